@@ -1,0 +1,222 @@
+"""How a formula gets into a loop: by the address of a function on arrays.
+
+A learner's loop is compiled once. The formulas that differ from bank to bank (which kernel, which
+loss) reach it as addresses of small C functions with one of three signatures:
+
+- a *statistic* compares one input with many: s[m] = start, then s[m] = step(s[m], x[k], t[k, m])
+  for every coordinate k. Squared distance and dot product are statistics. It is computed once for
+  all kernels that share it.
+- a *profile* turns a statistic into the kernel values of four slots: k = profile(s, a, b, c) with
+  four-lane constants a, b, c.
+- a *loss* acts on four-lane rows of predictions and targets, element by element.
+
+Built-in formulas are compiled by Numba from one expression each. A user's Python function is
+reached through a C callback under the same signature, so there is one loop for both.
+"""
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.ccallback import CFunc
+from numba.extending import intrinsic, register_jitable
+
+from .jit import cached
+from .lanes import WIDTH, load, store
+
+Formula = Callable[..., Any]
+
+_POINTER = types.CPointer(types.float64)
+_STATISTIC = types.void(
+    _POINTER, _POINTER, types.int64, types.int64, types.int64, _POINTER, _POINTER
+)
+_PROFILE = types.void(_POINTER, types.int64, _POINTER, _POINTER)
+_LOSS = types.void(_POINTER, _POINTER, types.int64, _POINTER, _POINTER)
+
+CONSTANTS = 3  # four-lane constants of a profile
+
+
+# --- calling, from inside a jitted loop ----------------------------------------------------------
+
+
+@intrinsic
+def pointer(typingctx, array, offset):
+    """The address of element number `offset` of a C-contiguous float64 array."""
+
+    def codegen(context, builder, sig, args):
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        return builder.gep(data, [context.cast(builder, args[1], sig.args[1], types.intp)])
+
+    return _POINTER(array, offset), codegen
+
+
+@intrinsic
+def shifted(typingctx, start, offset):
+    """The address `offset` elements after `start`."""
+
+    def codegen(context, builder, sig, args):
+        return builder.gep(args[0], [context.cast(builder, args[1], sig.args[1], types.intp)])
+
+    return _POINTER(start, offset), codegen
+
+
+def _emit_call(signature, context, builder, sig, args):
+    values = [
+        context.cast(builder, value, given, wanted)
+        for value, given, wanted in zip(args[1:], sig.args[1:], signature.args, strict=True)
+    ]
+    kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
+    builder.call(builder.inttoptr(args[0], kind.as_pointer()), values)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def call_statistic(typingctx, address, x, table, stride, count, dimension, parameters, out):
+    """out[m] = the statistic of x and column m of `table`, for m < count."""
+    sig = types.void(address, x, table, stride, count, dimension, parameters, out)
+    return sig, lambda *emit: _emit_call(_STATISTIC, *emit)
+
+
+@intrinsic
+def call_profile(typingctx, address, statistic, count, constants, out):
+    """out[m, :] = four kernel values of statistic[m], for m < count."""
+    sig = types.void(address, statistic, count, constants, out)
+    return sig, lambda *emit: _emit_call(_PROFILE, *emit)
+
+
+@intrinsic
+def call_loss(typingctx, address, predictions, targets, rows, parameters, out):
+    """out[i, :] = the loss, or its derivative, of four-lane row i, for i < rows."""
+    sig = types.void(address, predictions, targets, rows, parameters, out)
+    return sig, lambda *emit: _emit_call(_LOSS, *emit)
+
+
+# --- compiling the built-in formulas -------------------------------------------------------------
+
+
+def _compile(signature: Any, function: Formula) -> Any:
+    kinds = (signature.args, signature.return_type)
+    options = {"nopython": True, "error_model": "numpy"}
+    compiled = CFunc(function, kinds, {}, options)
+    cached(compiled)
+    compiled.compile()
+    return compiled
+
+
+def compile_statistic(step: Formula, start: float) -> Any:
+    """The C function of a statistic, from its step for one coordinate."""
+    step = register_jitable(step)
+
+    def statistic(x, table, stride, count, dimension, parameters, out):
+        parameter = parameters[0]
+        for m in range(count):
+            out[m] = start
+        for k in range(dimension):
+            coordinate = x[k]
+            column = shifted(table, k * stride)
+            for m in range(count):
+                out[m] = step(out[m], coordinate, column[m], parameter)
+
+    return _compile(_STATISTIC, statistic)
+
+
+def compile_profile(formula: Formula) -> Any:
+    """The C function of a kernel profile, from its expression in s and the constants a, b, c."""
+    formula = register_jitable(formula)
+
+    def profile(statistic, count, constants, out):
+        a = load(constants, 0)
+        b = load(constants, 1)
+        c = load(constants, 2)
+        for m in range(count):
+            store(out, m, formula(statistic[m], a, b, c))
+
+    return _compile(_PROFILE, profile)
+
+
+def compile_loss(formula: Formula) -> Any:
+    """The C function of a loss, or of its derivative, from its expression in f, y and p."""
+    formula = register_jitable(formula)
+
+    def loss(predictions, targets, rows, parameters, out):
+        p = parameters[0]
+        for i in range(rows):
+            store(out, i, formula(load(predictions, i), load(targets, i), p))
+
+    return _compile(_LOSS, loss)
+
+
+# --- calling back a user's own Python function ---------------------------------------------------
+
+_C_POINTER = ctypes.POINTER(ctypes.c_double)
+_C_STATISTIC = ctypes.CFUNCTYPE(
+    None,
+    _C_POINTER,
+    _C_POINTER,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    _C_POINTER,
+    _C_POINTER,
+)
+_C_LOSS = ctypes.CFUNCTYPE(None, _C_POINTER, _C_POINTER, ctypes.c_int64, _C_POINTER, _C_POINTER)
+
+
+class Callback:
+    """A Python function behind a C address. What it raises is kept, and raised by `check`.
+
+    An exception cannot pass through compiled code: the result is NaN instead, and whoever started
+    the loop asks `check` afterwards. `unpack` turns the pointers of a call into the function's
+    arguments (copies: a user's function may keep or change them) and the array for its result.
+    """
+
+    def __init__(self, kind: Any, unpack: Callable[..., Any], function: Callable[..., Any]) -> None:
+        self._error: BaseException | None = None
+
+        def guarded(*pointers: Any) -> None:
+            arguments, result = unpack(*pointers)
+            try:
+                result[...] = function(*arguments)
+            except BaseException as error:
+                self._error = self._error or error
+                result[...] = np.nan
+
+        self._thunk = kind(guarded)  # ctypes frees the code when this goes
+        self.address: int = ctypes.cast(self._thunk, ctypes.c_void_p).value or 0
+
+    def check(self) -> None:
+        """Raise what the function raised since the last check."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+
+def callback_statistic(kernel: Callable[[Any, Any], Any]) -> Callback:
+    """A statistic from k(X, Z) -> (n, m), called for one row of X at a time.
+
+    The shapes of a call do not depend on how a stream is cut into blocks, so neither do the bits.
+    """
+
+    def unpack(x, table, stride, count, dimension, parameters, out):
+        row = np.ctypeslib.as_array(x, (1, dimension)).copy()
+        columns = np.ctypeslib.as_array(table, ((dimension - 1) * stride + count,))
+        steps = (columns.itemsize, stride * columns.itemsize)
+        others = np.lib.stride_tricks.as_strided(columns, (count, dimension), steps).copy()
+        return (row, others), np.ctypeslib.as_array(out, (1, count))
+
+    return Callback(_C_STATISTIC, unpack, kernel)
+
+
+def callback_loss(function: Callable[[Any, Any], Any]) -> Callback:
+    """A loss, or its derivative, from a NumPy function of predictions and targets."""
+
+    def unpack(predictions, targets, rows, parameters, out):
+        shape = (rows, WIDTH)
+        f = np.ctypeslib.as_array(predictions, shape).copy()
+        y = np.ctypeslib.as_array(targets, shape).copy()
+        return (f, y), np.ctypeslib.as_array(out, shape)
+
+    return Callback(_C_LOSS, unpack, function)

@@ -1,0 +1,41 @@
+"""What a combiner is: from the evidence of a block to the weights after each of its samples."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from .._validate import Floats
+from ..setting import Evidence, Setting
+
+State = dict[str, Floats]
+
+
+class Combiner:
+    """A rule for the weights. Subclasses are frozen dataclasses of their settings.
+
+    The state is arrays only and belongs to the bank, so one combiner may serve many banks.
+    """
+
+    on_simplex: ClassVar[bool] = True
+    """Whether the weights are non-negative and add up to one."""
+
+    needs_values: ClassVar[bool] = False
+    """Whether the rule needs every slot's values on the window (P * window numbers a sample)."""
+
+    def first_weights(self, slots: int) -> Floats:
+        """The weights before any sample."""
+        return np.full(slots, 1.0 / slots)
+
+    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
+        """The arrays that the rule carries from block to block; all start at zero."""
+        return {}
+
+    def weigh(self, setting: Setting, evidence: Evidence, state: State, weights: Floats) -> Floats:
+        """(n, P): the weights after each sample of the block, from those before it.
+
+        A slot with infinite window_loss is out and must get no weight. The result must not
+        depend on how the stream is cut into blocks.
+        """
+        raise NotImplementedError

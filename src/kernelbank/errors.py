@@ -1,0 +1,29 @@
+"""The exceptions and warnings of kernelbank. All errors about input are `ValueError`s too."""
+
+
+class KernelBankError(Exception):
+    """Anything that kernelbank raises on purpose."""
+
+
+class InvalidArgument(KernelBankError, ValueError):
+    """An argument breaks a rule. The message names it, the rule, the value and the remedy."""
+
+
+class FileRefused(KernelBankError, ValueError):
+    """A saved bank cannot be read: foreign, truncated, damaged or from a newer version."""
+
+
+class KernelBankWarning(UserWarning):
+    """Something that a user should know and that does not stop the work."""
+
+
+class UnstableStep(KernelBankWarning):
+    """A learning rate is too large for the window: the slot's update is no contraction."""
+
+
+class TruncationMatters(KernelBankWarning):
+    """Terms dropped beyond the budget still moved the estimate by a visible amount."""
+
+
+class SlotQuarantined(KernelBankWarning):
+    """A slot became non-finite and has zero weight from now on."""

@@ -1,0 +1,46 @@
+"""Kernels: one formula each, an algebra (`+`, `*`), and `Custom` for a user's own."""
+
+from .algebra import Product, Scaled, Sum
+from .base import Kernel
+from .custom import Custom
+from .elementary import (
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+    Spline,
+)
+
+BUILT_IN: tuple[type[Kernel], ...] = (
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    Product,
+    RationalQuadratic,
+    Scaled,
+    Spline,
+    Sum,
+)
+"""Every kernel that a file may name."""
+
+__all__ = [
+    "Custom",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Periodic",
+    "Polynomial",
+    "Product",
+    "RationalQuadratic",
+    "Scaled",
+    "Spline",
+    "Sum",
+]

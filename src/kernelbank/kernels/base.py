@@ -1,0 +1,235 @@
+"""What a kernel is: one formula, and an algebra of sums, products and positive multiples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import _validate as check
+from .._hot import rows as hot
+from .._hot.formulas import CONSTANTS, Callback, compile_profile, compile_statistic
+from .._hot.lanes import WIDTH
+from .._validate import Floats
+
+LOG2E = 1 / math.log(2)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What a kernel computes from two inputs before its profile: a sum over the coordinates.
+
+    `step(total, x, t, parameter)` takes in one coordinate; `start` is the total before the first.
+    Kernels with equal statistics share the computation.
+    """
+
+    step: Callable[..., Any]
+    start: float = 0.0
+
+    @cached_property
+    def address(self) -> int:
+        return int(_compiled_statistic(self.step, self.start).address)
+
+
+@cache
+def _compiled_statistic(step: Callable[..., Any], start: float) -> Any:
+    return compile_statistic(step, start)
+
+
+@cache
+def _compiled_profile(profile: Callable[..., Any]) -> Any:
+    return compile_profile(profile)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A statistic with its parameter, as a program refers to it."""
+
+    statistic: Any
+    parameter: float = 0.0
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One step of a kernel's postfix program (see `_hot.rows`)."""
+
+    operation: int
+    source: Source | None = None
+    profile: Callable[..., Any] | None = None
+    constants: tuple[float, ...] = ()
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What slots must have in common to run side by side: all but the constants."""
+        return (self.operation, self.source, self.profile)
+
+    @property
+    def address(self) -> int:
+        return 0 if self.profile is None else int(_compiled_profile(self.profile).address)
+
+
+class Kernel:
+    """A positive-definite function k(x, t).
+
+    Call a kernel with two arrays, (n, d) and (m, d), for the (n, m) matrix of its values. Kernels
+    add, multiply with each other and with positive numbers:
+
+    >>> import kernelbank as kb
+    >>> k = kb.kernels.Gaussian(width=1.0) + 0.5 * kb.kernels.Linear(offset=0.0)
+    >>> k([[0.0], [1.0]], [[0.0]]).round(3).tolist()
+    [[1.0], [0.607]]
+    """
+
+    domain: ClassVar[str] = "real"
+    """"real", or "non-negative" for kernels that are defined only there."""
+
+    def program(self) -> tuple[Instruction, ...]:
+        """The postfix program that computes this kernel."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Kernels of equal shape differ only in constants, and are computed side by side."""
+        return tuple(instruction.shape for instruction in self.program())
+
+    @property
+    def domains(self) -> frozenset[str]:
+        """The domains of this kernel and of its parts."""
+        return frozenset([self.domain])
+
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        """The user's Python functions inside this kernel."""
+        sources = (i.source.statistic for i in self.program() if i.source is not None)
+        return tuple(s.callback for s in sources if hasattr(s, "callback"))
+
+    def __call__(self, X: Any, Z: Any) -> Floats:
+        left = check.samples(X, None)
+        right = check.samples(Z, left.shape[1], "Z")
+        for name, inputs in (("X", left), ("Z", right)):
+            self.check_inputs(inputs, name)
+        values = evaluate(self, left, right)
+        for callback in self.callbacks:
+            callback.check()
+        return values
+
+    def check_inputs(self, X: Floats, name: str) -> None:
+        """Refuse inputs outside the kernel's domain."""
+        if "non-negative" in self.domains and X.size and X.min() < 0:
+            raise check.refuse(
+                name,
+                f"be non-negative for {self!r}",
+                float(X.min()),
+                "Shift or rescale the inputs, or use another kernel.",
+            )
+
+    def __add__(self, other: Any) -> Kernel:
+        from .algebra import Sum
+
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        from .algebra import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, other)
+
+    def __rmul__(self, factor: Any) -> Kernel:
+        return self * factor
+
+
+class Elementary(Kernel):
+    """A kernel of one formula: profile(statistic(x, t), constants)."""
+
+    statistic: ClassVar[Statistic]
+    profile: ClassVar[Callable[..., Any]]
+
+    def constants(self) -> tuple[float, ...]:
+        """Up to three numbers that the profile takes as a, b, c."""
+        return ()
+
+    def parameter(self) -> float:
+        """The number that the statistic takes, if any."""
+        return 0.0
+
+    def formula(self) -> Callable[..., Any]:
+        """The profile, where it depends on a field."""
+        return type(self).profile
+
+    def program(self) -> tuple[Instruction, ...]:
+        source = Source(self.statistic, self.parameter())
+        return (Instruction(hot.EVALUATE, source, self.formula(), self.constants()),)
+
+
+@dataclass(frozen=True)
+class Program:
+    """The programs of kernels of one shape, packed for the loops: leaves of four side by side."""
+
+    code: np.ndarray
+    constants: Floats
+    depth: int
+
+    @classmethod
+    def pack(
+        cls, kernels: list[list[Kernel]], number_of: dict[Source, int]
+    ) -> Program:
+        """`kernels[leaf]` holds up to four; missing ones repeat the leaf's first."""
+        first = kernels[0][0].program()
+        code = np.zeros((len(first), 3), dtype=np.int64)
+        depth = most = 0
+        for i, instruction in enumerate(first):
+            code[i, 0] = instruction.operation
+            code[i, 2] = instruction.address
+            if instruction.source is not None:
+                code[i, 1] = number_of[instruction.source]
+                depth += 1
+            elif instruction.operation != hot.SCALE:
+                depth -= 1
+            most = max(most, depth)
+        constants = np.zeros((len(kernels), len(first), CONSTANTS, WIDTH))
+        for leaf, members in enumerate(kernels):
+            for lane in range(WIDTH):
+                kernel = members[lane] if lane < len(members) else members[0]
+                for i, instruction in enumerate(kernel.program()):
+                    given = instruction.constants
+                    constants[leaf, i, : len(given), lane] = given
+        return cls(code, constants, most)
+
+
+def sources_of(kernels: list[Kernel]) -> dict[Source, int]:
+    """Every statistic that the kernels need, numbered in order of first use."""
+    numbers: dict[Source, int] = {}
+    for kernel in kernels:
+        for instruction in kernel.program():
+            if instruction.source is not None:
+                numbers.setdefault(instruction.source, len(numbers))
+    return numbers
+
+
+def evaluate(kernel: Kernel, X: Floats, Z: Floats) -> Floats:
+    """The matrix of kernel values, by the same row programs that the learners use."""
+    numbers = sources_of([kernel])
+    program = Program.pack([[kernel]], numbers)
+    columns = np.ascontiguousarray(Z.T)
+    statistics = np.full((len(numbers), len(X) + 1, max(len(Z), 1)), np.nan)
+    repeated = np.zeros(len(X), dtype=np.bool_)
+    for source, number in numbers.items():
+        hot.statistic_rows(
+            source.statistic.address,
+            np.array([source.parameter]),
+            X,
+            columns,
+            0,
+            0,
+            len(Z),
+            statistics[number],
+            repeated,
+        )
+    values = np.zeros((len(X), len(Z)))
+    hot.kernel_matrix(program.code, program.constants, statistics, program.depth, values)
+    return values

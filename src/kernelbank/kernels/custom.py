@@ -1,0 +1,70 @@
+"""A user's own kernel, as a NumPy function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from .. import _validate as check
+from .._hot import rows as hot
+from .._hot.formulas import Callback, callback_statistic
+from ..specs import callable_field
+from .base import Instruction, Kernel, Source
+from .elementary import itself
+
+
+@dataclass(frozen=True, eq=False)
+class _CallbackStatistic:
+    """A user's function in the place of a statistic."""
+
+    function: Callable[[Any, Any], Any]
+
+    @cached_property
+    def callback(self) -> Callback:
+        return callback_statistic(self.function)
+
+    @property
+    def address(self) -> int:
+        return self.callback.address
+
+
+@dataclass(frozen=True)
+class Custom(Kernel):
+    """A kernel from a function k(X, Z) -> (n, m) of NumPy arrays (n, d) and (m, d).
+
+    The function must be symmetric and positive definite, and must give the same values for the
+    same inputs. It is called with one row of X at a time, always in the same shapes, so that
+    blocks equal the loop bit for bit whatever the function does inside.
+
+    Parameters
+    ----------
+    function : the kernel.
+    name : what a saved bank calls it; `kb.load(path, components={name: kernel})` gives it back.
+
+    >>> import numpy as np
+    >>> def cauchy(X, Z):
+    ...     return 1 / (1 + ((X[:, None] - Z[None]) ** 2).sum(axis=2))
+    >>> Custom(cauchy)([[0.0]], [[1.0]]).tolist()
+    [[0.5]]
+    """
+
+    function: Callable[[Any, Any], Any] = field(repr=False, metadata=callable_field())
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            remedy = "Give a function k(X, Z) that returns an (n, m) array."
+            raise check.refuse("function", "be callable", self.function, remedy, "Custom")
+        name = self.name or getattr(self.function, "__name__", "custom")
+        if not isinstance(name, str):
+            raise check.refuse("name", "be text", name, "Give a short word.", "Custom")
+        object.__setattr__(self, "name", name)
+
+    @cached_property
+    def _source(self) -> Source:
+        return Source(_CallbackStatistic(self.function))
+
+    def program(self) -> tuple[Instruction, ...]:
+        return (Instruction(hot.EVALUATE, self._source, itself),)

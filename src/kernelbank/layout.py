@@ -1,0 +1,94 @@
+"""How slots are laid out: groups of one kind, cut into leaves of up to four.
+
+The layout depends on the slots alone, not on engines or shards. Every sum over slots is taken
+inside its leaf and then in the order of the leaves, so it has the same bits however the leaves are
+spread over shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _validate as check
+from ._hot.lanes import WIDTH
+from .kernels import Kernel
+from .learners import Learner
+from .setting import Setting
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One function estimate: a kernel and the single-kernel method that learns with it.
+
+    >>> import kernelbank as kb
+    >>> slot = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma(learning_rate=0.1))
+    >>> slot.kernel
+    Gaussian(width=1.0)
+    """
+
+    kernel: Kernel
+    learner: Learner
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            remedy = "Use one of kb.kernels, or kb.kernels.Custom for your own."
+            raise check.refuse("kernel", "be a kernel", self.kernel, remedy, "Slot")
+        if not isinstance(self.learner, Learner):
+            remedy = "Use one of kb.learners, such as kb.learners.Norma()."
+            raise check.refuse("learner", "be a learner", self.learner, remedy, "Slot")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Up to four slots that run side by side, by their places in the bank."""
+
+    group: int
+    number: int
+    slots: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Slots in groups and leaves."""
+
+    slots: tuple[Slot, ...]
+    learners: tuple[Learner, ...]
+    leaves: tuple[Leaf, ...]
+
+    @classmethod
+    def of(cls, slots: Iterable[Slot]) -> Layout:
+        """Group slots of equal kernel shape and learner, in order of first appearance."""
+        members: dict[tuple[Any, ...], list[int]] = {}
+        ordered = tuple(slots)
+        for place, slot in enumerate(ordered):
+            members.setdefault((slot.kernel.shape, slot.learner), []).append(place)
+        leaves: list[Leaf] = []
+        learners: list[Learner] = []
+        for number, ((_, learner), places) in enumerate(members.items()):
+            learners.append(learner)
+            width = learner.leaf_width
+            for start in range(0, len(places), width):
+                leaves.append(Leaf(number, len(leaves), tuple(places[start : start + width])))
+        return cls(ordered, tuple(learners), tuple(leaves))
+
+    def reach(self, setting: Setting) -> int:
+        """How many past inputs the slots need."""
+        return max(setting.window, *(learner.reach(setting) for learner in self.learners))
+
+    def columns(self, leaves: list[Leaf]) -> np.ndarray:
+        """(leaves, 4): the place of every lane's slot, -1 for an empty lane."""
+        columns = np.full((len(leaves), WIDTH), -1, dtype=np.int64)
+        for row, leaf in enumerate(leaves):
+            columns[row, : len(leaf.slots)] = leaf.slots
+        return columns
+
+    def kernels(self, leaves: list[Leaf]) -> list[list[Kernel]]:
+        return [[self.slots[place].kernel for place in leaf.slots] for leaf in leaves]
+
+    def first_leaf(self, group: int) -> int:
+        """The number of a group's first leaf; the others follow it."""
+        return next(leaf.number for leaf in self.leaves if leaf.group == group)

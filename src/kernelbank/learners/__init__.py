@@ -1,0 +1,9 @@
+"""Single-kernel online methods: the slots of a bank."""
+
+from .base import Learner
+from .norma import Norma
+
+BUILT_IN: tuple[type[Learner], ...] = (Norma,)
+"""Every learner that a file may name."""
+
+__all__ = ["Learner", "Norma"]

@@ -1,0 +1,89 @@
+"""What a learner is: frozen settings, and two functions on arrays.
+
+A learner never sees the weights and never another group's state. It runs a *group* of slots
+(kernels of one shape with equal settings) through a block of samples and leaves behind, for every
+slot and sample, its prediction, its values on the window and its norm^2. All else (losses, costs,
+evidence, mixtures) is computed from these by code that knows no learner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._hot.lanes import WIDTH
+from .._validate import Floats
+from ..kernels.base import Kernel, Program
+from ..setting import Block, Setting
+
+
+@dataclass
+class Group:
+    """The slots of a shard that run side by side, and everything that changes as they learn.
+
+    Every array has the leaf as its first axis (see `_hot.score` for the meaning of the common
+    ones), so a group is cut into shards, and put together again, along that axis.
+    """
+
+    setting: Setting
+    kernels: list[list[Kernel]]
+    program: Program
+    columns: np.ndarray
+    numbers: np.ndarray
+    state: dict[str, Floats]
+    values: Floats
+    norms: Floats
+    predictions: Floats
+    effects: Floats
+    losses_before: Floats
+    alive: Floats
+
+    @property
+    def leaves(self) -> int:
+        return len(self.kernels)
+
+
+class Learner:
+    """A single-kernel online method. Subclasses are frozen dataclasses of their settings."""
+
+    leaf_width: ClassVar[int] = WIDTH
+    """Slots of a leaf: four where they run side by side, one where a slot is a matrix itself."""
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a window, regularisation or loss that the method cannot work with."""
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        """Refuse a kernel that the method cannot work with."""
+
+    def reach(self, setting: Setting) -> int:
+        """How many past inputs the method needs, at least the window."""
+        return setting.window
+
+    def shapes(
+        self, setting: Setting, leaves: int, dimension: int
+    ) -> dict[str, tuple[int, ...]]:
+        """The arrays of the state for so many leaves, the leaf first; all start at zero."""
+        raise NotImplementedError
+
+    def learn(self, group: Group, block: Block) -> None:
+        """Take the group through the block: fill values, norms, predictions and effects."""
+        raise NotImplementedError
+
+    def evaluate(
+        self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+    ) -> Floats:
+        """(leaves, n, 4): values at the points, for the wanted leaves; changes nothing.
+
+        statistics[s, t + 1] compares point t with the last `reach` inputs, oldest first.
+        """
+        raise NotImplementedError
+
+    def dropped(self, group: Group) -> Floats:
+        """(leaves, 4): norm^2 of all terms that the method has thrown away so far."""
+        return np.zeros((group.leaves, WIDTH))
+
+    def excess(self, group: Group) -> Floats:
+        """(leaves, 4): learning rate over the largest one stable on the windows seen; >= 1 is bad."""
+        return np.zeros((group.leaves, WIDTH))

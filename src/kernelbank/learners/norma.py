@@ -1,0 +1,155 @@
+"""NORMA: stochastic gradient descent in the RKHS, with a window and a budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _validate as check
+from .._hot import norma as hot
+from .._hot.lanes import WIDTH
+from .._validate import Floats
+from ..kernels.base import Kernel
+from ..setting import PAGE, Block, Setting
+from .base import Group, Learner
+
+
+@dataclass(frozen=True)
+class Norma(Learner):
+    """NORMA with a sliding window, the learner of the paper.
+
+    With S the window of the last L samples, all gradients taken at the present f:
+
+        f <- (1 - learning_rate * regularization) f - learning_rate * sum_{i in S} l'(f(x_i), y_i) k(x_i, .)
+
+    and beyond `budget` terms the oldest is dropped. Cost per step and slot: budget kernel values
+    and O(budget + L^2) products; memory O(budget * L) numbers (kernel rows of the window are kept).
+    The step is a contraction on the window while
+
+        learning_rate (curvature of the loss * largest eigenvalue of the window's Gram matrix
+                       + regularization) < 2.
+
+    Parameters
+    ----------
+    learning_rate : positive number, the step size.
+    budget : most terms of the expansion, at least the window.
+
+    Reference: Kivinen, Smola and Williamson, Online learning with kernels, IEEE Transactions on
+    Signal Processing 52 (2004); windowed as in the paper of the scheme.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(learner=kb.learners.Norma(learning_rate=0.05, budget=100))
+    >>> bank.learn_one(0.0, 1.0)
+    >>> round(bank.predict_one(0.0), 3)
+    0.1
+    """
+
+    learning_rate: float = 0.05
+    budget: int = 100
+
+    def __post_init__(self) -> None:
+        remedy = "Give a small positive step, such as 0.05."
+        rate = check.number("learning_rate", self.learning_rate, "Norma", remedy, above=0)
+        budget = check.count("budget", self.budget, "Norma", "Give how many terms to keep.")
+        object.__setattr__(self, "learning_rate", rate)
+        object.__setattr__(self, "budget", budget)
+
+    def check(self, setting: Setting) -> None:
+        if self.budget < setting.window:
+            raise check.refuse(
+                "budget",
+                f"be >= window ({setting.window})",
+                self.budget,
+                "Raise budget or shorten window.",
+                "Norma",
+            )
+        if self.learning_rate * setting.regularization >= 1:
+            raise check.refuse(
+                "learning_rate",
+                f"be < 1 / regularization ({1 / setting.regularization:g})",
+                self.learning_rate,
+                "Lower learning_rate or regularization: their product must stay below 1.",
+                "Norma",
+            )
+
+    def reach(self, setting: Setting) -> int:
+        return self.budget
+
+    def shapes(
+        self, setting: Setting, leaves: int, dimension: int
+    ) -> dict[str, tuple[int, ...]]:
+        table = (leaves, self.budget + PAGE, WIDTH)
+        return {
+            "coefficients": table,
+            "tails": table,
+            "diagonals": table,
+            "rows": (leaves, setting.window + 1, self.budget + 1, WIDTH),
+            "dropped": (leaves, WIDTH),
+            "steepness": (leaves, WIDTH),
+        }
+
+    def learn(self, group: Group, block: Block) -> None:
+        setting, state = group.setting, group.state
+        hot.learn(
+            block.first,
+            block.count,
+            PAGE,
+            self.budget,
+            self.learning_rate,
+            1.0 - self.learning_rate * setting.regularization,
+            setting.loss.derivative_address,
+            setting.loss.parameters,
+            block.samples.targets,
+            block.position,
+            group.program.code,
+            group.program.constants,
+            block.statistics,
+            block.repeated,
+            self._stack(group),
+            state["coefficients"],
+            state["tails"],
+            state["diagonals"],
+            state["rows"],
+            state["dropped"],
+            state["steepness"],
+            group.values,
+            group.norms,
+            group.predictions,
+            group.effects,
+        )
+
+    def evaluate(
+        self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+    ) -> Floats:
+        out = np.zeros((group.leaves, len(points), WIDTH))
+        hot.evaluate(
+            seen,
+            PAGE,
+            self.budget,
+            group.program.code,
+            group.program.constants,
+            statistics,
+            np.empty((self.budget, WIDTH)),
+            self._stack(group),
+            group.state["coefficients"],
+            group.leaves,
+            wanted,
+            out,
+        )
+        return out
+
+    def dropped(self, group: Group) -> Floats:
+        return group.state["dropped"]
+
+    def excess(self, group: Group) -> Floats:
+        """From the steepest gradient seen: g'Kg / g'g never exceeds the largest eigenvalue of K."""
+        curvature = group.setting.loss.curvature
+        if curvature is None:
+            return np.zeros((group.leaves, WIDTH))
+        slope = curvature * group.state["steepness"] + group.setting.regularization
+        return self.learning_rate * slope / 2
+
+    def _stack(self, group: Group) -> Floats:
+        """Room for the rows of a kernel's parts."""
+        return np.empty((group.program.depth, self.budget + 1, WIDTH))

@@ -1,0 +1,90 @@
+"""What a run leaves behind: one row per sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from . import _validate as check
+from ._validate import Floats
+
+BY_SAMPLE = ("predictions", "cost", "cumulative_cost", "loss", "bound_gap", "regret")
+BY_SLOT = ("weights", "slot_cost", "slot_loss", "slot_predictions")
+FIELDS = BY_SAMPLE + BY_SLOT
+
+
+class Trace:
+    """The record of a run. Row n holds what made the prediction of sample n.
+
+    Arrays of length n:
+
+    - predictions: f(x_n) proposed before y_n was known
+    - cost: what the environment charged the proposal, cumulative_cost: its sum since the first
+      sample that the bank ever saw
+    - loss: the loss of the prediction alone (one step ahead, on an unseen sample)
+    - bound_gap: how far the separable bound lies above the cost
+    - regret: cumulative cost minus that of the best slot so far
+
+    Arrays (n, P): weights; slot_cost, slot_loss and slot_predictions of every slot alone.
+    """
+
+    predictions: Floats
+    cost: Floats
+    cumulative_cost: Floats
+    loss: Floats
+    bound_gap: Floats
+    regret: Floats
+    weights: Floats
+    slot_cost: Floats
+    slot_loss: Floats
+    slot_predictions: Floats
+
+    def __init__(self, samples: int, slots: int, record: Any = "all") -> None:
+        self._fields = chosen_fields(record)
+        self._samples = samples
+        for name in self._fields:
+            shape = (samples, slots) if name in BY_SLOT else (samples,)
+            setattr(self, name, np.empty(shape))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the recorded arrays."""
+        return self._fields
+
+    def __len__(self) -> int:
+        return self._samples
+
+    def __getattr__(self, name: str) -> Any:
+        if name in FIELDS:
+            raise AttributeError(
+                f"this trace has no {name!r}: run(..., record=...) chose {list(self._fields)}. "
+                'Run with record="all", or with this name in the list.'
+            )
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self)} samples; {', '.join(self._fields)})"
+
+    def write(self, start: int, **arrays: Floats) -> None:
+        """Fill rows start, start + 1, ... of the arrays that are recorded."""
+        for name, rows in arrays.items():
+            if name in self._fields:
+                getattr(self, name)[start : start + len(rows)] = rows
+
+
+def chosen_fields(record: Any) -> tuple[str, ...]:
+    """The fields that `record` asks for, in their usual order."""
+    if record == "all":
+        return FIELDS
+    if record == "light":
+        return BY_SAMPLE
+    remedy = 'Use "all", "light" (no array over the slots), or a list of names.'
+    if isinstance(record, str) or not isinstance(record, Iterable):
+        raise check.refuse("record", 'be "all", "light" or a list of names', record, remedy)
+    names = tuple(record)
+    for name in names:
+        if name not in FIELDS:
+            raise check.refuse("record", f"hold names from {list(FIELDS)}", name, remedy)
+    return tuple(name for name in FIELDS if name in names)
