@@ -2,17 +2,36 @@
 
 One cheap online learner per kernel of a dictionary, all independent, and after every sample the
 convex combination that minimises a separable bound of the regularised cost over a sliding window.
+
+The names below are imported when they are first used, so that `kernelbank --help` starts at once.
 """
 
-from . import combiners, engines, errors, kernels, learners, losses
-from .bank import KernelBank, load
-from .dictionary import Dictionary, gaussian_grid
-from .layout import Slot
-from .ledger import Ledger
-from .simplex import kkt_residual, simplex_qp
-from .trace import Trace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import combiners, engines, errors, kernels, learners, losses
+    from .bank import KernelBank, load
+    from .dictionary import Dictionary, gaussian_grid
+    from .layout import Slot
+    from .ledger import Ledger
+    from .simplex import kkt_residual, simplex_qp
+    from .trace import Trace
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Dictionary": "dictionary",
+    "KernelBank": "bank",
+    "Ledger": "ledger",
+    "Slot": "layout",
+    "Trace": "trace",
+    "gaussian_grid": "dictionary",
+    "kkt_residual": "simplex",
+    "load": "bank",
+    "simplex_qp": "simplex",
+}
+_MODULES = ("combiners", "engines", "errors", "kernels", "learners", "losses")
 
 __all__ = [
     "Dictionary",
@@ -31,3 +50,15 @@ __all__ = [
     "losses",
     "simplex_qp",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -83,7 +83,8 @@ def floats(name: str, value: Any, remedy: str) -> Floats:
         raise refuse(name, "be a rectangular array of numbers", value, remedy) from None
     if array.dtype.kind not in "fiub":
         raise refuse(name, "hold numbers", value, remedy)
-    return np.ascontiguousarray(array, dtype=np.float64)
+    result = np.asarray(array, dtype=np.float64, order="C")
+    return result if result.flags.writeable else result.copy()  # one compiled form of each loop
 
 
 def within_range(name: str, array: Floats) -> None:

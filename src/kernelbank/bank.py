@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -249,17 +250,18 @@ class KernelBank:
 
     def _play(self, X: Floats, y: Floats, trace: Trace | None, row: int) -> None:
         """Rounds for a block within one page. A user's own function that fails undoes the block."""
-        crew = self._open(X[0])
+        crew, first = self._open(X[0]), self.samples
         if not self._callbacks:
             self._rounds(crew, X, y, trace, row)
-            return
-        before, samples = self._state(), self.samples
-        try:
-            self._rounds(crew, X, y, trace, row)
-            self._raise_from_callbacks()
-        except BaseException:
-            self._restore(before, samples)
-            raise
+        else:
+            before = self._state()
+            try:
+                self._rounds(crew, X, y, trace, row)
+                self._raise_from_callbacks()
+            except BaseException:
+                self._restore(before, first)
+                raise
+        self._warn(crew, first)
 
     def _rounds(self, crew: Crew, X: Floats, y: Floats, trace: Trace | None, row: int) -> None:
         first, count, slots = self.samples, len(X), len(self.slots)
@@ -281,9 +283,10 @@ class KernelBank:
                 slot_cost=evidence.slot_cost,
                 slot_loss=evidence.slot_loss,
                 slot_predictions=evidence.slot_predictions,
+                curvature=evidence.curvature,
+                window_loss=evidence.window_loss,
                 **rows,
             )
-        self._warn(crew, first)
 
     def _raise_from_callbacks(self) -> None:
         for callback in self._callbacks:
@@ -479,4 +482,8 @@ def _under(prefix: str, state: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _say(kind: type[Warning], message: str) -> None:
-    warnings.warn(message, kind, stacklevel=6)
+    """Warn in the name of the line outside this package that called it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("kernelbank."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, kind, stacklevel=level - 1)

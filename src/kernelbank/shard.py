@@ -38,8 +38,8 @@ class Shard:
         self.layout = layout
         self.samples = Samples.start(layout.reach(setting), first_input)
         own = list(leaves)
-        kernels = [layout.slots[place].kernel for leaf in own for place in leaf.slots]
-        self._sources = sources_of(kernels)
+        slots = [layout.slots[place] for leaf in own for place in leaf.slots]
+        self._sources = sources_of([slot.kernel for slot in slots if slot.learner.uses_rows])
         self._statistics = np.full((len(self._sources), block + 1, self.samples.reach + 1), np.nan)
         self._repeated = np.zeros((len(self._sources), block), dtype=np.bool_)
         self._count = 0
@@ -53,10 +53,11 @@ class Shard:
         count, window = len(leaves), self.setting.window
         kernels = self.layout.kernels(leaves)
         shapes = learner.shapes(self.setting, count, dimension)
-        return Group(
+        program = Program.pack(kernels, self._sources) if learner.uses_rows else Program.none()
+        group = Group(
             setting=self.setting,
             kernels=kernels,
-            program=Program.pack(kernels, self._sources),
+            program=program,
             columns=self.layout.columns(leaves),
             numbers=np.array([leaf.number for leaf in leaves]),
             state={name: np.zeros(shape) for name, shape in shapes.items()},
@@ -67,6 +68,8 @@ class Shard:
             losses_before=np.zeros((count, block, WIDTH)),
             alive=np.ones((count, WIDTH)),
         )
+        learner.prepare(group)
+        return group
 
     # --- phase 1 ----------------------------------------------------------------------------------
 

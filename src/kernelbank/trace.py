@@ -11,7 +11,14 @@ from . import _validate as check
 from ._validate import Floats
 
 BY_SAMPLE = ("predictions", "cost", "cumulative_cost", "loss", "bound_gap", "regret")
-BY_SLOT = ("weights", "slot_cost", "slot_loss", "slot_predictions")
+BY_SLOT = (
+    "weights",
+    "slot_cost",
+    "slot_loss",
+    "slot_predictions",
+    "curvature",
+    "window_loss",
+)
 FIELDS = BY_SAMPLE + BY_SLOT
 
 
@@ -27,7 +34,11 @@ class Trace:
     - bound_gap: how far the separable bound lies above the cost
     - regret: cumulative cost minus that of the best slot so far
 
-    Arrays (n, P): weights; slot_cost, slot_loss and slot_predictions of every slot alone.
+    Arrays (n, P):
+
+    - weights; slot_cost, slot_loss and slot_predictions of every slot alone
+    - curvature and window_loss: what the slots were worth after sample n was learned, which made
+      weights[n + 1]; `kb.kkt_residual` of the three certifies the paper's rule
     """
 
     predictions: Floats
@@ -40,6 +51,8 @@ class Trace:
     slot_cost: Floats
     slot_loss: Floats
     slot_predictions: Floats
+    curvature: Floats
+    window_loss: Floats
 
     def __init__(self, samples: int, slots: int, record: Any = "all") -> None:
         self._fields = chosen_fields(record)

@@ -216,7 +216,7 @@ _EXP2 = (
     4.4558179083360645e-10,
 )
 _ROUND = 1.5 * 2.0**52  # adding this rounds to an integer and leaves it in the low bits
-_SMALLEST = -1022  # below 2**-1022 the result is 0: no denormals in the loops
+_SMALLEST = -1021  # below 2**-1021.5 the result is 0: no denormals in the loops
 
 
 def _exp2_of_product(builder, x, y):
@@ -247,7 +247,7 @@ def _exp2_of_product(builder, x, y):
 
 
 exp2_of_product = _function(2, _exp2_of_product)
-"""2 ** (x * y) where x * y <= 0; 1.3 ulp; 0 below 2**-1022; NaN stays NaN."""
+"""2 ** (x * y) where x * y <= 0; 1.3 ulp; 0 below 2**-1021.5; NaN stays NaN."""
 
 
 def _power(builder, x, y):

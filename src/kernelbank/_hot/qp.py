@@ -189,7 +189,7 @@ def solve(a, b, method, weights, some_a, some_b, places, order):
     scale, half = (0.5, 1.0) if largest > _HUGE else (1.0, 0.5)
     if method == SORT or not bound < np.inf:
         bound = np.inf
-    count = 0
+    count = np.int64(0)  # typed: a literal would compile the callees twice
     for i in range(size):
         if a[i] > 0.0 and b[i] < flat and b[i] <= bound and b[i] < np.inf:
             some_a[count] = a[i]

@@ -175,9 +175,12 @@ class Program:
     depth: int
 
     @classmethod
-    def pack(
-        cls, kernels: list[list[Kernel]], number_of: dict[Source, int]
-    ) -> Program:
+    def none(cls) -> Program:
+        """For learners that never ask for kernel values."""
+        return cls(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0, CONSTANTS, WIDTH)), 0)
+
+    @classmethod
+    def pack(cls, kernels: list[list[Kernel]], number_of: dict[Source, int]) -> Program:
         """`kernels[leaf]` holds up to four; missing ones repeat the leaf's first."""
         first = kernels[0][0].program()
         code = np.zeros((len(first), 3), dtype=np.int64)

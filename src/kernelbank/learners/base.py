@@ -51,6 +51,9 @@ class Learner:
     leaf_width: ClassVar[int] = WIDTH
     """Slots of a leaf: four where they run side by side, one where a slot is a matrix itself."""
 
+    uses_rows: ClassVar[bool] = True
+    """Whether the method works on kernel values between samples (not on features of its own)."""
+
     def check(self, setting: Setting) -> None:
         """Refuse a window, regularisation or loss that the method cannot work with."""
 
@@ -64,8 +67,11 @@ class Learner:
     def shapes(
         self, setting: Setting, leaves: int, dimension: int
     ) -> dict[str, tuple[int, ...]]:
-        """The arrays of the state for so many leaves, the leaf first; all start at zero."""
+        """The arrays of the state for so many leaves, the leaf first; they start at zero."""
         raise NotImplementedError
+
+    def prepare(self, group: Group) -> None:
+        """Set what must not start at zero; may depend on the slots' kernels and places only."""
 
     def learn(self, group: Group, block: Block) -> None:
         """Take the group through the block: fill values, norms, predictions and effects."""

@@ -1,0 +1,35 @@
+# The two commands of the README are `make run` and `make test`. Both work on a machine with
+# python3 (3.11 or newer, with venv), make and git, and keep everything inside .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+OUT ?= reproduction
+
+.PHONY: run test test-all lint format clean
+
+run: .venv/ready
+	$(BIN)/kernelbank reproduce --out $(OUT)
+
+test: .venv/ready
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: .venv/ready
+	$(BIN)/python -m pytest
+
+lint: .venv/ready
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/ready
+	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format src tests
+
+clean:
+	rm -rf .venv reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable ".[cli,plot,test,lint]"
+	touch $@

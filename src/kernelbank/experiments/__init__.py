@@ -1,0 +1,1 @@
+"""Experiments that a person runs and looks at."""

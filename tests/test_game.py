@@ -1,0 +1,468 @@
+"""The game against its definition, and the promises that a bank makes about itself."""
+
+import itertools
+import warnings
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import COMBINERS, KERNELS, LOSSES, name_of, stream
+from second_order import PrototypeRLS
+
+import kernelbank as kb
+
+EPS = np.finfo(float).eps
+K = kb.kernels
+Norma = kb.learners.Norma
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+def play_both(kernels, loss, combiner, X, y, *, window, budget, rate, ridge):
+    fast, slow = zip(*kernels, strict=True)
+    bank = kb.KernelBank(
+        list(fast),
+        Norma(rate, budget),
+        combiner[0],
+        loss=loss[0],
+        window=window,
+        regularization=ridge,
+    )
+    oracle = naive.play(
+        X,
+        y,
+        list(slow),
+        loss[1],
+        window=window,
+        budget=budget,
+        learning_rate=rate,
+        regularization=ridge,
+        combiner=combiner[1],
+    )
+    return bank, bank.run(X, y), oracle
+
+
+def assert_equal_to(oracle, bank, trace, y, budget, window):
+    """Compare with tolerances from the size of the terms.
+
+    A value is a sum of at most budget + window terms of total size M, a few roundings each; a step
+    of a stable learner does not amplify the errors of the steps before, so after n of them
+    n (budget + window + 50) eps M is left. Losses and costs are at most quadratic in values of
+    size M + |y| + 1; norm^2 is a sum of budget^2 products of total size `magnitude`, likewise.
+    """
+    n = len(y)
+    unit = n * (budget + window + 50) * EPS
+    size = 1 + np.abs(y).max() + oracle.value_magnitude.max(axis=0)
+    values = unit * size
+    costs = 4 * window * unit * size**2 + unit * oracle.magnitude.max(axis=0)
+    close = {
+        "slot_predictions": values,
+        "slot_loss": costs,
+        "slot_cost": costs,
+        "window_loss": costs,
+        "curvature": costs,
+    }
+    for name, allowed in close.items():
+        difference = np.abs(getattr(trace, name) - getattr(oracle, name)).max(axis=0)
+        assert (difference <= allowed).all(), name
+    # theta moves by at most (error of the evidence) / (2 * least curvature of an active slot).
+    active = oracle.curvature[oracle.curvature > 0]
+    weights = costs.max() / (active.min() if active.size else 1.0)
+    assert weights < 1e-3  # or else this test would not test weights
+    assert np.abs(trace.weights - oracle.weights).max() <= weights
+    assert np.abs(bank.weights - oracle.next_weights).max() <= weights
+    slots = trace.weights.shape[1]
+    mixed = values.max() + slots * weights * size.max()
+    assert np.abs(trace.predictions - oracle.predictions).max() <= mixed
+    mixed_cost = 4 * window * size.max() * mixed + slots * weights * costs.max() / EPS * EPS
+    mixed_cost += slots * weights * (1 + oracle.curvature.max())
+    assert np.abs(trace.cost - oracle.cost).max() <= mixed_cost
+    assert np.abs(trace.loss - oracle.loss).max() <= mixed_cost
+    assert np.abs(trace.cumulative_cost - oracle.cumulative_cost).max() <= n * mixed_cost
+    assert (np.abs(bank.ledger.dropped - oracle.dropped) <= n * costs).all()
+    if bank.combiner.on_simplex:
+        gap = oracle.bound - oracle.cost
+        assert np.abs(trace.bound_gap - gap).max() <= 2 * mixed_cost + slots * costs.max()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=map(name_of, LOSSES))
+def test_every_kernel_with_every_loss(loss):
+    X, y = stream(7, 26, 2, loss[0].labels)
+    bank, trace, oracle = play_both(
+        KERNELS, loss, COMBINERS[0], X, y, window=4, budget=9, rate=0.01, ridge=0.5
+    )
+    assert_equal_to(oracle, bank, trace, y, 9, 4)
+
+
+GRID = list(itertools.product([1, 2, 5], [0, 1, 12], [1, 4], ["irregular", "regular"]))
+
+
+@pytest.mark.parametrize(("window", "more", "dimension", "spacing"), GRID)
+def test_grid_of_windows_budgets_dimensions_and_spacings(window, more, dimension, spacing):
+    X, y = stream(window + 10 * dimension, 30, dimension)
+    if spacing == "regular":
+        X = np.tile(np.arange(30.0)[:, None] / 4, (1, dimension))
+    kernels = [KERNELS[0], KERNELS[1], KERNELS[7], KERNELS[3], KERNELS[0]]
+    bank, trace, oracle = play_both(
+        kernels,
+        LOSSES[0],
+        COMBINERS[0],
+        X,
+        y,
+        window=window,
+        budget=window + more,
+        rate=0.001,
+        ridge=0.3,
+    )
+    assert_equal_to(oracle, bank, trace, y, window + more, window)
+
+
+@pytest.mark.parametrize("combiner", COMBINERS, ids=map(name_of, COMBINERS))
+@pytest.mark.parametrize("ridge", [0.0, 0.4])
+def test_every_combiner(combiner, ridge):
+    X, y = stream(3, 40, 1)
+    bank, trace, oracle = play_both(
+        KERNELS[:4], LOSSES[0], combiner, X, y, window=5, budget=20, rate=0.02, ridge=ridge
+    )
+    if ridge > 0 or combiner[1] in ("uniform", "best") or combiner[1][0] == "omkr":
+        assert_equal_to(oracle, bank, trace, y, 20, 5)
+    else:  # without curvature all weight is on the least loss: a corner, exactly
+        assert (trace.weights == oracle.weights).all()
+
+
+# --- promises ---------------------------------------------------------------------------------------
+
+CUSTOM = dict([pair for pair in KERNELS if isinstance(pair[0], K.Custom)])
+
+
+@st.composite
+def banks(draw, custom=True):
+    """A recipe for a bank: the same call twice makes two equal banks."""
+    kernels = [kernel for kernel, _ in KERNELS]
+    chosen = draw(st.lists(st.sampled_from(kernels), min_size=1, max_size=9))
+    window = draw(st.integers(1, 7))
+    learners = [
+        Norma(draw(st.sampled_from([0.001, 0.02])), window + draw(st.sampled_from([0, 1, 20, 150])))
+        for _ in range(2)
+    ]
+    slots = [kb.Slot(kernel, draw(st.sampled_from(learners))) for kernel in chosen]
+    if draw(st.booleans()):
+        slots.insert(draw(st.integers(0, len(slots))), kb.Slot(K.Gaussian(1.0), PrototypeRLS(8)))
+    loss = draw(st.sampled_from([loss for loss, _ in LOSSES]))
+    combiner = draw(st.sampled_from([combiner for combiner, _ in COMBINERS]))
+    ridge = draw(st.sampled_from([0.0, 0.01, 0.5]))
+
+    def make(engine="serial"):
+        return kb.KernelBank(
+            slots=slots,
+            combiner=combiner,
+            loss=loss,
+            window=window,
+            regularization=ridge,
+            engine=engine,
+        )
+
+    return make
+
+
+def data(bank, seed, samples):
+    X, y = stream(seed, samples, 2, bank.loss.labels)
+    if seed % 3 == 0:
+        X = np.tile(np.arange(float(samples))[:, None] / 8, (1, 2))  # a regular grid
+    return X, y
+
+
+def assert_same_bits(one, other):
+    for name in one.fields:
+        assert np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True), name
+
+
+def assert_same_state(one, other):
+    first, second = one._state(), other._state()
+    assert first.keys() == second.keys()
+    for name in first:
+        assert np.array_equal(first[name], second[name], equal_nan=True), name
+
+
+@settings(max_examples=25)
+@given(banks(), st.integers(0, 100), st.integers(1, 4), st.data())
+def test_blocks_equal_loop_bit_for_bit(make, seed, shards, draw):
+    whole, ragged, loop = make(), make(kb.engines.Serial(shards)), make()
+    X, y = data(whole, seed, 300)
+    trace = whole.run(X, y)
+    done = 0
+    while done < len(X):
+        step = draw.draw(st.integers(1, 200))
+        part = ragged.run(X[done : done + step], y[done : done + step])
+        for name in part.fields:
+            expected = getattr(trace, name)[done : done + step]
+            assert np.array_equal(getattr(part, name), expected, equal_nan=True), name
+        done += step
+    for n in range(len(X)):
+        if n % 37 == 0 or n in (127, 128, 129):
+            assert loop.predict_one(X[n]) == trace.predictions[n]
+        loop.learn_one(X[n], y[n])
+    assert_same_state(whole, ragged)
+    assert_same_state(whole, loop)
+
+
+@settings(max_examples=30)
+@given(banks(), st.integers(0, 100), st.integers(0, 290))
+def test_saving_at_any_moment_changes_no_bit(tmp_path_factory, make, seed, moment):
+    undisturbed, interrupted = make(), make()
+    X, y = data(undisturbed, seed, 300)
+    trace = undisturbed.run(X, y)
+    interrupted.run(X[:moment], y[:moment])
+    path = tmp_path_factory.mktemp("bank") / "bank.kb"
+    interrupted.save(path)
+    parts = {kernel.name: kernel for kernel in CUSTOM}
+    own = {**parts, "fourth": LOSSES[-1][0], "PrototypeRLS": PrototypeRLS}
+    resumed = kb.load(path, components=own, engine=kb.engines.Serial(2))
+    rest = resumed.run(X[moment:], y[moment:])
+    for name in rest.fields:
+        assert np.array_equal(getattr(rest, name), getattr(trace, name)[moment:], equal_nan=True)
+    assert_same_state(undisturbed, resumed)
+
+
+@settings(max_examples=25)
+@given(banks(), st.integers(0, 100), st.integers(0, 200))
+def test_predicting_changes_nothing(make, seed, moment):
+    bank = make()
+    X, y = data(bank, seed, 201)
+    assert (bank.predict(X) == 0).all()
+    bank.run(X[:moment], y[:moment])
+    before = bank._state()
+    together = bank.predict(X)
+    assert [bank.predict_one(x) for x in X[:20]] == together[:20].tolist()
+    assert (bank.predict(X[::-1]) == together[::-1]).all()
+    bank.predict_slots(X)
+    after = bank._state()
+    assert all(np.array_equal(before[k], after[k], equal_nan=True) for k in before)
+
+
+@settings(max_examples=25)
+@given(banks(), st.integers(0, 100))
+def test_weights_stay_on_the_simplex_and_the_cost_below_the_bound(make, seed):
+    bank = make()
+    X, y = data(bank, seed, 150)
+    trace = bank.run(X, y)
+    if not bank.combiner.on_simplex:
+        assert np.isnan(trace.bound_gap).all()
+        return
+    slots = len(bank.slots)
+    assert (trace.weights >= 0).all()
+    assert np.abs(trace.weights.sum(axis=1) - 1).max() <= 8 * slots * EPS
+    # Jensen's inequality holds exactly; the two sides are sums of window * P rounded terms.
+    finite = np.where(np.isfinite(trace.slot_cost), trace.slot_cost, 0)
+    rounding = 8 * (bank.window + slots) * EPS * (trace.weights * finite).sum(axis=1)
+    assert (trace.bound_gap >= -rounding - 1e-300).all()
+    if isinstance(bank.combiner, kb.combiners.Simplex) and bank.combiner.evidence == "window":
+        live = np.isfinite(trace.window_loss).all(axis=0)
+        residual = kb.kkt_residual(
+            trace.weights[1:, live], trace.curvature[:-1, live], trace.window_loss[:-1, live]
+        )
+        assert residual.max() <= 8 * slots * EPS
+
+
+def test_cumulative_figures_go_on_across_calls():
+    X, y = stream(1, 50, 1)
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 5))
+    first, second = bank.run(X[:20], y[:20]), bank.run(X[20:], y[20:])
+    costs = np.concatenate([first.cost, second.cost])
+    running = np.concatenate([first.cumulative_cost, second.cumulative_cost])
+    assert (running == np.cumsum(costs)).all()
+    ledger = bank.ledger
+    assert ledger.cumulative_cost == running[-1]
+    assert ledger.samples == bank.samples == 50
+    slot_costs = np.concatenate([first.slot_cost, second.slot_cost])
+    assert (ledger.slot_cumulative_cost == np.cumsum(slot_costs, axis=0)[-1]).all()
+    assert ledger.regret == running[-1] - ledger.slot_cumulative_cost.min()
+    assert second.regret[-1] == ledger.regret
+    assert ledger.best_slot == np.argmin(ledger.slot_cumulative_cost)
+    losses = np.concatenate([first.loss, second.loss])
+    assert ledger.loss == np.cumsum(losses)[-1]
+    predictions = np.concatenate([first.predictions, second.predictions])
+    assert (losses == (predictions - y) ** 2).all()
+    assert ledger.mean_loss == ledger.loss / 50
+    gaps = np.concatenate([first.bound_gap, second.bound_gap])
+    assert ledger.bound_gap == np.cumsum(gaps)[-1]
+    assert "50 samples" in repr(ledger)
+
+
+def test_a_new_bank():
+    bank = kb.KernelBank(kb.gaussian_grid(1, 2, 4))
+    assert bank.weights.tolist() == [0.25] * 4
+    assert bank.predict_one([1.0, 2.0]) == 0.0
+    assert bank.predict(np.ones((3, 5))).tolist() == [0.0] * 3
+    assert np.isnan(bank.ledger.mean_loss)
+    assert bank.ledger.dropped.tolist() == [0.0] * 4
+    assert bank.dictionary == kb.gaussian_grid(1, 2, 4)
+    bank.run(np.empty((0, 3)), [])
+    assert bank.samples == 0
+    bank.learn_one(3.0, 1.0)  # an empty run has not fixed the width of the inputs
+    assert bank.samples == 1
+
+
+def test_inputs_and_results_are_not_aliased():
+    X, y = stream(1, 30, 2)
+    bank, untouched = (kb.KernelBank(kb.gaussian_grid(0.1, 2, 5)) for _ in range(2))
+    own_X, own_y = X.copy(), y.copy()
+    bank.run(own_X[:15], own_y[:15])
+    own_X[:], own_y[:] = 9.0, 9.0
+    bank.weights[:] = 9.0
+    bank.ledger.slot_cumulative_cost[:] = 9.0
+    bank.ledger.dropped[:] = 9.0
+    bank.run(X[15:], y[15:])
+    untouched.run(X, y)
+    assert_same_state(bank, untouched)
+    X.flags.writeable = False
+    assert (bank.predict(X) == untouched.predict(X.copy())).all()
+
+
+# --- what the ledger and the warnings say -----------------------------------------------------------
+
+
+def test_a_slot_that_turns_non_finite_is_out_and_touches_nobody():
+    X, y = stream(5, 400, 1)
+    good = [K.Gaussian(0.3), K.Gaussian(1.0), K.Laplacian(0.5)]
+    wild = kb.Slot(K.Linear(1.0), Norma(5.0, 20))
+    calm = [kb.Slot(kernel, Norma(0.05, 20)) for kernel in good]
+    with pytest.warns(kb.errors.SlotQuarantined, match=r"1 of 4 slots.*Linear"):
+        bank = kb.KernelBank(slots=[calm[0], wild, *calm[1:]], window=5)
+        trace = bank.run(X, y)
+    assert bank.quarantined == (1,)
+    assert bank.weights[1] == 0.0
+    assert bank.ledger.slot_cumulative_cost[1] == np.inf
+    assert np.isfinite(trace.predictions).all()
+    assert np.isfinite(trace.cost).all()
+    out = int(np.argmax(np.isinf(trace.slot_cost[:, 1])))
+    assert (trace.weights[out + 1 :, 1] == 0).all()
+    assert np.isinf(trace.slot_cost[out:, 1]).all()
+    without = kb.KernelBank(slots=calm, window=5).run(X, y)
+    assert (np.delete(trace.slot_cost, 1, axis=1) == without.slot_cost).all()
+    assert np.abs(trace.weights[out + 1 :, [0, 2, 3]] - without.weights[out + 1 :]).max() <= 8 * EPS
+
+
+@pytest.mark.parametrize("combiner", COMBINERS, ids=map(name_of, COMBINERS))
+def test_a_bank_of_wild_slots_never_says_nan(combiner):
+    X, y = stream(5, 300, 1)
+    kernels = [K.Linear(1.0), K.Polynomial(3, 1.0, 1.0), K.Gaussian(1.0)]
+    blocks, loop = (
+        kb.KernelBank(kernels, Norma(20.0, 20), combiner[0], window=5) for _ in range(2)
+    )
+    trace = blocks.run(X, y)
+    for n in range(len(X)):
+        loop.learn_one(X[n], y[n])
+    assert_same_state(blocks, loop)
+    assert len(blocks.quarantined) == 3
+    assert blocks.weights.tolist() == [0.0] * 3 or not blocks.combiner.on_simplex
+    if blocks.combiner.on_simplex:
+        assert np.isfinite(trace.predictions).all()
+    assert blocks.predict_one(0.5) == 0.0 or not blocks.combiner.on_simplex
+
+
+def test_a_kernel_that_overflows_at_one_point_is_left_out_there():
+    bank = kb.KernelBank([K.Polynomial(64, 1.0, 1.0), K.Gaussian(1.0)], Norma(1e-3), window=2)
+    bank.run([0.1, 0.2, 0.3], [1.0, 1.0, 1.0])
+    assert bank.weights[0] > 0
+    alone = bank.predict_slots([1e150])[0]
+    assert np.isinf(alone[0])
+    assert bank.predict_one(1e150) == alone[1] == 0.0
+
+
+def test_unstable_steps_are_told_with_their_bound():
+    x = np.linspace(0, 1, 60)
+    with pytest.warns(kb.errors.UnstableStep, match="the bound .* at most") as record:
+        kb.KernelBank([K.Gaussian(5.0)], Norma(0.5, 20), window=10).run(x, np.sin(9 * x))
+    assert len(record) == 1  # said once
+    message = str(record[0].message)
+    bound = float(message.split("at most ")[1].split(". Lower")[0])
+    gram = K.Gaussian(5.0)(x[:10], x[:10])
+    true_bound = 2 / (2 * np.linalg.eigvalsh(gram).max() + 0.01)
+    # g'Kg / g'g never exceeds the largest eigenvalue, so what is named is above the true bound.
+    assert true_bound * (1 - 1e-9) <= bound < 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kb.KernelBank([K.Gaussian(5.0)], Norma(0.05, 60), window=10).run(x, np.sin(9 * x))
+        # no curvature, no bound
+        kb.KernelBank([K.Gaussian(5.0)], Norma(0.5, 60), loss="absolute").run(x, np.sin(9 * x))
+
+
+def test_truncation_is_told_when_it_matters():
+    x, y = naive.ar1(0, 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the paper's setting: what is dropped is far away
+        bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 20, spacing="linear"))
+        bank.run(x, y)
+    assert (bank.ledger.dropped > 0).all()
+    with pytest.warns(kb.errors.TruncationMatters, match="Raise budget") as record:
+        kb.KernelBank([K.Gaussian(30.0)], Norma(0.01, 12), window=5).run(x, y)
+    assert len(record) == 1
+
+
+def test_warnings_point_at_the_caller():
+    x = np.linspace(0, 1, 60)
+    with pytest.warns(kb.errors.UnstableStep) as record:
+        kb.KernelBank([K.Gaussian(5.0)], Norma(0.5, 20), window=10).run(x, x)
+    assert record[0].filename == __file__
+
+
+def test_a_huge_loss_that_has_left_the_horizon_leaves_no_trace():
+    X, y = stream(2, 60, 1)
+    spoiled = y.copy()
+    spoiled[5] = 1e12
+    combiner = kb.combiners.Simplex(evidence="prequential", horizon=10)
+    kernels = [K.Gaussian(0.01), K.Gaussian(0.02)]  # too narrow to remember sample 5
+
+    def weights(targets):
+        bank = kb.KernelBank(kernels, Norma(0.05, 5), combiner, window=1, regularization=0.1)
+        return bank.run(X, targets).weights
+
+    # From sample 5 + max(horizon, budget + window) on nothing of it is left but rounding of 1e12
+    # in no place: the weights agree as if it had never been.
+    assert np.abs(weights(spoiled)[30:] - weights(y)[30:]).max() <= 1e-12
+
+
+# --- drift ------------------------------------------------------------------------------------------
+
+
+def recomputed(bank):
+    """norm^2 and the window's values of a one-slot bank, from its coefficients alone."""
+    state = bank._state()
+    seen, budget = bank.samples, bank.slots[0].learner.budget
+    start = (seen - 1) % 128 + 1
+    alpha = state["slots/group0/coefficients"][0, start : start + budget, 0]
+    terms = state["slots/inputs"][:, start : start + budget].T
+    gram = bank.slots[0].kernel(terms, terms)
+    values = gram @ alpha
+    magnitude = np.abs(alpha) @ np.abs(gram) @ np.abs(alpha)
+    return alpha @ values, values[-bank.window :], magnitude
+
+
+def check_drift(samples, ridge):
+    draw = np.random.default_rng(0)
+    x = np.cumsum(draw.uniform(0, 0.5, samples))
+    y = np.sin(x) + 0.1 * draw.normal(size=samples)
+    bank = kb.KernelBank([K.Gaussian(0.7)], Norma(0.05, 40), window=8, regularization=ridge)
+    block = 10_000
+    for start in range(0, samples, block):
+        bank.run(x[start : start + block], y[start : start + block], record=())
+    norm, values, magnitude = recomputed(bank)
+    state = bank._state()
+    # norm^2 is refreshed every 32 samples, so at most 32 steps of rounding of sums of 40 + 8 terms
+    # stand between the two; values on the window are at most 8 steps old.
+    unit = (32 + 40 + 8) * 8 * EPS * magnitude
+    assert abs(state["slots/group0/norms"][0, 0] - norm) <= unit
+    assert np.abs(state["slots/group0/values"][0, :, 0] - values).max() <= unit
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-9, 0.01])
+def test_norm_and_values_do_not_drift(ridge):
+    check_drift(20_011, ridge)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+def test_norm_and_values_do_not_drift_in_a_million_steps(ridge):
+    check_drift(1_000_011, ridge)
