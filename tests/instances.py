@@ -1,9 +1,9 @@
 """One list of every component, beside its naive definition: all tests run over it."""
 
-import naive
 import numpy as np
 
 import kernelbank as kb
+import naive
 
 K, L = kb.kernels, kb.losses
 

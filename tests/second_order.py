@@ -34,8 +34,18 @@ def _value(weights, features):
 
 @hot
 def _learn(
-    first, points, targets, position, frequencies, phases, weights, covariance, recent,
-    values, norms, predictions,
+    first,
+    points,
+    targets,
+    position,
+    frequencies,
+    phases,
+    weights,
+    covariance,
+    recent,
+    values,
+    norms,
+    predictions,
 ):
     window = values.shape[2]
     size = phases.shape[1]
@@ -91,15 +101,26 @@ class PrototypeRLS(Learner):
         for leaf in range(group.leaves):
             draw = np.random.default_rng([self.seed, int(group.columns[leaf, 0])])
             shape = group.state["frequencies"][leaf].shape
-            group.state["frequencies"][leaf] = draw.normal(size=shape) / group.kernels[leaf][0].width
+            group.state["frequencies"][leaf] = (
+                draw.normal(size=shape) / group.kernels[leaf][0].width
+            )
             group.state["phases"][leaf] = draw.uniform(0, 2 * np.pi, self.features)
             group.state["covariance"][leaf] = np.eye(self.features) / self.ridge
 
     def learn(self, group: Group, block: Block) -> None:
         s = group.state
         _learn(
-            block.first, block.points, block.samples.targets, block.position, s["frequencies"],
-            s["phases"], s["weights"], s["covariance"], s["recent"], group.values, group.norms,
+            block.first,
+            block.points,
+            block.samples.targets,
+            block.position,
+            s["frequencies"],
+            s["phases"],
+            s["weights"],
+            s["covariance"],
+            s["recent"],
+            group.values,
+            group.norms,
             group.predictions,
         )
 

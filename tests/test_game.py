@@ -1,17 +1,18 @@
 """The game against its definition, and the promises that a bank makes about itself."""
 
 import itertools
+import math
 import warnings
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instances import COMBINERS, KERNELS, LOSSES, name_of, stream
-from second_order import PrototypeRLS
 
 import kernelbank as kb
+import naive
+from instances import COMBINERS, KERNELS, LOSSES, name_of, stream
+from second_order import PrototypeRLS
 
 EPS = np.finfo(float).eps
 K = kb.kernels
@@ -66,24 +67,38 @@ def assert_equal_to(oracle, bank, trace, y, budget, window):
     for name, allowed in close.items():
         difference = np.abs(getattr(trace, name) - getattr(oracle, name)).max(axis=0)
         assert (difference <= allowed).all(), name
-    # theta moves by at most (error of the evidence) / (2 * least curvature of an active slot).
-    active = oracle.curvature[oracle.curvature > 0]
-    weights = costs.max() / (active.min() if active.size else 1.0)
-    assert weights < 1e-3  # or else this test would not test weights
-    assert np.abs(trace.weights - oracle.weights).max() <= weights
-    assert np.abs(bank.weights - oracle.next_weights).max() <= weights
+    weights = weight_errors(oracle, bank.combiner, costs.max())
+    assert (np.abs(trace.weights - oracle.weights).max(axis=1) <= weights[:-1]).all()
+    assert np.abs(bank.weights - oracle.next_weights).max() <= weights[-1]
     slots = trace.weights.shape[1]
-    mixed = values.max() + slots * weights * size.max()
-    assert np.abs(trace.predictions - oracle.predictions).max() <= mixed
-    mixed_cost = 4 * window * size.max() * mixed + slots * weights * costs.max() / EPS * EPS
-    mixed_cost += slots * weights * (1 + oracle.curvature.max())
-    assert np.abs(trace.cost - oracle.cost).max() <= mixed_cost
-    assert np.abs(trace.loss - oracle.loss).max() <= mixed_cost
-    assert np.abs(trace.cumulative_cost - oracle.cumulative_cost).max() <= n * mixed_cost
+    mixed = values.max() + slots * weights[:-1] * size.max()
+    assert (np.abs(trace.predictions - oracle.predictions) <= mixed).all()
+    charged = 4 * window * size.max() * mixed + slots * weights[:-1] * (1 + oracle.curvature.max())
+    assert (np.abs(trace.cost - oracle.cost) <= charged).all()
+    assert (np.abs(trace.loss - oracle.loss) <= charged).all()
+    difference = np.abs(trace.cumulative_cost - oracle.cumulative_cost)
+    assert (difference <= np.cumsum(charged) + n * unit * oracle.cumulative_cost[-1]).all()
     assert (np.abs(bank.ledger.dropped - oracle.dropped) <= n * costs).all()
     if bank.combiner.on_simplex:
         gap = oracle.bound - oracle.cost
-        assert np.abs(trace.bound_gap - gap).max() <= 2 * mixed_cost + slots * costs.max()
+        allowed = 2 * charged + slots * costs.max() + slots * weights[:-1] * oracle.bound.max()
+        assert (np.abs(trace.bound_gap - gap) <= allowed).all()
+
+
+def weight_errors(oracle, combiner, evidence):
+    """How far weights may be off, row by row, if the evidence is off by so much.
+
+    theta is piecewise linear in b / (2 a): it moves by at most the error over the least curvature
+    of an active slot. The other rules are Lipschitz with a constant far below n = 50.
+    """
+    rows = len(oracle.curvature)
+    errors = np.full(rows + 1, 50 * evidence)
+    if isinstance(combiner, kb.combiners.Simplex):
+        following = np.vstack([oracle.weights[1:], oracle.next_weights])
+        least = np.where(following > 0, oracle.curvature, np.inf).min(axis=1)
+        errors[1:] = evidence / least
+        assert np.median(errors) < 1e-6  # or else this would not test weights
+    return errors
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=map(name_of, LOSSES))
@@ -102,7 +117,7 @@ GRID = list(itertools.product([1, 2, 5], [0, 1, 12], [1, 4], ["irregular", "regu
 def test_grid_of_windows_budgets_dimensions_and_spacings(window, more, dimension, spacing):
     X, y = stream(window + 10 * dimension, 30, dimension)
     if spacing == "regular":
-        X = np.tile(np.arange(30.0)[:, None] / 4, (1, dimension))
+        X = np.tile(np.arange(30.0)[:, None] / 20, (1, dimension))
     kernels = [KERNELS[0], KERNELS[1], KERNELS[7], KERNELS[3], KERNELS[0]]
     bank, trace, oracle = play_both(
         kernels,
@@ -112,7 +127,7 @@ def test_grid_of_windows_budgets_dimensions_and_spacings(window, more, dimension
         y,
         window=window,
         budget=window + more,
-        rate=0.001,
+        rate=0.02,
         ridge=0.3,
     )
     assert_equal_to(oracle, bank, trace, y, window + more, window)
@@ -328,8 +343,8 @@ def test_a_slot_that_turns_non_finite_is_out_and_touches_nobody():
     good = [K.Gaussian(0.3), K.Gaussian(1.0), K.Laplacian(0.5)]
     wild = kb.Slot(K.Linear(1.0), Norma(5.0, 20))
     calm = [kb.Slot(kernel, Norma(0.05, 20)) for kernel in good]
+    bank = kb.KernelBank(slots=[calm[0], wild, *calm[1:]], window=5)
     with pytest.warns(kb.errors.SlotQuarantined, match=r"1 of 4 slots.*Linear"):
-        bank = kb.KernelBank(slots=[calm[0], wild, *calm[1:]], window=5)
         trace = bank.run(X, y)
     assert bank.quarantined == (1,)
     assert bank.weights[1] == 0.0
@@ -367,7 +382,7 @@ def test_a_kernel_that_overflows_at_one_point_is_left_out_there():
     bank.run([0.1, 0.2, 0.3], [1.0, 1.0, 1.0])
     assert bank.weights[0] > 0
     alone = bank.predict_slots([1e150])[0]
-    assert np.isinf(alone[0])
+    assert not np.isfinite(alone[0])
     assert bank.predict_one(1e150) == alone[1] == 0.0
 
 
@@ -377,7 +392,7 @@ def test_unstable_steps_are_told_with_their_bound():
         kb.KernelBank([K.Gaussian(5.0)], Norma(0.5, 20), window=10).run(x, np.sin(9 * x))
     assert len(record) == 1  # said once
     message = str(record[0].message)
-    bound = float(message.split("at most ")[1].split(". Lower")[0])
+    bound = float(message.split("at most ")[1].split(". Lower", maxsplit=1)[0])
     gram = K.Gaussian(5.0)(x[:10], x[:10])
     true_bound = 2 / (2 * np.linalg.eigvalsh(gram).max() + 0.01)
     # g'Kg / g'g never exceeds the largest eigenvalue, so what is named is above the true bound.
@@ -408,20 +423,21 @@ def test_warnings_point_at_the_caller():
     assert record[0].filename == __file__
 
 
-def test_a_huge_loss_that_has_left_the_horizon_leaves_no_trace():
-    X, y = stream(2, 60, 1)
-    spoiled = y.copy()
-    spoiled[5] = 1e12
-    combiner = kb.combiners.Simplex(evidence="prequential", horizon=10)
-    kernels = [K.Gaussian(0.01), K.Gaussian(0.02)]  # too narrow to remember sample 5
+def test_a_huge_loss_that_has_left_the_horizon_leaves_no_rounding():
+    from kernelbank._hot.combine import sliding_sums
 
-    def weights(targets):
-        bank = kb.KernelBank(kernels, Norma(0.05, 5), combiner, window=1, regularization=0.1)
-        return bank.run(X, targets).weights
-
-    # From sample 5 + max(horizon, budget + window) on nothing of it is left but rounding of 1e12
-    # in no place: the weights agree as if it had never been.
-    assert np.abs(weights(spoiled)[30:] - weights(y)[30:]).max() <= 1e-12
+    draw = np.random.default_rng(0)
+    losses = draw.uniform(0, 1, (500, 3))
+    losses[50], losses[260, 1] = 1e300, 1e30
+    horizon = 17
+    state = np.zeros((horizon, 3)), np.zeros((horizon, 3)), np.zeros(3)
+    sums = np.empty_like(losses)
+    for start, end in itertools.pairwise([0, 1, 3, 60, 61, 200, 437, 500]):
+        sliding_sums(start, losses[start:end], *state, sums[start:end])
+    for n in range(500):
+        for p in range(3):
+            exact = math.fsum(losses[max(0, n - horizon + 1) : n + 1, p])
+            assert abs(sums[n, p] - exact) <= horizon * EPS * exact
 
 
 # --- drift ------------------------------------------------------------------------------------------

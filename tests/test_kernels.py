@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from instances import KERNELS, name_of
-from instances import stream as samples
 
 import kernelbank as kb
+from instances import KERNELS, name_of
+from instances import stream as samples
 
 EPS = np.finfo(float).eps
 K = kb.kernels
@@ -53,15 +53,15 @@ def test_far_away_inputs_underflow_to_zero():
 
 def test_algebra():
     X, _ = samples(4, 5, 2)
-    g, l = K.Gaussian(1.0), K.Linear(0.5)
-    gv, lv = g(X, X), l(X, X)
-    assert ((g + l)(X, X) == gv + lv).all()
-    assert ((g * l)(X, X) == gv * lv).all()
+    g, h = K.Gaussian(1.0), K.Linear(0.5)
+    gv, hv = g(X, X), h(X, X)
+    assert ((g + h)(X, X) == gv + hv).all()
+    assert ((g * h)(X, X) == gv * hv).all()
     assert ((2.5 * g)(X, X) == 2.5 * gv).all()
     assert ((g * 2.5)(X, X) == 2.5 * gv).all()
-    nested = (g + l * (g + 0.5 * l)) * (l + g)
-    assert np.allclose(nested(X, X), (gv + lv * (gv + 0.5 * lv)) * (lv + gv), rtol=1e-14)
-    assert g + l == K.Sum(g, l)
+    nested = (g + h * (g + 0.5 * h)) * (h + g)
+    assert np.allclose(nested(X, X), (gv + hv * (gv + 0.5 * hv)) * (hv + gv), rtol=1e-14)
+    assert g + h == K.Sum(g, h)
     for factor in (0, -1.0, float("nan"), "2"):
         with pytest.raises(ValueError, match="'factor'"):
             factor * g
@@ -132,4 +132,4 @@ def test_dictionary():
     assert "4 kernels" not in repr(both)
     assert "20 kernels" in repr(kb.gaussian_grid(1, 2, 20))
     with pytest.raises(TypeError):
-        both + [K.Linear()]
+        both + [K.Linear()]  # noqa: RUF005

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from instances import LOSSES, name_of
 
 import kernelbank as kb
+from instances import LOSSES, name_of
 
 EPS = np.finfo(float).eps
 L = kb.losses

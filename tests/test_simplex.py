@@ -1,12 +1,12 @@
 """The quadratic program: exact, certified, the same by both methods."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbank as kb
+import naive
 
 EPS = np.finfo(float).eps
 
@@ -69,8 +69,10 @@ def test_certificate_sees_moved_weight(problem, seed):
 
     worse = objective(moved) - objective(theta)
     least = min(naive_b)
-    scale = sum(2 * ai * naive.Fraction(w) ** 2 + (bi - least) * naive.Fraction(w)
-                for ai, bi, w in zip(naive_a, naive_b, moved, strict=True))
+    scale = sum(
+        2 * ai * naive.Fraction(w) ** 2 + (bi - least) * naive.Fraction(w)
+        for ai, bi, w in zip(naive_a, naive_b, moved, strict=True)
+    )
     if scale > 0 and worse / scale > naive.Fraction(1, 10**9):
         assert kb.kkt_residual(moved, a, b) > 1e-10
 

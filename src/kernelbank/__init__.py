@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import combiners, engines, errors, kernels, learners, losses
-    from .bank import KernelBank, load
+    from .bank import KernelBank
     from .dictionary import Dictionary, gaussian_grid
     from .layout import Slot
     from .ledger import Ledger
+    from .saved import load
     from .simplex import kkt_residual, simplex_qp
     from .trace import Trace
 
@@ -28,7 +29,7 @@ _HOMES = {
     "Trace": "trace",
     "gaussian_grid": "dictionary",
     "kkt_residual": "simplex",
-    "load": "bank",
+    "load": "saved",
     "simplex_qp": "simplex",
 }
 _MODULES = ("combiners", "engines", "errors", "kernels", "learners", "losses")

@@ -92,7 +92,7 @@ def within_range(name: str, array: Floats) -> None:
     if array.size == 0:
         return
     low, high = array.min(), array.max()
-    if -LARGEST <= low and high <= LARGEST:
+    if low >= -LARGEST and high <= LARGEST:
         return
     bad = ~(np.abs(array) <= LARGEST)
     where = tuple(int(i) for i in np.argwhere(bad)[0])

@@ -118,6 +118,8 @@ class Ledger:
         self.out = hot.accumulate(evidence.slot_cost, self._slot_cost, least)
         self._recent = evidence.targets[len(evidence.targets) - len(self._recent) :].copy()
         self._samples += count
+        with np.errstate(invalid="ignore"):  # a bank without any finite slot has no regret
+            regret = rows[:, 4] - least
         gap = rows[:, 3] if self._on_simplex else np.full(count, np.nan)
         return {
             "predictions": rows[:, 0],
@@ -125,7 +127,7 @@ class Ledger:
             "loss": rows[:, 2],
             "bound_gap": gap,
             "cumulative_cost": rows[:, 4],
-            "regret": rows[:, 4] - least,
+            "regret": regret,
         }
 
     def state(self) -> dict[str, Floats]:

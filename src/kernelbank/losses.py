@@ -4,6 +4,8 @@ At a kink the derivative is the subgradient of smallest absolute value. `curvatu
 second derivative in f, if there is a bound: it is what the largest stable step depends on.
 """
 
+# mypy: disable-error-code="no-untyped-def"
+# The formulas are compiled with types of their own.
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -99,7 +101,7 @@ class Loss:
 
 
 @register_jitable
-def _margin_exponential(f, y):  # type: ignore[no-untyped-def]
+def _margin_exponential(f, y):
     """exp(-|y f|), which never overflows."""
     return exp2_of_product(absolute(y * f), -_LOG2E)
 
@@ -115,11 +117,11 @@ class Squared(Loss):
     curvature = 2.0
 
     @staticmethod
-    def _value(f, y, p):  # type: ignore[no-untyped-def]
+    def _value(f, y, p):
         return (f - y) * (f - y)
 
     @staticmethod
-    def _derivative(f, y, p):  # type: ignore[no-untyped-def]
+    def _derivative(f, y, p):
         return 2.0 * (f - y)
 
 
@@ -132,11 +134,11 @@ class Absolute(Loss):
     """
 
     @staticmethod
-    def _value(f, y, p):  # type: ignore[no-untyped-def]
+    def _value(f, y, p):
         return absolute(f - y)
 
     @staticmethod
-    def _derivative(f, y, p):  # type: ignore[no-untyped-def]
+    def _derivative(f, y, p):
         return where_less(f, y, -1.0, where_less(y, f, 1.0, 0.0))
 
 
@@ -157,18 +159,20 @@ class Huber(Loss):
 
     def __post_init__(self) -> None:
         remedy = "Give a positive delta, in the units of the target."
-        object.__setattr__(self, "delta", check.number("delta", self.delta, "Huber", remedy, above=0))
+        object.__setattr__(
+            self, "delta", check.number("delta", self.delta, "Huber", remedy, above=0)
+        )
 
     def parameter(self) -> float:
         return self.delta
 
     @staticmethod
-    def _value(f, y, p):  # type: ignore[no-untyped-def]
+    def _value(f, y, p):
         r = absolute(f - y)
         return where_less(p, r, p * (r - 0.5 * p), 0.5 * r * r)
 
     @staticmethod
-    def _derivative(f, y, p):  # type: ignore[no-untyped-def]
+    def _derivative(f, y, p):
         r = f - y
         return where_less(p, r, p, where_less(r, -p, -p, r))
 
@@ -196,12 +200,12 @@ class EpsilonInsensitive(Loss):
         return self.epsilon
 
     @staticmethod
-    def _value(f, y, p):  # type: ignore[no-untyped-def]
+    def _value(f, y, p):
         beyond = absolute(f - y) - p
         return where_less(beyond, 0.0, 0.0, beyond)
 
     @staticmethod
-    def _derivative(f, y, p):  # type: ignore[no-untyped-def]
+    def _derivative(f, y, p):
         r = f - y
         return where_less(p, r, 1.0, where_less(r, -p, -1.0, 0.0))
 
@@ -231,12 +235,12 @@ class Pinball(Loss):
         return self.quantile
 
     @staticmethod
-    def _value(f, y, p):  # type: ignore[no-untyped-def]
+    def _value(f, y, p):
         r = y - f
         return where_less(r, 0.0, (p - 1.0) * r, p * r)
 
     @staticmethod
-    def _derivative(f, y, p):  # type: ignore[no-untyped-def]
+    def _derivative(f, y, p):
         return where_less(f, y, -p, where_less(y, f, 1.0 - p, 0.0))
 
 
@@ -252,14 +256,14 @@ class Logistic(Loss):
     curvature = 0.25
 
     @staticmethod
-    def _value(f, y, p):  # type: ignore[no-untyped-def]
+    def _value(f, y, p):
         margin = y * f
         return where_less(margin, 0.0, -margin, 0.0 * margin) + log1p_of_fraction(
             _margin_exponential(f, y)
         )
 
     @staticmethod
-    def _derivative(f, y, p):  # type: ignore[no-untyped-def]
+    def _derivative(f, y, p):
         small = _margin_exponential(f, y)
         return -y * where_less(y * f, 0.0, 1.0, small) / (1.0 + small)
 
@@ -275,12 +279,12 @@ class Hinge(Loss):
     labels = True
 
     @staticmethod
-    def _value(f, y, p):  # type: ignore[no-untyped-def]
+    def _value(f, y, p):
         short = 1.0 - y * f
         return where_less(short, 0.0, 0.0, short)
 
     @staticmethod
-    def _derivative(f, y, p):  # type: ignore[no-untyped-def]
+    def _derivative(f, y, p):
         return where_less(y * f, 1.0, -y, 0.0)
 
 
@@ -296,12 +300,12 @@ class SquaredHinge(Loss):
     curvature = 2.0
 
     @staticmethod
-    def _value(f, y, p):  # type: ignore[no-untyped-def]
+    def _value(f, y, p):
         short = 1.0 - y * f
         return where_less(short, 0.0, 0.0, short * short)
 
     @staticmethod
-    def _derivative(f, y, p):  # type: ignore[no-untyped-def]
+    def _derivative(f, y, p):
         short = 1.0 - y * f
         return where_less(0.0, short, -2.0 * y * short, 0.0)
 

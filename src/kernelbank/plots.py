@@ -19,7 +19,7 @@ R = TypeVar("R")
 BLUE, RED, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, INK, GREY, PALE = "#E69F00", "#222222", "#9A9A9A", "#DDE8F0"
 
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "figure.dpi": 150,
     "savefig.dpi": 150,
     "font.size": 10,

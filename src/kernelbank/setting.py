@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -106,9 +105,8 @@ class Evidence:
     """The window's targets before the block (window - 1 of them), then those of the block."""
     values: Floats | None = None
     """(n, window, P): f_p on the window after each sample, if the combiner asked for it."""
-    extra: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, first: int, count: int, slots: int, targets: Floats) -> Evidence:
-        block = np.empty((5, count, slots))
-        return cls(first, *block, targets=targets)
+        a, b, cost, loss, predictions = np.empty((5, count, slots))
+        return cls(first, a, b, cost, loss, predictions, targets)

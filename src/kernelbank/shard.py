@@ -47,7 +47,9 @@ class Shard:
         for number, learner in enumerate(layout.learners):
             members = [leaf for leaf in own if leaf.group == number]
             if members:
-                self.groups.append((learner, self._group(learner, members, len(first_input), block)))
+                self.groups.append(
+                    (learner, self._group(learner, members, len(first_input), block))
+                )
 
     def _group(self, learner: Learner, leaves: list[Leaf], dimension: int, block: int) -> Group:
         count, window = len(leaves), self.setting.window
@@ -71,7 +73,7 @@ class Shard:
         learner.prepare(group)
         return group
 
-    # --- phase 1 ----------------------------------------------------------------------------------
+    # --- phase 1 ------------------------------------------------------------------------------
 
     def learn(self, first: int, X: Floats, y: Floats, evidence: Evidence) -> None:
         """Take all slots through the block and write their columns of the evidence."""
@@ -135,7 +137,7 @@ class Shard:
                 repeated[number],
             )
 
-    # --- phase 2 ----------------------------------------------------------------------------------
+    # --- phase 2 ------------------------------------------------------------------------------
 
     def mix(self, first: int, weights: Floats, sums: Floats) -> None:
         """Write the leaves' parts of the proposals to `sums`, and close the block."""
@@ -157,7 +159,7 @@ class Shard:
             group.norms[:, 0] = group.norms[:, self._count]
         self._statistics[:, 0] = self._statistics[:, self._count]
 
-    # --- looking without learning -------------------------------------------------------------------
+    # --- looking without learning -------------------------------------------------------------
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats, out: Floats) -> None:
         """out[t, p] = f_p(points[t]) for leaves that have a slot with wanted[p] != 0, else 0."""
@@ -188,7 +190,7 @@ class Shard:
             result[group.columns[own]] = values[own]
         return result
 
-    # --- state ----------------------------------------------------------------------------------
+    # --- state --------------------------------------------------------------------------------
 
     @staticmethod
     def shapes(setting: Setting, layout: Layout, dimension: int) -> dict[str, tuple[int, ...]]:

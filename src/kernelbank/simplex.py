@@ -77,7 +77,9 @@ def kkt_residual(theta: Any, a: Any, b: Any) -> Any:
     remedy = "Give one weight for each member of a."
     weights = check.floats("theta", theta, remedy)
     if weights.shape != curvature.shape:
-        raise check.refuse("theta", f"have the shape of a, {curvature.shape}", weights.shape, remedy)
+        raise check.refuse(
+            "theta", f"have the shape of a, {curvature.shape}", weights.shape, remedy
+        )
     if not np.isfinite(weights).all():
         raise check.refuse("theta", "be finite", weights, remedy)
     gradient, above = _gradients(curvature, linear, weights)
@@ -99,7 +101,8 @@ def _gradients(a: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats]:
     d_part, d_power = np.frexp(distance)
     none = np.iinfo(np.int32).min // 4
     powers = np.maximum(
-        np.where(a_part * up_part != 0, a_power + up_power, none), np.where(d_part > 0, d_power, none)
+        np.where(a_part * up_part != 0, a_power + up_power, none),
+        np.where(d_part > 0, d_power, none),
     )
     top = powers.max(axis=-1, keepdims=True)
     rest = np.ldexp(d_part, np.maximum(d_power - top, -2000))
@@ -124,5 +127,7 @@ def _problem(a: Any, b: Any) -> tuple[Floats, Floats]:
             raise check.refuse(name, "be finite", wrong, "Remove kernels that are not finite.")
     if (curvature < 0).any():
         least = float(curvature.min())
-        raise check.refuse("a", "be non-negative", least, "A curvature is a squared norm: clamp it.")
+        raise check.refuse(
+            "a", "be non-negative", least, "A curvature is a squared norm: clamp it."
+        )
     return curvature, linear

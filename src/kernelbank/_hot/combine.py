@@ -79,7 +79,8 @@ def descend(
             gradient = ridge * curvature[t, p] * weights[p]
             for i in range(seen):
                 gradient += slope[i // WIDTH, i % WIDTH] * values[t, window - seen + i, p]
-            out[t, p] = weights[p] - step * gradient
+            moved = weights[p] - step * gradient
+            out[t, p] = moved if np.isfinite(moved) else 0.0  # overflown: start again
         for p in range(slots):
             weights[p] = out[t, p]
 

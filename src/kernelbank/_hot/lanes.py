@@ -101,13 +101,14 @@ def _function(count, emit):
 
         return LANES(*arguments), codegen
 
-    if count == 1:
-        return intrinsic(lambda typingctx, x: typed(typingctx, x))
-    if count == 2:
-        return intrinsic(lambda typingctx, x, y: typed(typingctx, x, y))
-    if count == 3:
-        return intrinsic(lambda typingctx, x, y, z: typed(typingctx, x, y, z))
-    return intrinsic(lambda typingctx, w, x, y, z: typed(typingctx, w, x, y, z))
+    # Numba counts the parameters of an intrinsic, so each number of them needs its own function.
+    makers = {
+        1: lambda typingctx, x: typed(typingctx, x),
+        2: lambda typingctx, x, y: typed(typingctx, x, y),
+        3: lambda typingctx, x, y, z: typed(typingctx, x, y, z),
+        4: lambda typingctx, w, x, y, z: typed(typingctx, w, x, y, z),
+    }
+    return intrinsic(makers[count])
 
 
 def _less_select(builder, x, y, yes, no):
@@ -125,7 +126,7 @@ sqrt = _function(1, lambda builder, x: _llvm(builder, "sqrt", x))
 absolute = _function(1, lambda builder, x: _llvm(builder, "fabs", x))
 
 where_less = _function(4, _less_select)
-"""`where_less(x, y, yes, no)`: `yes` in the lanes with x < y, else `no` (also where x or y is NaN)."""
+"""`where_less(x, y, yes, no)`: `yes` in the lanes with x < y, else `no`, also where one is NaN."""
 
 
 # --- memory -------------------------------------------------------------------------------------
@@ -239,9 +240,7 @@ def _exp2_of_product(builder, x, y):
     exponent = builder.shl(
         builder.bitcast(shifted, _INTEGERS), ir.Constant(_INTEGERS, [52] * WIDTH)
     )
-    scaled = builder.bitcast(
-        builder.add(builder.bitcast(mantissa, _INTEGERS), exponent), _VECTOR
-    )
+    scaled = builder.bitcast(builder.add(builder.bitcast(mantissa, _INTEGERS), exponent), _VECTOR)
     tiny = builder.fcmp_ordered("<", shifted, _constant(_ROUND + _SMALLEST))
     return builder.select(tiny, _constant(0.0), scaled)
 

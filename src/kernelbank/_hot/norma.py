@@ -148,9 +148,7 @@ def learn(
             store(diagonals, now, load(rows, row + budget))
 
             # Values of f on the window, and the loss's derivative there, all at the same f.
-            prediction = expansion(
-                coefficients, oldest, pointer(rows, row * WIDTH), budget
-            )
+            prediction = expansion(coefficients, oldest, pointer(rows, row * WIDTH), budget)
             store(predictions, leaf * (steps - 1) + t, prediction)
             carried = (leaf * steps + t) * window
             for i in range(window - 1):

@@ -8,4 +8,4 @@ from .simplex import Simplex
 BUILT_IN: tuple[type[Combiner], ...] = (Best, OMKR, Simplex, Uniform)
 """Every combiner that a file may name."""
 
-__all__ = ["OMKR", "Best", "Combiner", "Simplex", "Uniform"]
+__all__ = ["Best", "Combiner", "OMKR", "Simplex", "Uniform"]

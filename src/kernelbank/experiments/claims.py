@@ -28,7 +28,13 @@ class Row:
         mean = _show(float(np.mean(known)), self.digits)
         if never:
             mean += f" ({never} never)"
-        return self.name, first, mean, _show(min(known), self.digits), _show(max(known), self.digits)
+        return (
+            self.name,
+            first,
+            mean,
+            _show(min(known), self.digits),
+            _show(max(known), self.digits),
+        )
 
 
 def _show(value: float | None, digits: int) -> str:
@@ -76,7 +82,9 @@ class Claim:
             return f"{self.text}: held on none of {total} seeds."
         if not self.failed:
             return f"{self.text}: held on all of {total} seeds."
-        return f"{self.text}: held on {len(self.held)} of {total} seeds, not on {_names(self.failed)}."
+        return (
+            f"{self.text}: held on {len(self.held)} of {total} seeds, not on {_names(self.failed)}."
+        )
 
 
 def _names(seeds: Sequence[int]) -> str:

@@ -4,6 +4,8 @@ Each class states its statistic (what two inputs have to say to each other, summ
 coordinates) and its profile (the kernel value of four slots at once, with constants a, b, c).
 """
 
+# mypy: disable-error-code="no-untyped-def, var-annotated, call-arg"
+# The formulas are compiled with types of their own.
 from __future__ import annotations
 
 import math
@@ -79,7 +81,7 @@ def _shifted(s, a, b, c):
 def _polynomial(s, scale, offset, degree):
     base = scale * s + offset
     result = base
-    most = max(max(lane(degree, 0), lane(degree, 1)), max(lane(degree, 2), lane(degree, 3)))
+    most = max(lane(degree, 0), lane(degree, 1), lane(degree, 2), lane(degree, 3))
     for k in range(1, int(most)):
         result = where_less(k, degree, result * base, result)
     return result

@@ -64,9 +64,7 @@ class Learner:
         """How many past inputs the method needs, at least the window."""
         return setting.window
 
-    def shapes(
-        self, setting: Setting, leaves: int, dimension: int
-    ) -> dict[str, tuple[int, ...]]:
+    def shapes(self, setting: Setting, leaves: int, dimension: int) -> dict[str, tuple[int, ...]]:
         """The arrays of the state for so many leaves, the leaf first; they start at zero."""
         raise NotImplementedError
 
@@ -91,5 +89,5 @@ class Learner:
         return np.zeros((group.leaves, WIDTH))
 
     def excess(self, group: Group) -> Floats:
-        """(leaves, 4): learning rate over the largest one stable on the windows seen; >= 1 is bad."""
+        """(leaves, 4): learning rate over the largest stable one on the windows seen so far."""
         return np.zeros((group.leaves, WIDTH))

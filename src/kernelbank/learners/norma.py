@@ -10,7 +10,6 @@ from .. import _validate as check
 from .._hot import norma as hot
 from .._hot.lanes import WIDTH
 from .._validate import Floats
-from ..kernels.base import Kernel
 from ..setting import PAGE, Block, Setting
 from .base import Group, Learner
 
@@ -21,7 +20,8 @@ class Norma(Learner):
 
     With S the window of the last L samples, all gradients taken at the present f:
 
-        f <- (1 - learning_rate * regularization) f - learning_rate * sum_{i in S} l'(f(x_i), y_i) k(x_i, .)
+        f <- (1 - learning_rate * regularization) f
+             - learning_rate * sum_{i in S} l'(f(x_i), y_i) k(x_i, .)
 
     and beyond `budget` terms the oldest is dropped. Cost per step and slot: budget kernel values
     and O(budget + L^2) products; memory O(budget * L) numbers (kernel rows of the window are kept).
@@ -76,9 +76,7 @@ class Norma(Learner):
     def reach(self, setting: Setting) -> int:
         return self.budget
 
-    def shapes(
-        self, setting: Setting, leaves: int, dimension: int
-    ) -> dict[str, tuple[int, ...]]:
+    def shapes(self, setting: Setting, leaves: int, dimension: int) -> dict[str, tuple[int, ...]]:
         table = (leaves, self.budget + PAGE, WIDTH)
         return {
             "coefficients": table,
