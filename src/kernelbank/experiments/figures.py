@@ -52,7 +52,7 @@ def cumulative_cost(game: Game) -> Figure:
         if step is not None:
             dot = {"ls": "none", "marker": "o", "mfc": "white", "mec": colour, "mew": 1.6, "ms": 7}
             lead.plot(step, 0, zorder=5, label=f"{label}: ahead from step {step} on", **dot)
-    lead.legend(loc="upper right", bbox_to_anchor=(1.0, 0.86))
+    lead.legend(loc="lower left")
     lead.set(
         xlabel="step n",
         xlim=(0, n[-1]),
