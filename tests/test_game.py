@@ -89,48 +89,49 @@ def weight_errors(oracle, combiner, evidence):
     """How far weights may be off, row by row, if the evidence is off by so much.
 
     theta is piecewise linear in b / (2 a): it moves by at most the error over the least curvature
-    of an active slot. The other rules are Lipschitz with a constant far below n = 50.
+    of an active slot. (That weights are right for the evidence of their own bank is certified to
+    rounding elsewhere.) The other rules are Lipschitz with a constant far below 50.
     """
     rows = len(oracle.curvature)
     errors = np.full(rows + 1, 50 * evidence)
     if isinstance(combiner, kb.combiners.Simplex):
         following = np.vstack([oracle.weights[1:], oracle.next_weights])
         least = np.where(following > 0, oracle.curvature, np.inf).min(axis=1)
-        errors[1:] = evidence / least
-        assert np.median(errors) < 1e-6  # or else this would not test weights
+        errors[1:] = np.minimum(1.0, evidence / np.maximum(least, 1e-300))
+        assert np.median(errors) < 1e-3  # or else this would not test weights
     return errors
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=map(name_of, LOSSES))
-def test_every_kernel_with_every_loss(loss):
-    X, y = stream(7, 26, 2, loss[0].labels)
-    bank, trace, oracle = play_both(
-        KERNELS, loss, COMBINERS[0], X, y, window=4, budget=9, rate=0.01, ridge=0.5
+# window, budget, dimension, spacing: every kernel and every loss is played in each of these. The
+# fast tests take every third of the cases, in turn, so that each loss and each setting occurs.
+SETTINGS = [
+    (window, window + more, dimension, spacing)
+    for window, more, dimension, spacing in itertools.product(
+        [1, 4], [0, 1, 7], [1, 3], ["irregular", "regular"]
     )
-    assert_equal_to(oracle, bank, trace, y, 9, 4)
+]
+CASES = [
+    pytest.param(
+        loss,
+        setting,
+        id=f"{name_of(loss)}-{'-'.join(map(str, setting))}",
+        marks=[] if (number + place) % 8 == 0 else pytest.mark.slow,
+    )
+    for number, loss in enumerate(LOSSES)
+    for place, setting in enumerate(SETTINGS)
+]
 
 
-GRID = list(itertools.product([1, 2, 5], [0, 1, 12], [1, 4], ["irregular", "regular"]))
-
-
-@pytest.mark.parametrize(("window", "more", "dimension", "spacing"), GRID)
-def test_grid_of_windows_budgets_dimensions_and_spacings(window, more, dimension, spacing):
-    X, y = stream(window + 10 * dimension, 30, dimension)
+@pytest.mark.parametrize(("loss", "setting"), CASES)
+def test_every_kernel_with_every_loss_and_setting(loss, setting):
+    window, budget, dimension, spacing = setting
+    X, y = stream(window + budget, 22, dimension, loss[0].labels)
     if spacing == "regular":
-        X = np.tile(np.arange(30.0)[:, None] / 20, (1, dimension))
-    kernels = [KERNELS[0], KERNELS[1], KERNELS[7], KERNELS[3], KERNELS[0]]
+        X = np.tile(np.arange(22.0)[:, None] / 16, (1, dimension))
     bank, trace, oracle = play_both(
-        kernels,
-        LOSSES[0],
-        COMBINERS[0],
-        X,
-        y,
-        window=window,
-        budget=window + more,
-        rate=0.02,
-        ridge=0.3,
+        KERNELS, loss, COMBINERS[0], X, y, window=window, budget=budget, rate=0.004, ridge=0.9
     )
-    assert_equal_to(oracle, bank, trace, y, window + more, window)
+    assert_equal_to(oracle, bank, trace, y, budget, window)
 
 
 @pytest.mark.parametrize("combiner", COMBINERS, ids=map(name_of, COMBINERS))
