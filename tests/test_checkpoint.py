@@ -17,6 +17,7 @@ from kernelbank.errors import FileRefused
 from second_order import PrototypeRLS
 
 K = kb.kernels
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 
 
 @pytest.fixture(scope="module")

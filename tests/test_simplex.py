@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kernelbank as kb
@@ -33,6 +33,9 @@ def problems(draw, smallest=1, largest=12):
 
 
 @given(problems())
+@example((np.array([1.7e308, 1.6e308]), np.array([-1.5e308, 1.5e308])))  # b[1] - b[0] overflows
+@example((np.array([0.0, 1.7e308]), np.array([1.7e308, -1.7e308])))
+@example((np.array([5e-324, 1e-323]), np.array([1e308, 1e308])))
 def test_equals_exact_rationals(problem):
     # theta is a sum of at most P non-negative terms, each with a handful of roundings; its members
     # are at most 1, so P * 8 eps bounds the error of each.
@@ -50,7 +53,12 @@ def test_certificate(problem):
     assert kb.kkt_residual(theta, a, b) <= 8 * len(a) * EPS
 
 
-@given(problems(2), st.integers(0, 10**6))
+@given(
+    st.lists(st.tuples(st.floats(0, 1e6), st.floats(-1e6, 1e6)), min_size=2, max_size=12).map(
+        lambda pairs: tuple(np.array(pairs).T)
+    ),
+    st.integers(0, 10**6),
+)
 def test_certificate_sees_moved_weight(problem, seed):
     # Moving 1 % of the mass away from the largest weight must show, unless it is as good: then
     # the objective is flat there and the exact objective values are the same to 1e-9.

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import kernelbank as kb
 from instances import stream
 
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
 
 
