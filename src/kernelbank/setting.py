@@ -10,7 +10,7 @@ from ._hot.lanes import WIDTH
 from ._validate import Floats
 from .losses import Loss
 
-PAGE = 128
+PAGE = 256
 """Samples between two slides of the sliding tables.
 
 Every position in a table follows from the sample's absolute number and this length, so a state

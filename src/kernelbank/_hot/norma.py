@@ -48,25 +48,25 @@ def _slide(array, leaves, kept, page):
 
 
 @part
-def _ring(leaf, number, window, budget):
-    """Where the kernel row of sample `number` starts: a ring of window + 1 rows per leaf."""
-    return (leaf * (window + 1) + number % (window + 1)) * (budget + 1)
+def _older(place, age, window):
+    """The place in the ring of window + 1 rows that is `age` <= window steps before `place`."""
+    return place - age if place >= age else place - age + window + 1
 
 
 @part
-def _norm(coefficients, tails, diagonals, now, rows, leaf, number, window, budget):
+def _norm(coefficients, tails, diagonals, now, rows, ring, place, window, budget):
     """norm^2 from coefficients and tails alone: sum_j alpha_j f(x_j), clamped at 0."""
     total = load(coefficients, now) * 0.0
     for j in range(now - budget + 1, now - window + 1):
         alpha = load(coefficients, j)
         others = 2.0 * load(tails, j) - alpha * load(diagonals, j)
         for i in range(window):
-            row = _ring(leaf, number - i, window, budget)
+            row = ring + _older(place, i, window) * (budget + 1)
             k = load(rows, row + budget - (now - i - j))
             others = fma(2.0 * load(coefficients, now - i), k, others)
         total = fma(alpha, others, total)
     for i in range(window):
-        row = _ring(leaf, number - i, window, budget)
+        row = ring + _older(place, i, window) * (budget + 1)
         own = load(coefficients, now - i)
         value = own * load(rows, row + budget)
         for j in range(i + 1, window):
@@ -118,6 +118,7 @@ def learn(
         _slide(tails, leaves, budget, page)
         _slide(diagonals, leaves, budget, page)
     for leaf in range(leaves):
+        ring = leaf * (window + 1) * (budget + 1)
         squared = load(norms, leaf * steps)
         steepest = load(steepness, leaf)
         lost = load(dropped, leaf)
@@ -126,11 +127,12 @@ def learn(
             now = leaf * length + budget + number % page
             oldest = now - budget
             seen = min(number + 1, window)
-            row = _ring(leaf, number, window, budget)
+            place = number % (window + 1)  # this sample's row in the ring of rows
+            row = ring + place * (budget + 1)
 
             # Kernel values of the new input, unless they repeat those of the one before.
             if repeats(program, repeated, t):
-                previous = _ring(leaf, number + window, window, budget)
+                previous = ring + _older(place, 1, window) * (budget + 1)
                 for m in range(budget + 1):
                     store(rows, row + m, load(rows, previous + m))
             else:
@@ -172,7 +174,7 @@ def learn(
             for m in range(oldest, now):
                 store(coefficients, m, decay * load(coefficients, m))
             alpha = load(coefficients, leaving)
-            left = _ring(leaf, number + 1, window, budget) + budget - leaving
+            left = ring + _older(place, window, window) * (budget + 1) + budget - leaving
             for m in range(oldest, leaving):
                 store(tails, m, fma(alpha, load(rows, left + m), decay * load(tails, m)))
             store(tails, leaving, alpha * load(diagonals, leaving))
@@ -181,7 +183,7 @@ def learn(
             for i in range(window):
                 store(direction, i, 0.0)
             for i in range(unseen, window):
-                own = _ring(leaf, number - (window - 1 - i), window, budget) + budget - i
+                own = ring + _older(place, window - 1 - i, window) * (budget + 1) + budget - i
                 g = load(gradient, i)
                 total = load(direction, i)
                 for j in range(unseen, i):
@@ -189,8 +191,8 @@ def learn(
                     total = fma(load(gradient, j), k, total)
                     store(direction, j, fma(g, k, load(direction, j)))
                 store(direction, i, fma(g, load(rows, own + i), total))
-                place = now - (window - 1 - i)
-                store(coefficients, place, fma(-learning_rate, g, load(coefficients, place)))
+                term = now - (window - 1 - i)
+                store(coefficients, term, fma(-learning_rate, g, load(coefficients, term)))
 
             # norm^2 and values by recursion, before anything is dropped.
             along = prediction * 0.0
@@ -214,7 +216,7 @@ def learn(
             value = load(tails, oldest)
             for i in range(unseen, window):
                 age = window - 1 - i
-                k = load(rows, _ring(leaf, number - age, window, budget) + age)
+                k = load(rows, ring + _older(place, age, window) * (budget + 1) + age)
                 value = fma(load(coefficients, now - age), k, value)
             own = alpha * alpha * load(diagonals, oldest)
             squared = squared - 2.0 * alpha * value + own
@@ -227,7 +229,7 @@ def learn(
                 store(values, written + i, 0.0)
             for i in range(unseen, window):
                 age = window - 1 - i
-                k = load(rows, _ring(leaf, number - age, window, budget) + age)
+                k = load(rows, ring + _older(place, age, window) * (budget + 1) + age)
                 full = fma(-learning_rate, load(direction, i), decay * load(before, i))
                 change = alpha * k
                 store(values, written + i, full - change)
@@ -237,7 +239,7 @@ def learn(
 
             if (number + 1) % REFRESH == 0:
                 squared = _norm(
-                    coefficients, tails, diagonals, now, rows, leaf, number, window, budget
+                    coefficients, tails, diagonals, now, rows, ring, place, window, budget
                 )
             store(norms, leaf * steps + t + 1, squared)
         store(steepness, leaf, steepest)
