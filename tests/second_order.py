@@ -37,7 +37,6 @@ def _learn(
     first,
     points,
     targets,
-    position,
     frequencies,
     phases,
     weights,
@@ -63,7 +62,7 @@ def _learn(
                 for i in range(size):
                     gain[i] += covariance[leaf, j, i] * now[j]
             scale = 1.0 + _value(gain, now)
-            error = targets[position + t, 0] - prediction
+            error = targets[t] - prediction
             for i in range(size):
                 w[i] += gain[i] * error / scale
                 for j in range(size):
@@ -112,8 +111,7 @@ class PrototypeRLS(Learner):
         _learn(
             block.first,
             block.points,
-            block.samples.targets,
-            block.position,
+            block.targets,
             s["frequencies"],
             s["phases"],
             s["weights"],

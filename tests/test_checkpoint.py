@@ -110,8 +110,8 @@ def put(*path, value):
         put("window", value=0),
         put("window", value="3"),
         put("regularization", value=-1),
-        put("samples", value=-1),
-        put("samples", value=0),
+        put("regularization", value=10**400),
+        put("learner_of", 0, value=float("inf")),
         put("dimension", value=None),
         put("dimension", value=10**15),
         put("kernels", value=[]),
@@ -143,6 +143,39 @@ def put(*path, value):
 def test_a_strangers_file_is_refused(saved, tmp_path, change):
     with pytest.raises(FileRefused):
         load_bytes(tmp_path, forge(saved, change))
+
+
+@pytest.mark.parametrize("samples", [-1.0, 0.0, 0.5, 2.0**53, 1e300, np.inf, np.nan])
+def test_a_forged_number_of_samples_is_refused(saved, tmp_path, samples):
+    def change(header, body):
+        start = 8 * 3  # the weights come first, then the running figures, samples last
+        return body[: start + 32] + struct.pack("<d", samples) + body[start + 40 :]
+
+    good = forge(saved, lambda header, body: body)
+    assert struct.pack("<d", 20.0) in good
+    with pytest.raises(FileRefused, match="samples"):
+        load_bytes(tmp_path, forge(saved, change))
+
+
+def test_a_small_file_cannot_ask_for_much_memory(saved, tmp_path):
+    def many(header, body):
+        spec = {"type": "Periodic", "period": 1.0, "width": 1.0}
+        for k in range(200):
+            other = {"type": "Periodic", "period": 2.0 + k, "width": 1.0}
+            spec = {"type": "Sum", "left": spec, "right": other}
+        header["kernels"][0] = spec
+
+    with pytest.raises(FileRefused):
+        load_bytes(tmp_path, forge(saved, many))
+    empty = tmp_path / "empty.kb"
+    kb.KernelBank(kb.gaussian_grid(0.1, 2, 3)).save(empty)
+
+    def wide(header, body):
+        header["window"] = 10**13
+        header["learners"][0]["budget"] = 10**13
+
+    # Nothing is learned yet, so nothing is allocated: the bank is there, and small.
+    assert load_bytes(tmp_path, forge(empty.read_bytes(), wide)).window == 10**13
 
 
 def test_forging_nothing_loads(saved, tmp_path):
@@ -181,6 +214,37 @@ def test_user_made_parts_are_given_back_by_name(tmp_path):
     again = kb.load(path, components=given_back)
     assert (again.predict(X) == bank.predict(X)).all()
     assert again.slots[1].learner == PrototypeRLS(6)
+
+
+def test_parts_of_one_name_are_told_apart_or_refused(tmp_path):
+    path = tmp_path / "bank.kb"
+    same = [K.Custom(cauchy) * K.Gaussian(1.0), K.Custom(cauchy) * K.Gaussian(2.0)]
+    bank = kb.KernelBank(same)
+    bank.run(*stream(0, 20, 1))
+    bank.save(path)
+    again = kb.load(path, components={"cauchy": K.Custom(cauchy)})
+    assert again.predict_one(0.5) == bank.predict_one(0.5)
+    two = [K.Custom(lambda X, Z: X @ Z.T), K.Custom(lambda X, Z: X @ Z.T + 1)]
+    with pytest.raises(ValueError, match="'name' must be different"):
+        kb.KernelBank(two).save(path)
+    with pytest.raises(ValueError, match="'name' must be different"):
+        kb.KernelBank([K.Custom(cauchy, name="fourth")], loss=FOURTH).save(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "warp"}, "'engine' must"),
+        ({"components": [1]}, "'components' must be a dictionary"),
+        ({"components": {"cauchy": cauchy}}, r"components\['cauchy'\]' must be a Custom part"),
+    ],
+)
+def test_wrong_arguments_are_not_called_damage(tmp_path, options, message):
+    path = tmp_path / "bank.kb"
+    kb.KernelBank([K.Custom(cauchy)]).save(path)
+    with pytest.raises(ValueError, match=message) as caught:
+        kb.load(path, **options)
+    assert "damaged" not in str(caught.value)
 
 
 def test_settings_come_back(tmp_path):

@@ -39,7 +39,7 @@ def test_version():
 
 
 def test_reproduce(tmp_path):
-    out = tmp_path / "deep" / "folder"
+    out = tmp_path / "deep" / "folder [b] with [/b] brackets"
     result = CliRunner().invoke(
         commands.cli, ["reproduce", "--out", str(out), "--seeds", "2", "--samples", "60"]
     )
@@ -53,6 +53,7 @@ def test_reproduce(tmp_path):
     assert len(rows) == 60
     assert float(rows[9]["reference"]) == 100.0
     assert len([name for name in rows[0] if name.startswith("norma_")]) == 20
+    assert "[b] with [/b]" in result.output.replace("\n", "")
     for phrase in ("2 seeds, 60 samples", "best NORMA", "What the paper claims", "one step ahead"):
         assert phrase.lower() in result.output.lower()
 
@@ -78,6 +79,7 @@ def test_reproduce_is_reproducible(tmp_path):
     [
         (["reproduce", "--seeds", "0"], "--seeds"),
         (["reproduce", "--samples", "many"], "--samples"),
+        (["reproduce", "--samples", "1000000000000"], "--samples"),
         (["reproduce", "--noise", "loud"], "--noise"),
         (["reproduc"], "No such command"),
         (["reproduce", "extra"], "unexpected extra argument"),

@@ -49,6 +49,8 @@ def test_exponential_over_its_whole_range():
 def test_far_away_inputs_underflow_to_zero():
     assert K.Gaussian(0.1)([[0.0]], [[1e150]]).tolist() == [[0.0]]
     assert K.Laplacian(0.1)([[0.0]], [[1e150]]).tolist() == [[0.0]]
+    for nu in (0.5, 1.5, 2.5):
+        assert K.Matern(1e-150, nu)([[0.0]], [[1e150]]).tolist() == [[0.0]]
 
 
 def test_algebra():
@@ -86,6 +88,10 @@ def test_polynomials_of_mixed_degree_stand_in_one_leaf():
         (lambda: K.Gaussian(0), "'width' of Gaussian"),
         (lambda: K.Gaussian("1"), "'width' of Gaussian"),
         (lambda: K.Gaussian(True), "'width' of Gaussian"),
+        (lambda: K.Gaussian(1e-170), "'width' of Gaussian"),
+        (lambda: K.Gaussian(10**400), "'width' of Gaussian"),
+        (lambda: K.Periodic(1e-200), "'period' of Periodic"),
+        (lambda: K.Matern(1.0, nu=np.ones(2)), "'nu' of Matern"),
         (lambda: K.Laplacian(-1), "'width' of Laplacian"),
         (lambda: K.Matern(1.0, nu=1), "'nu' of Matern"),
         (lambda: K.Matern(float("inf")), "'width' of Matern"),
@@ -120,14 +126,18 @@ def test_a_failing_custom_kernel_raises_its_own_error():
 
     with pytest.raises(RuntimeError, match="no such kernel"):
         K.Custom(broken)([[1.0]], [[2.0]])
-    with pytest.raises(ValueError, match="broadcast"):
-        K.Custom(lambda X, Z: np.ones((2, 3)))([[1.0]], [[2.0]])
+    for result in (np.ones((2, 3)), 0.5, np.ones((1, 1)) * 1j, [["a"]]):
+        with pytest.raises(
+            ValueError, match=r"'odd' must return real numbers of the shape \(1, 1\)"
+        ):
+            K.Custom(lambda X, Z, result=result: result, name="odd")([[1.0]], [[2.0]])
 
 
 def test_dictionary():
     both = kb.gaussian_grid(1, 4, 3) + kb.Dictionary([K.Linear()])
     assert len(both) == 4
     assert both == kb.Dictionary(list(both))
+    assert both[1:] == kb.Dictionary(list(both)[1:])
     assert hash(both) == hash(kb.Dictionary(list(both)))
     assert "4 kernels" not in repr(both)
     assert "20 kernels" in repr(kb.gaussian_grid(1, 2, 20))

@@ -108,7 +108,10 @@ BAD_RUNS = [
     (np.ones((3, 1)), np.ones(3), "'X' must have 2 columns"),
     (np.ones(3), np.ones(3), "'X' must have 2 columns"),
     (np.ones((3, 2, 1)), np.ones(3), "'X' must have the shape"),
-    (np.ones((3, 0)), np.ones(3), "'X' must have at least one column"),
+    (np.ones((3, 0)), np.ones(3), "'X' must have at least one row and one column"),
+    (np.ones((0, 2)), [], "'X' must have at least one row"),
+    ([], [], "'X' must have at least one row"),
+    (np.ma.masked_equal([[1.0, 2.0]], 2.0), [1.0], "'X' must have no masked"),
     (5.0, 5.0, "'X' must have the shape"),
     (np.ones((3, 2)), np.ones(2), r"'y' must have as many rows as X \(3\)"),
     (np.ones((3, 2)), np.ones((3, 2)), "'y' must have the shape"),
@@ -142,7 +145,9 @@ def test_a_bad_row_late_in_a_run_changes_nothing():
     assert_untouched(bank, before, 140)
 
 
-@pytest.mark.parametrize("record", ["everything", 3, ["weights", "wieghts"], None])
+@pytest.mark.parametrize(
+    "record", ["everything", 3, np.array(["cost", "lost"]), ["weights", "wieghts"], None]
+)
 def test_record(record):
     bank = learned()
     before = bank._state()

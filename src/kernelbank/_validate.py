@@ -49,11 +49,19 @@ def number(
     rule = "be a finite number" + (" " + " and ".join(bounds) if bounds else "")
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise refuse(name, rule, value, remedy, owner)
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:  # a whole number beyond all floats
+        raise refuse(name, rule, value, remedy, owner) from None
     inside = above < result < below and least <= result <= most
     if not (math.isfinite(result) and inside):
         raise refuse(name, rule, value, remedy, owner)
     return result
+
+
+def scale(name: str, value: Any, owner: str, remedy: str) -> float:
+    """A positive number whose square, and that of its inverse, are finite."""
+    return number(name, value, owner, remedy, least=1 / LARGEST, most=LARGEST)
 
 
 def count(
@@ -77,6 +85,8 @@ def choice(name: str, value: Any, owner: str, allowed: Iterable[str]) -> str:
 
 def floats(name: str, value: Any, remedy: str) -> Floats:
     """An array of float64 from numbers only: no text, no objects, no complex."""
+    if isinstance(value, np.ma.MaskedArray) and value.mask.any():
+        raise refuse(name, "have no masked members", value, "Fill or remove them.")
     try:
         array = np.asarray(value)
     except (ValueError, TypeError):
@@ -111,8 +121,8 @@ def samples(X: Any, dimension: int | None, name: str = "X") -> Floats:
         array = array[:, None]
     if array.ndim != 2:
         raise refuse(name, "have the shape (n, d)", array.shape, remedy)
-    if array.shape[1] == 0:
-        raise refuse(name, "have at least one column", array.shape, remedy)
+    if array.size == 0:
+        raise refuse(name, "have at least one row and one column", array.shape, remedy)
     check_width(array.shape[1], dimension, name)
     within_range(name, array)
     return array

@@ -10,20 +10,23 @@ import numpy as np
 
 from . import _validate as check
 from . import checkpoint, kernels, losses
-from ._hot import score as hot
+from ._hot import charge as hot
+from ._hot.score import blend
+from ._hot.table import Phase, Phases, compiled
 from ._validate import Floats
 from .combiners import Combiner, Simplex
 from .dictionary import Dictionary, gaussian_grid
 from .engines import as_engine
-from .engines.base import Crew
+from .engines.base import block_length
+from .interrupts import held_interrupts
 from .layout import Layout, Slot
 from .learners import Norma
 from .ledger import Ledger
 from .losses import as_loss
 from .notices import Notices
-from .setting import PAGE, Evidence, Setting
+from .setting import PAGE, Board, Setting
 from .shard import Shard
-from .specs import to_spec
+from .specs import check_names, to_spec
 from .trace import Trace, chosen_fields
 
 
@@ -86,16 +89,15 @@ class KernelBank:
         for method in self._layout.learners:
             method.check(self._setting)
         self._engine = as_engine(engine)
-        self._crew: Crew | None = None
+        self._work: _Work | None = None
         self._dimension: int | None = None
         count = len(self._layout.slots)
         self._weights = self._combiner.first_weights(count)
-        self._memory: dict[str, Floats] = {}
         self._ledger = Ledger(self._setting, count, self._combiner.on_simplex, self._dropped)
         self._columns = self._layout.columns(list(self._layout.leaves))
         self._notices = Notices(self._layout.slots)
-        parts: list[Any] = [self._setting.loss, *(slot.kernel for slot in self._layout.slots)]
-        self._callbacks = tuple(dict.fromkeys(c for part in parts for c in part.callbacks))
+        domains = {slot.kernel: slot.kernel.domains for slot in self.slots}
+        self._choosy = [kernel for kernel, names in domains.items() if names != _REAL]
 
     # --- looking ------------------------------------------------------------------------------
 
@@ -174,20 +176,22 @@ class KernelBank:
 
     def _predict(self, points: Floats, name: str) -> Floats:
         self._check_domain(points, name)
-        weights = np.repeat(self._weights[None, :], len(points), axis=0)
-        values = self._evaluate(points, self._weights)
-        if not np.isfinite(values).all():
-            values = self._evaluate(points, np.ones(len(self.slots)))
-            hot.admit(weights, values, self._combiner.on_simplex)
         out = np.empty(len(points))
-        hot.blend(weights, values, self._columns, out)
+        for start in range(0, len(points), PAGE):  # so that (n, P) arrays stay small
+            some = points[start : start + PAGE]
+            weights = np.repeat(self._weights[None, :], len(some), axis=0)
+            values = self._evaluate(some, self._weights)
+            if not np.isfinite(values[:, self._weights != 0]).all():
+                values = self._evaluate(some, np.ones(len(self.slots)))
+                hot.admit(weights, values, self._combiner.on_simplex)
+            blend(weights, values, self._columns, out[start : start + PAGE])
         return out
 
     def _evaluate(self, points: Floats, wanted: Floats) -> Floats:
-        if self._crew is None:
+        if self._work is None:
             return np.zeros((len(points), len(self.slots)))
-        values = self._crew.evaluate(self.samples, points, wanted)
-        self._raise_from_callbacks()
+        values = self._work.crew.evaluate(self.samples, points, wanted)
+        self._work.check()
         return values
 
     # --- learning -----------------------------------------------------------------------------
@@ -197,7 +201,7 @@ class KernelBank:
         X = check.one_sample(x, self._dimension)
         target = check.one_target(y)
         self._check_samples(X, target, "x")
-        self._play(X, target, None, 0)
+        self._play(X, target)
 
     def run(self, X: Any, y: Any, record: Any = "all") -> Trace:
         """Play a round for every row: propose, reveal, charge, learn, weigh.
@@ -213,15 +217,16 @@ class KernelBank:
         """
         points = check.samples(X, self._dimension)
         targets = check.targets(y, len(points))
-        chosen_fields(record)
+        names = chosen_fields(record)
         self._check_samples(points, targets, "X")
-        trace = Trace(len(points), len(self.slots), record)
+        trace = Trace(len(points), len(self.slots), names)
         done = 0
         while done < len(points):
-            crew = self._open(points[0])
+            work = self._open(points[0])
             room = PAGE - self.samples % PAGE
-            end = min(done + min(room, crew.block), len(points))
-            self._play(points[done:end], targets[done:end], trace, done)
+            end = min(done + min(room, work.board.size), len(points))
+            self._play(points[done:end], targets[done:end])
+            self._record(trace, done, end - done)
             done = end
         return trace
 
@@ -230,65 +235,57 @@ class KernelBank:
         self._setting.loss.check_targets(y)
 
     def _check_domain(self, X: Floats, name: str) -> None:
-        for slot in self.slots:
-            if slot.kernel.domains != _REAL:
-                slot.kernel.check_inputs(X, name)
+        for kernel in self._choosy:
+            kernel.check_inputs(X, name)
 
-    def _open(self, first_input: Floats) -> Crew:
-        """The crew; at the first sample it is made for the width of the inputs."""
-        if self._crew is None:
-            self._crew = self._engine.open(self._setting, self._layout, first_input)
-            self._dimension = len(first_input)
-            shapes = self._combiner.shapes(len(self.slots))
-            self._memory = {name: np.zeros(shape) for name, shape in shapes.items()}
-        return self._crew
+    def _open(self, first_input: Floats) -> _Work:
+        """The work in progress; it starts with the first sample, which tells the inputs' width."""
+        if self._work is None:
+            with held_interrupts():  # compiling must not be interrupted: LLVM does not survive it
+                Phases([]).run(0, 0)
+                self._work = _Work(self, first_input)
+                self._dimension = len(first_input)
+        return self._work
 
-    def _play(self, X: Floats, y: Floats, trace: Trace | None, row: int) -> None:
+    def _play(self, X: Floats, y: Floats) -> None:
         """Rounds for a block within one page. A user's own function that fails undoes the block."""
-        crew, first = self._open(X[0]), self.samples
-        if not self._callbacks:
-            self._rounds(crew, X, y, trace, row)
+        work, first, count = self._open(X[0]), self.samples, len(X)
+        work.board.points[:count] = X
+        work.board.new_targets[:count] = y
+        if not work.callbacks:
+            work.crew.play(first, count)
         else:
-            before = self._state()
-            try:
-                self._rounds(crew, X, y, trace, row)
-                self._raise_from_callbacks()
-            except BaseException:
-                self._restore(before, first)
-                raise
-        self._notices.look(self._ledger, crew, first)
+            with held_interrupts():
+                self._play_or_undo(work, first, count)
+        self._notices.look(self._ledger, work.crew, first)
 
-    def _rounds(self, crew: Crew, X: Floats, y: Floats, trace: Trace | None, row: int) -> None:
-        first, count, slots = self.samples, len(X), len(self.slots)
-        evidence = Evidence.empty(first, count, slots, self._ledger.window_targets(y))
-        if self._combiner.needs_values:
-            evidence.values = np.zeros((count, self.window, slots))
-        crew.learn(first, X, y, evidence)
-        chosen = self._combiner.weigh(self._setting, evidence, self._memory, self._weights)
-        proposed = np.empty((count, slots))
-        proposed[0] = self._weights
-        proposed[1:] = chosen[:-1]
-        hot.admit(proposed, evidence.slot_predictions, self._combiner.on_simplex)
-        rows = self._ledger.charge(evidence, crew.mix(first, proposed))
-        self._weights = chosen[-1].copy()
-        if trace is not None:
-            trace.write(
-                row,
-                weights=proposed,
-                slot_cost=evidence.slot_cost,
-                slot_loss=evidence.slot_loss,
-                slot_predictions=evidence.slot_predictions,
-                curvature=evidence.curvature,
-                window_loss=evidence.window_loss,
-                **rows,
-            )
+    def _play_or_undo(self, work: _Work, first: int, count: int) -> None:
+        before = self._state()
+        try:
+            work.crew.play(first, count)
+            work.check()
+        except BaseException:
+            if first == 0:
+                self._work = self._dimension = None
+            self._restore(before)
+            raise
 
-    def _raise_from_callbacks(self) -> None:
-        for callback in self._callbacks:
-            callback.check()
+    def _record(self, trace: Trace, row: int, count: int) -> None:
+        assert self._work is not None
+        board = self._work.board
+        trace.write(
+            row,
+            weights=board.proposed[:count],
+            slot_cost=board.slot_cost[:count],
+            slot_loss=board.slot_loss[:count],
+            slot_predictions=board.slot_predictions[:count],
+            curvature=board.curvature[:count],
+            window_loss=board.window_loss[:count],
+            **self._ledger.rows(board, count),
+        )
 
     def _dropped(self) -> Floats:
-        return np.zeros(len(self.slots)) if self._crew is None else self._crew.dropped()
+        return np.zeros(len(self.slots)) if self._work is None else self._work.crew.dropped()
 
     # --- saving -------------------------------------------------------------------------------
 
@@ -297,6 +294,7 @@ class KernelBank:
 
         `kb.load(path)` goes on bit for bit. The file holds arrays and JSON, no code.
         """
+        check_names([self.loss, self._combiner, *self.slots])
         methods = list(dict.fromkeys(slot.learner for slot in self.slots))
         header = {
             "kernels": [to_spec(slot.kernel) for slot in self.slots],
@@ -306,7 +304,6 @@ class KernelBank:
             "loss": to_spec(self.loss),
             "window": self.window,
             "regularization": self.regularization,
-            "samples": self.samples,
             "dimension": self._dimension,
             "said": sorted(self._notices.said),
         }
@@ -316,29 +313,70 @@ class KernelBank:
         """Copies of all arrays that the next round depends on."""
         state = {"weights": self._weights.copy()}
         state |= {f"ledger/{name}": array for name, array in self._ledger.state().items()}
-        state |= {f"combiner/{name}": array.copy() for name, array in self._memory.items()}
-        if self._crew is not None:
-            state |= {f"slots/{name}": array for name, array in self._crew.state().items()}
+        if self._work is not None:
+            recent = self._work.board.recent[: self.window - 1]
+            state["recent"] = recent.copy()
+            state |= {f"combiner/{name}": a.copy() for name, a in self._work.memory.items()}
+            state |= {f"slots/{name}": a for name, a in self._work.crew.state().items()}
         return state
 
-    def _restore(self, state: Mapping[str, Floats], samples: int) -> None:
-        self._weights = state["weights"].copy()
-        self._ledger.restore(samples, _under("ledger/", state))
-        self._memory = {name: a.copy() for name, a in _under("combiner/", state).items()}
-        self._notices.out = self._ledger.out
-        if self._crew is not None:
-            self._crew.restore(_under("slots/", state))
+    def _restore(self, state: Mapping[str, Floats]) -> None:
+        self._weights[:] = state["weights"]
+        self._ledger.restore(_under("ledger/", state))
+        self._notices.out = len(self.quarantined)
+        if self._work is not None:
+            self._work.board.recent[: self.window - 1] = state["recent"]
+            for name, array in _under("combiner/", state).items():
+                self._work.memory[name][...] = array
+            self._work.crew.restore(_under("slots/", state))
 
     def _shapes(self, dimension: int | None) -> dict[str, tuple[int, ...]]:
         """The shapes of a state's arrays, without making any."""
         shapes: dict[str, tuple[int, ...]] = {"weights": (len(self.slots),)}
         shapes |= {f"ledger/{name}": a.shape for name, a in self._ledger.state().items()}
         if dimension is not None:
+            shapes["recent"] = (self.window - 1,)
             memory = self._combiner.shapes(len(self.slots))
             shapes |= {f"combiner/{name}": shape for name, shape in memory.items()}
             slots = Shard.shapes(self._setting, self._layout, dimension)
             shapes |= {f"slots/{name}": shape for name, shape in slots.items()}
         return shapes
+
+
+class _Work:
+    """What a bank works with from its first sample on: the board, the crew, and the phases."""
+
+    def __init__(self, bank: KernelBank, first_input: Floats) -> None:
+        setting, layout, combiner = bank._setting, bank._layout, bank._combiner
+        slots, leaves = len(layout.slots), len(layout.leaves)
+        size = block_length(layout, setting)
+        dimension = len(first_input)
+        self.board = Board(setting, size, dimension, slots, leaves, combiner.needs_values)
+        self.crew = bank._engine.open(setting, layout, self.board, first_input)
+        shapes = combiner.shapes(slots)
+        self.memory = {name: np.zeros(shape) for name, shape in shapes.items()}
+        recall, charge = bank._ledger.phases(self.board, leaves)
+        chosen = combiner.phases(setting, self.board, self.memory, bank._weights)
+        propose = Phase(
+            compiled(hot.propose),
+            hot.PROPOSE,
+            slots=slots,
+            on_simplex=int(combiner.on_simplex),
+            weights=bank._weights,
+            chosen=self.board.chosen,
+            slot_predictions=self.board.slot_predictions,
+            proposed=self.board.proposed,
+        )
+        weigh = Phases([recall, *chosen, propose])
+        self.crew.prepare(weigh, Phases([charge]))
+        parts: list[Any] = [setting.loss, *(slot.kernel for slot in layout.slots)]
+        own = [callback for part in parts for callback in part.callbacks]
+        self.callbacks = (*dict.fromkeys(own), *self.crew.callbacks, *weigh.callbacks)
+
+    def check(self) -> None:
+        """Raise what a user's own function has raised."""
+        for callback in self.callbacks:
+            callback.check()
 
 
 _REAL = frozenset(["real"])

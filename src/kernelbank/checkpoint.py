@@ -65,24 +65,16 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """The header and the arrays, or `FileRefused` with the reason."""
-    data = Path(path).read_bytes()
     start = len(MAGIC) + _PREFIX.size
-    if not data.startswith(MAGIC):
-        if MAGIC.startswith(data):
-            raise FileRefused(f"{path} is truncated: it has {len(data)} bytes.")
-        raise FileRefused(f"{path} is not a kernelbank file.")
-    if len(data) < start:
-        raise FileRefused(f"{path} is truncated: it has {len(data)} bytes.")
-    version, total, length = _PREFIX.unpack_from(data, len(MAGIC))
-    if version > VERSION:
-        raise FileRefused(
-            f"{path} has format version {version}; this kernelbank reads up to {VERSION}. "
-            "Upgrade kernelbank to read it."
-        )
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(start)
+        total, length = _check_prefix(path, data, size)
+        data += file.read(total - start)
     if len(data) < total:
         raise FileRefused(f"{path} is truncated: it has {len(data)} of {total} bytes.")
     body = memoryview(data)[:-_DIGEST]
-    if len(data) > total or hashlib.sha256(body).digest() != data[-_DIGEST:]:
+    if hashlib.sha256(body).digest() != data[-_DIGEST:]:
         raise FileRefused(f"{path} is damaged: its checksum does not match.")
     if start + length + _DIGEST > total:
         raise FileRefused(f"{path} is damaged: its header is longer than the file.")
@@ -93,6 +85,27 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise FileRefused(f"{path} is damaged: {error}.") from None
     return header, arrays
+
+
+def _check_prefix(path: Any, data: bytes, size: int) -> tuple[int, int]:
+    """The lengths of the file and of its header, before anything else of it is read."""
+    if not data.startswith(MAGIC):
+        if MAGIC.startswith(data):
+            raise FileRefused(f"{path} is truncated: it has {size} bytes.")
+        raise FileRefused(f"{path} is not a kernelbank file.")
+    if len(data) < len(MAGIC) + _PREFIX.size:
+        raise FileRefused(f"{path} is truncated: it has {size} bytes.")
+    version, total, length = _PREFIX.unpack_from(data, len(MAGIC))
+    if version > VERSION:
+        raise FileRefused(
+            f"{path} has format version {version}; this kernelbank reads up to {VERSION}. "
+            "Upgrade kernelbank to read it."
+        )
+    if size < total:
+        raise FileRefused(f"{path} is truncated: it has {size} of {total} bytes.")
+    if size > total:
+        raise FileRefused(f"{path} is damaged: it has {size} bytes instead of {total}.")
+    return total, length
 
 
 def _read_arrays(body: memoryview, table: Any) -> Arrays:

@@ -1,9 +1,9 @@
-"""Dictionaries: ordered kernels. Slots: one kernel and one learner each."""
+"""Dictionaries: ordered kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -37,7 +37,15 @@ class Dictionary:
     def __iter__(self) -> Iterator[Kernel]:
         return iter(self._kernels)
 
-    def __getitem__(self, index: int) -> Kernel:
+    @overload
+    def __getitem__(self, index: int) -> Kernel: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Dictionary: ...
+
+    def __getitem__(self, index: int | slice) -> Kernel | Dictionary:
+        if isinstance(index, slice):
+            return Dictionary(self._kernels[index])
         return self._kernels[index]
 
     def __add__(self, other: Any) -> Dictionary:

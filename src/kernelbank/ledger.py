@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ._hot import score as hot
+from ._hot import charge as hot
+from ._hot.lanes import WIDTH
+from ._hot.score import EXTRA
+from ._hot.table import Phase, compiled
 from ._validate import Floats
-from .setting import Evidence, Setting
+from .setting import Board, Setting
 
 
 class Ledger:
@@ -25,18 +28,14 @@ class Ledger:
         self._setting = setting
         self._on_simplex = on_simplex
         self._dropped = dropped
-        self._samples = 0
-        self._running = np.zeros(3)
+        self._running = np.zeros(hot.RUNNING)
         self._slot_cost = np.zeros(slots)
         self._slot_loss = np.zeros(slots)
-        self._recent = np.zeros(setting.window - 1)
-        self.out = 0  # slots that are out so far
-        self.effect = 0.0  # largest effect of truncation on a proposal so far
 
     @property
     def samples(self) -> int:
         """How many samples have been charged."""
-        return self._samples
+        return int(self._running[4])
 
     @property
     def cumulative_cost(self) -> float:
@@ -56,7 +55,7 @@ class Ledger:
     @property
     def mean_loss(self) -> float:
         """Mean one-step-ahead loss of the bank; NaN before the first sample."""
-        return self.loss / self._samples if self._samples else float("nan")
+        return self.loss / self.samples if self.samples else float("nan")
 
     @property
     def slot_loss(self) -> Floats:
@@ -67,6 +66,11 @@ class Ledger:
     def best_slot(self) -> int:
         """The slot with the least cumulative cost, the first of equals."""
         return int(np.argmin(self._slot_cost))
+
+    @property
+    def worst_cost(self) -> float:
+        """The largest cumulative cost of a slot; infinite once a slot is out."""
+        return float(self._slot_cost.max())
 
     @property
     def regret(self) -> float:
@@ -90,43 +94,50 @@ class Ledger:
             f"mean one-step-ahead loss {self.mean_loss:.6g})"
         )
 
-    # --- the bank's side --------------------------------------------------------------------------
+    @property
+    def effect(self) -> float:
+        """The largest effect of truncation on a proposal: share of its size on the window."""
+        return float(self._running[3])
 
-    def window_targets(self, y: Floats) -> Floats:
-        """The targets of the window before a block, then those of the block."""
-        return np.concatenate([self._recent, y])
+    # --- the bank's side ------------------------------------------------------------------------
 
-    def charge(self, evidence: Evidence, totals: Floats) -> dict[str, Floats]:
-        """Charge a block, from the sums over the leaves; returns the rows for a trace."""
+    def phases(self, board: Board, leaves: int) -> tuple[Phase, Phase]:
+        """What is done before the weights are chosen (recall targets), and after (charge)."""
         setting = self._setting
-        count = len(totals)
-        rows = np.empty((count, 5))
-        least = np.empty(count)
-        effect = hot.charge(
-            evidence.first,
-            setting.window,
-            setting.half_regularization,
-            setting.loss.value_address,
-            setting.loss.parameters,
-            evidence.targets,
-            totals,
-            self._running,
-            rows,
-        )
-        self.effect = max(self.effect, effect)
-        hot.accumulate(evidence.slot_loss, self._slot_loss, least)
-        self.out = hot.accumulate(evidence.slot_cost, self._slot_cost, least)
-        self._recent = evidence.targets[len(evidence.targets) - len(self._recent) :].copy()
-        self._samples += count
-        with np.errstate(invalid="ignore"):  # a bank without any finite slot has no regret
-            regret = rows[:, 4] - least
-        gap = rows[:, 3] if self._on_simplex else np.full(count, np.nan)
+        rows = -(-setting.window // WIDTH) * WIDTH
+        values = {
+            "slots": len(self._slot_cost),
+            "leaves": leaves,
+            "steps": board.size + 1,
+            "window": setting.window,
+            "half_regularization": setting.half_regularization,
+            "loss": setting.loss.value_address,
+            "parameters": setting.loss.parameters,
+            "recent": board.recent,
+            "new_targets": board.new_targets,
+            "sums": board.sums,
+            "scratch": np.ones(setting.window + EXTRA + 3 * rows),
+            "running": self._running,
+            "slot_cost": board.slot_cost,
+            "slot_loss": board.slot_loss,
+            "cumulative_cost": self._slot_cost,
+            "cumulative_loss": self._slot_loss,
+            "out": board.charged,
+        }
+        recall = Phase(compiled(hot.recall), hot.CHARGE, **values)
+        return recall, Phase(compiled(hot.charge), hot.CHARGE, **values)
+
+    def rows(self, board: Board, count: int) -> dict[str, Floats]:
+        """What a trace keeps of the block just charged."""
+        predictions, cost, loss, gap, cumulative, regret = board.charged[:count].T
+        if not self._on_simplex:
+            gap = np.full(count, np.nan)
         return {
-            "predictions": rows[:, 0],
-            "cost": rows[:, 1],
-            "loss": rows[:, 2],
+            "predictions": predictions,
+            "cost": cost,
+            "loss": loss,
             "bound_gap": gap,
-            "cumulative_cost": rows[:, 4],
+            "cumulative_cost": cumulative,
             "regret": regret,
         }
 
@@ -136,16 +147,10 @@ class Ledger:
             "running": self._running.copy(),
             "slot_cost": self._slot_cost.copy(),
             "slot_loss": self._slot_loss.copy(),
-            "recent": self._recent.copy(),
-            "effect": np.array([self.effect]),
         }
 
-    def restore(self, samples: int, state: Mapping[str, Floats]) -> None:
-        """Go on from what `state` returned after so many samples."""
-        self._samples = samples
-        self._running = state["running"].copy()
-        self._slot_cost = state["slot_cost"].copy()
-        self._slot_loss = state["slot_loss"].copy()
-        self._recent = state["recent"].copy()
-        self.effect = float(state["effect"][0])
-        self.out = int(np.isinf(self._slot_cost).sum())
+    def restore(self, state: Mapping[str, Floats]) -> None:
+        """Go on from what `state` returned; the arrays stay in place."""
+        self._running[:] = state["running"]
+        self._slot_cost[:] = state["slot_cost"]
+        self._slot_loss[:] = state["slot_loss"]

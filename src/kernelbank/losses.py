@@ -339,13 +339,19 @@ class Custom(Loss):
                 raise check.refuse(argument, "be callable", function, remedy, "Custom")
         if self.curvature is not None:
             remedy = "Give a bound of the second derivative, or None."
-            check.number("curvature", self.curvature, "Custom", remedy, least=0)
+            curvature = check.number("curvature", self.curvature, "Custom", remedy, least=0)
+            object.__setattr__(self, "curvature", curvature)
         name = self.name or getattr(self.value_function, "__name__", "custom")
+        if not isinstance(name, str):
+            raise check.refuse("name", "be text", name, "Give a short word.", "Custom")
         object.__setattr__(self, "name", name)
 
     @cached_property
     def callbacks(self) -> tuple[Callback, ...]:  # type: ignore[override]
-        return (callback_loss(self.value_function), callback_loss(self.derivative_function))
+        return (
+            callback_loss(self.value_function, self.name),
+            callback_loss(self.derivative_function, self.name),
+        )
 
     @property
     def value_address(self) -> int:

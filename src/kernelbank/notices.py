@@ -28,9 +28,8 @@ class Notices:
 
     def look(self, ledger: Ledger, crew: Crew, first: int) -> None:
         """After a block that began with sample number `first`."""
-        if ledger.out > self.out:
-            self.out = ledger.out
-            self._say_quarantined(np.flatnonzero(np.isinf(ledger.slot_cumulative_cost)))
+        if ledger.worst_cost == np.inf:
+            self._look_at_slots(np.flatnonzero(np.isinf(ledger.slot_cumulative_cost)))
         if ledger.effect > _VISIBLE and "truncation" not in self.said:
             self.said.add("truncation")
             _say(
@@ -44,9 +43,13 @@ class Notices:
         if "step" not in self.said and (
             first.bit_length() != seen.bit_length() or seen % PAGE == 0
         ):
-            self._look_at_steps(crew.excess())
+            live = np.isfinite(ledger.slot_cumulative_cost)
+            self._look_at_steps(np.where(live, crew.excess(), 0.0))
 
-    def _say_quarantined(self, places: np.ndarray) -> None:
+    def _look_at_slots(self, places: np.ndarray) -> None:
+        if len(places) <= self.out:
+            return
+        self.out = len(places)
         names = ", ".join(f"{p} ({self._slots[p].kernel!r})" for p in places[:5])
         _say(
             SlotQuarantined,

@@ -11,7 +11,9 @@ import numpy as np
 from . import _validate as check
 from . import checkpoint, combiners, kernels, learners, losses
 from .bank import KernelBank
-from .errors import FileRefused
+from .engines import Engine, as_engine
+from .engines.base import bytes_per_sample
+from .errors import FileRefused, InvalidArgument
 from .layout import Slot
 from .specs import from_spec
 
@@ -22,6 +24,19 @@ _KNOWN = (
     *losses.BUILT_IN.values(),
 )
 """Every type that a file may name without `components`."""
+
+_MOST_SAMPLES = 2.0**53
+_MODEST = 16 * 2**20
+_DAMAGE = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+)
 
 
 def load(
@@ -50,40 +65,63 @@ def load(
     >>> again.predict_one(0.5) == bank.predict_one(0.5)
     True
     """
+    given = components if components is not None else {}
+    if not isinstance(given, Mapping):
+        remedy = "Give a dictionary from names to parts."
+        raise check.refuse("components", "be a dictionary", components, remedy)
+    chosen = as_engine(engine)
     header, arrays = checkpoint.read(path)
-    given = dict(components or {})
     try:
-        methods = [from_spec(spec, _KNOWN, given) for spec in header["learners"]]
-        slots = [
-            Slot(from_spec(spec, _KNOWN, given), methods[int(method)])
-            for spec, method in zip(header["kernels"], header["learner_of"], strict=True)
-        ]
-        bank = KernelBank(
-            slots=slots,
-            combiner=from_spec(header["combiner"], _KNOWN, given),
-            loss=from_spec(header["loss"], _KNOWN, given),
-            window=header["window"],
-            regularization=header["regularization"],
-            engine=engine,
-        )
-        samples = check.count("samples", header["samples"], "the file", "", least=0)
-        dimension = header["dimension"]
-        if dimension is not None:
-            dimension = check.count("dimension", dimension, "the file", "")
-        said = {str(word) for word in header["said"]}
-    except FileRefused:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+        bank, dimension, said = _bank_of(header, given, chosen)
+    except (FileRefused, InvalidArgument) as error:
+        if isinstance(error, FileRefused) or "components" in str(error):
+            raise
         raise FileRefused(f"{path} is damaged: {error}") from None
-    if (dimension is None) != (samples == 0):
-        raise FileRefused(f"{path} is damaged: its number of samples does not fit its inputs.")
+    except _DAMAGE as error:
+        raise FileRefused(f"{path} is damaged: {error}") from None
     shapes = bank._shapes(dimension)
     if {name: array.shape for name, array in arrays.items()} != shapes:
         raise FileRefused(f"{path} is damaged: its arrays do not fit its settings.")
     if any(array.dtype != np.float64 for array in arrays.values()):
         raise FileRefused(f"{path} is damaged: its arrays are not of float64.")
+    samples = arrays["ledger/running"][-1]
+    if not (samples >= 0 and samples == np.floor(samples) and samples < _MOST_SAMPLES):
+        raise FileRefused(f"{path} is damaged: it claims {samples} samples.")
+    if (dimension is None) != (samples == 0):
+        raise FileRefused(f"{path} is damaged: its number of samples does not fit its inputs.")
     if dimension is not None:
+        _check_workspace(path, bank, sum(array.nbytes for array in arrays.values()))
         bank._open(np.zeros(dimension))
-    bank._restore(arrays, samples)
+    bank._restore(arrays)
     bank._notices.said = said
     return bank
+
+
+def _bank_of(
+    header: Mapping[str, Any], given: Mapping[str, Any], engine: Engine
+) -> tuple[KernelBank, int | None, set[str]]:
+    """The bank that a header describes, without its state; the width of its inputs; its notices."""
+    methods = [from_spec(spec, _KNOWN, given) for spec in header["learners"]]
+    slots = [
+        Slot(from_spec(spec, _KNOWN, given), methods[int(method)])
+        for spec, method in zip(header["kernels"], header["learner_of"], strict=True)
+    ]
+    bank = KernelBank(
+        slots=slots,
+        combiner=from_spec(header["combiner"], _KNOWN, given),
+        loss=from_spec(header["loss"], _KNOWN, given),
+        window=header["window"],
+        regularization=header["regularization"],
+        engine=engine,
+    )
+    dimension = header["dimension"]
+    if dimension is not None:
+        dimension = check.count("dimension", dimension, "the file", "")
+    return bank, dimension, {str(word) for word in header["said"]}
+
+
+def _check_workspace(path: Any, bank: KernelBank, length: int) -> None:
+    """Refuse a file whose bank would need far more memory to work than the file is long."""
+    needed = bytes_per_sample(bank._layout, bank._setting)
+    if needed > _MODEST + 100 * length:
+        raise FileRefused(f"{path} is damaged: a sample of its bank would take {needed} bytes.")

@@ -1,4 +1,4 @@
-"""What all parts of a game agree on: window, regularisation, loss, and the length of a page."""
+"""What all parts of a game agree on, and the board on which a block is worked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._hot.charge import CHARGED
 from ._hot.lanes import WIDTH
+from ._hot.score import EXTRA
 from ._validate import Floats
 from .losses import Loss
 
@@ -31,57 +33,7 @@ class Setting:
         return 0.5 * self.regularization
 
 
-@dataclass
-class Samples:
-    """The last inputs and targets, as sliding tables that all slots of a shard read.
-
-    inputs[k, position] is coordinate k; targets[position] the target in all four lanes. Sample
-    number n stands at position reach + n % PAGE.
-    """
-
-    reach: int
-    inputs: Floats
-    targets: Floats
-
-    @classmethod
-    def start(cls, reach: int, first: Floats) -> Samples:
-        """Tables filled with the first input: terms that do not exist need finite kernel values."""
-        inputs = np.repeat(first[:, None], reach + PAGE, axis=1)
-        return cls(reach, inputs, np.zeros((reach + PAGE, WIDTH)))
-
-    def add(self, first: int, X: Floats, y: Floats) -> int:
-        """Write samples first, first + 1, ... of one page; return the position of the first."""
-        offset = first % PAGE
-        if first > 0 and offset == 0:
-            self.inputs[:, : self.reach] = self.inputs[:, PAGE:].copy()
-            self.targets[: self.reach] = self.targets[PAGE:].copy()
-        position = self.reach + offset
-        self.inputs[:, position : position + len(X)] = X.T
-        self.targets[position : position + len(X)] = y[:, None]
-        return position
-
-    def next_start(self, seen: int) -> int:
-        """Where the last `reach` samples start, once `seen` have been added."""
-        return 0 if seen == 0 else (seen - 1) % PAGE + 1
-
-
-@dataclass
-class Block:
-    """Some samples of one page, as a learner gets them."""
-
-    first: int
-    points: Floats
-    position: int
-    samples: Samples
-    statistics: Floats
-    repeated: np.ndarray
-
-    @property
-    def count(self) -> int:
-        return len(self.points)
-
-
-@dataclass
+@dataclass(frozen=True)
 class Evidence:
     """What the slots hand over for a block of n samples and P slots; all that a combiner sees.
 
@@ -103,10 +55,73 @@ class Evidence:
     """f_p(x) before the sample is learned."""
     targets: Floats
     """The window's targets before the block (window - 1 of them), then those of the block."""
-    values: Floats | None = None
+    values: Floats
     """(n, window, P): f_p on the window after each sample, if the combiner asked for it."""
 
-    @classmethod
-    def empty(cls, first: int, count: int, slots: int, targets: Floats) -> Evidence:
-        a, b, cost, loss, predictions = np.empty((5, count, slots))
-        return cls(first, a, b, cost, loss, predictions, targets)
+
+class Board:
+    """Arrays of one block that the phases of a bank share: made once, never moved.
+
+    `size` is the longest block. Rows beyond a shorter block's count hold old figures.
+    """
+
+    def __init__(
+        self, setting: Setting, size: int, dimension: int, slots: int, leaves: int, values: bool
+    ) -> None:
+        self.size = size
+        self.points = np.zeros((size, dimension))
+        self.new_targets = np.zeros(size)
+        self.recent = np.zeros(setting.window - 1 + size)
+        self.curvature = np.zeros((size, slots))
+        self.window_loss = np.zeros((size, slots))
+        self.slot_cost = np.zeros((size, slots))
+        self.slot_loss = np.zeros((size, slots))
+        self.slot_predictions = np.zeros((size, slots))
+        self.values = np.zeros((size if values else 0, setting.window, slots))
+        self.chosen = np.zeros((size, slots))
+        self.proposed = np.zeros((size, slots))
+        self.sums = np.zeros((leaves, size, setting.window + EXTRA))
+        self.charged = np.zeros((size, CHARGED))
+
+    def evidence(self, first: int, count: int) -> Evidence:
+        """The evidence of a block that has been learned."""
+        return Evidence(
+            first,
+            self.curvature[:count],
+            self.window_loss[:count],
+            self.slot_cost[:count],
+            self.slot_loss[:count],
+            self.slot_predictions[:count],
+            self.recent[: len(self.recent) - self.size + count],
+            self.values[:count],
+        )
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some samples of one page, as a learner written in Python gets them."""
+
+    first: int
+    points: Floats
+    targets: Floats
+
+
+class Ground:
+    """What all slots of a shard stand on: the last inputs and targets, and how new inputs compare.
+
+    inputs[k, position] is coordinate k; targets[position] the target in all four lanes. Sample
+    number n stands at position reach + n % PAGE. statistics[s, t + 1] compares sample t of the
+    block with the last `reach` inputs and itself, for every statistic s that the kernels need.
+    """
+
+    def __init__(self, reach: int, sources: int, size: int, first_input: Floats) -> None:
+        # Terms that do not exist need finite kernel values: they start as copies of the first.
+        self.reach = reach
+        self.inputs = np.repeat(first_input[:, None], reach + PAGE, axis=1)
+        self.targets = np.zeros((reach + PAGE, WIDTH))
+        self.statistics = np.full((sources, size + 1, reach + 1), np.nan)
+        self.repeated = np.zeros((sources, size), dtype=np.int64)
+
+    def next_start(self, seen: int) -> int:
+        """Where the last `reach` samples start, once `seen` have been added."""
+        return 0 if seen == 0 else (seen - 1) % PAGE + 1

@@ -14,11 +14,12 @@ import numpy as np
 from ._hot import rows as hot_rows
 from ._hot import score as hot
 from ._hot.lanes import WIDTH
+from ._hot.table import Phase, Phases, compiled
 from ._validate import Floats
 from .kernels.base import Program, sources_of
 from .layout import Layout, Leaf
 from .learners.base import Group, Learner
-from .setting import PAGE, Block, Evidence, Samples, Setting
+from .setting import PAGE, Board, Ground, Setting
 
 _POINTS = 256  # points evaluated at a time by predict
 
@@ -31,145 +32,137 @@ class Shard:
         setting: Setting,
         layout: Layout,
         leaves: Iterable[Leaf],
+        board: Board,
         first_input: Floats,
-        block: int,
     ) -> None:
         self.setting = setting
         self.layout = layout
-        self.samples = Samples.start(layout.reach(setting), first_input)
         own = list(leaves)
         slots = [layout.slots[place] for leaf in own for place in leaf.slots]
-        self._sources = sources_of([slot.kernel for slot in slots if slot.learner.uses_rows])
-        self._statistics = np.full((len(self._sources), block + 1, self.samples.reach + 1), np.nan)
-        self._repeated = np.zeros((len(self._sources), block), dtype=np.bool_)
-        self._count = 0
+        numbers = sources_of([slot.kernel for slot in slots if slot.learner.uses_rows])
+        self._sources = list(numbers)
+        self._addresses = np.array([s.statistic.address for s in self._sources], dtype=np.int64)
+        self._parameters = np.array([source.parameter for source in self._sources])
+        self.ground = Ground(layout.reach(setting), len(numbers), board.size, first_input)
         self.groups: list[tuple[Learner, Group]] = []
         for number, learner in enumerate(layout.learners):
             members = [leaf for leaf in own if leaf.group == number]
-            if members:
-                self.groups.append(
-                    (learner, self._group(learner, members, len(first_input), block))
-                )
+            if not members:
+                continue
+            kernels = layout.kernels(members)
+            group = Group(
+                setting,
+                kernels,
+                Program.pack(kernels, numbers) if learner.uses_rows else Program.none(),
+                layout.columns(members),
+                np.array([leaf.number for leaf in members]),
+                learner.shapes(setting, len(members), len(first_input)),
+                board.size,
+            )
+            learner.prepare(group)
+            self.groups.append((learner, group))
+        self.learning = self._learning(board)
+        self.mixing = Phases([self._mix(group, board) for _, group in self.groups])
 
-    def _group(self, learner: Learner, leaves: list[Leaf], dimension: int, block: int) -> Group:
-        count, window = len(leaves), self.setting.window
-        kernels = self.layout.kernels(leaves)
-        shapes = learner.shapes(self.setting, count, dimension)
-        program = Program.pack(kernels, self._sources) if learner.uses_rows else Program.none()
-        group = Group(
-            setting=self.setting,
-            kernels=kernels,
-            program=program,
-            columns=self.layout.columns(leaves),
-            numbers=np.array([leaf.number for leaf in leaves]),
-            state={name: np.zeros(shape) for name, shape in shapes.items()},
-            values=np.zeros((count, block + 1, window, WIDTH)),
-            norms=np.zeros((count, block + 1, WIDTH)),
-            predictions=np.zeros((count, block, WIDTH)),
-            effects=np.zeros((count, block, WIDTH)),
-            losses_before=np.zeros((count, block, WIDTH)),
-            alive=np.ones((count, WIDTH)),
-        )
-        learner.prepare(group)
-        return group
+    # --- the two phases of a block --------------------------------------------------------------
 
-    # --- phase 1 ------------------------------------------------------------------------------
-
-    def learn(self, first: int, X: Floats, y: Floats, evidence: Evidence) -> None:
-        """Take all slots through the block and write their columns of the evidence."""
-        position = self.samples.add(first, X, y)
-        self._count = len(X)
-        start = position - self.samples.reach
-        self._compare(X, start, 1, self.samples.reach + 1, self._statistics, self._repeated)
-        block = Block(first, X, position, self.samples, self._statistics, self._repeated)
-        loss = self.setting.loss
+    def _learning(self, board: Board) -> Phases:
+        phases = [self._take(board)]
         for learner, group in self.groups:
-            learner.learn(group, block)
-            hot.score(
-                first,
-                position,
-                len(X),
-                self.setting.half_regularization,
-                loss.value_address,
-                loss.parameters,
-                self.samples.targets,
-                group.values,
-                group.norms,
-                group.predictions,
-                group.alive,
-                group.columns,
-                group.losses_before,
-                evidence.curvature,
-                evidence.window_loss,
-                evidence.slot_cost,
-                evidence.slot_loss,
-                evidence.slot_predictions,
-            )
-            if evidence.values is not None:
-                hot.gather_values(
-                    len(X),
-                    group.values,
-                    evidence.window_loss,
-                    group.columns,
-                    evidence.values,
-                )
+            phases += learner.phases(group, self.ground, board)
+            phases.append(self._score(group, board))
+            if board.values.size:
+                phases.append(self._gather(group, board))
+        return Phases(phases)
 
-    def _compare(
-        self,
-        points: Floats,
-        start: int,
-        step: int,
-        count: int,
-        statistics: Floats,
-        repeated: np.ndarray,
-    ) -> None:
-        """Fill the statistics of the points against `count` inputs each."""
-        for source, number in self._sources.items():
-            hot_rows.statistic_rows(
-                source.statistic.address,
-                np.array([source.parameter]),
-                points,
-                self.samples.inputs,
-                start,
-                step,
-                count,
-                statistics[number],
-                repeated[number],
-            )
+    def _take(self, board: Board) -> Phase:
+        return Phase(
+            compiled(hot_rows.take),
+            hot_rows.TAKE,
+            page=PAGE,
+            reach=self.ground.reach,
+            dimension=board.points.shape[1],
+            points=board.points,
+            new_targets=board.new_targets,
+            inputs=self.ground.inputs,
+            targets=self.ground.targets,
+            sources=len(self._sources),
+            addresses=self._addresses,
+            parameters=self._parameters,
+            statistics=self.ground.statistics,
+            steps=board.size + 1,
+            repeated=self.ground.repeated,
+        )
 
-    # --- phase 2 ------------------------------------------------------------------------------
+    def _score(self, group: Group, board: Board) -> Phase:
+        return Phase(
+            compiled(hot.score),
+            hot.SCORE,
+            **group.common(),
+            slots=len(self.layout.slots),
+            page=PAGE,
+            reach=self.ground.reach,
+            half_regularization=self.setting.half_regularization,
+            loss=self.setting.loss.value_address,
+            parameters=self.setting.loss.parameters,
+            targets=self.ground.targets,
+            alive=group.alive,
+            columns=group.columns,
+            scratch=np.zeros((self.setting.window + 1, WIDTH)),
+            losses_before=group.losses_before,
+            curvature=board.curvature,
+            window_loss=board.window_loss,
+            slot_cost=board.slot_cost,
+            slot_loss=board.slot_loss,
+            slot_predictions=board.slot_predictions,
+        )
 
-    def mix(self, first: int, weights: Floats, sums: Floats) -> None:
-        """Write the leaves' parts of the proposals to `sums`, and close the block."""
-        for _, group in self.groups:
-            hot.mix(
-                first,
-                self._count,
-                weights,
-                group.columns,
-                group.values,
-                group.norms,
-                group.predictions,
-                group.losses_before,
-                group.effects,
-                group.numbers,
-                sums,
-            )
-            group.values[:, 0] = group.values[:, self._count]
-            group.norms[:, 0] = group.norms[:, self._count]
-        self._statistics[:, 0] = self._statistics[:, self._count]
+    def _gather(self, group: Group, board: Board) -> Phase:
+        return Phase(
+            compiled(hot.gather),
+            hot.GATHER,
+            leaves=group.leaves,
+            steps=board.size + 1,
+            slots=len(self.layout.slots),
+            window=self.setting.window,
+            values=group.values,
+            window_loss=board.window_loss,
+            columns=group.columns,
+            out=board.values,
+        )
 
-    # --- looking without learning -------------------------------------------------------------
+    def _mix(self, group: Group, board: Board) -> Phase:
+        return Phase(
+            compiled(hot.mix),
+            hot.MIX,
+            **group.common(),
+            slots=len(self.layout.slots),
+            weights=board.proposed,
+            columns=group.columns,
+            losses_before=group.losses_before,
+            effects=group.effects,
+            numbers=group.numbers,
+            sums=board.sums,
+        )
+
+    # --- looking without learning ---------------------------------------------------------------
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats, out: Floats) -> None:
         """out[t, p] = f_p(points[t]) for leaves that have a slot with wanted[p] != 0, else 0."""
-        reach = self.samples.reach
-        start = self.samples.next_start(seen)
+        reach = self.ground.reach
+        start = self.ground.next_start(seen)
         for begin in range(0, len(points), _POINTS):
             some = points[begin : begin + _POINTS]
-            statistics = np.full((len(self._sources), len(some) + 1, reach), np.nan)
-            repeated = np.zeros((len(self._sources), len(some)), dtype=np.bool_)
-            self._compare(some, start, 0, reach, statistics, repeated)
+            statistics = np.empty((len(self._sources), len(some) + 1, reach))
+            hot_rows.compare(
+                self._addresses,
+                self._parameters,
+                some,
+                self.ground.inputs,
+                start,
+                reach,
+                statistics,
+            )
             for learner, group in self.groups:
                 chosen = (wanted[group.columns] != 0) & (group.columns >= 0)
                 values = learner.evaluate(group, seen, some, statistics, chosen.any(axis=1))
@@ -190,7 +183,7 @@ class Shard:
             result[group.columns[own]] = values[own]
         return result
 
-    # --- state --------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------
 
     @staticmethod
     def shapes(setting: Setting, layout: Layout, dimension: int) -> dict[str, tuple[int, ...]]:
@@ -219,8 +212,8 @@ class Shard:
         every shard. The arrays are the shard's own, so writing to them restores it.
         """
         result: dict[str, tuple[np.ndarray | None, Floats]] = {
-            "inputs": (None, self.samples.inputs),
-            "targets": (None, self.samples.targets),
+            "inputs": (None, self.ground.inputs),
+            "targets": (None, self.ground.targets),
         }
         for _, group in self.groups:
             index = self.layout.leaves[int(group.numbers[0])].group
@@ -232,3 +225,7 @@ class Shard:
             for name, array in {**group.state, **common}.items():
                 result[f"group{index}/{name}"] = (group.numbers, array)
         return result
+
+    def forget_rows(self) -> None:
+        """After the state was written from outside: no row of statistics is known any more."""
+        self.ground.statistics[:, 0] = np.nan

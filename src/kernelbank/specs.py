@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from ._validate import refuse
 from .errors import FileRefused
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -26,6 +27,21 @@ def to_spec(component: Any) -> dict[str, Any]:
 def callable_field() -> dict[str, bool]:
     """Metadata of a field that holds a user's function: such a field is not written to a file."""
     return {"callable": True}
+
+
+def check_names(components: Iterable[Any]) -> None:
+    """Refuse two different user-made parts of one name: a file could not tell them apart."""
+    named: dict[str, Any] = {}
+    waiting = [component for component in components if is_dataclass(component)]
+    while waiting:
+        part: Any = waiting.pop()
+        values = [getattr(part, field.name) for field in fields(part)]
+        waiting += [value for value in values if is_dataclass(value)]
+        if type(part).__name__ != "Custom":
+            continue
+        if named.setdefault(part.name, part) != part:
+            remedy = "Give each Custom part its own name=..."
+            raise refuse("name", "be different for different user-made parts", part.name, remedy)
 
 
 def _value_to_spec(value: Any) -> Any:
@@ -47,8 +63,12 @@ def from_spec(spec: Any, known: Iterable[type], components: Mapping[str, Any]) -
         raise FileRefused("The file is damaged: a component in it has no type.")
     kind = spec["type"]
     own_name = spec.get("name")
-    if own_name is not None and kind in ("Custom", "CustomLoss"):
-        return _own_part(str(own_name), components)
+    if own_name is not None and kind == "Custom":
+        part = _own_part(str(own_name), components)
+        if type(part).__name__ != "Custom":
+            remedy = "Give the kb.kernels.Custom or kb.losses.Custom that was saved."
+            raise refuse(f"components[{own_name!r}]", "be a Custom part", part, remedy)
+        return part
     types = {t.__name__: t for t in known}
     maker = types.get(kind)
     if maker is None:
@@ -62,6 +82,8 @@ def from_spec(spec: Any, known: Iterable[type], components: Mapping[str, Any]) -
     }
     try:
         return maker(**arguments)
+    except FileRefused:
+        raise
     except (TypeError, ValueError) as error:
         raise FileRefused(f"The file describes an impossible {kind}: {error}") from None
 

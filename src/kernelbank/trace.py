@@ -38,7 +38,8 @@ class Trace:
 
     - weights; slot_cost, slot_loss and slot_predictions of every slot alone
     - curvature and window_loss: what the slots were worth after sample n was learned, which made
-      weights[n + 1]; `kb.kkt_residual` of the three certifies the paper's rule
+      weights[n + 1]; `kb.kkt_residual` of the three certifies the paper's rule (without the
+      columns of slots that are out, whose window_loss is infinite)
     """
 
     predictions: Floats
@@ -54,8 +55,8 @@ class Trace:
     curvature: Floats
     window_loss: Floats
 
-    def __init__(self, samples: int, slots: int, record: Any = "all") -> None:
-        self._fields = chosen_fields(record)
+    def __init__(self, samples: int, slots: int, names: tuple[str, ...] = FIELDS) -> None:
+        self._fields = names
         self._samples = samples
         for name in self._fields:
             shape = (samples, slots) if name in BY_SLOT else (samples,)
@@ -89,10 +90,8 @@ class Trace:
 
 def chosen_fields(record: Any) -> tuple[str, ...]:
     """The fields that `record` asks for, in their usual order."""
-    if record == "all":
-        return FIELDS
-    if record == "light":
-        return BY_SAMPLE
+    if isinstance(record, str) and record in ("all", "light"):
+        return FIELDS if record == "all" else BY_SAMPLE
     remedy = 'Use "all", "light" (no array over the slots), or a list of names.'
     if isinstance(record, str) or not isinstance(record, Iterable):
         raise check.refuse("record", 'be "all", "light" or a list of names', record, remedy)

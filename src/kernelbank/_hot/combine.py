@@ -1,111 +1,166 @@
-"""Loops of the combiners over the rows of a block."""
+"""Phases of the combiners: from evidence to the weights after each sample of a block."""
 
 import numpy as np
 
-from .formulas import call_loss, pointer
-from .jit import hot
+from .charge import window_loss
+from .formulas import pointer, whole_pointer
 from .lanes import WIDTH
+from .qp import AUTO, solve
+from .table import fields, floats, real, whole, wholes
+
+SIMPLEX = fields("slots", "curvature", "linear", "chosen", "scratch", "places")
 
 
-@hot
-def sliding_sums(first, losses, segment, suffixes, prefix, out):
+def simplex(table, first, count):
+    """chosen[t] = the minimiser of the bound with this curvature and linear part."""
+    slots = whole(table, SIMPLEX.slots)
+    scratch = floats(table, SIMPLEX.scratch)
+    places = wholes(table, SIMPLEX.places)
+    for t in range(count):
+        solve(
+            pointer(floats(table, SIMPLEX.curvature), t * slots),
+            pointer(floats(table, SIMPLEX.linear), t * slots),
+            slots,
+            AUTO,
+            pointer(floats(table, SIMPLEX.chosen), t * slots),
+            scratch,
+            pointer(scratch, slots),
+            places,
+            whole_pointer(places, slots),
+        )
+
+
+SLIDE = fields("slots", "horizon", "losses", "segment", "suffixes", "prefix", "out")
+
+
+def sliding_sums(table, first, count):
     """out[t, p] = sum of the last `horizon` losses of slot p, without any subtraction.
 
     Time is cut into segments of `horizon` samples by the absolute sample number. The sum is that of
     the end of the last segment (`suffixes`, added up from its back when it closed) and of the
     present one so far (`prefix`). A huge loss that has left the horizon leaves no rounding behind.
     """
-    horizon = segment.shape[0]
-    for t in range(losses.shape[0]):
+    slots = whole(table, SLIDE.slots)
+    horizon = whole(table, SLIDE.horizon)
+    segment = floats(table, SLIDE.segment)
+    suffixes = floats(table, SLIDE.suffixes)
+    prefix = floats(table, SLIDE.prefix)
+    for t in range(count):
         place = (first + t) % horizon
-        for p in range(losses.shape[1]):
+        for p in range(slots):
+            loss = floats(table, SLIDE.losses)[t * slots + p]
             if place == 0:
                 prefix[p] = 0.0
-            segment[place, p] = losses[t, p]
-            prefix[p] += losses[t, p]
-            rest = suffixes[place + 1, p] if place + 1 < horizon else 0.0
-            out[t, p] = rest + prefix[p]
+            segment[place * slots + p] = loss
+            prefix[p] += loss
+            rest = suffixes[(place + 1) * slots + p] if place + 1 < horizon else 0.0
+            floats(table, SLIDE.out)[t * slots + p] = rest + prefix[p]
             if place == horizon - 1:
                 total = 0.0
                 for i in range(horizon - 1, -1, -1):
-                    total = segment[i, p] + total
-                    suffixes[i, p] = total
+                    total = segment[i * slots + p] + total
+                    suffixes[i * slots + p] = total
 
 
-@hot
-def descend(
-    first,
-    rate,
-    halve_every,
-    least,
-    ridge,
-    derivative,
-    parameters,
-    targets,
-    curvature,
-    values,
-    weights,
-    out,
-):
+DESCEND = fields(
+    "slots",
+    "window",
+    "rate",
+    "halve_every",
+    "least_rate",
+    "ridge",
+    "derivative",
+    "parameters",
+    "recent",
+    "curvature",
+    "window_loss",
+    "values",
+    "weights",
+    "scratch",
+    "chosen",
+)
+
+
+def descend(table, first, count):
     """Gradient steps on the weights of the regularised cost over the window (OMKR).
 
-    values[t, i, p] is f_p on the window after sample t, targets[t + i] the target there; the step
+    values[t, i, p] is f_p on the window after sample t, recent[t + i] the target there; the step
     after sample number n (from 0) makes the weights of round n + 2 in the paper's count.
     """
-    window = values.shape[1]
-    slots = values.shape[2]
-    rows = (window + WIDTH - 1) // WIDTH
-    f = np.ones((rows, WIDTH))
-    y = np.ones((rows, WIDTH))
-    slope = np.ones((rows, WIDTH))
-    for t in range(values.shape[0]):
+    slots = whole(table, DESCEND.slots)
+    window = whole(table, DESCEND.window)
+    values = floats(table, DESCEND.values)
+    chosen = floats(table, DESCEND.chosen)
+    rows = (window + WIDTH - 1) // WIDTH * WIDTH
+    mixed = floats(table, DESCEND.scratch)
+    f = pointer(mixed, rows)
+    y = pointer(f, rows)
+    slope = pointer(y, rows)
+    for t in range(count):
         seen = min(first + t + 1, window)
+        unseen = window - seen
+        before = floats(table, DESCEND.weights)
+        if t > 0:
+            before = pointer(chosen, (t - 1) * slots)
         for i in range(seen):
             total = 0.0
             for p in range(slots):
-                total += weights[p] * values[t, window - seen + i, p]
-            f[i // WIDTH, i % WIDTH] = total
-            y[i // WIDTH, i % WIDTH] = targets[t + window - seen + i]
-        call_loss(
-            derivative,
-            pointer(f, 0),
-            pointer(y, 0),
-            (seen + WIDTH - 1) // WIDTH,
-            pointer(parameters, 0),
-            pointer(slope, 0),
+                total += before[p] * values[(t * window + unseen + i) * slots + p]
+            mixed[i] = total
+        window_loss(
+            whole(table, DESCEND.derivative),
+            floats(table, DESCEND.parameters),
+            mixed,
+            pointer(floats(table, DESCEND.recent), t + unseen),
+            seen,
+            f,
+            y,
+            slope,
         )
-        step = max(rate * 2.0 ** -((first + t + 1) // halve_every), least)
+        halvings = (first + t + 1) // whole(table, DESCEND.halve_every)
+        step = max(real(table, DESCEND.rate) * 2.0**-halvings, real(table, DESCEND.least_rate))
+        ridge = real(table, DESCEND.ridge)
         for p in range(slots):
-            gradient = ridge * curvature[t, p] * weights[p]
+            gradient = ridge * floats(table, DESCEND.curvature)[t * slots + p] * before[p]
             for i in range(seen):
-                gradient += slope[i // WIDTH, i % WIDTH] * values[t, window - seen + i, p]
-            moved = weights[p] - step * gradient
-            out[t, p] = moved if np.isfinite(moved) else 0.0  # overflown: start again
-        for p in range(slots):
-            weights[p] = out[t, p]
+                gradient += slope[i] * values[(t * window + unseen + i) * slots + p]
+            moved = before[p] - step * gradient
+            # A slot that is out has no weight; a weight that overflows starts again.
+            out = floats(table, DESCEND.window_loss)[t * slots + p] == np.inf
+            chosen[t * slots + p] = 0.0 if out or not np.isfinite(moved) else moved
 
 
-@hot
-def choose_least(rows, totals, out):
-    """out[t] = all weight on the slot with the least total after row t, the first of equals."""
-    for t in range(rows.shape[0]):
+LEAST = fields("slots", "slot_cost", "totals", "chosen")
+
+
+def least(table, first, count):
+    """All weight on the slot with the least total cost after each sample, the first of equals."""
+    slots = whole(table, LEAST.slots)
+    totals = floats(table, LEAST.totals)
+    for t in range(count):
+        chosen = pointer(floats(table, LEAST.chosen), t * slots)
         best = 0
-        for p in range(rows.shape[1]):
-            totals[p] += rows[t, p]
-            out[t, p] = 0.0
+        for p in range(slots):
+            totals[p] += floats(table, LEAST.slot_cost)[t * slots + p]
+            chosen[p] = 0.0
             if totals[p] < totals[best]:
                 best = p
         if totals[best] < np.inf:
-            out[t, best] = 1.0
+            chosen[best] = 1.0
 
 
-@hot
-def share_equally(losses, out):
-    """out[t] = equal weights for all slots that are not out (loss inf)."""
-    for t in range(losses.shape[0]):
+SHARE = fields("slots", "window_loss", "chosen")
+
+
+def share(table, first, count):
+    """Equal weights for all slots that are not out (loss inf)."""
+    slots = whole(table, SHARE.slots)
+    for t in range(count):
+        losses = pointer(floats(table, SHARE.window_loss), t * slots)
+        chosen = pointer(floats(table, SHARE.chosen), t * slots)
         alive = 0
-        for p in range(losses.shape[1]):
-            if losses[t, p] < np.inf:
+        for p in range(slots):
+            if losses[p] < np.inf:
                 alive += 1
-        for p in range(losses.shape[1]):
-            out[t, p] = 1.0 / alive if losses[t, p] < np.inf else 0.0
+        for p in range(slots):
+            chosen[p] = 1.0 / alive if losses[p] < np.inf else 0.0

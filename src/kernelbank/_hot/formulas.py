@@ -35,6 +35,8 @@ _STATISTIC = types.void(
 )
 _PROFILE = types.void(_POINTER, types.int64, _POINTER, _POINTER)
 _LOSS = types.void(_POINTER, _POINTER, types.int64, _POINTER, _POINTER)
+WHOLES = types.CPointer(types.int64)
+_PHASE = types.void(WHOLES, types.int64, types.int64)
 
 CONSTANTS = 3  # four-lane constants of a profile
 
@@ -42,25 +44,25 @@ CONSTANTS = 3  # four-lane constants of a profile
 # --- calling, from inside a jitted loop ----------------------------------------------------------
 
 
-@intrinsic
-def pointer(typingctx, array, offset):
-    """The address of element number `offset` of a C-contiguous float64 array."""
+def _pointer(kind: Any) -> Any:
+    @intrinsic
+    def offset_pointer(typingctx, start, offset):
+        def codegen(context, builder, sig, args):
+            data = args[0]
+            if isinstance(sig.args[0], types.Array):
+                data = context.make_array(sig.args[0])(context, builder, data).data
+            return builder.gep(data, [context.cast(builder, args[1], sig.args[1], types.intp)])
 
-    def codegen(context, builder, sig, args):
-        data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        return builder.gep(data, [context.cast(builder, args[1], sig.args[1], types.intp)])
+        return kind(start, offset), codegen
 
-    return _POINTER(array, offset), codegen
+    return offset_pointer
 
 
-@intrinsic
-def shifted(typingctx, start, offset):
-    """The address `offset` elements after `start`."""
+pointer = _pointer(_POINTER)
+"""The address `offset` float64 after the start of a C-contiguous array, or after a pointer."""
 
-    def codegen(context, builder, sig, args):
-        return builder.gep(args[0], [context.cast(builder, args[1], sig.args[1], types.intp)])
-
-    return _POINTER(start, offset), codegen
+whole_pointer = _pointer(WHOLES)
+"""The same for int64."""
 
 
 def _emit_call(signature, context, builder, sig, args):
@@ -116,7 +118,7 @@ def compile_statistic(step: Formula, start: float) -> Any:
             out[m] = start
         for k in range(dimension):
             coordinate = x[k]
-            column = shifted(table, k * stride)
+            column = pointer(table, k * stride)
             for m in range(count):
                 out[m] = step(out[m], coordinate, column[m], parameter)
 
@@ -149,6 +151,11 @@ def compile_loss(formula: Formula) -> Any:
     return _compile(_LOSS, loss)
 
 
+def compile_phase(function: Formula) -> Any:
+    """The C function of a phase (see `table`), from function(table, first, count)."""
+    return _compile(_PHASE, function)
+
+
 # --- calling back a user's own Python function ---------------------------------------------------
 
 _C_POINTER = ctypes.POINTER(ctypes.c_double)
@@ -168,21 +175,18 @@ _C_LOSS = ctypes.CFUNCTYPE(None, _C_POINTER, _C_POINTER, ctypes.c_int64, _C_POIN
 class Callback:
     """A Python function behind a C address. What it raises is kept, and raised by `check`.
 
-    An exception cannot pass through compiled code: the result is NaN instead, and whoever started
-    the loop asks `check` afterwards. `unpack` turns the pointers of a call into the function's
-    arguments (copies: a user's function may keep or change them) and the array for its result.
+    An exception cannot pass through compiled code: whoever started the loop asks `check`
+    afterwards, and undoes what was made of a result that never came.
     """
 
-    def __init__(self, kind: Any, unpack: Callable[..., Any], function: Callable[..., Any]) -> None:
+    def __init__(self, kind: Any, call: Callable[..., None]) -> None:
         self._error: BaseException | None = None
 
-        def guarded(*pointers: Any) -> None:
-            arguments, result = unpack(*pointers)
+        def guarded(*arguments: Any) -> None:
             try:
-                result[...] = function(*arguments)
+                call(*arguments)
             except BaseException as error:
                 self._error = self._error or error
-                result[...] = np.nan
 
         self._thunk = kind(guarded)  # ctypes frees the code when this goes
         self.address: int = ctypes.cast(self._thunk, ctypes.c_void_p).value or 0
@@ -194,29 +198,49 @@ class Callback:
             raise error
 
 
-def callback_statistic(kernel: Callable[[Any, Any], Any]) -> Callback:
+def _write(result: Any, value: Any, name: str) -> None:
+    """Keep what a user's function returned, if it has the right shape and is real."""
+    result[...] = np.nan
+    array = np.asarray(value)
+    if array.shape != result.shape or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name!r} must return real numbers of the shape {result.shape}; got "
+            f"{array.dtype} of the shape {array.shape}. Let it work on whole arrays."
+        )
+    result[...] = array
+
+
+def callback_statistic(kernel: Callable[[Any, Any], Any], name: str) -> Callback:
     """A statistic from k(X, Z) -> (n, m), called for one row of X at a time.
 
     The shapes of a call do not depend on how a stream is cut into blocks, so neither do the bits.
     """
 
-    def unpack(x, table, stride, count, dimension, parameters, out):
+    def call(x, table, stride, count, dimension, parameters, out):
         row = np.ctypeslib.as_array(x, (1, dimension)).copy()
         columns = np.ctypeslib.as_array(table, ((dimension - 1) * stride + count,))
         steps = (columns.itemsize, stride * columns.itemsize)
         others = np.lib.stride_tricks.as_strided(columns, (count, dimension), steps).copy()
-        return (row, others), np.ctypeslib.as_array(out, (1, count))
+        _write(np.ctypeslib.as_array(out, (1, count)), kernel(row, others), name)
 
-    return Callback(_C_STATISTIC, unpack, kernel)
+    return Callback(_C_STATISTIC, call)
 
 
-def callback_loss(function: Callable[[Any, Any], Any]) -> Callback:
+def callback_loss(function: Callable[[Any, Any], Any], name: str) -> Callback:
     """A loss, or its derivative, from a NumPy function of predictions and targets."""
 
-    def unpack(predictions, targets, rows, parameters, out):
+    def call(predictions, targets, rows, parameters, out):
         shape = (rows, WIDTH)
         f = np.ctypeslib.as_array(predictions, shape).copy()
         y = np.ctypeslib.as_array(targets, shape).copy()
-        return (f, y), np.ctypeslib.as_array(out, shape)
+        _write(np.ctypeslib.as_array(out, shape), function(f, y), name)
 
-    return Callback(_C_LOSS, unpack, function)
+    return Callback(_C_LOSS, call)
+
+
+_C_PHASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+def callback_phase(function: Callable[[int, int], None]) -> Callback:
+    """A phase in Python: function(first, count). It writes its results where it knows."""
+    return Callback(_C_PHASE, lambda table, first, count: function(first, count))

@@ -4,35 +4,72 @@ One term joins per sample. At sample n (table position `now`) the expansion has 
 positions now - budget .. now - 1, the window is the last `window` positions up to `now`, and the
 term at now - budget is dropped at the end of the step. A row of kernel values of x_n covers
 now - budget .. now, so that k(x_i, x_j) with j <= i stands in the row of i at budget - (i - j).
-Terms from before the first sample have coefficient 0 and count for nothing.
+The rows of the last window + 1 samples are kept in a ring. Terms from before the first sample have
+coefficient 0 and count for nothing.
 
 *Tails* make dropping cheap: tail_j = sum of alpha_i k(x_i, x_j) over j itself and the newer terms i
 that have left the window. They only decay, so no Gram matrix and no second row is needed.
+
+*Scale*: all coefficients and tails decay by the same factor in every step. It is kept aside: the
+arrays hold alpha / scale, scale = decays[n % period], and once in a period, by the absolute number
+of the sample, it is multiplied in. So a step touches only what changes otherwise.
 """
 
-import numpy as np
-
 from .formulas import call_loss, pointer
-from .jit import hot, part
-from .lanes import WIDTH, absolute, fma, load, store, where_less
+from .jit import part
+from .lanes import WIDTH, absolute, broadcast, fma, load, store, where_less
 from .rows import kernel_row, repeats
+from .table import fields, floats, real, whole, wholes
 
 REFRESH = 32
 """norm^2 is recomputed from the coefficients at every sample number that this divides."""
+
+LEARN = fields(
+    "leaves",
+    "steps",
+    "window",
+    "page",
+    "reach",
+    "budget",
+    "period",
+    "learning_rate",
+    "decays",
+    "derivative",
+    "parameters",
+    "targets",
+    "instructions",
+    "program",
+    "constants",
+    "statistics",
+    "statistics_steps",
+    "repeated",
+    "stack",
+    "scratch",
+    "coefficients",
+    "tails",
+    "diagonals",
+    "rows",
+    "dropped",
+    "steepness",
+    "values",
+    "norms",
+    "predictions",
+    "effects",
+)
 
 
 @part
 def expansion(coefficients, start, row, terms):
     """sum_m coefficients[start + m] row[m] over four interleaved partial sums."""
-    one = load(coefficients, start) * 0.0
+    one = broadcast(0.0)
     two, three, four = one, one, one
-    whole = terms - terms % 4
-    for m in range(0, whole, 4):
+    even = terms - terms % 4
+    for m in range(0, even, 4):
         one = fma(load(coefficients, start + m), load(row, m), one)
         two = fma(load(coefficients, start + m + 1), load(row, m + 1), two)
         three = fma(load(coefficients, start + m + 2), load(row, m + 2), three)
         four = fma(load(coefficients, start + m + 3), load(row, m + 3), four)
-    for m in range(whole, terms):
+    for m in range(even, terms):
         one = fma(load(coefficients, start + m), load(row, m), one)
     return (one + two) + (three + four)
 
@@ -40,11 +77,16 @@ def expansion(coefficients, start, row, terms):
 @part
 def _slide(array, leaves, kept, page):
     """Move the last `kept` rows of each leaf's table to its front, at the end of a page."""
-    length = kept + page
     for leaf in range(leaves):
-        start = leaf * length
+        start = leaf * (kept + page)
         for m in range(kept):
             store(array, start + m, load(array, start + page + m))
+
+
+@part
+def _multiply(array, start, end, factor):
+    for m in range(start, end):
+        store(array, m, load(array, m) * factor)
 
 
 @part
@@ -55,8 +97,8 @@ def _older(place, age, window):
 
 @part
 def _norm(coefficients, tails, diagonals, now, rows, ring, place, window, budget):
-    """norm^2 from coefficients and tails alone: sum_j alpha_j f(x_j), clamped at 0."""
-    total = load(coefficients, now) * 0.0
+    """norm^2 / scale^2 from coefficients and tails alone: sum_j alpha_j f(x_j), clamped at 0."""
+    total = broadcast(0.0)
     for j in range(now - budget + 1, now - window + 1):
         alpha = load(coefficients, j)
         others = 2.0 * load(tails, j) - alpha * load(diagonals, j)
@@ -76,43 +118,34 @@ def _norm(coefficients, tails, diagonals, now, rows, ring, place, window, budget
     return where_less(total, 0.0, 0.0, total)
 
 
-@hot
-def learn(
-    first,
-    count,
-    page,
-    budget,
-    learning_rate,
-    decay,
-    derivative,
-    parameters,
-    targets,
-    position,
-    program,
-    constants,
-    statistics,
-    repeated,
-    stack,
-    coefficients,
-    tails,
-    diagonals,
-    rows,
-    dropped,
-    steepness,
-    values,
-    norms,
-    predictions,
-    effects,
-):
+def learn(table, first, count):
     """Run every leaf through samples first .. first + count - 1, which lie in one page."""
-    leaves = values.shape[0]
-    steps = values.shape[1]
-    window = values.shape[2]
-    column = statistics.shape[2] - (budget + 1)
+    leaves = whole(table, LEARN.leaves)
+    steps = whole(table, LEARN.steps)
+    window = whole(table, LEARN.window)
+    page = whole(table, LEARN.page)
+    budget = whole(table, LEARN.budget)
+    period = whole(table, LEARN.period)
+    learning_rate = real(table, LEARN.learning_rate)
+    decays = floats(table, LEARN.decays)
+    targets = floats(table, LEARN.targets)
+    instructions = whole(table, LEARN.instructions)
+    program = wholes(table, LEARN.program)
+    statistics_steps = whole(table, LEARN.statistics_steps)
+    repeated = wholes(table, LEARN.repeated)
+    coefficients = floats(table, LEARN.coefficients)
+    tails = floats(table, LEARN.tails)
+    diagonals = floats(table, LEARN.diagonals)
+    rows = floats(table, LEARN.rows)
+    values = floats(table, LEARN.values)
+    norms = floats(table, LEARN.norms)
+    column = whole(table, LEARN.reach) - budget
+    position = whole(table, LEARN.reach) + first % page
     length = budget + page
-    before = np.zeros((window, WIDTH))
-    gradient = np.zeros((window, WIDTH))
-    direction = np.zeros((window, WIDTH))
+    decay = decays[1]
+    before = floats(table, LEARN.scratch)
+    gradient = pointer(before, window * WIDTH)
+    direction = pointer(gradient, window * WIDTH)
     if first > 0 and first % page == 0:
         _slide(coefficients, leaves, budget, page)
         _slide(tails, leaves, budget, page)
@@ -120,66 +153,70 @@ def learn(
     for leaf in range(leaves):
         ring = leaf * (window + 1) * (budget + 1)
         squared = load(norms, leaf * steps)
-        steepest = load(steepness, leaf)
-        lost = load(dropped, leaf)
+        steepest = load(floats(table, LEARN.steepness), leaf)
+        lost = load(floats(table, LEARN.dropped), leaf)
         for t in range(count):
             number = first + t
             now = leaf * length + budget + number % page
             oldest = now - budget
             seen = min(number + 1, window)
-            place = number % (window + 1)  # this sample's row in the ring of rows
+            unseen = window - seen
+            place = number % (window + 1)
             row = ring + place * (budget + 1)
+            scale = decays[number % period]
+            scale_after = decays[number % period + 1]
 
             # Kernel values of the new input, unless they repeat those of the one before.
-            if repeats(program, repeated, t):
+            if repeats(instructions, program, repeated, statistics_steps - 1, t):
                 previous = ring + _older(place, 1, window) * (budget + 1)
                 for m in range(budget + 1):
                     store(rows, row + m, load(rows, previous + m))
             else:
                 kernel_row(
+                    instructions,
                     program,
-                    constants,
+                    floats(table, LEARN.constants),
                     leaf,
-                    statistics,
+                    floats(table, LEARN.statistics),
+                    statistics_steps,
+                    whole(table, LEARN.reach) + 1,
                     t,
                     column,
                     budget + 1,
                     pointer(rows, row * WIDTH),
-                    pointer(stack, 0),
+                    floats(table, LEARN.stack),
                 )
             store(diagonals, now, load(rows, row + budget))
 
             # Values of f on the window, and the loss's derivative there, all at the same f.
-            prediction = expansion(coefficients, oldest, pointer(rows, row * WIDTH), budget)
-            store(predictions, leaf * (steps - 1) + t, prediction)
+            prediction = scale * expansion(coefficients, oldest, pointer(rows, row * WIDTH), budget)
+            store(floats(table, LEARN.predictions), leaf * (steps - 1) + t, prediction)
             carried = (leaf * steps + t) * window
             for i in range(window - 1):
                 store(before, i, load(values, carried + i + 1))
             store(before, window - 1, prediction)
-            unseen = window - seen
             for i in range(unseen):
                 store(gradient, i, 0.0)
             call_loss(
-                derivative,
+                whole(table, LEARN.derivative),
                 pointer(before, unseen * WIDTH),
                 pointer(targets, (position + t - seen + 1) * WIDTH),
                 seen,
-                pointer(parameters, 0),
+                floats(table, LEARN.parameters),
                 pointer(gradient, unseen * WIDTH),
             )
 
-            # Old terms decay; the one that leaves the window joins the tails (SPEC: Tails).
+            # The term that leaves the window joins the tails.
             leaving = now - window
-            store(coefficients, now, 0.0)
-            for m in range(oldest, now):
-                store(coefficients, m, decay * load(coefficients, m))
             alpha = load(coefficients, leaving)
             left = ring + _older(place, window, window) * (budget + 1) + budget - leaving
             for m in range(oldest, leaving):
-                store(tails, m, fma(alpha, load(rows, left + m), decay * load(tails, m)))
+                store(tails, m, fma(alpha, load(rows, left + m), load(tails, m)))
             store(tails, leaving, alpha * load(diagonals, leaving))
 
             # K g on the window, and alpha <- alpha - rate * g there (paper, NORMA update).
+            store(coefficients, now, 0.0)
+            step = -learning_rate / scale_after
             for i in range(window):
                 store(direction, i, 0.0)
             for i in range(unseen, window):
@@ -192,10 +229,10 @@ def learn(
                     store(direction, j, fma(g, k, load(direction, j)))
                 store(direction, i, fma(g, load(rows, own + i), total))
                 term = now - (window - 1 - i)
-                store(coefficients, term, fma(-learning_rate, g, load(coefficients, term)))
+                store(coefficients, term, fma(step, g, load(coefficients, term)))
 
             # norm^2 and values by recursion, before anything is dropped.
-            along = prediction * 0.0
+            along = broadcast(0.0)
             steep = along
             length_squared = along
             for i in range(unseen, window):
@@ -212,17 +249,17 @@ def learn(
             steepest = where_less(steepest, quotient, quotient, steepest)
 
             # Drop the oldest term.
-            alpha = load(coefficients, oldest)
+            alpha = scale_after * load(coefficients, oldest)
             value = load(tails, oldest)
             for i in range(unseen, window):
                 age = window - 1 - i
                 k = load(rows, ring + _older(place, age, window) * (budget + 1) + age)
                 value = fma(load(coefficients, now - age), k, value)
             own = alpha * alpha * load(diagonals, oldest)
-            squared = squared - 2.0 * alpha * value + own
+            squared = squared - 2.0 * alpha * (scale_after * value) + own
             squared = where_less(squared, 0.0, 0.0, squared)
             lost = lost + own
-            moved = along * 0.0
+            moved = broadcast(0.0)
             largest = moved
             written = carried + window
             for i in range(unseen):
@@ -235,51 +272,69 @@ def learn(
                 store(values, written + i, full - change)
                 moved = where_less(moved, absolute(change), absolute(change), moved)
                 largest = where_less(largest, absolute(full), absolute(full), largest)
-            store(effects, leaf * (steps - 1) + t, where_less(0.0, moved, moved / largest, 0.0))
+            effect = where_less(0.0, moved, moved / largest, 0.0)
+            store(floats(table, LEARN.effects), leaf * (steps - 1) + t, effect)
 
             if (number + 1) % REFRESH == 0:
-                squared = _norm(
+                squared = (scale_after * scale_after) * _norm(
                     coefficients, tails, diagonals, now, rows, ring, place, window, budget
                 )
             store(norms, leaf * steps + t + 1, squared)
-        store(steepness, leaf, steepest)
-        store(dropped, leaf, lost)
+            if (number + 1) % period == 0:
+                _multiply(coefficients, oldest + 1, now + 1, decays[period])
+                _multiply(tails, oldest + 1, now + 1, decays[period])
+        store(floats(table, LEARN.steepness), leaf, steepest)
+        store(floats(table, LEARN.dropped), leaf, lost)
 
 
-@hot
-def evaluate(
-    first,
-    page,
-    budget,
-    program,
-    constants,
-    statistics,
-    row,
-    stack,
-    coefficients,
-    leaves,
-    wanted,
-    out,
-):
-    """out[leaf, t] = f_p at point t, for leaves with wanted[leaf]; changes nothing."""
-    length = budget + page
-    points = out.shape[1]
-    column = statistics.shape[2] - budget
-    shown = 0 if first == 0 else (first - 1) % page + 1
-    for leaf in range(leaves):
-        if not wanted[leaf]:
+EVALUATE = fields(
+    "leaves",
+    "page",
+    "budget",
+    "period",
+    "decays",
+    "instructions",
+    "program",
+    "constants",
+    "statistics",
+    "statistics_steps",
+    "statistics_width",
+    "row",
+    "stack",
+    "coefficients",
+    "wanted",
+    "points",
+    "out",
+)
+
+
+def evaluate(table, seen, count):
+    """out[leaf, t] = f_p at point t < count, for leaves with wanted[leaf]; changes nothing."""
+    page = whole(table, EVALUATE.page)
+    budget = whole(table, EVALUATE.budget)
+    period = whole(table, EVALUATE.period)
+    row = floats(table, EVALUATE.row)
+    column = whole(table, EVALUATE.statistics_width) - budget
+    shown = 0 if seen == 0 else (seen - 1) % page + 1
+    scale = floats(table, EVALUATE.decays)[seen % period]
+    for leaf in range(whole(table, EVALUATE.leaves)):
+        if wholes(table, EVALUATE.wanted)[leaf] == 0:
             continue
-        start = leaf * length + shown
-        for t in range(points):
+        start = leaf * (budget + page) + shown
+        for t in range(count):
             kernel_row(
-                program,
-                constants,
+                whole(table, EVALUATE.instructions),
+                wholes(table, EVALUATE.program),
+                floats(table, EVALUATE.constants),
                 leaf,
-                statistics,
+                floats(table, EVALUATE.statistics),
+                whole(table, EVALUATE.statistics_steps),
+                whole(table, EVALUATE.statistics_width),
                 t,
                 column,
                 budget,
-                pointer(row, 0),
-                pointer(stack, 0),
+                row,
+                floats(table, EVALUATE.stack),
             )
-            store(out, leaf * points + t, expansion(coefficients, start, pointer(row, 0), budget))
+            value = scale * expansion(floats(table, EVALUATE.coefficients), start, row, budget)
+            store(floats(table, EVALUATE.out), leaf * whole(table, EVALUATE.points) + t, value)

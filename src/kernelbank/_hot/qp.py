@@ -16,6 +16,7 @@ b = inf marks a slot that takes no part.
 
 import numpy as np
 
+from .formulas import pointer, whole_pointer
 from .jit import hot, part
 
 SORT, PIVOT, AUTO = 0, 1, 2
@@ -170,9 +171,8 @@ def _settled(level, a, b, count, half):
 
 
 @part
-def solve(a, b, method, weights, some_a, some_b, places, order):
-    """Write the minimiser to `weights`. The last four arrays, of the same length, are scratch."""
-    size = a.shape[0]
+def solve(a, b, size, method, weights, some_a, some_b, places, order):
+    """Write the minimiser to `weights`. All are pointers; the last four, to scratch."""
     flat = np.inf  # least b among the kernels without curvature
     bound = np.inf  # mass reaches 1 here at the latest: nothing beyond is active
     largest = 0.0
@@ -235,9 +235,17 @@ def solve(a, b, method, weights, some_a, some_b, places, order):
 def solve_rows(a, b, method, weights):
     """The minimiser of every row."""
     size = a.shape[1]
-    some_a = np.empty(size)
-    some_b = np.empty(size)
-    places = np.empty(size, np.int64)
-    order = np.empty(size, np.int64)
+    scratch = np.empty((2, size))
+    places = np.empty((2, size), np.int64)
     for row in range(a.shape[0]):
-        solve(a[row], b[row], method, weights[row], some_a, some_b, places, order)
+        solve(
+            pointer(a, row * size),
+            pointer(b, row * size),
+            size,
+            method,
+            pointer(weights, row * size),
+            pointer(scratch, 0),
+            pointer(scratch, size),
+            whole_pointer(places, 0),
+            whole_pointer(places, size),
+        )

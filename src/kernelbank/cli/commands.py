@@ -35,14 +35,14 @@ def cli() -> None:
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=10_000),
     default=20,
     show_default=True,
     help="How many random signals to play: seeds 0, 1, 2, ...",
 )
 @click.option(
     "--samples",
-    type=click.IntRange(min=2),
+    type=click.IntRange(min=2, max=10_000_000),
     default=1000,
     show_default=True,
     help="Samples of each signal.",
@@ -70,6 +70,6 @@ def run() -> None:
     """Run the command line; expected errors are one line, without a traceback."""
     try:
         cli(prog_name="kernelbank")
-    except (KernelBankError, OSError) as error:
-        click.echo(f"kernelbank: {error}", err=True)
+    except (KernelBankError, OSError, MemoryError) as error:
+        click.echo(f"kernelbank: {error or 'not enough memory'}", err=True)
         sys.exit(1)

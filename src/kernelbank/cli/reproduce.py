@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -28,10 +29,10 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str) -> None:
     console.print(_table(games, samples, noise))
     _say_claims(console, games)
     console.print(
-        f"\n{seeds} seeds of {samples} samples, each played by the scheme and by OMKR in both "
-        f"forms, in {played:.1f} s."
+        f"\n{claims.number_of_seeds(seeds)} of {samples} samples, each played by the scheme and by "
+        f"OMKR in both forms, in {played:.1f} s."
     )
-    console.print(f"Written to [bold]{out.resolve()}[/bold]:")
+    console.print(f"Written to [bold]{escape(str(out.resolve()))}[/bold]:", soft_wrap=True)
     for file in files:
         console.print(f"  {file.name}")
 
@@ -88,7 +89,8 @@ def _write_table(path: Path, games: list[Game]) -> Path:
 
 def _table(games: list[Game], samples: int, noise: str) -> Table:
     result = Table(
-        title=f"{len(games)} seeds, {samples} samples, noise as {noise}", title_justify="left"
+        title=f"{claims.number_of_seeds(len(games))}, {samples} samples, noise as {noise}",
+        title_justify="left",
     )
     result.add_column("")
     for name in ("seed 0", "mean", "least", "most"):

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._hot.table import Phase
 from .._validate import Floats
-from ..setting import Evidence, Setting
+from ..setting import Board, Evidence, Setting
 
 State = dict[str, Floats]
 
@@ -31,6 +32,18 @@ class Combiner:
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         """The arrays that the rule carries from block to block; all start at zero."""
         return {}
+
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> list[Phase]:
+        """The work on a block: board.chosen from the board's evidence and from `weights`.
+
+        By default `weigh`, called back in Python.
+        """
+
+        def weigh(first: int, count: int) -> None:
+            evidence = board.evidence(first, count)
+            board.chosen[:count] = self.weigh(setting, evidence, state, weights.copy())
+
+        return [Phase.of_python(weigh)]
 
     def weigh(self, setting: Setting, evidence: Evidence, state: State, weights: Floats) -> Floats:
         """(n, P): the weights after each sample of the block, from those before it.

@@ -9,8 +9,10 @@ import numpy as np
 
 from .. import _validate as check
 from .._hot import combine as hot
+from .._hot.lanes import WIDTH
+from .._hot.table import Phase, compiled
 from .._validate import Floats
-from ..setting import Evidence, Setting
+from ..setting import Board, Setting
 from .base import Combiner, State
 
 
@@ -60,21 +62,25 @@ class OMKR(Combiner):
     def first_weights(self, slots: int) -> Floats:
         return np.zeros(slots)
 
-    def weigh(self, setting: Setting, evidence: Evidence, state: State, weights: Floats) -> Floats:
-        assert evidence.values is not None
-        out = np.empty_like(evidence.curvature)
-        hot.descend(
-            evidence.first,
-            self.learning_rate,
-            self.halve_every,
-            self.least_rate,
-            2.0 if self.gradient == "exact" else setting.regularization,
-            setting.loss.derivative_address,
-            setting.loss.parameters,
-            evidence.targets,
-            evidence.curvature,
-            evidence.values,
-            weights.copy(),
-            out,
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> list[Phase]:
+        rows = -(-setting.window // WIDTH) * WIDTH
+        descend = Phase(
+            compiled(hot.descend),
+            hot.DESCEND,
+            slots=len(weights),
+            window=setting.window,
+            rate=self.learning_rate,
+            halve_every=self.halve_every,
+            least_rate=self.least_rate,
+            ridge=2.0 if self.gradient == "exact" else setting.regularization,
+            derivative=setting.loss.derivative_address,
+            parameters=setting.loss.parameters,
+            recent=board.recent,
+            curvature=board.curvature,
+            window_loss=board.window_loss,
+            values=board.values,
+            weights=weights,
+            scratch=np.ones((4, rows)),
+            chosen=board.chosen,
         )
-        return out
+        return [descend]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from .._hot import combine as hot
+from .._hot.table import Phase, compiled
 from .._validate import Floats
-from ..setting import Evidence, Setting
+from ..setting import Board, Setting
 from .base import Combiner, State
 
 
@@ -22,10 +21,15 @@ class Uniform(Combiner):
     [0.25, 0.25, 0.25, 0.25]
     """
 
-    def weigh(self, setting: Setting, evidence: Evidence, state: State, weights: Floats) -> Floats:
-        out = np.empty_like(evidence.window_loss)
-        hot.share_equally(evidence.window_loss, out)
-        return out
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> list[Phase]:
+        share = Phase(
+            compiled(hot.share),
+            hot.SHARE,
+            slots=len(weights),
+            window_loss=board.window_loss,
+            chosen=board.chosen,
+        )
+        return [share]
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,13 @@ class Best(Combiner):
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         return {"totals": (slots,)}
 
-    def weigh(self, setting: Setting, evidence: Evidence, state: State, weights: Floats) -> Floats:
-        out = np.empty_like(evidence.slot_cost)
-        hot.choose_least(evidence.slot_cost, state["totals"], out)
-        return out
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> list[Phase]:
+        least = Phase(
+            compiled(hot.least),
+            hot.LEAST,
+            slots=len(weights),
+            slot_cost=board.slot_cost,
+            **state,
+            chosen=board.chosen,
+        )
+        return [least]

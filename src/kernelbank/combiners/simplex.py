@@ -8,9 +8,9 @@ import numpy as np
 
 from .. import _validate as check
 from .._hot import combine as hot
-from .._hot import qp
+from .._hot.table import Phase, compiled
 from .._validate import Floats
-from ..setting import Evidence, Setting
+from ..setting import Board, Setting
 from .base import Combiner, State
 
 
@@ -54,18 +54,30 @@ class Simplex(Combiner):
         table = (self.horizon, slots)
         return {"segment": table, "suffixes": table, "prefix": (slots,)}
 
-    def weigh(self, setting: Setting, evidence: Evidence, state: State, weights: Floats) -> Floats:
-        out = np.empty_like(evidence.curvature)
-        linear = evidence.window_loss
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> list[Phase]:
+        slots = len(weights)
+        phases = []
+        linear = board.window_loss
         if self.evidence == "prequential":
-            linear = np.empty_like(out)
-            hot.sliding_sums(
-                evidence.first,
-                evidence.slot_loss,
-                state["segment"],
-                state["suffixes"],
-                state["prefix"],
-                linear,
+            linear = np.zeros_like(board.slot_loss)
+            sums = Phase(
+                compiled(hot.sliding_sums),
+                hot.SLIDE,
+                slots=slots,
+                horizon=self.horizon,
+                losses=board.slot_loss,
+                **state,
+                out=linear,
             )
-        qp.solve_rows(evidence.curvature, linear, qp.AUTO, out)
-        return out
+            phases.append(sums)
+        solve = Phase(
+            compiled(hot.simplex),
+            hot.SIMPLEX,
+            slots=slots,
+            curvature=board.curvature,
+            linear=linear,
+            chosen=board.chosen,
+            scratch=np.zeros((2, slots)),
+            places=np.zeros((2, slots), dtype=np.int64),
+        )
+        return [*phases, solve]

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
-from .._hot import score as hot
+from .._hot.formulas import Callback
+from .._hot.table import Phases
 from .._validate import Floats
+from ..kernels.base import sources_of
 from ..layout import Layout
-from ..setting import PAGE, Evidence, Setting
+from ..setting import PAGE, Board, Setting
 from ..shard import Shard
 
 _BLOCK_BYTES = 64 * 2**20
+_SHORTEST = 8
+
+
+def bytes_per_sample(layout: Layout, setting: Setting) -> int:
+    """What a sample of a block takes: the slots' values on the window, and the statistics."""
+    values = len(layout.leaves) * 4 * (setting.window + 4)
+    sources = sources_of([slot.kernel for slot in layout.slots if slot.learner.uses_rows])
+    return 8 * (values + len(sources) * (layout.reach(setting) + 1))
 
 
 def block_length(layout: Layout, setting: Setting) -> int:
-    """Samples of a block: a page, or fewer where the slots' values would fill the memory."""
-    per_sample = len(layout.leaves) * 4 * 8 * (setting.window + 4)
-    return int(min(PAGE, max(8, _BLOCK_BYTES // per_sample)))
+    """Samples of a block: a page, or fewer where a block would fill the memory."""
+    return int(min(PAGE, max(_SHORTEST, _BLOCK_BYTES // bytes_per_sample(layout, setting))))
 
 
 class Crew:
-    """The shards of one bank at work: ships blocks to them and gathers what they return."""
+    """The shards of one bank at work."""
 
-    block: int
-    """The longest block that the shards have room for."""
-
-    def learn(self, first: int, X: Floats, y: Floats, evidence: Evidence) -> None:
-        """Phase 1 of a block, in all shards."""
+    def prepare(self, weigh: Phases, charge: Phases) -> None:
+        """Be told what the driver does between the two phases, and after them."""
         raise NotImplementedError
 
-    def mix(self, first: int, weights: Floats) -> Floats:
-        """Phase 2: (n, window + 3) sums over all leaves, in leaf order."""
+    def play(self, first: int, count: int) -> None:
+        """Work the block on the board: all shards learn, `weigh`, all shards mix, `charge`."""
         raise NotImplementedError
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         """(n, P): the slots' values at the points, for leaves with a slot with wanted[p] != 0."""
         raise NotImplementedError
+
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        """Python functions among the phases."""
+        return ()
 
     def excess(self) -> Floats:
         """(P,): see `Learner.excess`."""
@@ -59,43 +70,48 @@ class Crew:
 class Engine:
     """Where shards live. Subclasses are frozen dataclasses of their settings."""
 
-    def open(self, setting: Setting, layout: Layout, first_input: Floats) -> Crew:
+    def open(self, setting: Setting, layout: Layout, board: Board, first_input: Floats) -> Crew:
         """Make the shards, once the first sample, and so the width of the inputs, is known."""
         raise NotImplementedError
 
 
 class LocalCrew(Crew):
-    """Shards in this process. Leaves are dealt in strides: narrow kernels cost less than wide."""
+    """Shards in this process, one after the other.
 
-    def __init__(self, setting: Setting, layout: Layout, first_input: Floats, shards: int) -> None:
-        self._setting, self._layout = setting, layout
-        self.block = block_length(layout, setting)
+    Leaves are dealt in strides: narrow kernels underflow and cost less than wide ones.
+    """
+
+    def __init__(
+        self, setting: Setting, layout: Layout, board: Board, first_input: Floats, shards: int
+    ) -> None:
+        self._layout = layout
         number = min(shards, len(layout.leaves))
         self._shards = [
-            Shard(setting, layout, layout.leaves[k::number], first_input, self.block)
+            Shard(setting, layout, layout.leaves[k::number], board, first_input)
             for k in range(number)
         ]
 
-    def learn(self, first: int, X: Floats, y: Floats, evidence: Evidence) -> None:
-        self._each(lambda shard: shard.learn(first, X, y, evidence))
+    def prepare(self, weigh: Phases, charge: Phases) -> None:
+        phases = Phases([])
+        for shard in self._shards:
+            phases += shard.learning
+        phases += weigh
+        for shard in self._shards:
+            phases += shard.mixing
+        self._phases = phases + charge
 
-    def mix(self, first: int, weights: Floats) -> Floats:
-        width = self._setting.window + hot.EXTRA
-        sums = np.empty((len(self._layout.leaves), len(weights), width))
-        self._each(lambda shard: shard.mix(first, weights, sums))
-        totals = np.empty((len(weights), width))
-        hot.sum_leaves(sums, totals)
-        return totals
+    def play(self, first: int, count: int) -> None:
+        self._phases.run(first, count)  # one call: a block is learned whole or not at all
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         out = np.zeros((len(points), len(self._layout.slots)))
-        self._each(lambda shard: shard.evaluate(seen, points, wanted, out))
+        for shard in self._shards:
+            shard.evaluate(seen, points, wanted, out)
         return out
 
-    def _each(self, work: Callable[[Shard], None]) -> None:
-        """Have every shard do its part; the parts write to different places."""
-        for shard in self._shards:
-            work(shard)
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        return tuple(c for shard in self._shards for c in shard.learning.callbacks)
 
     def excess(self) -> Floats:
         return np.asarray(sum(shard.excess() for shard in self._shards))
@@ -125,3 +141,4 @@ class LocalCrew(Crew):
                 else:
                     group = self._layout.leaves[int(numbers[0])].group
                     array[...] = state[name][numbers - self._layout.first_leaf(group)]
+            shard.forget_rows()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .. import _validate as check
 from .._validate import Floats
 from ..layout import Layout
-from ..setting import Setting
+from ..setting import Board, Setting
 from .base import Crew, Engine, LocalCrew
 
 
@@ -24,5 +24,5 @@ class Serial(Engine):
     def __post_init__(self) -> None:
         check.count("shards", self.shards, "Serial", "Give 1 or more.")
 
-    def open(self, setting: Setting, layout: Layout, first_input: Floats) -> Crew:
-        return LocalCrew(setting, layout, first_input, self.shards)
+    def open(self, setting: Setting, layout: Layout, board: Board, first_input: Floats) -> Crew:
+        return LocalCrew(setting, layout, board, first_input, self.shards)

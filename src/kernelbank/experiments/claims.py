@@ -77,14 +77,17 @@ class Claim:
 
     def words(self) -> str:
         """The statement with its count, the losing seeds named."""
-        total = len(self.held) + len(self.failed)
+        total = number_of_seeds(len(self.held) + len(self.failed))
         if not self.held:
-            return f"{self.text}: held on none of {total} seeds."
+            return f"{self.text}: held on none of {total}."
         if not self.failed:
-            return f"{self.text}: held on all of {total} seeds."
-        return (
-            f"{self.text}: held on {len(self.held)} of {total} seeds, not on {_names(self.failed)}."
-        )
+            return f"{self.text}: held on all of {total}."
+        return f"{self.text}: held on {len(self.held)} of {total}, not on {_names(self.failed)}."
+
+
+def number_of_seeds(count: int) -> str:
+    """Such as "1 seed" or "20 seeds"."""
+    return f"{count} seed" + ("" if count == 1 else "s")
 
 
 def _names(seeds: Sequence[int]) -> str:

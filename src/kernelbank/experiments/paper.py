@@ -153,7 +153,7 @@ def snapshot(game: Game, step: int = SNAPSHOT) -> Snapshot:
         player.run(game.x[: step - 1], game.y[: step - 1], record=())
         curves[name] = player.predict(grid)
     slots = player.predict_slots(grid)
-    costs = game.slot_cumulative_cost[step - 1]
+    costs = game.slot_cumulative_cost[step - 1]  # this estimate's own charge included
     best, worst = int(np.argmin(costs)), int(np.argmax(costs))
     return Snapshot(step, grid, curves, best, worst, slots[:, best], slots[:, worst])
 

@@ -218,21 +218,16 @@ def evaluate(kernel: Kernel, X: Floats, Z: Floats) -> Floats:
     """The matrix of kernel values, by the same row programs that the learners use."""
     numbers = sources_of([kernel])
     program = Program.pack([[kernel]], numbers)
-    columns = np.ascontiguousarray(Z.T)
-    statistics = np.full((len(numbers), len(X) + 1, max(len(Z), 1)), np.nan)
-    repeated = np.zeros(len(X), dtype=np.bool_)
-    for source, number in numbers.items():
-        hot.statistic_rows(
-            source.statistic.address,
-            np.array([source.parameter]),
-            X,
-            columns,
-            0,
-            0,
-            len(Z),
-            statistics[number],
-            repeated,
-        )
+    statistics = np.empty((len(numbers), len(X) + 1, max(len(Z), 1)))
+    hot.compare(
+        np.array([source.statistic.address for source in numbers]),
+        np.array([source.parameter for source in numbers]),
+        X,
+        np.ascontiguousarray(Z.T),
+        0,
+        len(Z),
+        statistics,
+    )
     values = np.zeros((len(X), len(Z)))
     hot.kernel_matrix(program.code, program.constants, statistics, program.depth, values)
     return values

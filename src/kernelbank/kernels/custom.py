@@ -15,15 +15,16 @@ from .base import Instruction, Kernel, Source
 from .elementary import itself
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _CallbackStatistic:
     """A user's function in the place of a statistic."""
 
     function: Callable[[Any, Any], Any]
+    name: str
 
     @cached_property
     def callback(self) -> Callback:
-        return callback_statistic(self.function)
+        return callback_statistic(self.function, self.name)
 
     @property
     def address(self) -> int:
@@ -64,7 +65,7 @@ class Custom(Kernel):
 
     @cached_property
     def _source(self) -> Source:
-        return Source(_CallbackStatistic(self.function))
+        return Source(_CallbackStatistic(self.function, self.name))
 
     def program(self) -> tuple[Instruction, ...]:
         return (Instruction(hot.EVALUATE, self._source, itself),)

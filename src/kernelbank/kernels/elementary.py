@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from .. import _validate as check
-from .._hot.lanes import exp2_of_product, lane, power, sqrt, where_less
+from .._hot.lanes import broadcast, exp2_of_product, lane, power, sqrt, where_less
 from .base import LOG2E, Elementary, Statistic
 
 # --- statistics: what one coordinate adds ---------------------------------------------------------
@@ -67,7 +67,8 @@ def _matern_3(s, a, b, c):
 
 def _matern_5(s, a, b, c):
     u = sqrt(s) * a
-    return (1.0 + u + u * u / 3.0) * exp2_of_product(u, -LOG2E)
+    value = (1.0 + u + u * u / 3.0) * exp2_of_product(u, -LOG2E)
+    return where_less(u, 1000.0, value, 0.0)  # u * u may overflow where the exponential is 0
 
 
 def _rational(s, a, b, c):
@@ -89,7 +90,7 @@ def _polynomial(s, scale, offset, degree):
 
 def itself(s, a, b, c):
     """The statistic is the kernel value."""
-    return a * 0.0 + s
+    return broadcast(s)
 
 
 # --- kernels --------------------------------------------------------------------------------------
@@ -104,7 +105,7 @@ class _Positive(Elementary):
             remedy = f"Give a positive {field.name}, in the units of the inputs."
             if field.name in ("alpha", "nu"):
                 remedy = f"Give a positive {field.name}."
-            own = check.number(field.name, value, type(self).__name__, remedy, above=0)
+            own = check.scale(field.name, value, type(self).__name__, remedy)
             object.__setattr__(self, field.name, own)
 
 
@@ -170,9 +171,9 @@ class Matern(Elementary):
 
     def __post_init__(self) -> None:
         remedy = "Give a positive width, in the units of the inputs."
-        width = check.number("width", self.width, "Matern", remedy, above=0)
+        width = check.scale("width", self.width, "Matern", remedy)
         object.__setattr__(self, "width", width)
-        if isinstance(self.nu, bool) or self.nu not in (0.5, 1.5, 2.5):
+        if not isinstance(self.nu, float) or self.nu not in (0.5, 1.5, 2.5):
             raise check.refuse(
                 "nu", "be 0.5, 1.5 or 2.5", self.nu, "Use one of these smoothnesses.", "Matern"
             )

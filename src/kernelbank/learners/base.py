@@ -8,41 +8,64 @@ evidence, mixtures) is computed from these by code that knows no learner.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._hot.lanes import WIDTH
+from .._hot.table import Phase
 from .._validate import Floats
 from ..kernels.base import Kernel, Program
-from ..setting import Block, Setting
+from ..setting import Block, Board, Ground, Setting
 
 
-@dataclass
 class Group:
     """The slots of a shard that run side by side, and everything that changes as they learn.
 
     Every array has the leaf as its first axis (see `_hot.score` for the meaning of the common
-    ones), so a group is cut into shards, and put together again, along that axis.
+    ones), so a group is cut into shards, and put together again, along that axis. `size` is the
+    longest block.
     """
 
-    setting: Setting
-    kernels: list[list[Kernel]]
-    program: Program
-    columns: np.ndarray
-    numbers: np.ndarray
-    state: dict[str, Floats]
-    values: Floats
-    norms: Floats
-    predictions: Floats
-    effects: Floats
-    losses_before: Floats
-    alive: Floats
+    def __init__(
+        self,
+        setting: Setting,
+        kernels: list[list[Kernel]],
+        program: Program,
+        columns: np.ndarray,
+        numbers: np.ndarray,
+        shapes: dict[str, tuple[int, ...]],
+        size: int,
+    ) -> None:
+        count = len(kernels)
+        self.setting = setting
+        self.kernels = kernels
+        self.program = program
+        self.columns = columns
+        self.numbers = numbers
+        self.size = size
+        self.state = {name: np.zeros(shape) for name, shape in shapes.items()}
+        self.values = np.zeros((count, size + 1, setting.window, WIDTH))
+        self.norms = np.zeros((count, size + 1, WIDTH))
+        self.predictions = np.zeros((count, size, WIDTH))
+        self.effects = np.zeros((count, size, WIDTH))
+        self.losses_before = np.zeros((count, size, WIDTH))
+        self.alive = np.ones((count, WIDTH))
 
     @property
     def leaves(self) -> int:
         return len(self.kernels)
+
+    def common(self) -> dict[str, Any]:
+        """What the tables of most phases need."""
+        return {
+            "leaves": self.leaves,
+            "steps": self.size + 1,
+            "window": self.setting.window,
+            "values": self.values,
+            "norms": self.norms,
+            "predictions": self.predictions,
+        }
 
 
 class Learner:
@@ -70,6 +93,14 @@ class Learner:
 
     def prepare(self, group: Group) -> None:
         """Set what must not start at zero; may depend on the slots' kernels and places only."""
+
+    def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
+        """The work on a block; by default `learn`, called back in Python."""
+
+        def learn(first: int, count: int) -> None:
+            self.learn(group, Block(first, board.points[:count], board.new_targets[:count]))
+
+        return [Phase.of_python(learn)]
 
     def learn(self, group: Group, block: Block) -> None:
         """Take the group through the block: fill values, norms, predictions and effects."""

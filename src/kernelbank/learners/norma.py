@@ -9,8 +9,9 @@ import numpy as np
 from .. import _validate as check
 from .._hot import norma as hot
 from .._hot.lanes import WIDTH
+from .._hot.table import Phase, Phases, compiled
 from .._validate import Floats
-from ..setting import PAGE, Block, Setting
+from ..setting import PAGE, Board, Ground, Setting
 from .base import Group, Learner
 
 
@@ -87,54 +88,60 @@ class Norma(Learner):
             "steepness": (leaves, WIDTH),
         }
 
-    def learn(self, group: Group, block: Block) -> None:
-        setting, state = group.setting, group.state
-        hot.learn(
-            block.first,
-            block.count,
-            PAGE,
-            self.budget,
-            self.learning_rate,
-            1.0 - self.learning_rate * setting.regularization,
-            setting.loss.derivative_address,
-            setting.loss.parameters,
-            block.samples.targets,
-            block.position,
-            group.program.code,
-            group.program.constants,
-            block.statistics,
-            block.repeated,
-            self._stack(group),
-            state["coefficients"],
-            state["tails"],
-            state["diagonals"],
-            state["rows"],
-            state["dropped"],
-            state["steepness"],
-            group.values,
-            group.norms,
-            group.predictions,
-            group.effects,
+    def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
+        setting, program = group.setting, group.program
+        learn = Phase(
+            compiled(hot.learn),
+            hot.LEARN,
+            **group.common(),
+            **group.state,
+            page=PAGE,
+            reach=ground.reach,
+            budget=self.budget,
+            period=self._period(setting),
+            learning_rate=self.learning_rate,
+            decays=self._decays(setting),
+            derivative=setting.loss.derivative_address,
+            parameters=setting.loss.parameters,
+            targets=ground.targets,
+            instructions=len(program.code),
+            program=program.code,
+            constants=program.constants,
+            statistics=ground.statistics,
+            statistics_steps=board.size + 1,
+            repeated=ground.repeated,
+            stack=self._stack(group),
+            scratch=np.zeros((3, setting.window, WIDTH)),
+            effects=group.effects,
         )
+        return [learn]
 
     def evaluate(
         self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
         out = np.zeros((group.leaves, len(points), WIDTH))
-        hot.evaluate(
-            seen,
-            PAGE,
-            self.budget,
-            group.program.code,
-            group.program.constants,
-            statistics,
-            np.empty((self.budget, WIDTH)),
-            self._stack(group),
-            group.state["coefficients"],
-            group.leaves,
-            wanted,
-            out,
+        phase = Phase(
+            compiled(hot.evaluate),
+            hot.EVALUATE,
+            leaves=group.leaves,
+            page=PAGE,
+            budget=self.budget,
+            period=self._period(group.setting),
+            decays=self._decays(group.setting),
+            instructions=len(group.program.code),
+            program=group.program.code,
+            constants=group.program.constants,
+            statistics=statistics,
+            statistics_steps=statistics.shape[1],
+            statistics_width=statistics.shape[2],
+            row=np.empty((self.budget, WIDTH)),
+            stack=self._stack(group),
+            coefficients=group.state["coefficients"],
+            wanted=wanted.astype(np.int64),
+            points=len(points),
+            out=out,
         )
+        Phases([phase]).run(seen, len(points))
         return out
 
     def dropped(self, group: Group) -> Floats:
@@ -147,6 +154,22 @@ class Norma(Learner):
             return np.zeros((group.leaves, WIDTH))
         slope = curvature * group.state["steepness"] + group.setting.regularization
         return self.learning_rate * slope / 2
+
+    def _decay(self, setting: Setting) -> float:
+        return 1.0 - self.learning_rate * setting.regularization
+
+    def _period(self, setting: Setting) -> int:
+        """How long the common decay is kept aside: never so long that it gets tiny."""
+        period = PAGE
+        while period > 1 and self._decay(setting) ** period < 1e-6:
+            period //= 2
+        return period
+
+    def _decays(self, setting: Setting) -> Floats:
+        """decays[n]: what n steps leave of a coefficient."""
+        steps = np.full(self._period(setting) + 1, self._decay(setting))
+        steps[0] = 1.0
+        return np.cumprod(steps)
 
     def _stack(self, group: Group) -> Floats:
         """Room for the rows of a kernel's parts."""

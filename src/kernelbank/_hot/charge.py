@@ -1,0 +1,159 @@
+"""The driver's part of a round: who proposes, and what the proposal costs."""
+
+import numpy as np
+
+from .formulas import call_loss, pointer
+from .jit import hot, part
+from .lanes import WIDTH
+from .score import EXTRA
+from .table import fields, floats, real, whole
+
+RUNNING = 5  # running figures: sums of cost, loss and gap; largest effect of truncation; samples
+CHARGED = 6  # of a sample: prediction, cost, loss, gap, cumulative cost, regret
+
+
+@part
+def _admit(weights, predictions, slots, on_simplex):
+    """Take the weight of slots that are not finite at this sample; share it on a simplex."""
+    lost = False
+    kept = 0.0
+    finite = 0
+    for p in range(slots):
+        if np.isfinite(predictions[p]):
+            finite += 1
+            kept += weights[p]
+        elif weights[p] != 0.0:
+            weights[p] = 0.0
+            lost = True
+    if not (lost and on_simplex and finite > 0):
+        return
+    for p in range(slots):
+        if kept > 0.0:
+            weights[p] /= kept
+        elif np.isfinite(predictions[p]):
+            weights[p] = 1.0 / finite
+
+
+@hot
+def admit(weights, predictions, on_simplex):
+    """The same for rows of arrays (n, P)."""
+    slots = weights.shape[1]
+    for t in range(weights.shape[0]):
+        place = t * slots
+        _admit(pointer(weights, place), pointer(predictions, place), slots, on_simplex)
+
+
+PROPOSE = fields("slots", "on_simplex", "weights", "chosen", "slot_predictions", "proposed")
+
+
+def propose(table, first, count):
+    """proposed[t] = the weights before sample t; weights = those after the last one."""
+    slots = whole(table, PROPOSE.slots)
+    weights = floats(table, PROPOSE.weights)
+    chosen = floats(table, PROPOSE.chosen)
+    for t in range(count):
+        place = t * slots
+        own = pointer(floats(table, PROPOSE.proposed), place)
+        for p in range(slots):
+            own[p] = weights[p] if t == 0 else chosen[place - slots + p]
+        predictions = pointer(floats(table, PROPOSE.slot_predictions), place)
+        _admit(own, predictions, slots, whole(table, PROPOSE.on_simplex))
+    for p in range(slots):
+        weights[p] = chosen[(count - 1) * slots + p]
+
+
+@part
+def window_loss(address, parameters, values, targets, seen, f, y, out):
+    """Call the loss, or its derivative, on `seen` values and targets; four lanes to a row."""
+    for i in range(seen):
+        f[i] = values[i]
+        y[i] = targets[i]
+    call_loss(address, f, y, (seen + WIDTH - 1) // WIDTH, parameters, out)
+
+
+CHARGE = fields(
+    "slots",
+    "leaves",
+    "steps",
+    "window",
+    "half_regularization",
+    "loss",
+    "parameters",
+    "recent",
+    "new_targets",
+    "sums",
+    "scratch",
+    "running",
+    "slot_cost",
+    "slot_loss",
+    "cumulative_cost",
+    "cumulative_loss",
+    "out",
+)
+
+
+def recall(table, first, count):
+    """Append the block's targets to those of the window before it."""
+    window = whole(table, CHARGE.window)
+    for t in range(count):
+        targets = floats(table, CHARGE.recent)
+        targets[window - 1 + t] = floats(table, CHARGE.new_targets)[t]
+
+
+def charge(table, first, count):
+    """Charge the proposals and every slot: step 3 of the game, and the running figures."""
+    slots = whole(table, CHARGE.slots)
+    steps = whole(table, CHARGE.steps)
+    window = whole(table, CHARGE.window)
+    recent = floats(table, CHARGE.recent)
+    running = floats(table, CHARGE.running)
+    width = window + EXTRA
+    rows = (window + WIDTH - 1) // WIDTH * WIDTH
+    total = floats(table, CHARGE.scratch)
+    f = pointer(total, width)
+    y = pointer(f, rows)
+    losses = pointer(y, rows)
+    for t in range(count):
+        seen = min(first + t + 1, window)
+        unseen = window - seen
+        for i in range(width):
+            total[i] = 0.0
+        for leaf in range(whole(table, CHARGE.leaves)):
+            own = pointer(floats(table, CHARGE.sums), (leaf * (steps - 1) + t) * width)
+            for i in range(width):
+                total[i] += own[i]
+        window_loss(
+            whole(table, CHARGE.loss),
+            floats(table, CHARGE.parameters),
+            pointer(total, unseen),
+            pointer(recent, t + unseen),
+            seen,
+            f,
+            y,
+            losses,
+        )
+        loss = 0.0
+        for i in range(seen):
+            loss += losses[i]
+        best = np.inf
+        for p in range(slots):
+            floats(table, CHARGE.cumulative_loss)[p] += floats(table, CHARGE.slot_loss)[
+                t * slots + p
+            ]
+            floats(table, CHARGE.cumulative_cost)[p] += floats(table, CHARGE.slot_cost)[
+                t * slots + p
+            ]
+            best = min(best, floats(table, CHARGE.cumulative_cost)[p])
+        out = pointer(floats(table, CHARGE.out), t * CHARGED)
+        out[0] = total[window - 1]
+        out[1] = loss + real(table, CHARGE.half_regularization) * total[window]
+        out[2] = losses[seen - 1]
+        out[3] = total[window + 1] - loss
+        for i in range(3):
+            running[i] += out[i + 1]
+        running[3] = max(running[3], total[window + 2])
+        out[4] = running[0]
+        out[5] = running[0] - best
+    for i in range(window - 1):
+        recent[i] = recent[count + i]
+    running[4] += count

@@ -1,0 +1,145 @@
+"""Phases and tables: how compiled functions get at arrays without being handed them one by one.
+
+A *phase* is a piece of the work on a block: learn a group, score it, weigh, mix, charge. Its C
+function takes a *table*, the number of the block's first sample, and how many there are. The table
+is a list of int64 made once: addresses of arrays, whole numbers, and floats by their bits. So a
+whole block, or a single sample, is one call from Python, whatever the number of arrays behind it.
+
+The arrays of a table must stay where they are; `Phase` keeps them alive.
+"""
+
+from collections import namedtuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from .formulas import WHOLES, Callback, callback_phase, compile_phase
+from .jit import hot
+
+_FLOATS = types.CPointer(types.float64)
+
+
+def fields(*names: str) -> Any:
+    """The places of a table by name: fields("a", "b").b is 1."""
+    kind = namedtuple("Fields", names)
+    return kind(*range(len(names)))
+
+
+class Phase:
+    """The address of a C function and its table, with all arrays that the table points to."""
+
+    def __init__(self, function: Any, places: Any = (), /, **values: Any) -> None:
+        """`function` is a compiled phase or a `Callback`; `values` fill the places by name."""
+        names = getattr(places, "_fields", ())
+        if set(names) != set(values):
+            raise TypeError(f"a table needs {sorted(names)}, not {sorted(values)}")
+        self._kept = (function, values)
+        self._table = np.array([_entry(values[name]) for name in names] or [0], dtype=np.int64)
+        self.entry = (function.address, self._table.ctypes.data)
+
+    @classmethod
+    def of_python(cls, function: Callable[[int, int], None]) -> "Phase":
+        """A phase that calls back function(first, count) in Python."""
+        return cls(callback_phase(function))
+
+    @property
+    def callback(self) -> Callback | None:
+        """The callback, if this phase is a Python function."""
+        function = self._kept[0]
+        return function if isinstance(function, Callback) else None
+
+
+def _entry(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        if not value.flags.c_contiguous:
+            raise ValueError("a table points to contiguous arrays only")
+        return int(value.ctypes.data)
+    if isinstance(value, float):
+        return int(np.float64(value).view(np.int64))
+    return int(value)
+
+
+@cache
+def compiled(function: Callable[..., None]) -> Any:
+    """The C function of a phase, compiled when it is first needed."""
+    return compile_phase(function)
+
+
+class Phases:
+    """Phases in the order in which they run."""
+
+    def __init__(self, phases: list[Phase]) -> None:
+        self._kept = phases
+        self._entries = np.array([phase.entry for phase in phases], dtype=np.int64).reshape(-1, 2)
+        self.callbacks = tuple(p.callback for p in phases if p.callback is not None)
+
+    def run(self, first: int, count: int) -> None:
+        """Run all of them on samples first .. first + count - 1, without the interpreter's lock."""
+        run_phases(self._entries, first, count)
+
+    def __add__(self, other: "Phases") -> "Phases":
+        return Phases([*self._kept, *other._kept])
+
+
+@intrinsic
+def _call_phase(typingctx, address, table, first, count):
+    def codegen(context, builder, sig, args):
+        integer = ir.IntType(64)
+        kind = ir.FunctionType(ir.VoidType(), [integer.as_pointer(), integer, integer])
+        function = builder.inttoptr(args[0], kind.as_pointer())
+        pointer = builder.inttoptr(args[1], integer.as_pointer())
+        builder.call(function, [pointer, args[2], args[3]])
+        return context.get_dummy_value()
+
+    return types.void(address, table, first, count), codegen
+
+
+@hot
+def run_phases(entries, first, count):
+    """Call every phase in turn."""
+    for i in range(entries.shape[0]):
+        _call_phase(entries[i, 0], entries[i, 1], first, count)
+
+
+def _read(kind: Any, convert: Callable[..., Any]) -> Any:
+    @intrinsic
+    def read(typingctx, table, place):
+        def codegen(context, builder, sig, args):
+            index = context.cast(builder, args[1], sig.args[1], types.intp)
+            return convert(builder, builder.load(builder.gep(args[0], [index])))
+
+        return kind(table, place), codegen
+
+    return read
+
+
+_DOUBLE = ir.DoubleType()
+
+floats = _read(_FLOATS, lambda builder, value: builder.inttoptr(value, _DOUBLE.as_pointer()))
+"""`floats(table, place)`: a pointer to the array of float64 there."""
+
+wholes = _read(WHOLES, lambda builder, value: builder.inttoptr(value, ir.IntType(64).as_pointer()))
+"""`wholes(table, place)`: a pointer to the array of int64 there."""
+
+whole = _read(types.int64, lambda builder, value: value)
+"""`whole(table, place)`: the whole number there."""
+
+real = _read(types.float64, lambda builder, value: builder.bitcast(value, _DOUBLE))
+"""`real(table, place)`: the float there."""
+
+__all__ = [
+    "Phase",
+    "Phases",
+    "compiled",
+    "fields",
+    "floats",
+    "real",
+    "run_phases",
+    "whole",
+    "wholes",
+]
