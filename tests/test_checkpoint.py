@@ -149,7 +149,7 @@ def test_a_strangers_file_is_refused(saved, tmp_path, change):
 def test_a_forged_number_of_samples_is_refused(saved, tmp_path, samples):
     def change(header, body):
         start = 8 * 3  # the weights come first, then the running figures, samples last
-        return body[: start + 32] + struct.pack("<d", samples) + body[start + 40 :]
+        return body[: start + 40] + struct.pack("<d", samples) + body[start + 48 :]
 
     good = forge(saved, lambda header, body: body)
     assert struct.pack("<d", 20.0) in good

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,9 +12,9 @@ import numpy as np
 from . import _validate as check
 from . import checkpoint, kernels, losses
 from ._hot import charge as hot
-from ._hot.score import blend
+from ._hot import score
 from ._hot.table import Phase, Phases, compiled
-from ._validate import Floats
+from ._validate import LARGEST, Floats
 from .combiners import Combiner, Simplex
 from .dictionary import Dictionary, gaussian_grid
 from .engines import as_engine
@@ -96,6 +97,7 @@ class KernelBank:
         self._ledger = Ledger(self._setting, count, self._combiner.on_simplex, self._dropped)
         self._columns = self._layout.columns(list(self._layout.leaves))
         self._notices = Notices(self._layout.slots)
+        self._turn = threading.RLock()  # calls from several threads take turns
         domains = {slot.kernel: slot.kernel.domains for slot in self.slots}
         self._choosy = [kernel for kernel, names in domains.items() if names != _REAL]
 
@@ -161,8 +163,23 @@ class KernelBank:
     # --- predicting ---------------------------------------------------------------------------
 
     def predict_one(self, x: Any) -> float:
-        """The proposal at one input, a number or a (d,) array. Learns nothing."""
-        return float(self._predict(check.one_sample(x, self._dimension), "x")[0])
+        """The proposal at one input, a number or a (d,) array. Learns nothing.
+
+        `learn_one` of the same input right afterwards does not evaluate the kernels again.
+        """
+        with self._turn:
+            work = self._work
+            if work is None:
+                return float(self._predict(check.one_sample(x, self._dimension), "x")[0])
+            if not work.admits(x, work.board.look_point):
+                point = check.one_sample(x, self._dimension)
+                self._check_domain(point, "x")
+                work.board.look_point[:] = point[0]
+            work.crew.look(self._ledger.samples)
+            value = float(work.blended[0])
+            if work.callbacks:
+                work.check()
+        return value
 
     def predict(self, X: Any) -> Floats:
         """(n,): the proposals at the rows of an (n, d) array. Learns nothing."""
@@ -184,7 +201,7 @@ class KernelBank:
             if not np.isfinite(values[:, self._weights != 0]).all():
                 values = self._evaluate(some, np.ones(len(self.slots)))
                 hot.admit(weights, values, self._combiner.on_simplex)
-            blend(weights, values, self._columns, out[start : start + PAGE])
+            score.blend(weights, values, self._columns, out[start : start + PAGE])
         return out
 
     def _evaluate(self, points: Floats, wanted: Floats) -> Floats:
@@ -198,10 +215,15 @@ class KernelBank:
 
     def learn_one(self, x: Any, y: Any) -> None:
         """Play one round: charge the present proposal for the sample, then learn it."""
-        X = check.one_sample(x, self._dimension)
-        target = check.one_target(y)
-        self._check_samples(X, target, "x")
-        self._play(X, target)
+        with self._turn:
+            work = self._work
+            if work is not None and work.admits_sample(x, y):
+                self._play(work, 1)
+                return
+            X = check.one_sample(x, self._dimension)
+            target = check.one_target(y)
+            self._check_samples(X, target, "x")
+            self._play_block(X, target)
 
     def run(self, X: Any, y: Any, record: Any = "all") -> Trace:
         """Play a round for every row: propose, reveal, charge, learn, weigh.
@@ -221,13 +243,14 @@ class KernelBank:
         self._check_samples(points, targets, "X")
         trace = Trace(len(points), len(self.slots), names)
         done = 0
-        while done < len(points):
-            work = self._open(points[0])
-            room = PAGE - self.samples % PAGE
-            end = min(done + min(room, work.board.size), len(points))
-            self._play(points[done:end], targets[done:end])
-            self._record(trace, done, end - done)
-            done = end
+        with self._turn:
+            while done < len(points):
+                work = self._open(points[0])
+                room = PAGE - self.samples % PAGE
+                end = min(done + min(room, work.board.size), len(points))
+                self._play_block(points[done:end], targets[done:end])
+                self._record(trace, done, end - done)
+                done = end
         return trace
 
     def _check_samples(self, X: Floats, y: Floats, name: str) -> None:
@@ -247,11 +270,16 @@ class KernelBank:
                 self._dimension = len(first_input)
         return self._work
 
-    def _play(self, X: Floats, y: Floats) -> None:
-        """Rounds for a block within one page. A user's own function that fails undoes the block."""
-        work, first, count = self._open(X[0]), self.samples, len(X)
-        work.board.points[:count] = X
-        work.board.new_targets[:count] = y
+    def _play_block(self, X: Floats, y: Floats) -> None:
+        """Put a block within one page on the board and play it."""
+        work = self._open(X[0])
+        work.board.points[: len(X)] = X
+        work.board.new_targets[: len(X)] = y
+        self._play(work, len(X))
+
+    def _play(self, work: _Work, count: int) -> None:
+        """Rounds for the samples on the board. A user's own function that fails undoes them."""
+        first = self._ledger.samples
         if not work.callbacks:
             work.crew.play(first, count)
         else:
@@ -368,10 +396,46 @@ class _Work:
             proposed=self.board.proposed,
         )
         weigh = Phases([recall, *chosen, propose])
-        self.crew.prepare(weigh, Phases([charge]))
+        self.blended = np.zeros(1)
+        blend_one = Phase(
+            compiled(score.blend_one),
+            score.BLEND,
+            slots=slots,
+            leaves=leaves,
+            columns=bank._columns,
+            on_simplex=int(combiner.on_simplex),
+            weights=bank._weights,
+            own=np.zeros(slots),
+            slot_values=self.board.slot_values,
+            out=self.blended,
+        )
+        self.crew.prepare(weigh, Phases([charge]), Phases([blend_one]))
         parts: list[Any] = [setting.loss, *(slot.kernel for slot in layout.slots)]
         own = [callback for part in parts for callback in part.callbacks]
         self.callbacks = (*dict.fromkeys(own), *self.crew.callbacks, *weigh.callbacks)
+
+        self._plain = not bank._choosy
+        self._flat = self._plain and dimension == 1
+        self._any_target = not setting.loss.labels
+        self._first_point = self.board.points[0]
+
+    def admits(self, x: Any, place: Floats) -> bool:
+        """Write x to its place if that is easily seen to be right; else all checks are due."""
+        if self._flat and isinstance(x, float):
+            if not -LARGEST <= x <= LARGEST:
+                return False
+            place[0] = x
+            return True
+        if self._plain and isinstance(x, np.ndarray) and x.dtype == np.float64:
+            return x.shape == place.shape and bool(hot.accept(x, LARGEST, place))
+        return False
+
+    def admits_sample(self, x: Any, y: Any) -> bool:
+        """The same for a sample, which becomes the first of the block."""
+        if not (self._any_target and isinstance(y, float) and -LARGEST <= y <= LARGEST):
+            return False
+        self.board.new_targets[0] = y
+        return self.admits(x, self._first_point)
 
     def check(self) -> None:
         """Raise what a user's own function has raised."""

@@ -28,19 +28,19 @@ class Ledger:
         self._setting = setting
         self._on_simplex = on_simplex
         self._dropped = dropped
-        self._running = np.zeros(hot.RUNNING)
+        self._running = np.zeros(hot.SAMPLES + 1)
         self._slot_cost = np.zeros(slots)
         self._slot_loss = np.zeros(slots)
 
     @property
     def samples(self) -> int:
         """How many samples have been charged."""
-        return int(self._running[4])
+        return int(self._running.item(hot.SAMPLES))
 
     @property
     def cumulative_cost(self) -> float:
         """The bank's cumulative cost (the paper's CC)."""
-        return float(self._running[0])
+        return float(self._running[hot.COST])
 
     @property
     def slot_cumulative_cost(self) -> Floats:
@@ -50,7 +50,7 @@ class Ledger:
     @property
     def loss(self) -> float:
         """Sum of the one-step-ahead losses of the bank."""
-        return float(self._running[1])
+        return float(self._running[hot.LOSS])
 
     @property
     def mean_loss(self) -> float:
@@ -68,19 +68,19 @@ class Ledger:
         return int(np.argmin(self._slot_cost))
 
     @property
-    def worst_cost(self) -> float:
-        """The largest cumulative cost of a slot; infinite once a slot is out."""
-        return float(self._slot_cost.max())
+    def out(self) -> int:
+        """How many slots have become non-finite and are out."""
+        return int(self._running[hot.OUT])
 
     @property
     def regret(self) -> float:
         """Cumulative cost minus that of the best slot; negative is better than every slot."""
-        return float(self._running[0] - self._slot_cost.min())
+        return float(self._running[hot.COST] - self._slot_cost.min())
 
     @property
     def bound_gap(self) -> float:
         """Sum of bound minus cost; NaN for combiners off the simplex, which have no such bound."""
-        return float(self._running[2]) if self._on_simplex else float("nan")
+        return float(self._running[hot.GAP]) if self._on_simplex else float("nan")
 
     @property
     def dropped(self) -> Floats:
@@ -94,12 +94,12 @@ class Ledger:
             f"mean one-step-ahead loss {self.mean_loss:.6g})"
         )
 
-    @property
-    def effect(self) -> float:
-        """The largest effect of truncation on a proposal: share of its size on the window."""
-        return float(self._running[3])
-
     # --- the bank's side ------------------------------------------------------------------------
+
+    def news(self) -> tuple[int, int, float]:
+        """Samples so far, slots out, and the largest effect of truncation on a proposal."""
+        *_, effect, out, samples = self._running.tolist()
+        return int(samples), int(out), effect
 
     def phases(self, board: Board, leaves: int) -> tuple[Phase, Phase]:
         """What is done before the weights are chosen (recall targets), and after (charge)."""

@@ -28,28 +28,23 @@ class Notices:
 
     def look(self, ledger: Ledger, crew: Crew, first: int) -> None:
         """After a block that began with sample number `first`."""
-        if ledger.worst_cost == np.inf:
-            self._look_at_slots(np.flatnonzero(np.isinf(ledger.slot_cumulative_cost)))
-        if ledger.effect > _VISIBLE and "truncation" not in self.said:
+        seen, out, effect = ledger.news()
+        if out > self.out:
+            self.out = out
+            self._say_quarantined(np.flatnonzero(np.isinf(ledger.slot_cumulative_cost)))
+        if effect > _VISIBLE and "truncation" not in self.said:
             self.said.add("truncation")
             _say(
                 TruncationMatters,
                 "dropping a term beyond the budget moved the estimate on the window by "
-                f"{ledger.effect:.1%}. Raise budget, or regularization so that old terms fade; "
+                f"{effect:.1%}. Raise budget, or regularization so that old terms fade; "
                 "ledger.dropped has the norm^2 dropped by each slot.",
             )
         # The steps are looked at rarely: when the samples have doubled, and at the end of a page.
-        seen = ledger.samples
-        if "step" not in self.said and (
-            first.bit_length() != seen.bit_length() or seen % PAGE == 0
-        ):
-            live = np.isfinite(ledger.slot_cumulative_cost)
-            self._look_at_steps(np.where(live, crew.excess(), 0.0))
+        if (first ^ seen) > first or seen % PAGE == 0:
+            self._look_at_steps(ledger, crew)
 
-    def _look_at_slots(self, places: np.ndarray) -> None:
-        if len(places) <= self.out:
-            return
-        self.out = len(places)
+    def _say_quarantined(self, places: np.ndarray) -> None:
         names = ", ".join(f"{p} ({self._slots[p].kernel!r})" for p in places[:5])
         _say(
             SlotQuarantined,
@@ -57,7 +52,10 @@ class Notices:
             f"from now on: {names}. Lower their learning rate or scale the data.",
         )
 
-    def _look_at_steps(self, excess: np.ndarray) -> None:
+    def _look_at_steps(self, ledger: Ledger, crew: Crew) -> None:
+        if "step" in self.said:
+            return
+        excess = np.where(np.isfinite(ledger.slot_cumulative_cost), crew.excess(), 0.0)
         bad = int((excess >= 1).sum())
         if bad == 0:
             return

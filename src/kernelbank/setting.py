@@ -82,6 +82,8 @@ class Board:
         self.proposed = np.zeros((size, slots))
         self.sums = np.zeros((leaves, size, setting.window + EXTRA))
         self.charged = np.zeros((size, CHARGED))
+        self.look_point = np.zeros(dimension)
+        self.slot_values = np.zeros(slots)
 
     def evidence(self, first: int, count: int) -> Evidence:
         """The evidence of a block that has been learned."""
@@ -121,6 +123,12 @@ class Ground:
         self.targets = np.zeros((reach + PAGE, WIDTH))
         self.statistics = np.full((sources, size + 1, reach + 1), np.nan)
         self.repeated = np.zeros((sources, size), dtype=np.int64)
+        # The memo of the last look: a prediction and then the learning of one sample compare it
+        # with the last inputs, and compute its kernel values, only once.
+        self.memo = np.zeros(3, dtype=np.int64)
+        self.memo_statistics = np.zeros((sources, reach + 1))
+        self.memo_repeated = np.zeros((sources, 1), dtype=np.int64)
+        self.terms = np.zeros((len(first_input), reach + 1))
 
     def next_start(self, seen: int) -> int:
         """Where the last `reach` samples start, once `seen` have been added."""

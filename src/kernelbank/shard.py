@@ -63,6 +63,7 @@ class Shard:
             self.groups.append((learner, group))
         self.learning = self._learning(board)
         self.mixing = Phases([self._mix(group, board) for _, group in self.groups])
+        self.looking = self._looking(board)
 
     # --- the two phases of a block --------------------------------------------------------------
 
@@ -92,6 +93,9 @@ class Shard:
             statistics=self.ground.statistics,
             steps=board.size + 1,
             repeated=self.ground.repeated,
+            memo=self.ground.memo,
+            memo_point=board.look_point,
+            memo_statistics=self.ground.memo_statistics,
         )
 
     def _score(self, group: Group, board: Board) -> Phase:
@@ -145,6 +149,41 @@ class Shard:
             sums=board.sums,
         )
 
+    def _looking(self, board: Board) -> Phases:
+        """The slots' values at the point that is looked at."""
+        ground = self.ground
+        look = Phase(
+            compiled(hot_rows.look),
+            hot_rows.LOOK,
+            page=PAGE,
+            reach=ground.reach,
+            dimension=board.points.shape[1],
+            inputs=ground.inputs,
+            sources=len(self._sources),
+            addresses=self._addresses,
+            parameters=self._parameters,
+            statistics=ground.statistics,
+            steps=board.size + 1,
+            terms=ground.terms,
+            memo=ground.memo,
+            memo_point=board.look_point,
+            memo_statistics=ground.memo_statistics,
+            memo_repeated=ground.memo_repeated,
+        )
+        phases = [look]
+        for learner, group in self.groups:
+            phases += learner.glances(group, ground, board)
+            spread = Phase(
+                compiled(hot.spread),
+                hot.SPREAD,
+                leaves=group.leaves,
+                columns=group.columns,
+                look_values=group.look_values,
+                slot_values=board.slot_values,
+            )
+            phases.append(spread)
+        return Phases(phases)
+
     # --- looking without learning ---------------------------------------------------------------
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats, out: Floats) -> None:
@@ -153,7 +192,7 @@ class Shard:
         start = self.ground.next_start(seen)
         for begin in range(0, len(points), _POINTS):
             some = points[begin : begin + _POINTS]
-            statistics = np.empty((len(self._sources), len(some) + 1, reach))
+            statistics = np.empty((len(self._sources), len(some) + 1, reach + 1))
             hot_rows.compare(
                 self._addresses,
                 self._parameters,
@@ -229,3 +268,4 @@ class Shard:
     def forget_rows(self) -> None:
         """After the state was written from outside: no row of statistics is known any more."""
         self.ground.statistics[:, 0] = np.nan
+        self.ground.memo[:] = 0

@@ -5,42 +5,32 @@ import numpy as np
 from .formulas import call_loss, pointer
 from .jit import hot, part
 from .lanes import WIDTH
-from .score import EXTRA
+from .score import EXTRA, admit_one
 from .table import fields, floats, real, whole
 
-RUNNING = 5  # running figures: sums of cost, loss and gap; largest effect of truncation; samples
+COST, LOSS, GAP, EFFECT, OUT, SAMPLES = range(6)
+"""Running figures: sums of cost, loss and gap; the largest effect of truncation; slots out."""
 CHARGED = 6  # of a sample: prediction, cost, loss, gap, cumulative cost, regret
 
 
-@part
-def _admit(weights, predictions, slots, on_simplex):
-    """Take the weight of slots that are not finite at this sample; share it on a simplex."""
-    lost = False
-    kept = 0.0
-    finite = 0
-    for p in range(slots):
-        if np.isfinite(predictions[p]):
-            finite += 1
-            kept += weights[p]
-        elif weights[p] != 0.0:
-            weights[p] = 0.0
-            lost = True
-    if not (lost and on_simplex and finite > 0):
-        return
-    for p in range(slots):
-        if kept > 0.0:
-            weights[p] /= kept
-        elif np.isfinite(predictions[p]):
-            weights[p] = 1.0 / finite
+@hot
+def accept(x, largest, place):
+    """Copy x to `place` if no member is NaN or too large."""
+    for k in range(x.shape[0]):
+        if not -largest <= x[k] <= largest:
+            return False
+    for k in range(x.shape[0]):
+        place[k] = x[k]
+    return True
 
 
 @hot
 def admit(weights, predictions, on_simplex):
-    """The same for rows of arrays (n, P)."""
+    """Take weight from slots that are not finite, for rows of arrays (n, P)."""
     slots = weights.shape[1]
     for t in range(weights.shape[0]):
         place = t * slots
-        _admit(pointer(weights, place), pointer(predictions, place), slots, on_simplex)
+        admit_one(pointer(weights, place), pointer(predictions, place), slots, on_simplex)
 
 
 PROPOSE = fields("slots", "on_simplex", "weights", "chosen", "slot_predictions", "proposed")
@@ -57,7 +47,7 @@ def propose(table, first, count):
         for p in range(slots):
             own[p] = weights[p] if t == 0 else chosen[place - slots + p]
         predictions = pointer(floats(table, PROPOSE.slot_predictions), place)
-        _admit(own, predictions, slots, whole(table, PROPOSE.on_simplex))
+        admit_one(own, predictions, slots, whole(table, PROPOSE.on_simplex))
     for p in range(slots):
         weights[p] = chosen[(count - 1) * slots + p]
 
@@ -151,9 +141,14 @@ def charge(table, first, count):
         out[3] = total[window + 1] - loss
         for i in range(3):
             running[i] += out[i + 1]
-        running[3] = max(running[3], total[window + 2])
-        out[4] = running[0]
-        out[5] = running[0] - best
+        running[EFFECT] = max(running[EFFECT], total[window + 2])
+        out[4] = running[COST]
+        out[5] = running[COST] - best
     for i in range(window - 1):
         recent[i] = recent[count + i]
-    running[4] += count
+    out_now = 0.0
+    for p in range(slots):
+        if floats(table, CHARGE.cumulative_cost)[p] == np.inf:
+            out_now += 1.0
+    running[OUT] = out_now
+    running[SAMPLES] += count

@@ -198,7 +198,7 @@ class Callback:
             raise error
 
 
-def _write(result: Any, value: Any, name: str) -> None:
+def write_result(result: Any, value: Any, name: str) -> None:
     """Keep what a user's function returned, if it has the right shape and is real."""
     result[...] = np.nan
     array = np.asarray(value)
@@ -221,7 +221,7 @@ def callback_statistic(kernel: Callable[[Any, Any], Any], name: str) -> Callback
         columns = np.ctypeslib.as_array(table, ((dimension - 1) * stride + count,))
         steps = (columns.itemsize, stride * columns.itemsize)
         others = np.lib.stride_tricks.as_strided(columns, (count, dimension), steps).copy()
-        _write(np.ctypeslib.as_array(out, (1, count)), kernel(row, others), name)
+        write_result(np.ctypeslib.as_array(out, (1, count)), kernel(row, others), name)
 
     return Callback(_C_STATISTIC, call)
 
@@ -233,7 +233,7 @@ def callback_loss(function: Callable[[Any, Any], Any], name: str) -> Callback:
         shape = (rows, WIDTH)
         f = np.ctypeslib.as_array(predictions, shape).copy()
         y = np.ctypeslib.as_array(targets, shape).copy()
-        _write(np.ctypeslib.as_array(out, shape), function(f, y), name)
+        write_result(np.ctypeslib.as_array(out, shape), function(f, y), name)
 
     return Callback(_C_LOSS, call)
 

@@ -18,7 +18,7 @@ of the sample, it is multiplied in. So a step touches only what changes otherwis
 from .formulas import call_loss, pointer
 from .jit import part
 from .lanes import WIDTH, absolute, broadcast, fma, load, store, where_less
-from .rows import kernel_row, repeats
+from .rows import USED, kernel_row, repeats
 from .table import fields, floats, real, whole, wholes
 
 REFRESH = 32
@@ -43,6 +43,8 @@ LEARN = fields(
     "statistics",
     "statistics_steps",
     "repeated",
+    "memo",
+    "memo_rows",
     "stack",
     "scratch",
     "coefficients",
@@ -171,6 +173,10 @@ def learn(table, first, count):
                 previous = ring + _older(place, 1, window) * (budget + 1)
                 for m in range(budget + 1):
                     store(rows, row + m, load(rows, previous + m))
+            elif wholes(table, LEARN.memo)[USED] == 1:
+                known = leaf * (budget + 1)
+                for m in range(budget + 1):
+                    store(rows, row + m, load(floats(table, LEARN.memo_rows), known + m))
             else:
                 kernel_row(
                     instructions,
@@ -287,6 +293,62 @@ def learn(table, first, count):
         store(floats(table, LEARN.dropped), leaf, lost)
 
 
+GLANCE = fields(
+    "leaves",
+    "window",
+    "page",
+    "reach",
+    "budget",
+    "period",
+    "decays",
+    "instructions",
+    "program",
+    "constants",
+    "memo_statistics",
+    "memo_repeated",
+    "memo_rows",
+    "stack",
+    "rows",
+    "coefficients",
+    "look_values",
+)
+
+
+def glance(table, first, count):
+    """look_values[leaf] = f_p at the point that is looked at; its kernel row is remembered."""
+    window = whole(table, GLANCE.window)
+    page = whole(table, GLANCE.page)
+    budget = whole(table, GLANCE.budget)
+    instructions = whole(table, GLANCE.instructions)
+    program = wholes(table, GLANCE.program)
+    shown = 0 if first == 0 else (first - 1) % page + 1
+    scale = floats(table, GLANCE.decays)[first % whole(table, GLANCE.period)]
+    same = first > 0 and repeats(instructions, program, wholes(table, GLANCE.memo_repeated), 1, 0)
+    for leaf in range(whole(table, GLANCE.leaves)):
+        row = pointer(floats(table, GLANCE.memo_rows), leaf * (budget + 1) * WIDTH)
+        if same:
+            place = leaf * (window + 1) + (first - 1) % (window + 1)
+            row = pointer(floats(table, GLANCE.rows), place * (budget + 1) * WIDTH)
+        else:
+            kernel_row(
+                instructions,
+                program,
+                floats(table, GLANCE.constants),
+                leaf,
+                floats(table, GLANCE.memo_statistics),
+                1,
+                whole(table, GLANCE.reach) + 1,
+                -1,
+                whole(table, GLANCE.reach) - budget,
+                budget + 1,
+                row,
+                floats(table, GLANCE.stack),
+            )
+        start = leaf * (budget + page) + shown
+        value = scale * expansion(floats(table, GLANCE.coefficients), start, row, budget)
+        store(floats(table, GLANCE.look_values), leaf, value)
+
+
 EVALUATE = fields(
     "leaves",
     "page",
@@ -314,7 +376,7 @@ def evaluate(table, seen, count):
     budget = whole(table, EVALUATE.budget)
     period = whole(table, EVALUATE.period)
     row = floats(table, EVALUATE.row)
-    column = whole(table, EVALUATE.statistics_width) - budget
+    column = whole(table, EVALUATE.statistics_width) - 1 - budget
     shown = 0 if seen == 0 else (seen - 1) % page + 1
     scale = floats(table, EVALUATE.decays)[seen % period]
     for leaf in range(whole(table, EVALUATE.leaves)):

@@ -31,13 +31,30 @@ TAKE = fields(
     "statistics",
     "steps",
     "repeated",
+    "memo",
+    "memo_point",
+    "memo_statistics",
 )
 
+LOOK = fields(
+    "page",
+    "reach",
+    "dimension",
+    "inputs",
+    "sources",
+    "addresses",
+    "parameters",
+    "statistics",
+    "steps",
+    "terms",
+    "memo",
+    "memo_point",
+    "memo_statistics",
+    "memo_repeated",
+)
 
-@part
-def _statistic_row(address, parameter, point, inputs, stride, start, count, dimension, row):
-    """row[m] = the statistic of the point and column start + m of `inputs`, for m < count."""
-    call_statistic(address, point, pointer(inputs, start), stride, count, dimension, parameter, row)
+VALID, SEEN, USED = 0, 1, 2
+"""The memo of the last look: is there one, after how many samples, and does this block use it?"""
 
 
 @part
@@ -46,6 +63,19 @@ def _equal(one, other, count):
         if one[m] != other[m]:
             return False
     return True
+
+
+@part
+def _recalled(table, first, count):
+    """Whether the block is the one sample that was looked at last, with nothing learned since."""
+    memo = wholes(table, TAKE.memo)
+    same = count == 1 and memo[VALID] == 1 and memo[SEEN] == first
+    same = same and _equal(
+        floats(table, TAKE.points), floats(table, TAKE.memo_point), whole(table, TAKE.dimension)
+    )
+    memo[VALID] = 0
+    memo[USED] = 1 if same else 0
+    return same
 
 
 def take(table, first, count):
@@ -74,21 +104,25 @@ def take(table, first, count):
         for k in range(dimension):
             inputs[k * stride + position + t] = points[t * dimension + k]
         store(targets, position + t, floats(table, TAKE.new_targets)[t])
+    recalled = _recalled(table, first, count)
     for s in range(whole(table, TAKE.sources)):
         for t in range(count):
             row = pointer(statistics, (s * steps + t + 1) * (reach + 1))
             last = pointer(statistics, (s * steps + t) * (reach + 1))
-            _statistic_row(
-                wholes(table, TAKE.addresses)[s],
-                pointer(floats(table, TAKE.parameters), s),
-                pointer(points, t * dimension),
-                inputs,
-                stride,
-                position + t - reach,
-                reach + 1,
-                dimension,
-                row,
-            )
+            if recalled:
+                for m in range(reach + 1):
+                    row[m] = floats(table, TAKE.memo_statistics)[s * (reach + 1) + m]
+            else:
+                call_statistic(
+                    wholes(table, TAKE.addresses)[s],
+                    pointer(points, t * dimension),
+                    pointer(inputs, position + t - reach),
+                    stride,
+                    reach + 1,
+                    dimension,
+                    pointer(floats(table, TAKE.parameters), s),
+                    row,
+                )
             same = 1 if _equal(row, last, reach + 1) else 0
             wholes(table, TAKE.repeated)[s * (steps - 1) + t] = same
         for m in range(reach + 1):  # for the next block
@@ -96,22 +130,66 @@ def take(table, first, count):
             statistics[place] = statistics[place + count * (reach + 1)]
 
 
+@part
+def _terms(inputs, stride, start, reach, dimension, terms):
+    """terms[k, m] = the last `reach` inputs, with room for one more."""
+    for k in range(dimension):
+        for m in range(reach):
+            terms[k * (reach + 1) + m] = inputs[k * stride + start + m]
+
+
+@part
+def _compare(address, parameter, point, dimension, terms, reach, row):
+    """row = the statistic of the point and the last inputs, itself the last, as in `take`."""
+    for k in range(dimension):
+        terms[k * (reach + 1) + reach] = point[k]
+    call_statistic(address, point, terms, reach + 1, reach + 1, dimension, parameter, row)
+
+
+def look(table, first, count):
+    """Compare the point that is looked at with the last inputs, and remember that."""
+    page = whole(table, LOOK.page)
+    reach = whole(table, LOOK.reach)
+    dimension = whole(table, LOOK.dimension)
+    point = floats(table, LOOK.memo_point)
+    start = 0 if first == 0 else (first - 1) % page + 1
+    terms = floats(table, LOOK.terms)
+    _terms(floats(table, LOOK.inputs), reach + page, start, reach, dimension, terms)
+    for s in range(whole(table, LOOK.sources)):
+        row = pointer(floats(table, LOOK.memo_statistics), s * (reach + 1))
+        _compare(
+            wholes(table, LOOK.addresses)[s],
+            pointer(floats(table, LOOK.parameters), s),
+            point,
+            dimension,
+            terms,
+            reach,
+            row,
+        )
+        last = pointer(floats(table, LOOK.statistics), s * whole(table, LOOK.steps) * (reach + 1))
+        same = 1 if _equal(row, last, reach + 1) else 0
+        wholes(table, LOOK.memo_repeated)[s] = same
+    memo = wholes(table, LOOK.memo)
+    memo[VALID] = 1
+    memo[SEEN] = first
+
+
 @hot
-def compare(addresses, parameters, points, inputs, start, count, statistics):
-    """statistics[s, t + 1, m] = statistic of points[t] and column start + m of `inputs`."""
+def compare(addresses, parameters, points, inputs, start, reach, statistics):
+    """statistics[s, t + 1] = points[t] against columns start .. of `inputs` and itself."""
+    dimension = points.shape[1]
+    terms = np.empty((dimension, reach + 1))
+    _terms(pointer(inputs, 0), inputs.shape[1], start, reach, dimension, pointer(terms, 0))
     for s in range(statistics.shape[0]):
         for t in range(points.shape[0]):
-            place = (s * statistics.shape[1] + t + 1) * statistics.shape[2]
-            _statistic_row(
+            _compare(
                 addresses[s],
                 pointer(parameters, s),
-                pointer(points, t * points.shape[1]),
-                pointer(inputs, 0),
-                inputs.shape[1],
-                start,
-                count,
-                points.shape[1],
-                pointer(statistics, place),
+                pointer(points, t * dimension),
+                dimension,
+                pointer(terms, 0),
+                reach,
+                pointer(statistics, (s * statistics.shape[1] + t + 1) * (reach + 1)),
             )
 
 

@@ -54,6 +54,28 @@ def _total_loss(address, values, row, targets, position, count, parameters, scra
     return total
 
 
+@part
+def admit_one(weights, predictions, slots, on_simplex):
+    """Take the weight of slots that are not finite at this sample; share it on a simplex."""
+    lost = False
+    kept = 0.0
+    finite = 0
+    for p in range(slots):
+        if np.isfinite(predictions[p]):
+            finite += 1
+            kept += weights[p]
+        elif weights[p] != 0.0:
+            weights[p] = 0.0
+            lost = True
+    if not (lost and on_simplex and finite > 0):
+        return
+    for p in range(slots):
+        if kept > 0.0:
+            weights[p] /= kept
+        elif np.isfinite(predictions[p]):
+            weights[p] = 1.0 / finite
+
+
 SCORE = fields(
     "leaves",
     "steps",
@@ -225,6 +247,35 @@ def mix(table, first, count):
             last = load(values, (leaf * steps + count) * window + i)
             store(values, leaf * steps * window + i, last)
         store(norms, leaf * steps, load(norms, leaf * steps + count))
+
+
+SPREAD = fields("leaves", "columns", "look_values", "slot_values")
+
+
+def spread(table, first, count):
+    """slot_values[p] = look_values[leaf, lane] of slot p."""
+    for place in range(whole(table, SPREAD.leaves) * WIDTH):
+        p = wholes(table, SPREAD.columns)[place]
+        if p >= 0:
+            floats(table, SPREAD.slot_values)[p] = floats(table, SPREAD.look_values)[place]
+
+
+BLEND = fields("slots", "leaves", "columns", "on_simplex", "weights", "own", "slot_values", "out")
+
+
+def blend_one(table, first, count):
+    """out[0] = the proposal where the slots have slot_values; `own` is scratch for weights."""
+    slots = whole(table, BLEND.slots)
+    own = floats(table, BLEND.own)
+    values = floats(table, BLEND.slot_values)
+    for p in range(slots):
+        own[p] = floats(table, BLEND.weights)[p]
+    admit_one(own, values, slots, whole(table, BLEND.on_simplex))
+    total = 0.0
+    for leaf in range(whole(table, BLEND.leaves)):
+        weight = _of_leaf(own, 0, wholes(table, BLEND.columns), leaf)
+        total += _sum(weight * _of_leaf(values, 0, wholes(table, BLEND.columns), leaf), weight)
+    floats(table, BLEND.out)[0] = total
 
 
 @hot

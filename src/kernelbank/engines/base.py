@@ -33,12 +33,16 @@ def block_length(layout: Layout, setting: Setting) -> int:
 class Crew:
     """The shards of one bank at work."""
 
-    def prepare(self, weigh: Phases, charge: Phases) -> None:
-        """Be told what the driver does between the two phases, and after them."""
+    def prepare(self, weigh: Phases, charge: Phases, blend: Phases) -> None:
+        """Be told what the driver does: between the two phases, after them, and after a look."""
         raise NotImplementedError
 
     def play(self, first: int, count: int) -> None:
         """Work the block on the board: all shards learn, `weigh`, all shards mix, `charge`."""
+        raise NotImplementedError
+
+    def look(self, seen: int) -> None:
+        """Write the slots' values at board.look_point to board.slot_values, then blend them."""
         raise NotImplementedError
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
@@ -91,7 +95,11 @@ class LocalCrew(Crew):
             for k in range(number)
         ]
 
-    def prepare(self, weigh: Phases, charge: Phases) -> None:
+    def prepare(self, weigh: Phases, charge: Phases, blend: Phases) -> None:
+        looks = Phases([])
+        for shard in self._shards:
+            looks += shard.looking
+        self._looks = looks + blend
         phases = Phases([])
         for shard in self._shards:
             phases += shard.learning
@@ -103,6 +111,9 @@ class LocalCrew(Crew):
     def play(self, first: int, count: int) -> None:
         self._phases.run(first, count)  # one call: a block is learned whole or not at all
 
+    def look(self, seen: int) -> None:
+        self._looks.run(seen, 1)
+
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         out = np.zeros((len(points), len(self._layout.slots)))
         for shard in self._shards:
@@ -111,7 +122,8 @@ class LocalCrew(Crew):
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
-        return tuple(c for shard in self._shards for c in shard.learning.callbacks)
+        phases = [p for shard in self._shards for p in (shard.learning, shard.looking)]
+        return tuple(callback for part in phases for callback in part.callbacks)
 
     def excess(self) -> Floats:
         return np.asarray(sum(shard.excess() for shard in self._shards))

@@ -218,7 +218,7 @@ def evaluate(kernel: Kernel, X: Floats, Z: Floats) -> Floats:
     """The matrix of kernel values, by the same row programs that the learners use."""
     numbers = sources_of([kernel])
     program = Program.pack([[kernel]], numbers)
-    statistics = np.empty((len(numbers), len(X) + 1, max(len(Z), 1)))
+    statistics = np.empty((len(numbers), len(X) + 1, len(Z) + 1))
     hot.compare(
         np.array([source.statistic.address for source in numbers]),
         np.array([source.parameter for source in numbers]),

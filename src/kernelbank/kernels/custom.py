@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from .. import _validate as check
 from .._hot import rows as hot
-from .._hot.formulas import Callback, callback_statistic
+from .._hot.formulas import Callback, callback_statistic, write_result
+from .._validate import Floats
 from ..specs import callable_field
 from .base import Instruction, Kernel, Source
 from .elementary import itself
@@ -62,6 +65,13 @@ class Custom(Kernel):
         if not isinstance(name, str):
             raise check.refuse("name", "be text", name, "Give a short word.", "Custom")
         object.__setattr__(self, "name", name)
+
+    def __call__(self, X: Any, Z: Any) -> Floats:
+        left = check.samples(X, None)
+        right = check.samples(Z, left.shape[1], "Z")
+        values = np.empty((len(left), len(right)))
+        write_result(values, self.function(left.copy(), right.copy()), self.name)
+        return values
 
     @cached_property
     def _source(self) -> Source:

@@ -51,6 +51,8 @@ class Group:
         self.effects = np.zeros((count, size, WIDTH))
         self.losses_before = np.zeros((count, size, WIDTH))
         self.alive = np.ones((count, WIDTH))
+        self.look_values = np.zeros((count, WIDTH))
+        self.scratch: dict[str, Floats] = {}
 
     @property
     def leaves(self) -> int:
@@ -102,6 +104,20 @@ class Learner:
 
         return [Phase.of_python(learn)]
 
+    def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
+        """The work on one point to predict: group.look_values at board.look_point.
+
+        By default `evaluate`, called back in Python.
+        """
+        everyone = np.ones(group.leaves, dtype=np.bool_)
+
+        def glance(seen: int, _: int) -> None:
+            statistics = np.repeat(ground.memo_statistics[:, None, :], 2, axis=1)
+            point = board.look_point[None, :].copy()
+            group.look_values[...] = self.evaluate(group, seen, point, statistics, everyone)[:, 0]
+
+        return [Phase.of_python(glance)]
+
     def learn(self, group: Group, block: Block) -> None:
         """Take the group through the block: fill values, norms, predictions and effects."""
         raise NotImplementedError
@@ -111,7 +127,8 @@ class Learner:
     ) -> Floats:
         """(leaves, n, 4): values at the points, for the wanted leaves; changes nothing.
 
-        statistics[s, t + 1] compares point t with the last `reach` inputs, oldest first.
+        statistics[s, t + 1] compares point t with the last `reach` inputs, oldest first, and
+        with itself.
         """
         raise NotImplementedError
 

@@ -110,11 +110,37 @@ class Norma(Learner):
             statistics=ground.statistics,
             statistics_steps=board.size + 1,
             repeated=ground.repeated,
+            memo=ground.memo,
+            memo_rows=self._memo_rows(group),
             stack=self._stack(group),
             scratch=np.zeros((3, setting.window, WIDTH)),
             effects=group.effects,
         )
         return [learn]
+
+    def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
+        glance = Phase(
+            compiled(hot.glance),
+            hot.GLANCE,
+            leaves=group.leaves,
+            window=group.setting.window,
+            page=PAGE,
+            reach=ground.reach,
+            budget=self.budget,
+            period=self._period(group.setting),
+            decays=self._decays(group.setting),
+            instructions=len(group.program.code),
+            program=group.program.code,
+            constants=group.program.constants,
+            memo_statistics=ground.memo_statistics,
+            memo_repeated=ground.memo_repeated,
+            memo_rows=self._memo_rows(group),
+            stack=self._stack(group),
+            rows=group.state["rows"],
+            coefficients=group.state["coefficients"],
+            look_values=group.look_values,
+        )
+        return [glance]
 
     def evaluate(
         self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
@@ -170,6 +196,11 @@ class Norma(Learner):
         steps = np.full(self._period(setting) + 1, self._decay(setting))
         steps[0] = 1.0
         return np.cumprod(steps)
+
+    def _memo_rows(self, group: Group) -> Floats:
+        """The kernel rows of the last look, shared by the phases that write and read them."""
+        shape = (group.leaves, self.budget + 1, WIDTH)
+        return group.scratch.setdefault("memo_rows", np.zeros(shape))
 
     def _stack(self, group: Group) -> Floats:
         """Room for the rows of a kernel's parts."""
