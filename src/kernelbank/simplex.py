@@ -44,7 +44,7 @@ def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
     curvature, linear = _problem(a, b)
     rule = _METHODS[check.choice("method", method, "simplex_qp", _METHODS)]
     rows = np.atleast_2d(curvature)
-    weights = np.empty_like(rows)
+    weights = np.zeros_like(rows)
     qp.solve_rows(rows, np.atleast_2d(linear), rule, weights)
     return weights.reshape(curvature.shape)
 
@@ -121,13 +121,15 @@ def _problem(a: Any, b: Any) -> tuple[Floats, Floats]:
         raise check.refuse("b", f"have the shape of a, {curvature.shape}", linear.shape, remedy)
     if curvature.shape[-1] == 0:
         raise check.refuse("a", "have at least one member", curvature.shape, remedy)
+    if qp.flaw(curvature, linear):
+        _refuse_members(curvature, linear)
+    return curvature, linear
+
+
+def _refuse_members(curvature: Floats, linear: Floats) -> None:
     for name, array in (("a", curvature), ("b", linear)):
         if not np.isfinite(array).all():
             wrong = float(array[~np.isfinite(array)][0])
             raise check.refuse(name, "be finite", wrong, "Remove kernels that are not finite.")
-    if (curvature < 0).any():
-        least = float(curvature.min())
-        raise check.refuse(
-            "a", "be non-negative", least, "A curvature is a squared norm: clamp it."
-        )
-    return curvature, linear
+    least = float(curvature.min())
+    raise check.refuse("a", "be non-negative", least, "A curvature is a squared norm: clamp it.")

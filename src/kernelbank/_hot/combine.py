@@ -3,7 +3,7 @@
 import numpy as np
 
 from .charge import window_loss
-from .formulas import pointer, whole_pointer
+from .formulas import pointer
 from .lanes import WIDTH
 from .qp import AUTO, solve
 from .table import fields, floats, real, whole, wholes
@@ -14,19 +14,18 @@ SIMPLEX = fields("slots", "curvature", "linear", "chosen", "scratch", "places")
 def simplex(table, first, count):
     """chosen[t] = the minimiser of the bound with this curvature and linear part."""
     slots = whole(table, SIMPLEX.slots)
-    scratch = floats(table, SIMPLEX.scratch)
-    places = wholes(table, SIMPLEX.places)
     for t in range(count):
+        chosen = pointer(floats(table, SIMPLEX.chosen), t * slots)
+        for p in range(slots):
+            chosen[p] = 0.0
         solve(
             pointer(floats(table, SIMPLEX.curvature), t * slots),
             pointer(floats(table, SIMPLEX.linear), t * slots),
             slots,
             AUTO,
-            pointer(floats(table, SIMPLEX.chosen), t * slots),
-            scratch,
-            pointer(scratch, slots),
-            places,
-            whole_pointer(places, slots),
+            chosen,
+            floats(table, SIMPLEX.scratch),
+            wholes(table, SIMPLEX.places),
         )
 
 

@@ -18,10 +18,15 @@ import numpy as np
 
 from .formulas import pointer, whole_pointer
 from .jit import hot, part
+from .lanes import WIDTH, absolute, broadcast, lane, load, where_less
 
 SORT, PIVOT, AUTO = 0, 1, 2
 _FEW = 64  # up to here sorting beats selecting
 _HUGE = 2.0**1000  # beyond this the difference of two members of b may overflow: halve them
+_CHUNK = 2048  # kernels looked at together: their a and b stay in the cache
+_SAMPLE = 2048  # candidates from which the first pivots are guessed
+_RANKS = 40  # how far around the guess: five deviations of a rank in the sample
+SCRATCH = _SAMPLE + 2
 _SLACK = 8.9e-16  # four units in the last place: no candidate is lost to the rounding of the bound
 
 
@@ -98,16 +103,81 @@ def _level_by_sorting(a, b, order, count, half):
 
 
 @part
-def _level_by_pivots(a, b, order, count, half):
-    """The level, to rounding, by random pivots: expected time proportional to `count`.
+def _hints(a, b, order, count, half, hints):
+    """Two guesses, from a sample, between which the level lies almost surely.
 
-    order[:unknown] lists the candidates that may still be active or not. Those known to be active
-    are kept as what they take at `level` and as how fast that grows.
+    The sample's own level, with curvatures scaled to its size, and then some ranks down and up.
+    The candidates of the sample are copied to the end of the scratch arrays.
     """
+    stride = count // _SAMPLE
+    sample_a = pointer(a, count)
+    sample_b = pointer(b, count)
+    for k in range(_SAMPLE):
+        sample_a[k] = a[k * stride] * (_SAMPLE / count)
+        sample_b[k] = b[k * stride]
+    level = _level_by_sorting(sample_a, sample_b, order, np.int64(_SAMPLE), half)
+    rank = 0
+    while rank < _SAMPLE - 1 and sample_b[order[rank]] < level:
+        rank += 1
+    hints[0] = sample_b[order[max(rank - _RANKS, 0)]]
+    hints[1] = sample_b[order[min(rank + _RANKS, _SAMPLE - 1)]]
+
+
+@part
+def _survey(pivot, a, b, count, half, found):
+    """found = what the kernels below the pivot take there, and the least curvature up to it."""
+    taken = broadcast(0.0)
+    least = broadcast(np.inf)
+    even = count - count % WIDTH
+    for i in range(0, even, WIDTH):
+        some_a = load(pointer(a, i), 0)
+        some_b = load(pointer(b, i), 0)
+        own = half * ((pivot - some_b) / some_a)
+        taken = taken + where_less(some_b, pivot, own, 0.0)
+        upto = where_less(pivot, some_b, np.inf, some_a)
+        least = where_less(upto, least, upto, least)
+    found[0] = (lane(taken, 0) + lane(taken, 1)) + (lane(taken, 2) + lane(taken, 3))
+    found[1] = min(lane(least, 0), lane(least, 1), lane(least, 2), lane(least, 3))
+    for i in range(even, count):
+        if b[i] < pivot:
+            found[0] += half * ((pivot - b[i]) / a[i])
+        if b[i] <= pivot:
+            found[1] = min(found[1], a[i])
+
+
+@part
+def _inverse(pivot, a, b, count, least):
+    """Sum of least / a over the kernels up to the pivot."""
+    total = broadcast(0.0)
+    even = count - count % WIDTH
+    for i in range(0, even, WIDTH):
+        ratio = least / load(pointer(a, i), 0)
+        total = total + where_less(pivot, load(pointer(b, i), 0), 0.0, ratio)
+    result = (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
+    for i in range(even, count):
+        if b[i] <= pivot:
+            result += least / a[i]
+    return result
+
+
+@part
+def _level_by_pivots(a, b, order, count, half, unknown_a, unknown_b, found):
+    """The level, to rounding, by pivots: expected time proportional to `count`.
+
+    `unknown_a` and `unknown_b` list the candidates that may still be active or not. Those known to
+    be active are kept as what they take at `level` and as how fast that grows. The first pivots
+    are guesses from a sample, the others random.
+    """
+    guesses = 0
+    if count >= _SAMPLE * 4:
+        _hints(a, b, order, count, half, found)
+        guesses = 2
+    low_guess, high_guess = found[0], found[1]
     for i in range(count):
-        order[i] = i
+        unknown_a[i] = a[i]
+        unknown_b[i] = b[i]
     unknown = count
-    level = np.inf
+    level = -np.inf
     taken = 0.0
     least = 1.0
     inverse = 0.0
@@ -116,68 +186,94 @@ def _level_by_pivots(a, b, order, count, half):
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
-        pivot = b[order[np.int64(state >> np.uint64(33)) % unknown]]
-        at_pivot = taken
-        if inverse > 0.0:
+        pivot = unknown_b[np.int64(state >> np.uint64(33)) % unknown]
+        if guesses > 0:
+            pivot = low_guess if guesses == 2 else high_guess
+            guesses -= 1
+        _survey(pivot, unknown_a, unknown_b, unknown, half, found)
+        at_pivot = taken + found[0]
+        if inverse > 0.0 and pivot > level:
             at_pivot += half * ((pivot - level) / least) * inverse
-        for k in range(unknown):
-            i = order[k]
-            if b[i] < pivot:
-                at_pivot += half * ((pivot - b[i]) / a[i])
         kept = 0
         if at_pivot < 1.0:
-            for k in range(unknown):
-                i = order[k]
-                if b[i] > pivot:
-                    order[kept] = i
-                    kept += 1
-                elif inverse == 0.0:
-                    least = a[i]
-                    inverse = 1.0
-                elif a[i] < least:
-                    inverse = inverse * (a[i] / least) + 1.0
-                    least = a[i]
-                else:
-                    inverse += least / a[i]
-            level = pivot
+            smaller = min(least, found[1]) if inverse > 0.0 else found[1]
+            inverse = inverse * (smaller / least) + _inverse(
+                pivot, unknown_a, unknown_b, unknown, smaller
+            )
+            least = smaller
+            for k in range(unknown):  # without a branch: which way it goes cannot be foreseen
+                here = unknown_b[k]
+                unknown_a[kept] = unknown_a[k]
+                unknown_b[kept] = here
+                kept += here > pivot
+            level = max(level, pivot)
             taken = at_pivot
         else:
             for k in range(unknown):
-                i = order[k]
-                if b[i] < pivot:
-                    order[kept] = i
-                    kept += 1
+                here = unknown_b[k]
+                unknown_a[kept] = unknown_a[k]
+                unknown_b[kept] = here
+                kept += here < pivot
         unknown = kept
     return level
 
 
 @part
-def _settled(level, a, b, count, half):
-    """The level in the canonical sum: the largest b with mass(b) < 1, from one that is close."""
-    while mass(level, a, b, count, half) >= 1.0:
-        below = -np.inf
-        for i in range(count):
-            if below < b[i] < level:
-                below = b[i]
-        level = below
+def _settled(level, a, b, count, half, found):
+    """The level in the canonical sum: the largest b with mass(b) < 1, from one that is close.
+
+    found[0] = the mass there, found[1] = the least curvature of those at or below it.
+    """
     while True:
+        taken = 0.0
+        least = np.inf
+        below = -np.inf
         above = np.inf
         for i in range(count):
-            if level < b[i] < above:
-                above = b[i]
+            if b[i] < level:
+                taken += half * ((level - b[i]) / a[i])
+                below = max(below, b[i])
+                least = min(least, a[i])
+            elif b[i] > level:
+                above = min(above, b[i])
+            else:
+                least = min(least, a[i])
+        if taken >= 1.0:
+            level = below
+            continue
+        found[0] = taken
+        found[1] = least
         if above == np.inf or mass(above, a, b, count, half) >= 1.0:
             return level
         level = above
 
 
 @part
-def solve(a, b, size, method, weights, some_a, some_b, places, order):
-    """Write the minimiser to `weights`. All are pointers; the last four, to scratch."""
-    flat = np.inf  # least b among the kernels without curvature
-    bound = np.inf  # mass reaches 1 here at the latest: nothing beyond is active
-    largest = 0.0
-    for i in range(size):
-        weights[i] = 0.0
+def _bounds(a, b, start, end, bound, flat, largest):
+    """Lower the bounds by the kernels start .. end - 1; returns all three.
+
+    bound: mass reaches 1 here at the latest, so nothing beyond is active. flat: the least b among
+    the kernels without curvature. largest: the largest |b|.
+    """
+    even = start + (end - start) // WIDTH * WIDTH
+    bounds = broadcast(bound)
+    flats = broadcast(flat)
+    sizes = broadcast(largest)
+    for i in range(start, even, WIDTH):
+        some_a = load(pointer(a, i), 0)
+        some_b = load(pointer(b, i), 0)
+        twice = 2.0 * some_a
+        size = absolute(some_b)
+        edge = where_less(0.0, some_a, some_b + twice + _SLACK * (size + twice), np.inf)
+        base = where_less(0.0, some_a, np.inf, some_b)
+        bounds = where_less(edge, bounds, edge, bounds)
+        flats = where_less(base, flats, base, flats)
+        sizes = where_less(sizes, where_less(size, np.inf, size, 0.0), size, sizes)
+    for k in range(WIDTH):
+        bound = min(bound, lane(bounds, k))
+        flat = min(flat, lane(flats, k))
+        largest = max(largest, lane(sizes, k))
+    for i in range(even, end):
         if b[i] == np.inf:
             continue
         largest = max(largest, abs(b[i]))
@@ -186,16 +282,62 @@ def solve(a, b, size, method, weights, some_a, some_b, places, order):
         else:
             twice = 2.0 * a[i]
             bound = min(bound, b[i] + twice + _SLACK * (abs(b[i]) + twice))
-    scale, half = (0.5, 1.0) if largest > _HUGE else (1.0, 0.5)
-    if method == SORT or not bound < np.inf:
-        bound = np.inf
+    return bound, flat, largest
+
+
+@part
+def _candidates(a, b, size, method, some_a, some_b, places):
+    """List the kernels that can be active; returns their number, `flat`, and whether b is huge.
+
+    In one pass: a chunk lowers the bounds while it is in the cache, and is then searched.
+    """
+    bound = np.inf
+    flat = np.inf
+    largest = 0.0
     count = np.int64(0)  # typed: a literal would compile the callees twice
-    for i in range(size):
-        if a[i] > 0.0 and b[i] < flat and b[i] <= bound and b[i] < np.inf:
-            some_a[count] = a[i]
-            some_b[count] = scale * b[i]
-            places[count] = i
-            count += 1
+    for start in range(0, size, _CHUNK):
+        end = min(start + _CHUNK, size)
+        bound, flat, largest = _bounds(a, b, start, end, bound, flat, largest)
+        edge = np.inf if method == SORT else bound
+        for i in range(start, end):
+            if b[i] <= edge and a[i] > 0.0 and b[i] < flat and b[i] < np.inf:
+                some_a[count] = a[i]
+                some_b[count] = b[i]
+                places[count] = i
+                count += 1
+    if method == SORT or 2 * count > size:
+        return count, flat, largest > _HUGE
+    kept = np.int64(0)
+    for k in range(count):  # again, by the bounds of all chunks: fewer is quicker, not righter
+        if some_b[k] <= bound and some_b[k] < flat:
+            some_a[kept] = some_a[k]
+            some_b[kept] = some_b[k]
+            places[kept] = places[k]
+            kept += 1
+    return kept, flat, largest > _HUGE
+
+
+@part
+def solve(a, b, size, method, weights, scratch, places):
+    """Write the minimiser to `weights`, where it is not 0; all are pointers.
+
+    `scratch` has room for 4, `places` for 2 times size + SCRATCH numbers.
+    """
+    room = size + SCRATCH
+    some_a = scratch
+    some_b = pointer(scratch, room)
+    unknown_a = pointer(scratch, 2 * room)
+    unknown_b = pointer(scratch, 3 * room)
+    order = whole_pointer(places, room)
+    count, flat, huge = _candidates(a, b, size, method, some_a, some_b, places)
+    half = 0.5
+    scale = 1.0
+    if huge:
+        half = 1.0
+        scale = 0.5
+        for k in range(count):
+            some_b[k] *= scale
+    found = pointer(some_a, size + _SAMPLE)
     if flat < np.inf:
         taken = mass(scale * flat, some_a, some_b, count, half)
         if taken < 1.0:
@@ -204,7 +346,8 @@ def solve(a, b, size, method, weights, some_a, some_b, places, order):
                 if a[i] == 0.0 and b[i] == flat:
                     sharing += 1
             for k in range(count):
-                weights[places[k]] = half * ((scale * flat - some_b[k]) / some_a[k])
+                if some_b[k] < scale * flat:
+                    weights[places[k]] = half * ((scale * flat - some_b[k]) / some_a[k])
             for i in range(size):
                 if a[i] == 0.0 and b[i] == flat:
                     weights[i] = (1.0 - taken) / sharing
@@ -214,13 +357,10 @@ def solve(a, b, size, method, weights, some_a, some_b, places, order):
     if method == SORT or (method == AUTO and count <= _FEW):
         level = _level_by_sorting(some_a, some_b, order, count, half)
     else:
-        level = _level_by_pivots(some_a, some_b, order, count, half)
-    level = _settled(level, some_a, some_b, count, half)
-    rest = 1.0 - mass(level, some_a, some_b, count, half)
-    least = np.inf
-    for k in range(count):
-        if some_b[k] <= level:
-            least = min(least, some_a[k])
+        level = _level_by_pivots(some_a, some_b, order, count, half, unknown_a, unknown_b, found)
+    level = _settled(level, some_a, some_b, count, half, found)
+    rest = 1.0 - found[0]
+    least = found[1]
     inverse = 0.0
     for k in range(count):
         if some_b[k] <= level:
@@ -232,11 +372,41 @@ def solve(a, b, size, method, weights, some_a, some_b, places, order):
 
 
 @hot
+def flaw(a, b):
+    """0 if a is finite and non-negative and b finite, all through; else 1 for a, 2 for b."""
+    size = a.size
+    even = size - size % WIDTH
+    first, second = a.ravel(), b.ravel()
+    spoiled_a = broadcast(0.0)
+    spoiled_b = broadcast(0.0)
+    least = broadcast(0.0)
+    for i in range(0, even, WIDTH):
+        some = load(pointer(first, i), 0)
+        spoiled_a = spoiled_a + some * 0.0  # NaN from NaN and infinity, for good
+        least = where_less(some, least, some, least)
+        spoiled_b = spoiled_b + load(pointer(second, i), 0) * 0.0
+    for k in range(WIDTH):
+        if not (lane(spoiled_a, k) == 0.0 and lane(least, k) == 0.0):
+            return 1
+    for i in range(even, size):
+        if not (np.isfinite(first[i]) and first[i] >= 0.0):
+            return 1
+    for k in range(WIDTH):
+        if lane(spoiled_b, k) != 0.0:
+            return 2
+    for i in range(even, size):
+        if not np.isfinite(second[i]):
+            return 2
+    return 0
+
+
+@hot
 def solve_rows(a, b, method, weights):
-    """The minimiser of every row."""
+    """The minimiser of every row; `weights` starts at 0."""
     size = a.shape[1]
-    scratch = np.empty((2, size))
-    places = np.empty((2, size), np.int64)
+    scratch = np.empty((4, size + SCRATCH))
+    sorted_too = size + SCRATCH if method == SORT else SCRATCH
+    places = np.empty(size + SCRATCH + sorted_too, np.int64)
     for row in range(a.shape[0]):
         solve(
             pointer(a, row * size),
@@ -245,7 +415,5 @@ def solve_rows(a, b, method, weights):
             method,
             pointer(weights, row * size),
             pointer(scratch, 0),
-            pointer(scratch, size),
             whole_pointer(places, 0),
-            whole_pointer(places, size),
         )

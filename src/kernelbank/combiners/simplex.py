@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _validate as check
 from .._hot import combine as hot
+from .._hot.qp import SCRATCH
 from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..setting import Board, Setting
@@ -77,7 +78,7 @@ class Simplex(Combiner):
             curvature=board.curvature,
             linear=linear,
             chosen=board.chosen,
-            scratch=np.zeros((2, slots)),
-            places=np.zeros((2, slots), dtype=np.int64),
+            scratch=np.zeros((4, slots + SCRATCH)),
+            places=np.zeros((2, slots + SCRATCH), dtype=np.int64),
         )
         return [*phases, solve]
