@@ -187,6 +187,13 @@ def banks(draw, custom=True):
     return make
 
 
+ENGINES = [
+    *map(kb.engines.Serial, (1, 2, 5)),
+    *map(kb.engines.Threads, (1, 2, 3)),
+    "threads",
+]
+
+
 def data(bank, seed, samples):
     X, y = stream(seed, samples, 2, bank.loss.labels)
     if seed % 3 == 0:
@@ -207,9 +214,9 @@ def assert_same_state(one, other):
 
 
 @settings(max_examples=25)
-@given(banks(), st.integers(0, 100), st.integers(1, 4), st.data())
-def test_blocks_equal_loop_bit_for_bit(make, seed, shards, draw):
-    whole, ragged, loop = make(), make(kb.engines.Serial(shards)), make()
+@given(banks(), st.integers(0, 100), st.sampled_from(ENGINES), st.data())
+def test_blocks_equal_loop_bit_for_bit(make, seed, engine, draw):
+    whole, ragged, loop = make(), make(engine), make()
     X, y = data(whole, seed, 400)
     trace = whole.run(X, y)
     done = 0
@@ -429,15 +436,14 @@ def test_a_slot_that_is_out_stays_out_for_omkr():
 # --- interruptions ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize("engine", [kb.engines.Serial(1), kb.engines.Threads(2)], ids=repr)
 @pytest.mark.parametrize("custom", [False, True])
-def test_an_interrupt_never_leaves_a_block_half_learned(shards, custom):
+def test_an_interrupt_never_leaves_a_block_half_learned(engine, custom):
     draw = np.random.default_rng(0)
     x, y = np.arange(40_000.0), draw.normal(size=40_000)
     kernels = [*kb.gaussian_grid(0.1, 10, 13)] + ([K.Custom(cauchy)] if custom else [])
 
     def make():
-        engine = kb.engines.Serial(shards)
         return kb.KernelBank(kernels, Norma(0.05, 20), window=4, engine=engine)
 
     samples = 2_000 if custom else 40_000
@@ -456,6 +462,51 @@ def test_an_interrupt_never_leaves_a_block_half_learned(shards, custom):
     undisturbed.run(x[:samples], y[:samples], record=())
     assert_same_state(bank, undisturbed)
     assert interrupts > 0
+
+
+def test_a_bank_may_be_used_from_several_threads():
+    x, y = np.arange(3000.0), np.sin(np.arange(3000.0))
+    bank, alone = (kb.KernelBank(kb.gaussian_grid(0.1, 10, 9)) for _ in range(2))
+    bank.learn_one(x[0], y[0])
+    wrong = []
+
+    def look():
+        for n in range(300):
+            value = bank.predict_one(float(n))
+            wrong.extend([value] if not np.isfinite(value) else [])
+
+    threads = [threading.Thread(target=look) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for n in range(1, 1500):
+        bank.learn_one(x[n], y[n])
+    bank.run(x[1500:], y[1500:])
+    for thread in threads:
+        thread.join()
+    alone.run(x, y)
+    assert not wrong
+    assert_same_state(bank, alone)
+
+
+def test_predicting_and_then_learning_evaluates_a_kernel_once():
+    calls = []
+
+    def counted(X, Z):
+        calls.append(1)
+        return cauchy(X, Z)
+
+    X, y = stream(0, 12, 2)
+    bank, other = (kb.KernelBank([K.Custom(counted), K.Gaussian(1.0)]) for _ in range(2))
+    for n in range(10):
+        bank.predict_one(X[n])
+        bank.learn_one(X[n], y[n])
+    assert len(calls) == 10  # the bank's first prediction needs no kernel
+    bank.predict_one(X[10])
+    bank.predict_one(X[11])
+    bank.learn_one(X[10], y[10])  # not what was looked at last: the memo must not be used
+    bank.learn_one(X[11], y[11])  # looked at before the sample in between was learned
+    other.run(X, y)
+    assert_same_state(bank, other)
 
 
 @pytest.mark.parametrize("moment", [0, 7])

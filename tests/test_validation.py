@@ -35,8 +35,12 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
         (lambda: kb.KernelBank(dictionary=5), "'kernels' of Dictionary"),
         (lambda: kb.KernelBank(learner="norma"), "'learner' of Slot"),
         (lambda: kb.KernelBank(combiner="simplex"), "'combiner' of KernelBank"),
-        (lambda: kb.KernelBank(engine="warp"), r"'engine' must .*\['serial'\]; got 'warp'"),
+        (
+            lambda: kb.KernelBank(engine="warp"),
+            r"'engine' must .*\['serial', 'threads'\]; got 'warp'",
+        ),
         (lambda: kb.engines.Serial(0), "'shards' of Serial"),
+        (lambda: kb.engines.Threads(0), "'threads' of Threads"),
         (lambda: kb.KernelBank(slots=[]), "'slots' of KernelBank"),
         (lambda: kb.KernelBank(slots=[K.Linear()]), "'slots' of KernelBank"),
         (lambda: kb.KernelBank([K.Linear()], slots=[Slot(K.Linear(), Norma())]), "'slots' of"),

@@ -48,7 +48,7 @@ class KernelBank:
     loss : a loss or its name, such as "squared", "huber", "logistic".
     window : how many recent samples a cost looks at.
     regularization : weight of half the squared norm in the cost, at least 0.
-    engine : where the slots run: "serial".
+    engine : where the slots run: "serial", or "threads" for large dictionaries. Same bits.
     slots : instead of dictionary and learner, a list of `Slot`, to mix methods.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning

@@ -7,8 +7,9 @@ from typing import Any
 from .. import _validate as check
 from .base import Engine
 from .serial import Serial
+from .threads import Threads
 
-BUILT_IN: dict[str, type[Engine]] = {"serial": Serial}
+BUILT_IN: dict[str, type[Engine]] = {"serial": Serial, "threads": Threads}
 """The engines by the names that `engine=` takes."""
 
 
@@ -26,4 +27,4 @@ def as_engine(engine: Any) -> Engine:
     )
 
 
-__all__ = ["Engine", "Serial"]
+__all__ = ["Engine", "Serial", "Threads"]

@@ -1,0 +1,88 @@
+"""The threads engine: shards side by side on the cores of this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from .. import _validate as check
+from .._hot.table import Phases
+from .._validate import Floats
+from ..interrupts import held_interrupts
+from ..layout import Layout
+from ..setting import Board, Setting
+from ..shard import Shard
+from .base import Crew, Engine, LocalCrew
+
+_WORTH_IT = 16  # samples; a shorter block is done before a thread wakes up
+
+
+@dataclass(frozen=True)
+class Threads(Engine):
+    """Work in several threads, without the interpreter's lock. Same bits as `Serial`.
+
+    Each thread takes its leaves through a whole block before the threads meet, so the gain begins
+    with `run` on blocks and dictionaries of some size; `learn_one` works in the calling thread.
+
+    Parameters
+    ----------
+    threads : how many; by default one per core that this process may use.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(engine=kb.engines.Threads(2))
+    """
+
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None:
+            check.count(
+                "threads", self.threads, "Threads", "Give 1 or more, or None for all cores."
+            )
+
+    def open(self, setting: Setting, layout: Layout, board: Board, first_input: Floats) -> Crew:
+        return ThreadCrew(setting, layout, board, first_input, self.threads or _cores())
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class ThreadCrew(LocalCrew):
+    """Shards in threads: the calling one and a pool that is made at the first long block."""
+
+    def __init__(
+        self, setting: Setting, layout: Layout, board: Board, first_input: Floats, threads: int
+    ) -> None:
+        super().__init__(setting, layout, board, first_input, threads)
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = 0
+
+    def prepare(self, weigh: Phases, charge: Phases, blend: Phases) -> None:
+        super().prepare(weigh, charge, blend)
+        self._weigh, self._charge = weigh, charge
+
+    def play(self, first: int, count: int) -> None:
+        if count < _WORTH_IT or len(self._shards) == 1:
+            super().play(first, count)
+            return
+        with held_interrupts():  # the threads meet twice in a block: nothing may come between
+            self._each(lambda shard: shard.learning.run(first, count))
+            self._weigh.run(first, count)
+            self._each(lambda shard: shard.mixing.run(first, count))
+            self._charge.run(first, count)
+
+    def _each(self, work: Callable[[Shard], None]) -> None:
+        """Have every shard do its part; the parts write to different places."""
+        if self._pool is None or self._process != os.getpid():  # threads do not survive a fork
+            self._pool = ThreadPoolExecutor(len(self._shards) - 1, "kernelbank")
+            self._process = os.getpid()
+        others = [self._pool.submit(work, shard) for shard in self._shards[1:]]
+        work(self._shards[0])
+        for other in others:
+            other.result()
