@@ -38,9 +38,8 @@ class Threads(Engine):
 
     def __post_init__(self) -> None:
         if self.threads is not None:
-            check.count(
-                "threads", self.threads, "Threads", "Give 1 or more, or None for all cores."
-            )
+            remedy = "Give 1 or more, or None for all cores."
+            check.count("threads", self.threads, "Threads", remedy)
 
     def open(self, setting: Setting, layout: Layout, board: Board, first_input: Floats) -> Crew:
         return ThreadCrew(setting, layout, board, first_input, self.threads or _cores())
