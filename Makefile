@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format clean
+.PHONY: run test test-all lint format bench clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -16,17 +16,26 @@ test-all: .venv/ready
 	$(BIN)/python -m pytest
 
 lint: .venv/ready
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: .venv/ready
-	$(BIN)/ruff check --fix src tests
-	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks
+
+bench: .venv/bench-ready
+	$(BIN)/python benchmarks/bench.py --out bench
 
 clean:
-	rm -rf .venv reproduction .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv reproduction bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# River, scikit-learn and gcc are only for the comparison.
+.venv/bench-ready: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable ".[bench]"
+	touch $@
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

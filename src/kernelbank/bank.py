@@ -13,6 +13,7 @@ from . import _validate as check
 from . import checkpoint, kernels, losses
 from ._hot import charge as hot
 from ._hot import score
+from ._hot.progress import line
 from ._hot.table import Phase, Phases, compiled
 from ._validate import LARGEST, Floats
 from .combiners import Combiner, Simplex
@@ -268,6 +269,7 @@ class KernelBank:
                 Phases([]).run(0, 0)
                 self._work = _Work(self, first_input)
                 self._dimension = len(first_input)
+            line.finished()
         return self._work
 
     def _play_block(self, X: Floats, y: Floats) -> None:

@@ -26,6 +26,7 @@ from numba.extending import intrinsic, register_jitable
 
 from .jit import cached
 from .lanes import WIDTH, load, store
+from .progress import line
 
 Formula = Callable[..., Any]
 
@@ -99,10 +100,16 @@ def call_loss(typingctx, address, predictions, targets, rows, parameters, out):
 # --- compiling the built-in formulas -------------------------------------------------------------
 
 
+class _CFunction(CFunc):  # type: ignore[misc]
+    def _compile_uncached(self) -> Any:  # only what is not on disk gets here
+        line.compiling()
+        return super()._compile_uncached()
+
+
 def _compile(signature: Any, function: Formula) -> Any:
     kinds = (signature.args, signature.return_type)
     options = {"nopython": True, "error_model": "numpy"}
-    compiled = CFunc(function, kinds, {}, options)
+    compiled = _CFunction(function, kinds, {}, options)
     cached(compiled)
     compiled.compile()
     return compiled

@@ -1,0 +1,90 @@
+"""`make bench`: all figures of speed, side by side in one run; a table, a JSON and plots."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+
+import numba
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from rows import SECTIONS, Row
+
+import kernelbank as kb
+from kernelbank import plots
+
+
+def table(rows: list[Row]) -> Table:
+    result = Table(title="kernelbank, measured on this machine", title_justify="left")
+    result.add_column("what")
+    for name in ("figure", "bar", "beyond", "reached", "noise"):
+        result.add_column(name, justify="right")
+    result.add_column("in numbers")
+    for row in rows:
+        result.add_row(
+            row.name,
+            f"{row.value:.3g} {row.unit}",
+            "" if row.bar is None else f"{row.bar:g}",
+            "" if row.beyond is None else f"{row.beyond:g}",
+            row.reached(),
+            f"x{row.noise:.2f}",
+            row.detail,
+        )
+    return result
+
+
+@plots.styled
+def curves(rows: list[Row], folder: Path) -> list[Path]:
+    """The scaling curves: dictionary, budget, length of the stream."""
+    found = [row for row in rows if row.curve]
+    if not found:
+        return []
+    figure, axes = plots.new_figure(3.6 * len(found), 3.2, len(found), squeeze=False)
+    for axis, row in zip(axes[0], found, strict=True):
+        (x_name, x), (y_name, y) = row.curve.items()
+        axis.plot(x, y, "o-" if len(x) < 20 else "-", color=plots.BLUE, lw=1.6, ms=4)
+        axis.set(xlabel=x_name, ylim=(0, 1.25 * float(np.percentile(y, 98))))
+        axis.set_title({"ns": "ns a slot or term", "us": "us a sample"}[y_name])
+        if len(x) < 20:
+            axis.set_xscale("log")
+    return plots.save(figure, folder, "scaling")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("bench"))
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--only", nargs="*", choices=list(SECTIONS), default=list(SECTIONS))
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
+    console = Console(width=None if Console().is_terminal else 160, highlight=False)
+    rows: list[Row] = []
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("measuring", total=len(chosen.only))
+        for name in chosen.only:
+            progress.update(task, description=name)
+            rows.extend(SECTIONS[name](chosen.repeats))
+            progress.advance(task)
+    console.print(table(rows))
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    facts = {
+        "machine": platform.processor() or platform.machine(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "kernelbank": kb.__version__,
+        "rows": [asdict(row) | {"reached": row.reached()} for row in rows],
+    }
+    (chosen.out / "bench.json").write_text(json.dumps(facts, indent=1))
+    curves(rows, chosen.out)
+    console.print(f"Written to {chosen.out.resolve()}", markup=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,424 @@
+"""The rows of `make bench`: what is measured, against what, and what was to be reached."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import yardstick
+from data import WIDTHS, ar1, bank
+from timing import Time, interleaved, timed
+
+import kernelbank as kb
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure. `bar` is what it should reach, `beyond` what would be better still."""
+
+    name: str
+    value: float
+    unit: str
+    bar: float | None = None
+    beyond: float | None = None
+    larger_is_better: bool = False
+    detail: str = ""
+    noise: float = 1.0
+    curve: dict[str, list[float]] = field(default_factory=dict)
+
+    def reached(self) -> str:
+        """ "beyond", "yes", "no", or nothing where nothing was set."""
+        if self.bar is None:
+            return ""
+        for limit, word in ((self.beyond, "beyond"), (self.bar, "yes")):
+            if limit is not None and (
+                self.value >= limit if self.larger_is_better else self.value <= limit
+            ):
+                return word
+        return "no"
+
+
+def _noise(times: dict[str, Time]) -> float:
+    return max(time.spread for time in times.values())
+
+
+def _micro(time: Time) -> str:
+    return f"{time.best * 1e6:.2f} us"
+
+
+def _run(x, y, warm=300, **options) -> float:
+    """Seconds per sample of `run` after a warm-up that fills the budget."""
+    own = bank(**options)
+    own.run(x[:warm], y[:warm], record=())
+    return timed(lambda: own.run(x[warm:], y[warm:], record=()), len(x) - warm)
+
+
+def scheme_against_c(repeats: int) -> Iterator[Row]:
+    library = yardstick.build()
+    samples = 4000
+    regular, irregular, y = ar1(samples)
+    cost = yardstick.game(library, regular[:1000].copy(), y[:1000].copy(), WIDTHS)
+    assert abs(cost - 3410.491) < 1e-3, "the C loop does not play the paper's game"
+    for name, x, bar, beyond in (
+        ("run, irregular x, against the C loop", irregular, 0.8, 0.4),
+        ("run, regular x, against the C loop", regular, 0.5, 0.22),
+    ):
+        times = interleaved(
+            {
+                "C": lambda x=x: timed(lambda: yardstick.game(library, x, y, WIDTHS), samples),
+                "kernelbank": lambda x=x: _run(x, y),
+            },
+            repeats,
+        )
+        ratio = times["kernelbank"] / times["C"]
+        detail = f"{_micro(times['kernelbank'])} against {_micro(times['C'])} a sample"
+        yield Row(name, ratio, "ratio", bar, beyond, detail=detail, noise=_noise(times))
+    values = 101 * 20
+    times = interleaved(
+        {
+            "exp": lambda: timed(
+                lambda: yardstick.exponentials(library, 2000, 101, WIDTHS), 2000 * values
+            ),
+            "run": lambda: _run(irregular, y) / values,
+        },
+        repeats,
+    )
+    share = times["exp"] / times["run"]
+    detail = (
+        f"{1e-6 / times['run'].best:.0f} of {1e-6 / times['exp'].best:.0f} million kernel values a "
+        "second, all other work of the game included"
+    )
+    yield Row(
+        "roofline: share of what the exponentials alone allow",
+        share,
+        "share",
+        detail=detail,
+        noise=_noise(times),
+    )
+
+
+def one_by_one(repeats: int) -> Iterator[Row]:
+    from river import linear_model, preprocessing
+
+    regular, irregular, y = ar1(4000)
+    targets = y.tolist()
+
+    def ours(x) -> float:
+        own = bank()
+        own.run(x[:300], y[:300], record=())
+        points = x.tolist()
+        return timed(lambda: _loop(own, points, targets, 300), len(points) - 300)
+
+    def river(x) -> float:
+        model = preprocessing.StandardScaler() | linear_model.LinearRegression()
+        points = [{"x": value} for value in x.tolist()]
+        return timed(lambda: _loop(model, points, targets, 0), len(points))
+
+    for name, x, bar, beyond in (
+        (
+            "predict_one + learn_one, regular x, against River's scaled linear model",
+            regular,
+            1.5,
+            0.8,
+        ),
+        ("the same, irregular x", irregular, None, None),
+    ):
+        times = interleaved(
+            {"kernelbank": lambda x=x: ours(x), "river": lambda x=x: river(x)}, repeats
+        )
+        detail = f"{_micro(times['kernelbank'])} against {_micro(times['river'])}"
+        yield Row(
+            name,
+            times["kernelbank"] / times["river"],
+            "ratio",
+            bar,
+            beyond,
+            detail=detail,
+            noise=_noise(times),
+        )
+
+
+def _loop(model, points, targets, start) -> None:
+    predict, learn = model.predict_one, model.learn_one
+    for n in range(start, len(points)):
+        predict(points[n])
+        learn(points[n], targets[n])
+
+
+def quadratic_program(repeats: int) -> Iterator[Row]:
+    draw = np.random.default_rng(0)
+    a, b = draw.uniform(0.01, 1.01, 10**6), draw.normal(size=10**6)
+    kb.simplex_qp(a, b, method="pivot")
+    for name, scale, bar, beyond in (
+        ("simplex_qp by pivots, a million kernels, against numpy.sort", 1.0, 0.3, 0.1),
+        ("the same with most kernels active (a times a million)", 1e6, 3.0, 1.5),
+    ):
+        scaled = scale * a
+        times = interleaved(
+            {
+                "sort": lambda: timed(lambda: np.sort(b)),
+                "pivot": lambda s=scaled: timed(lambda: kb.simplex_qp(s, b, method="pivot")),
+            },
+            2 * repeats,
+        )
+        detail = f"{times['pivot'].best * 1e3:.1f} ms against {times['sort'].best * 1e3:.1f} ms"
+        yield Row(
+            name,
+            times["pivot"] / times["sort"],
+            "ratio",
+            bar,
+            beyond,
+            detail=detail,
+            noise=_noise(times),
+        )
+
+
+def threads(repeats: int) -> Iterator[Row]:
+    _, x, y = ar1(1500)
+    times = interleaved(
+        {
+            name: lambda name=name: _run(x, y, slots=640, engine=name, spacing="geometric")
+            for name in ("serial", "threads")
+        },
+        repeats,
+    )
+    detail = f"{_micro(times['serial'])} against {_micro(times['threads'])} a sample"
+    yield Row(
+        f"threads against serial, 640 kernels, {os.cpu_count()} cores",
+        times["serial"] / times["threads"],
+        "times faster",
+        1.7,
+        1.9,
+        larger_is_better=True,
+        detail=detail,
+        noise=_noise(times),
+    )
+
+
+def dictionaries(repeats: int) -> Iterator[Row]:
+    sizes = {20: 3000, 200: 1500, 2000: 700, 20_000: 400}
+    _, x, y = ar1(max(sizes.values()))
+    times = interleaved(
+        {
+            str(slots): lambda slots=slots, samples=samples: (
+                _run(x[:samples], y[:samples], slots=slots, spacing="geometric") / slots
+            )
+            for slots, samples in sizes.items()
+        },
+        repeats,
+    )
+    curve = {"slots": [float(n) for n in sizes], "ns": [t.best * 1e9 for t in times.values()]}
+    for slots, bar in ((2000, 1.4), (20_000, 2.0)):
+        detail = f"{times[str(slots)].best * 1e9:.0f} ns against {times['20'].best * 1e9:.0f} ns"
+        yield Row(
+            f"time per slot and sample, {slots} kernels against 20",
+            times[str(slots)] / times["20"],
+            "ratio",
+            bar,
+            1.2,
+            detail=detail,
+            noise=_noise(times),
+            curve=curve if slots == 2000 else {},
+        )
+
+
+def long_streams(repeats: int) -> Iterator[Row]:
+    samples = 10**6
+    draw = np.random.default_rng(0)
+    own = bank()
+    seconds, memory, counts = [], [], []
+    block = 10_000
+    for start in range(0, samples + block, block):
+        x = start + np.cumsum(draw.uniform(0.5, 1.5, block))
+        y = draw.normal(size=block)
+        seconds.append(timed(lambda x=x, y=y: own.run(x, y, record=()), block))
+        memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        counts.append(float(start + block))
+    early, late = min(seconds[1:6]), min(seconds[-5:])
+    yield Row(
+        "time per sample at a million samples against ten thousand",
+        late / early,
+        "ratio",
+        1.1,
+        detail=f"{late * 1e6:.2f} us against {early * 1e6:.2f} us",
+        noise=max(seconds[-5:]) / late,
+        curve={"samples": counts, "us": [s * 1e6 for s in seconds]},
+    )
+    yield Row(
+        "memory over a million samples in blocks",
+        memory[-1] - memory[1],
+        "MB more",
+        1.0,
+        detail=f"{memory[1]:.0f} MB after 20,000 samples, {memory[-1]:.0f} MB at the end",
+    )
+
+
+def budgets(repeats: int) -> Iterator[Row]:
+    sizes = (50, 100, 200, 500, 1000, 2000)
+    _, x, y = ar1(3500)
+    times = interleaved(
+        {
+            str(budget): lambda budget=budget: _run(
+                x[: budget + 900], y[: budget + 900], warm=budget + 100, budget=budget
+            )
+            for budget in sizes
+        },
+        repeats,
+    )
+    per_term = [times[str(budget)].best / budget * 1e9 for budget in sizes]
+    yield Row(
+        "time per sample and term, budget 2,000 against 50",
+        per_term[-1] / per_term[0],
+        "ratio",
+        1.0,
+        detail=", ".join(f"{n}: {t:.0f} ns" for n, t in zip(sizes, per_term)),
+        noise=_noise(times),
+        curve={"budget": [float(n) for n in sizes], "ns": per_term},
+    )
+
+
+def first_call(repeats: int) -> Iterator[Row]:
+    code = (
+        "import time, numpy, numba; start = time.perf_counter(); import kernelbank as kb; "
+        "[getattr(kb, n) for n in kb.__all__]; middle = time.perf_counter(); "
+        "bank = kb.KernelBank(); x = numpy.arange(300.0); bank.run(x, numpy.sin(x)); "
+        "bank.predict_one(1.0); bank.learn_one(1.0, 1.0); "
+        "print(middle - start, time.perf_counter() - middle)"
+    )
+
+    def run(folder: str) -> tuple[float, float]:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        command = [sys.executable, "-W", "ignore", "-c", code]
+        printed = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+        first, second = map(float, printed.split())
+        return first, second
+
+    fresh, again, imports = [], [], []
+    for _ in range(2):
+        with tempfile.TemporaryDirectory() as folder:
+            fresh.append(run(folder)[1])
+            for _ in range(3):
+                started, called = run(folder)
+                again.append(called)
+                imports.append(started)
+    yield Row(
+        "first call on a fresh machine",
+        min(fresh),
+        "s",
+        15.0,
+        7.0,
+        detail=f"{min(again):.2f} s in a later process, from the cache",
+        noise=max(fresh) / min(fresh),
+    )
+    yield Row(
+        "import of everything, beyond numpy and numba",
+        min(imports),
+        "s",
+        0.3,
+        noise=max(imports) / min(imports),
+    )
+
+
+def second_order(repeats: int) -> Iterator[Row]:
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests"))
+    from second_order import PrototypeRLS
+
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(400, 5)), draw.normal(size=400)
+    for size in (100, 500, 1000, 3000):
+        slot = kb.Slot(kb.kernels.Gaussian(1.0), PrototypeRLS(size))
+        count = 100 if size <= 1000 else 10
+        source = draw.normal(size=size * size)
+        target = np.empty_like(source)
+
+        def rls(slot=slot, count=count) -> float:
+            own = kb.KernelBank(slots=[slot])
+            own.run(X[:20], y[:20], record=())
+            return timed(lambda: own.run(X[20 : 20 + count], y[20 : 20 + count], record=()), count)
+
+        def copy(source=source, target=target, count=count) -> float:
+            return timed(lambda: [np.copyto(target, source) for _ in range(count)], count)
+
+        times = interleaved({"rls": rls, "copy": copy}, repeats)
+        # The covariance is read for the gain, then read and written: 24 bytes for each member,
+        # where a copy of it moves 16.
+        share = 1.5 * times["copy"].best / times["rls"].best
+        rate = 24 * size**2 / times["rls"].best / 1e9
+        yield Row(
+            f"recursive least squares on {size} features: share of the speed of a copy",
+            share,
+            "share",
+            detail=f"{rate:.1f} GB/s, {times['rls'].best * 1e6:.0f} us a sample (prototype)",
+            noise=_noise(times),
+        )
+
+
+def peers(repeats: int) -> Iterator[Row]:
+    from river import forest, linear_model, neighbors, preprocessing
+    from sklearn.kernel_approximation import RBFSampler
+    from sklearn.linear_model import SGDRegressor
+
+    regular, _, y = ar1(400)
+    points = [{"x": value} for value in regular.tolist()]
+    targets = y.tolist()
+    scale = preprocessing.StandardScaler
+    models: dict[str, Callable[[], object]] = {
+        "River, scaled linear": lambda: scale() | linear_model.LinearRegression(),
+        "River, scaled kNN": lambda: scale() | neighbors.KNNRegressor(),
+        "River, adaptive random forest": lambda: forest.ARFRegressor(seed=0),
+        "River, aggregated Mondrian forest": lambda: forest.AMFRegressor(seed=0),
+    }
+
+    def sklearn_run() -> float:
+        features = RBFSampler(n_components=100, random_state=0).fit(regular[:1, None])
+        model = SGDRegressor(random_state=0)
+        model.partial_fit(features.transform(regular[:1, None]), y[:1])
+
+        def work():
+            for n in range(1, len(y)):
+                row = features.transform(regular[n : n + 1, None])
+                model.predict(row)
+                model.partial_fit(row, y[n : n + 1])
+
+        return timed(work, len(y) - 1)
+
+    def ours() -> float:
+        own = bank()
+        own.run(regular[:300], y[:300], record=())
+        return timed(lambda: _loop(own, regular.tolist(), targets, 300), len(y) - 300)
+
+    runs: dict[str, Callable[[], float]] = {"kernelbank, 20 kernels": ours}
+    for name, make in models.items():
+        runs[name] = lambda make=make: timed(lambda: _loop(make(), points, targets, 0), len(y))
+    runs["scikit-learn, RBFSampler + SGDRegressor"] = sklearn_run
+    runs["the scheme in plain NumPy"] = lambda: timed(
+        lambda: yardstick.numpy_game(regular[:150], y[:150], WIDTHS), 150
+    )
+    times = interleaved(runs, max(2, repeats // 2))
+    for name, time in times.items():
+        yield Row(
+            f"predict and learn one by one: {name}",
+            time.best * 1e6,
+            "us a sample",
+            noise=time.spread,
+        )
+
+
+SECTIONS: dict[str, Callable[[int], Iterator[Row]]] = {
+    "the scheme against C": scheme_against_c,
+    "one sample at a time": one_by_one,
+    "the quadratic program": quadratic_program,
+    "threads": threads,
+    "large dictionaries": dictionaries,
+    "long streams": long_streams,
+    "budgets": budgets,
+    "first call": first_call,
+    "second-order slots": second_order,
+    "peers": peers,
+}
