@@ -17,7 +17,7 @@ def ar1(samples):
     return x, irregular, y
 
 
-def bank(slots=20, budget=100, engine="serial", spacing="linear"):
+def bank(slots=20, budget=100, engine="serial", spacing="linear", dtype="float64"):
     """The paper's setting, with another dictionary, budget or engine."""
     return kb.KernelBank(
         kb.gaussian_grid(0.1, 10, slots, spacing=spacing),
@@ -25,4 +25,5 @@ def bank(slots=20, budget=100, engine="serial", spacing="linear"):
         window=10,
         regularization=0.01,
         engine=engine,
+        dtype=dtype,
     )

@@ -228,6 +228,39 @@ def dictionaries(repeats: int) -> Iterator[Row]:
         )
 
 
+def single_precision(repeats: int) -> Iterator[Row]:
+    _, x, y = ar1(1000)
+    runs = {
+        dtype: bank(slots=2000, spacing="geometric", dtype=dtype)
+        for dtype in ("float64", "float32")
+    }
+    traces = {dtype: own.run(x, y) for dtype, own in runs.items()}
+    error = np.abs(traces["float32"].slot_predictions - traces["float64"].slot_predictions).max()
+    yield Row(
+        "float32: largest error of a slot's prediction",
+        float(error),
+        "",
+        detail="2,000 kernels, 1,000 samples of the experiment, targets of size 1",
+    )
+    times = interleaved(
+        {
+            dtype: lambda dtype=dtype: _run(x, y, slots=2000, spacing="geometric", dtype=dtype)
+            for dtype in runs
+        },
+        repeats,
+    )
+    sizes = {
+        dtype: sum(a.nbytes for a in own._work.crew.state().values()) for dtype, own in runs.items()
+    }
+    yield Row(
+        "float32 against float64: time",
+        times["float32"] / times["float64"],
+        "ratio",
+        detail=f"state {sizes['float32'] / 1e6:.0f} MB against {sizes['float64'] / 1e6:.0f} MB",
+        noise=_noise(times),
+    )
+
+
 def long_streams(repeats: int) -> Iterator[Row]:
     samples = 10**6
     draw = np.random.default_rng(0)
@@ -416,6 +449,7 @@ SECTIONS: dict[str, Callable[[int], Iterator[Row]]] = {
     "the quadratic program": quadratic_program,
     "threads": threads,
     "large dictionaries": dictionaries,
+    "single precision": single_precision,
     "long streams": long_streams,
     "budgets": budgets,
     "first call": first_call,

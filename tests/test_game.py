@@ -173,6 +173,7 @@ def banks(draw, custom=True):
     loss = draw(st.sampled_from([loss for loss, _ in LOSSES]))
     combiner = draw(st.sampled_from([combiner for combiner, _ in COMBINERS]))
     ridge = draw(st.sampled_from([0.0, 0.01, 0.5]))
+    dtype = draw(st.sampled_from(["float64", "float32"]))
 
     def make(engine="serial"):
         return kb.KernelBank(
@@ -182,6 +183,7 @@ def banks(draw, custom=True):
             window=window,
             regularization=ridge,
             engine=engine,
+            dtype=dtype,
         )
 
     return make
@@ -619,6 +621,31 @@ def test_a_huge_loss_that_has_left_the_horizon_leaves_no_rounding():
         for p in range(3):
             exact = math.fsum(losses[max(0, n - horizon + 1) : n + 1, p])
             assert abs(sums[n, p] - exact) <= horizon * EPS * exact
+
+
+# --- single precision ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic"])
+def test_single_precision_costs_only_its_rounding(loss, tmp_path):
+    X, y = stream(4, 600, 2, loss == "logistic")
+    kernels = [kernel for kernel, _ in KERNELS]
+    double, single = (
+        kb.KernelBank(kernels, Norma(0.01, 50), loss=loss, window=4, dtype=dtype)
+        for dtype in ("float64", "float32")
+    )
+    exact, rounded = double.run(X, y), single.run(X, y)
+    # Every kernel value and coefficient is rounded once, by 2^-24 of its size; a prediction is a
+    # sum of 50 products of both, a coefficient the sum of 4 gradients of such predictions.
+    size = 1 + np.abs(exact.slot_predictions).max(axis=0)
+    allowed = 2.0**-24 * 2 * 50 * 4 * size
+    error = np.abs(rounded.slot_predictions - exact.slot_predictions).max(axis=0)
+    assert (error <= allowed).all()
+    assert error.max() > 0  # it is another precision
+    double.save(tmp_path / "double.kb")
+    single.save(tmp_path / "single.kb")
+    sizes = [(tmp_path / f"{name}.kb").stat().st_size for name in ("single", "double")]
+    assert sizes[0] < 0.6 * sizes[1]
 
 
 # --- drift ------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
             lambda: kb.KernelBank(engine="warp"),
             r"'engine' must .*\['serial', 'threads'\]; got 'warp'",
         ),
+        (lambda: kb.KernelBank(dtype="float16"), "'dtype' of KernelBank must be one of"),
         (lambda: kb.engines.Serial(0), "'shards' of Serial"),
         (lambda: kb.engines.Threads(0), "'threads' of Threads"),
         (lambda: kb.KernelBank(slots=[]), "'slots' of KernelBank"),

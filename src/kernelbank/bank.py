@@ -27,7 +27,7 @@ from .ledger import Ledger
 from .losses import as_loss
 from .notices import Notices
 from .setting import PAGE, Board, Setting
-from .shard import Shard
+from .shard import Form, Shard
 from .specs import check_names, to_spec
 from .trace import Trace, chosen_fields
 
@@ -51,6 +51,8 @@ class KernelBank:
     regularization : weight of half the squared norm in the cost, at least 0.
     engine : where the slots run: "serial", or "threads" for large dictionaries. Same bits.
     slots : instead of dictionary and learner, a list of `Slot`, to mix methods.
+    dtype : "float64", or "float32" to keep kernel values and coefficients in half the memory, at
+        an error of about 1e-7 of their size. The arithmetic is double in both.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
     scheme.
@@ -74,13 +76,15 @@ class KernelBank:
         engine: Any = "serial",
         *,
         slots: Iterable[Slot] | None = None,
+        dtype: str = "float64",
     ) -> None:
         owner = "KernelBank"
         remedy = "Give how many recent samples a cost looks at, such as 10."
         width = check.count("window", window, owner, remedy)
         remedy = "Give 0 or a small positive number, such as 0.01."
         ridge = check.number("regularization", regularization, owner, remedy, least=0)
-        self._setting = Setting(as_loss(loss), width, ridge)
+        check.choice("dtype", dtype, owner, ("float64", "float32"))
+        self._setting = Setting(as_loss(loss), width, ridge, dtype)
         self._combiner = Simplex() if combiner is None else combiner
         if not isinstance(self._combiner, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
@@ -334,6 +338,7 @@ class KernelBank:
             "loss": to_spec(self.loss),
             "window": self.window,
             "regularization": self.regularization,
+            "dtype": self._setting.dtype,
             "dimension": self._dimension,
             "said": sorted(self._notices.said),
         }
@@ -360,17 +365,18 @@ class KernelBank:
                 self._work.memory[name][...] = array
             self._work.crew.restore(_under("slots/", state))
 
-    def _shapes(self, dimension: int | None) -> dict[str, tuple[int, ...]]:
-        """The shapes of a state's arrays, without making any."""
+    def _forms(self, dimension: int | None) -> dict[str, Form]:
+        """Shape and dtype of a state's arrays, without making any."""
         shapes: dict[str, tuple[int, ...]] = {"weights": (len(self.slots),)}
         shapes |= {f"ledger/{name}": a.shape for name, a in self._ledger.state().items()}
+        slots: dict[str, Form] = {}
         if dimension is not None:
             shapes["recent"] = (self.window - 1,)
             memory = self._combiner.shapes(len(self.slots))
             shapes |= {f"combiner/{name}": shape for name, shape in memory.items()}
-            slots = Shard.shapes(self._setting, self._layout, dimension)
-            shapes |= {f"slots/{name}": shape for name, shape in slots.items()}
-        return shapes
+            slots = Shard.forms(self._setting, self._layout, dimension)
+        forms: dict[str, Form] = {name: (shape, "float64") for name, shape in shapes.items()}
+        return forms | {f"slots/{name}": form for name, form in slots.items()}
 
 
 class _Work:

@@ -29,7 +29,7 @@ MAGIC = b"KERNELBANK\n"
 VERSION = 1
 _PREFIX = struct.Struct("<IQQ")
 _DIGEST = 32
-_DTYPES = {"<f8": np.dtype("<f8"), "<i8": np.dtype("<i8"), "|b1": np.dtype("|b1")}
+_DTYPES: dict[str, np.dtype[Any]] = {"<f8": np.dtype("<f8"), "<f4": np.dtype("<f4")}
 
 Arrays = dict[str, NDArray[Any]]
 

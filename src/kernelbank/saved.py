@@ -79,11 +79,9 @@ def load(
         raise FileRefused(f"{path} is damaged: {error}") from None
     except _DAMAGE as error:
         raise FileRefused(f"{path} is damaged: {error}") from None
-    shapes = bank._shapes(dimension)
-    if {name: array.shape for name, array in arrays.items()} != shapes:
+    found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
+    if found != bank._forms(dimension):
         raise FileRefused(f"{path} is damaged: its arrays do not fit its settings.")
-    if any(array.dtype != np.float64 for array in arrays.values()):
-        raise FileRefused(f"{path} is damaged: its arrays are not of float64.")
     samples = arrays["ledger/running"][-1]
     if not (samples >= 0 and samples == np.floor(samples) and samples < _MOST_SAMPLES):
         raise FileRefused(f"{path} is damaged: it claims {samples} samples.")
@@ -112,6 +110,7 @@ def _bank_of(
         loss=from_spec(header["loss"], _KNOWN, given),
         window=header["window"],
         regularization=header["regularization"],
+        dtype=header["dtype"],
         engine=engine,
     )
     dimension = header["dimension"]

@@ -27,6 +27,8 @@ class Setting:
     loss: Loss
     window: int
     regularization: float
+    dtype: str = "float64"
+    """Precision in which learners keep their bulky arrays; the arithmetic is always double."""
 
     @property
     def half_regularization(self) -> float:

@@ -21,6 +21,7 @@ from .layout import Layout, Leaf
 from .learners.base import Group, Learner
 from .setting import PAGE, Board, Ground, Setting
 
+Form = tuple[tuple[int, ...], str]
 _POINTS = 256  # points evaluated at a time by predict
 
 
@@ -57,6 +58,7 @@ class Shard:
                 layout.columns(members),
                 np.array([leaf.number for leaf in members]),
                 learner.shapes(setting, len(members), len(first_input)),
+                learner.bulky,
                 board.size,
             )
             learner.prepare(group)
@@ -225,12 +227,12 @@ class Shard:
     # --- state ----------------------------------------------------------------------------------
 
     @staticmethod
-    def shapes(setting: Setting, layout: Layout, dimension: int) -> dict[str, tuple[int, ...]]:
-        """The shapes of all arrays of a bank's state, in leaf order, without making any."""
+    def forms(setting: Setting, layout: Layout, dimension: int) -> dict[str, Form]:
+        """Shape and dtype of all arrays of a bank's state, in leaf order, without making any."""
         length = layout.reach(setting) + PAGE
-        result: dict[str, tuple[int, ...]] = {
-            "inputs": (dimension, length),
-            "targets": (length, WIDTH),
+        result: dict[str, Form] = {
+            "inputs": ((dimension, length), "float64"),
+            "targets": ((length, WIDTH), "float64"),
         }
         for number, learner in enumerate(layout.learners):
             leaves = sum(leaf.group == number for leaf in layout.leaves)
@@ -241,7 +243,8 @@ class Shard:
             }
             own = learner.shapes(setting, leaves, dimension)
             for name, shape in {**own, **common}.items():
-                result[f"group{number}/{name}"] = shape
+                dtype = setting.dtype if name in learner.bulky else "float64"
+                result[f"group{number}/{name}"] = (shape, dtype)
         return result
 
     def arrays(self) -> dict[str, tuple[np.ndarray | None, Floats]]:

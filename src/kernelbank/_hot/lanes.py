@@ -22,6 +22,7 @@ WIDTH = 4
 _DOUBLE = ir.DoubleType()
 _INTEGER = ir.IntType(64)
 _VECTOR = ir.VectorType(_DOUBLE, WIDTH)
+_SINGLES = ir.VectorType(ir.FloatType(), WIDTH)
 _INTEGERS = ir.VectorType(_INTEGER, WIDTH)
 
 
@@ -138,22 +139,28 @@ def _address(context, builder, kind, value, row):
     if isinstance(kind, types.Array):
         data = context.make_array(kind)(context, builder, value).data
     start = builder.mul(row, ir.Constant(row.type, WIDTH))
-    return builder.bitcast(builder.gep(data, [start]), _VECTOR.as_pointer())
+    vector = _SINGLES if kind.dtype == types.float32 else _VECTOR
+    return builder.bitcast(builder.gep(data, [start]), vector.as_pointer())
 
 
 def _is_memory(kind) -> bool:
-    return isinstance(kind, (types.Array, types.CPointer)) and kind.dtype == types.float64
+    known = (types.float64, types.float32)
+    return isinstance(kind, (types.Array, types.CPointer)) and kind.dtype in known
 
 
 @intrinsic
 def load(typingctx, array, row):
-    """Row number `row` of an array whose last axis is the four lanes."""
+    """Row number `row` of an array whose last axis is the four lanes; float32 is widened."""
     if not (_is_memory(array) and isinstance(row, types.Integer)):
         return None
 
     def codegen(context, builder, sig, args):
+        kind = sig.args[0]
         row_number = context.cast(builder, args[1], sig.args[1], types.intp)
-        return builder.load(_address(context, builder, sig.args[0], args[0], row_number), align=8)
+        source = _address(context, builder, kind, args[0], row_number)
+        if kind.dtype == types.float32:
+            return builder.fpext(builder.load(source, align=4), _VECTOR)
+        return builder.load(source, align=8)
 
     return LANES(array, row), codegen
 
@@ -168,7 +175,10 @@ def store(typingctx, array, row, value):
         row_number = context.cast(builder, args[1], sig.args[1], types.intp)
         lanes = context.cast(builder, args[2], sig.args[2], LANES)
         target = _address(context, builder, sig.args[0], args[0], row_number)
-        builder.store(lanes, target, align=8)
+        if sig.args[0].dtype == types.float32:
+            builder.store(builder.fptrunc(lanes, _SINGLES), target, align=4)
+        else:
+            builder.store(lanes, target, align=8)
         return context.get_dummy_value()
 
     return types.void(array, row, value), codegen

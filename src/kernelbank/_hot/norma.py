@@ -19,7 +19,10 @@ from .formulas import call_loss, pointer
 from .jit import part
 from .lanes import WIDTH, absolute, broadcast, fma, load, store, where_less
 from .rows import USED, kernel_row, repeats
-from .table import fields, floats, real, whole, wholes
+from .table import fields, floats, real, singles, variant, whole, wholes
+
+numbers = floats
+"""How the arrays of terms and kernel values are read; the variants below read them as float32."""
 
 REFRESH = 32
 """norm^2 is recomputed from the coefficients at every sample number that this divides."""
@@ -61,18 +64,86 @@ LEARN = fields(
 
 
 @part
-def expansion(coefficients, start, row, terms):
-    """sum_m coefficients[start + m] row[m] over four interleaved partial sums."""
+def write_row(
+    instructions,
+    program,
+    constants,
+    leaf,
+    statistics,
+    steps,
+    width,
+    t,
+    column,
+    count,
+    rows,
+    row,
+    stack,
+):
+    """Kernel values straight to row number `row` of `rows`."""
+    kernel_row(
+        instructions,
+        program,
+        constants,
+        leaf,
+        statistics,
+        steps,
+        width,
+        t,
+        column,
+        count,
+        pointer(rows, row * WIDTH),
+        pointer(stack, count * WIDTH),
+    )
+
+
+@part
+def write_single_row(
+    instructions,
+    program,
+    constants,
+    leaf,
+    statistics,
+    steps,
+    width,
+    t,
+    column,
+    count,
+    rows,
+    row,
+    stack,
+):
+    """The same in double precision first, then rounded to float32."""
+    kernel_row(
+        instructions,
+        program,
+        constants,
+        leaf,
+        statistics,
+        steps,
+        width,
+        t,
+        column,
+        count,
+        stack,
+        pointer(stack, count * WIDTH),
+    )
+    for m in range(count):
+        store(rows, row + m, load(stack, m))
+
+
+@part
+def expansion(coefficients, start, rows, row, terms):
+    """sum_m coefficients[start + m] rows[row + m] over four interleaved partial sums."""
     one = broadcast(0.0)
     two, three, four = one, one, one
     even = terms - terms % 4
     for m in range(0, even, 4):
-        one = fma(load(coefficients, start + m), load(row, m), one)
-        two = fma(load(coefficients, start + m + 1), load(row, m + 1), two)
-        three = fma(load(coefficients, start + m + 2), load(row, m + 2), three)
-        four = fma(load(coefficients, start + m + 3), load(row, m + 3), four)
+        one = fma(load(coefficients, start + m), load(rows, row + m), one)
+        two = fma(load(coefficients, start + m + 1), load(rows, row + m + 1), two)
+        three = fma(load(coefficients, start + m + 2), load(rows, row + m + 2), three)
+        four = fma(load(coefficients, start + m + 3), load(rows, row + m + 3), four)
     for m in range(even, terms):
-        one = fma(load(coefficients, start + m), load(row, m), one)
+        one = fma(load(coefficients, start + m), load(rows, row + m), one)
     return (one + two) + (three + four)
 
 
@@ -135,10 +206,10 @@ def learn(table, first, count):
     program = wholes(table, LEARN.program)
     statistics_steps = whole(table, LEARN.statistics_steps)
     repeated = wholes(table, LEARN.repeated)
-    coefficients = floats(table, LEARN.coefficients)
-    tails = floats(table, LEARN.tails)
-    diagonals = floats(table, LEARN.diagonals)
-    rows = floats(table, LEARN.rows)
+    coefficients = numbers(table, LEARN.coefficients)
+    tails = numbers(table, LEARN.tails)
+    diagonals = numbers(table, LEARN.diagonals)
+    rows = numbers(table, LEARN.rows)
     values = floats(table, LEARN.values)
     norms = floats(table, LEARN.norms)
     column = whole(table, LEARN.reach) - budget
@@ -176,9 +247,9 @@ def learn(table, first, count):
             elif wholes(table, LEARN.memo)[USED] == 1:
                 known = leaf * (budget + 1)
                 for m in range(budget + 1):
-                    store(rows, row + m, load(floats(table, LEARN.memo_rows), known + m))
+                    store(rows, row + m, load(numbers(table, LEARN.memo_rows), known + m))
             else:
-                kernel_row(
+                write_row(
                     instructions,
                     program,
                     floats(table, LEARN.constants),
@@ -189,13 +260,14 @@ def learn(table, first, count):
                     t,
                     column,
                     budget + 1,
-                    pointer(rows, row * WIDTH),
+                    rows,
+                    row,
                     floats(table, LEARN.stack),
                 )
             store(diagonals, now, load(rows, row + budget))
 
             # Values of f on the window, and the loss's derivative there, all at the same f.
-            prediction = scale * expansion(coefficients, oldest, pointer(rows, row * WIDTH), budget)
+            prediction = scale * expansion(coefficients, oldest, rows, row, budget)
             store(floats(table, LEARN.predictions), leaf * (steps - 1) + t, prediction)
             carried = (leaf * steps + t) * window
             for i in range(window - 1):
@@ -325,12 +397,13 @@ def glance(table, first, count):
     scale = floats(table, GLANCE.decays)[first % whole(table, GLANCE.period)]
     same = first > 0 and repeats(instructions, program, wholes(table, GLANCE.memo_repeated), 1, 0)
     for leaf in range(whole(table, GLANCE.leaves)):
-        row = pointer(floats(table, GLANCE.memo_rows), leaf * (budget + 1) * WIDTH)
+        rows = numbers(table, GLANCE.memo_rows)
+        row = leaf * (budget + 1)
         if same:
-            place = leaf * (window + 1) + (first - 1) % (window + 1)
-            row = pointer(floats(table, GLANCE.rows), place * (budget + 1) * WIDTH)
+            rows = numbers(table, GLANCE.rows)
+            row = (leaf * (window + 1) + (first - 1) % (window + 1)) * (budget + 1)
         else:
-            kernel_row(
+            write_row(
                 instructions,
                 program,
                 floats(table, GLANCE.constants),
@@ -341,11 +414,12 @@ def glance(table, first, count):
                 -1,
                 whole(table, GLANCE.reach) - budget,
                 budget + 1,
+                rows,
                 row,
                 floats(table, GLANCE.stack),
             )
         start = leaf * (budget + page) + shown
-        value = scale * expansion(floats(table, GLANCE.coefficients), start, row, budget)
+        value = scale * expansion(numbers(table, GLANCE.coefficients), start, rows, row, budget)
         store(floats(table, GLANCE.look_values), leaf, value)
 
 
@@ -375,7 +449,7 @@ def evaluate(table, seen, count):
     page = whole(table, EVALUATE.page)
     budget = whole(table, EVALUATE.budget)
     period = whole(table, EVALUATE.period)
-    row = floats(table, EVALUATE.row)
+    rows = numbers(table, EVALUATE.row)
     column = whole(table, EVALUATE.statistics_width) - 1 - budget
     shown = 0 if seen == 0 else (seen - 1) % page + 1
     scale = floats(table, EVALUATE.decays)[seen % period]
@@ -384,7 +458,7 @@ def evaluate(table, seen, count):
             continue
         start = leaf * (budget + page) + shown
         for t in range(count):
-            kernel_row(
+            write_row(
                 whole(table, EVALUATE.instructions),
                 wholes(table, EVALUATE.program),
                 floats(table, EVALUATE.constants),
@@ -395,8 +469,22 @@ def evaluate(table, seen, count):
                 t,
                 column,
                 budget,
-                row,
+                rows,
+                0,
                 floats(table, EVALUATE.stack),
             )
-            value = scale * expansion(floats(table, EVALUATE.coefficients), start, row, budget)
+            value = scale * expansion(numbers(table, EVALUATE.coefficients), start, rows, 0, budget)
             store(floats(table, EVALUATE.out), leaf * whole(table, EVALUATE.points) + t, value)
+
+
+_SINGLE = {"numbers": singles, "write_row": write_single_row}
+
+PHASES = {
+    "float64": (learn, glance, evaluate),
+    "float32": (
+        variant(learn, "learn_single", **_SINGLE),
+        variant(glance, "glance_single", **_SINGLE),
+        variant(evaluate, "evaluate_single", **_SINGLE),
+    ),
+}
+"""The phases for both precisions of what is kept; the arithmetic is double in both."""

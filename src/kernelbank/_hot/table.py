@@ -11,6 +11,7 @@ The arrays of a table must stay where they are; `Phase` keeps them alive.
 from collections import namedtuple
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,14 @@ def compiled(function: Callable[..., None]) -> Any:
     return compile_phase(function)
 
 
+def variant(function: Callable[..., None], name: str, **instead: Any) -> Callable[..., None]:
+    """The same function with other globals; its own name keeps it apart in the file cache."""
+    result = FunctionType(function.__code__, {**function.__globals__, **instead}, name)
+    result.__qualname__ = name
+    result.__module__ = function.__module__
+    return result
+
+
 class Phases:
     """Phases in the order in which they run."""
 
@@ -120,6 +129,12 @@ def _read(kind: Any, convert: Callable[..., Any]) -> Any:
 
 _DOUBLE = ir.DoubleType()
 
+singles = _read(
+    types.CPointer(types.float32),
+    lambda builder, value: builder.inttoptr(value, ir.FloatType().as_pointer()),
+)
+"""`singles(table, place)`: a pointer to the array of float32 there."""
+
 floats = _read(_FLOATS, lambda builder, value: builder.inttoptr(value, _DOUBLE.as_pointer()))
 """`floats(table, place)`: a pointer to the array of float64 there."""
 
@@ -140,6 +155,8 @@ __all__ = [
     "floats",
     "real",
     "run_phases",
+    "singles",
+    "variant",
     "whole",
     "wholes",
 ]

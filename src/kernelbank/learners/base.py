@@ -35,6 +35,7 @@ class Group:
         columns: np.ndarray,
         numbers: np.ndarray,
         shapes: dict[str, tuple[int, ...]],
+        bulky: frozenset[str],
         size: int,
     ) -> None:
         count = len(kernels)
@@ -44,7 +45,10 @@ class Group:
         self.columns = columns
         self.numbers = numbers
         self.size = size
-        self.state = {name: np.zeros(shape) for name, shape in shapes.items()}
+        self.state = {
+            name: np.zeros(shape, dtype=setting.dtype if name in bulky else "float64")
+            for name, shape in shapes.items()
+        }
         self.values = np.zeros((count, size + 1, setting.window, WIDTH))
         self.norms = np.zeros((count, size + 1, WIDTH))
         self.predictions = np.zeros((count, size, WIDTH))
@@ -75,6 +79,9 @@ class Learner:
 
     leaf_width: ClassVar[int] = WIDTH
     """Slots of a leaf: four where they run side by side, one where a slot is a matrix itself."""
+
+    bulky: ClassVar[frozenset[str]] = frozenset()
+    """The arrays of the state that `dtype="float32"` keeps in single precision."""
 
     uses_rows: ClassVar[bool] = True
     """Whether the method works on kernel values between samples (not on features of its own)."""

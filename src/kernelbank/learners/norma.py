@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class Norma(Learner):
 
     learning_rate: float = 0.05
     budget: int = 100
+    bulky: ClassVar[frozenset[str]] = frozenset(["coefficients", "tails", "diagonals", "rows"])
 
     def __post_init__(self) -> None:
         remedy = "Give a small positive step, such as 0.05."
@@ -91,7 +93,7 @@ class Norma(Learner):
     def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
         setting, program = group.setting, group.program
         learn = Phase(
-            compiled(hot.learn),
+            compiled(hot.PHASES[setting.dtype][0]),
             hot.LEARN,
             **group.common(),
             **group.state,
@@ -120,7 +122,7 @@ class Norma(Learner):
 
     def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
         glance = Phase(
-            compiled(hot.glance),
+            compiled(hot.PHASES[group.setting.dtype][1]),
             hot.GLANCE,
             leaves=group.leaves,
             window=group.setting.window,
@@ -147,7 +149,7 @@ class Norma(Learner):
     ) -> Floats:
         out = np.zeros((group.leaves, len(points), WIDTH))
         phase = Phase(
-            compiled(hot.evaluate),
+            compiled(hot.PHASES[group.setting.dtype][2]),
             hot.EVALUATE,
             leaves=group.leaves,
             page=PAGE,
@@ -160,7 +162,7 @@ class Norma(Learner):
             statistics=statistics,
             statistics_steps=statistics.shape[1],
             statistics_width=statistics.shape[2],
-            row=np.empty((self.budget, WIDTH)),
+            row=np.empty((self.budget, WIDTH), dtype=group.setting.dtype),
             stack=self._stack(group),
             coefficients=group.state["coefficients"],
             wanted=wanted.astype(np.int64),
@@ -200,8 +202,8 @@ class Norma(Learner):
     def _memo_rows(self, group: Group) -> Floats:
         """The kernel rows of the last look, shared by the phases that write and read them."""
         shape = (group.leaves, self.budget + 1, WIDTH)
-        return group.scratch.setdefault("memo_rows", np.zeros(shape))
+        return group.scratch.setdefault("memo_rows", np.zeros(shape, dtype=group.setting.dtype))
 
     def _stack(self, group: Group) -> Floats:
         """Room for the rows of a kernel's parts."""
-        return np.empty((group.program.depth, self.budget + 1, WIDTH))
+        return np.empty((group.program.depth + 1, self.budget + 1, WIDTH))
