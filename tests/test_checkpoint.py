@@ -180,6 +180,16 @@ def test_a_small_file_cannot_ask_for_much_memory(saved, tmp_path):
     assert load_bytes(tmp_path, forge(empty.read_bytes(), wide)).window == 10**13
 
 
+def test_a_bank_that_needs_much_memory_is_loaded_only_on_request(tmp_path):
+    path = tmp_path / "bank.kb"
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 40))
+    bank.learn_one(0.0, 1.0)
+    bank.save(path)
+    with pytest.raises(FileRefused, match="Raise most_memory if you trust the file"):
+        kb.load(path, most_memory=10_000)
+    assert kb.load(path, most_memory=10**8).samples == 1
+
+
 def test_forging_nothing_loads(saved, tmp_path):
     assert load_bytes(tmp_path, forge(saved, lambda header, body: None)).samples == 20
 

@@ -4,6 +4,7 @@ import _thread
 import gc
 import itertools
 import math
+import signal
 import threading
 import warnings
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import naive
 from instances import COMBINERS, KERNELS, LOSSES, cauchy, name_of, stream
 from kernelbank._hot import combine
 from kernelbank._hot.table import Phase, Phases, compiled
+from kernelbank.interrupts import held_interrupts
 from second_order import PrototypeRLS
 
 EPS = np.finfo(float).eps
@@ -509,6 +511,96 @@ def test_predicting_and_then_learning_evaluates_a_kernel_once():
     bank.learn_one(X[11], y[11])  # looked at before the sample in between was learned
     other.run(X, y)
     assert_same_state(bank, other)
+
+
+def test_a_look_that_fails_leaves_no_memo_behind():
+    fail = []
+
+    def shaky(X, Z):
+        if fail and fail.pop():
+            raise RuntimeError("for once")
+        return cauchy(X, Z)
+
+    X, y = stream(0, 30, 2)
+    bank, clean = (kb.KernelBank([K.Custom(shaky), K.Gaussian(1.0)]) for _ in range(2))
+    for n in range(30):
+        bank.predict_one(X[n])
+        fail.append(n % 3 == 1)
+        if n % 3 == 1:
+            with pytest.raises(RuntimeError, match="for once"):
+                bank.predict_one(X[(n + 1) % 30])
+        fail.clear()
+        bank.learn_one(X[n], y[n])
+        clean.learn_one(X[n], y[n])
+    assert_same_state(bank, clean)
+
+
+def test_two_banks_with_one_function_keep_their_errors_apart():
+    def broken(f, y):
+        raise RuntimeError("always")
+
+    loss = kb.losses.Custom(lambda f, y: (f - y) ** 2, broken, name="loss")
+    one, other = kb.KernelBank(loss=loss), kb.KernelBank(loss=loss)
+    assert one.loss == other.loss == loss
+    assert one.loss.callbacks[0] is not other.loss.callbacks[0]
+    both = kb.losses.Custom(broken, broken, name="both")
+    bank = kb.KernelBank(loss=both)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="always"):
+            bank.learn_one(0.0, 1.0)
+    assert not [callback for callback in bank.loss.callbacks if callback.take()]
+
+
+@pytest.mark.parametrize("engine", ["serial", kb.engines.Threads(2)], ids=repr)
+def test_a_function_must_not_call_the_bank_that_calls_it(engine):
+    def meddling(f, y):
+        bank.predict_one(0.5)
+        return (f - y) ** 2
+
+    loss = kb.losses.Custom(meddling, lambda f, y: 2 * (f - y))
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 40), loss=loss, engine=engine)
+    with pytest.raises(kb.errors.KernelBankError, match="has called the same bank"):
+        bank.run(np.arange(100.0), np.arange(100.0))
+    assert bank.samples == 0
+
+
+@pytest.mark.parametrize("first", [[1.0], np.ones((2, 3)), "abc"])
+def test_a_combiner_with_odd_first_weights_is_refused(first):
+    combiner = type("Odd", (Latest,), {"first_weights": lambda self, slots: first})()
+    with pytest.raises(ValueError):  # noqa: PT011 - of NumPy or of ours
+        kb.KernelBank(kb.gaussian_grid(0.1, 1, 3), combiner=combiner)
+
+
+def test_first_weights_are_copied():
+    shared = np.array([0.2, 0.8])
+    combiner = type("Fixed", (Latest,), {"first_weights": lambda self, slots: shared})()
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 2), combiner=combiner)
+    bank.run(np.arange(5.0), np.arange(5.0))
+    assert shared.tolist() == [0.2, 0.8]
+
+
+def test_a_combiner_with_weights_of_the_wrong_shape_is_refused():
+    weigh = lambda self, setting, evidence, state, weights: weights  # noqa: E731
+    combiner = type("Flat", (Latest,), {"weigh": weigh})()
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 3), combiner=combiner)
+    with pytest.raises(ValueError, match=r"'combiner' of Flat must return weights of the shape"):
+        bank.run(np.arange(5.0), np.arange(5.0))
+    assert bank.samples == 0
+
+
+def test_held_interrupts_give_back_what_they_held():
+    seen = []
+    old = signal.signal(signal.SIGINT, lambda *_: seen.append("own"))
+    try:
+        with held_interrupts():
+            signal.raise_signal(signal.SIGINT)
+            assert not seen
+        assert seen == ["own"]
+    finally:
+        signal.signal(signal.SIGINT, old)
+    with pytest.raises(KeyboardInterrupt), held_interrupts():
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is old
 
 
 @pytest.mark.parametrize("moment", [0, 7])

@@ -84,6 +84,7 @@ BAD_SAMPLES = [
     ([1.0, None], 1.0, "'x' must hold numbers"),
     ([1.0, 2j], 1.0, "'x' must hold numbers"),
     ([1.0, [2.0]], 1.0, "'x' must be a rectangular"),
+    (np.ma.array([1.0, 2.0], mask=[True, False]), 1.0, "'x' must have no masked"),
     ([1.0, 2.0], np.nan, "'y' must be finite"),
     ([1.0, 2.0], -np.inf, "'y' must be finite"),
     ([1.0, 2.0], 1e151, "'y' must be finite and at most"),
@@ -97,6 +98,7 @@ BAD_SAMPLES = [
 @pytest.mark.parametrize(("x", "y", "message"), BAD_SAMPLES)
 def test_one_sample(x, y, message):
     bank = learned()
+    bank.predict_one(np.array([0.5, 0.5]))  # the quick way in is compiled
     before = bank._state()
     with pytest.raises(ValueError, match=message):
         bank.learn_one(x, y)

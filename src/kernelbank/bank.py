@@ -13,6 +13,7 @@ from . import _validate as check
 from . import checkpoint, kernels, losses
 from ._hot import charge as hot
 from ._hot import score
+from ._hot.formulas import called_back
 from ._hot.progress import line
 from ._hot.table import Phase, Phases, compiled
 from ._validate import LARGEST, Floats
@@ -20,6 +21,7 @@ from .combiners import Combiner, Simplex
 from .dictionary import Dictionary, gaussian_grid
 from .engines import as_engine
 from .engines.base import block_length
+from .errors import KernelBankError
 from .interrupts import held_interrupts
 from .layout import Layout, Slot
 from .learners import Norma
@@ -28,7 +30,7 @@ from .losses import as_loss
 from .notices import Notices
 from .setting import PAGE, Board, Setting
 from .shard import Form, Shard
-from .specs import check_names, to_spec
+from .specs import check_names, own_copy, to_spec
 from .trace import Trace, chosen_fields
 
 
@@ -84,12 +86,13 @@ class KernelBank:
         remedy = "Give 0 or a small positive number, such as 0.01."
         ridge = check.number("regularization", regularization, owner, remedy, least=0)
         check.choice("dtype", dtype, owner, ("float64", "float32"))
-        self._setting = Setting(as_loss(loss), width, ridge, dtype)
+        self._setting = Setting(own_copy(as_loss(loss)), width, ridge, dtype)
         self._combiner = Simplex() if combiner is None else combiner
         if not isinstance(self._combiner, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
             raise check.refuse("combiner", "be a combiner", combiner, remedy, owner)
-        self._layout = Layout.of(_slots(dictionary, learner, slots))
+        given = _slots(dictionary, learner, slots)
+        self._layout = Layout.of(Slot(own_copy(slot.kernel), slot.learner) for slot in given)
         for slot in self._layout.slots:
             slot.learner.check_kernel(slot.kernel)
         for method in self._layout.learners:
@@ -98,10 +101,14 @@ class KernelBank:
         self._work: _Work | None = None
         self._dimension: int | None = None
         count = len(self._layout.slots)
-        self._weights = self._combiner.first_weights(count)
+        self._weights = np.array(self._combiner.first_weights(count), dtype=np.float64)
+        if self._weights.shape != (count,):
+            remedy = "Let first_weights(slots) return one weight a slot."
+            raise check.refuse("combiner", f"start with {count} weights", combiner, remedy, owner)
         self._ledger = Ledger(self._setting, count, self._combiner.on_simplex, self._dropped)
         self._columns = self._layout.columns(list(self._layout.leaves))
         self._notices = Notices(self._layout.slots)
+        self._at_work = False
         self._turn = threading.RLock()  # calls from several threads take turns
         domains = {slot.kernel: slot.kernel.domains for slot in self.slots}
         self._choosy = [kernel for kernel, names in domains.items() if names != _REAL]
@@ -172,6 +179,7 @@ class KernelBank:
 
         `learn_one` of the same input right afterwards does not evaluate the kernels again.
         """
+        self._refuse_inside()
         with self._turn:
             work = self._work
             if work is None:
@@ -180,21 +188,34 @@ class KernelBank:
                 point = check.one_sample(x, self._dimension)
                 self._check_domain(point, "x")
                 work.board.look_point[:] = point[0]
-            work.crew.look(self._ledger.samples)
-            value = float(work.blended[0])
-            if work.callbacks:
-                work.check()
-        return value
+            if not work.callbacks:
+                work.crew.look(self._ledger.samples)
+                return float(work.blended[0])
+            self._at_work = True
+            try:
+                with held_interrupts():
+                    work.crew.look(self._ledger.samples)
+                    work.check()
+            except BaseException:
+                work.crew.forget_look()
+                raise
+            finally:
+                self._at_work = False
+            return float(work.blended[0])
 
     def predict(self, X: Any) -> Floats:
         """(n,): the proposals at the rows of an (n, d) array. Learns nothing."""
-        return self._predict(check.samples(X, self._dimension), "X")
+        self._refuse_inside()
+        with self._turn:
+            return self._predict(check.samples(X, self._dimension), "X")
 
     def predict_slots(self, X: Any) -> Floats:
         """(n, P): the estimate of every slot at the rows of an (n, d) array. Learns nothing."""
-        points = check.samples(X, self._dimension)
-        self._check_domain(points, "X")
-        return self._evaluate(points, np.ones(len(self.slots)))
+        self._refuse_inside()
+        with self._turn:
+            points = check.samples(X, self._dimension)
+            self._check_domain(points, "X")
+            return self._evaluate(points, np.ones(len(self.slots)))
 
     def _predict(self, points: Floats, name: str) -> Floats:
         self._check_domain(points, name)
@@ -220,6 +241,7 @@ class KernelBank:
 
     def learn_one(self, x: Any, y: Any) -> None:
         """Play one round: charge the present proposal for the sample, then learn it."""
+        self._refuse_inside()
         with self._turn:
             work = self._work
             if work is not None and work.admits_sample(x, y):
@@ -242,13 +264,14 @@ class KernelBank:
         The result does not depend, in any bit, on how a stream is cut into calls of `run` and
         `learn_one`.
         """
-        points = check.samples(X, self._dimension)
-        targets = check.targets(y, len(points))
-        names = chosen_fields(record)
-        self._check_samples(points, targets, "X")
-        trace = Trace(len(points), len(self.slots), names)
-        done = 0
+        self._refuse_inside()
         with self._turn:
+            points = check.samples(X, self._dimension)
+            targets = check.targets(y, len(points))
+            names = chosen_fields(record)
+            self._check_samples(points, targets, "X")
+            trace = Trace(len(points), len(self.slots), names)
+            done = 0
             while done < len(points):
                 work = self._open(points[0])
                 room = PAGE - self.samples % PAGE
@@ -293,8 +316,17 @@ class KernelBank:
                 self._play_or_undo(work, first, count)
         self._notices.look(self._ledger, work.crew, first)
 
+    def _refuse_inside(self) -> None:
+        """A function that the bank has called must not call the bank."""
+        if self._at_work and called_back():
+            raise KernelBankError(
+                "A function that a bank calls has called the same bank. Let kernels, losses, "
+                "learners and combiners depend on their arguments only."
+            )
+
     def _play_or_undo(self, work: _Work, first: int, count: int) -> None:
         before = self._state()
+        self._at_work = True
         try:
             work.crew.play(first, count)
             work.check()
@@ -303,6 +335,8 @@ class KernelBank:
                 self._work = self._dimension = None
             self._restore(before)
             raise
+        finally:
+            self._at_work = False
 
     def _record(self, trace: Trace, row: int, count: int) -> None:
         assert self._work is not None
@@ -330,7 +364,7 @@ class KernelBank:
         """
         check_names([self.loss, self._combiner, *self.slots])
         methods = list(dict.fromkeys(slot.learner for slot in self.slots))
-        header = {
+        header: dict[str, Any] = {
             "kernels": [to_spec(slot.kernel) for slot in self.slots],
             "learners": [to_spec(method) for method in methods],
             "learner_of": [methods.index(slot.learner) for slot in self.slots],
@@ -339,10 +373,13 @@ class KernelBank:
             "window": self.window,
             "regularization": self.regularization,
             "dtype": self._setting.dtype,
-            "dimension": self._dimension,
-            "said": sorted(self._notices.said),
         }
-        checkpoint.write(path, header, self._state())
+        self._refuse_inside()
+        with self._turn:
+            header["dimension"] = self._dimension
+            header["said"] = sorted(self._notices.said)
+            state = self._state()
+        checkpoint.write(path, header, state)
 
     def _state(self) -> dict[str, Floats]:
         """Copies of all arrays that the next round depends on."""
@@ -434,7 +471,7 @@ class _Work:
                 return False
             place[0] = x
             return True
-        if self._plain and isinstance(x, np.ndarray) and x.dtype == np.float64:
+        if self._plain and type(x) is np.ndarray and x.dtype == np.float64:
             return x.shape == place.shape and bool(hot.accept(x, LARGEST, place))
         return False
 
@@ -447,8 +484,9 @@ class _Work:
 
     def check(self) -> None:
         """Raise what a user's own function has raised."""
-        for callback in self.callbacks:
-            callback.check()
+        errors = [error for callback in self.callbacks if (error := callback.take()) is not None]
+        if errors:
+            raise errors[0]
 
 
 _REAL = frozenset(["real"])

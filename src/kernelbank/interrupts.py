@@ -6,8 +6,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any
 
 
 @contextmanager
@@ -16,12 +14,15 @@ def held_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    waiting: list[tuple[int, FrameType | None]] = []
-    handler: Any = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is None:  # set from outside Python: not ours to touch
+        yield
+        return
+    waiting: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-        if waiting and callable(handler):
-            handler(*waiting[0])
+        if waiting:
+            signal.raise_signal(signal.SIGINT)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,7 @@ class Layout:
     def kernels(self, leaves: list[Leaf]) -> list[list[Kernel]]:
         return [[self.slots[place].kernel for place in leaf.slots] for leaf in leaves]
 
-    def first_leaf(self, group: int) -> int:
-        """The number of a group's first leaf; the others follow it."""
-        return next(leaf.number for leaf in self.leaves if leaf.group == group)
+    @cached_property
+    def first_leaves(self) -> dict[int, int]:
+        """The number of every group's first leaf; its others follow it."""
+        return {leaf.group: leaf.number for leaf in reversed(self.leaves)}

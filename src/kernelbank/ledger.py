@@ -68,11 +68,6 @@ class Ledger:
         return int(np.argmin(self._slot_cost))
 
     @property
-    def out(self) -> int:
-        """How many slots have become non-finite and are out."""
-        return int(self._running[hot.OUT])
-
-    @property
     def regret(self) -> float:
         """Cumulative cost minus that of the best slot; negative is better than every slot."""
         return float(self._running[hot.COST] - self._slot_cost.min())

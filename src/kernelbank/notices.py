@@ -75,8 +75,6 @@ class Notices:
 def _say(kind: type[Warning], message: str) -> None:
     """Warn in the name of the line outside this package that called it."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
-        "kernelbank."
-    ):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, kind, stacklevel=level)

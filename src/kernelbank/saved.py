@@ -12,7 +12,7 @@ from . import _validate as check
 from . import checkpoint, combiners, kernels, learners, losses
 from .bank import KernelBank
 from .engines import Engine, as_engine
-from .engines.base import bytes_per_sample
+from .engines.base import workspace_bytes
 from .errors import FileRefused, InvalidArgument
 from .layout import Slot
 from .specs import from_spec
@@ -26,7 +26,6 @@ _KNOWN = (
 """Every type that a file may name without `components`."""
 
 _MOST_SAMPLES = 2.0**53
-_MODEST = 16 * 2**20
 _DAMAGE = (
     KeyError,
     TypeError,
@@ -43,6 +42,7 @@ def load(
     path: str | os.PathLike[str],
     components: Mapping[str, Any] | None = None,
     engine: Any = "serial",
+    most_memory: int = 2**30,
 ) -> KernelBank:
     """The bank that `KernelBank.save` wrote; it goes on bit for bit.
 
@@ -52,6 +52,8 @@ def load(
     components : the bank's user-made parts by name: instances of `Custom` kernels and losses,
         classes of your own learners and combiners.
     engine : where the slots run from now on.
+    most_memory : refuse a file whose bank would need more bytes than this to work, beside its
+        state, which is as large as the file.
 
     A file that is truncated, damaged, foreign or from a newer version is refused with a
     `ValueError` that says which.
@@ -88,7 +90,7 @@ def load(
     if (dimension is None) != (samples == 0):
         raise FileRefused(f"{path} is damaged: its number of samples does not fit its inputs.")
     if dimension is not None:
-        _check_workspace(path, bank, sum(array.nbytes for array in arrays.values()))
+        _check_workspace(path, bank, most_memory)
         bank._open(np.zeros(dimension))
     bank._restore(arrays)
     bank._notices.said = said
@@ -119,8 +121,11 @@ def _bank_of(
     return bank, dimension, {str(word) for word in header["said"]}
 
 
-def _check_workspace(path: Any, bank: KernelBank, length: int) -> None:
-    """Refuse a file whose bank would need far more memory to work than the file is long."""
-    needed = bytes_per_sample(bank._layout, bank._setting)
-    if needed > _MODEST + 100 * length:
-        raise FileRefused(f"{path} is damaged: a sample of its bank would take {needed} bytes.")
+def _check_workspace(path: Any, bank: KernelBank, most_memory: int) -> None:
+    """Refuse a file whose bank would need more memory to work than the caller wants to give."""
+    needed = workspace_bytes(bank._layout, bank._setting)
+    if needed > most_memory:
+        raise FileRefused(
+            f"{path} holds a bank that needs {needed / 2**20:.0f} MB to work, more than "
+            f"most_memory ({most_memory / 2**20:.0f} MB). Raise most_memory if you trust the file."
+        )

@@ -40,7 +40,7 @@ class Evidence:
     """What the slots hand over for a block of n samples and P slots; all that a combiner sees.
 
     All arrays are (n, P). A slot that has become non-finite has infinite losses and costs from
-    then on, and curvature 0.
+    then on, and curvature 0. The arrays may be read only, and only until the block is done.
     """
 
     first: int
@@ -89,8 +89,7 @@ class Board:
 
     def evidence(self, first: int, count: int) -> Evidence:
         """The evidence of a block that has been learned."""
-        return Evidence(
-            first,
+        arrays = (
             self.curvature[:count],
             self.window_loss[:count],
             self.slot_cost[:count],
@@ -99,6 +98,9 @@ class Board:
             self.recent[: len(self.recent) - self.size + count],
             self.values[:count],
         )
+        for array in arrays:
+            array.flags.writeable = False
+        return Evidence(first, *arrays)
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Block:
     first: int
     points: Floats
     targets: Floats
+    ground: Ground
 
 
 class Ground:
@@ -128,6 +131,7 @@ class Ground:
         # The memo of the last look: a prediction and then the learning of one sample compare it
         # with the last inputs, and compute its kernel values, only once.
         self.memo = np.zeros(3, dtype=np.int64)
+        self.memo_point = np.zeros(len(first_input))
         self.memo_statistics = np.zeros((sources, reach + 1))
         self.memo_repeated = np.zeros((sources, 1), dtype=np.int64)
         self.terms = np.zeros((len(first_input), reach + 1))

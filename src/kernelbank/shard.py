@@ -7,6 +7,7 @@ shards live. No shard ever sees another's slots, so nothing here depends on how 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -22,7 +23,6 @@ from .learners.base import Group, Learner
 from .setting import PAGE, Board, Ground, Setting
 
 Form = tuple[tuple[int, ...], str]
-_POINTS = 256  # points evaluated at a time by predict
 
 
 class Shard:
@@ -46,17 +46,18 @@ class Shard:
         self._parameters = np.array([source.parameter for source in self._sources])
         self.ground = Ground(layout.reach(setting), len(numbers), board.size, first_input)
         self.groups: list[tuple[Learner, Group]] = []
-        for number, learner in enumerate(layout.learners):
-            members = [leaf for leaf in own if leaf.group == number]
-            if not members:
-                continue
+        by_group: dict[int, list[Leaf]] = {}
+        for leaf in own:
+            by_group.setdefault(leaf.group, []).append(leaf)
+        for number, members in sorted(by_group.items()):
+            learner = layout.learners[number]
             kernels = layout.kernels(members)
             group = Group(
                 setting,
                 kernels,
                 Program.pack(kernels, numbers) if learner.uses_rows else Program.none(),
                 layout.columns(members),
-                np.array([leaf.number for leaf in members]),
+                np.array([leaf.number for leaf in members], dtype=np.int64),
                 learner.shapes(setting, len(members), len(first_input)),
                 learner.bulky,
                 board.size,
@@ -96,7 +97,7 @@ class Shard:
             steps=board.size + 1,
             repeated=self.ground.repeated,
             memo=self.ground.memo,
-            memo_point=board.look_point,
+            memo_point=self.ground.memo_point,
             memo_statistics=self.ground.memo_statistics,
         )
 
@@ -167,8 +168,9 @@ class Shard:
             statistics=ground.statistics,
             steps=board.size + 1,
             terms=ground.terms,
+            point=board.look_point,
             memo=ground.memo,
-            memo_point=board.look_point,
+            memo_point=ground.memo_point,
             memo_statistics=ground.memo_statistics,
             memo_repeated=ground.memo_repeated,
         )
@@ -192,8 +194,9 @@ class Shard:
         """out[t, p] = f_p(points[t]) for leaves that have a slot with wanted[p] != 0, else 0."""
         reach = self.ground.reach
         start = self.ground.next_start(seen)
-        for begin in range(0, len(points), _POINTS):
-            some = points[begin : begin + _POINTS]
+        size = self.ground.statistics.shape[1] - 1
+        for begin in range(0, len(points), size):
+            some = points[begin : begin + size]
             statistics = np.empty((len(self._sources), len(some) + 1, reach + 1))
             hot_rows.compare(
                 self._addresses,
@@ -207,7 +210,7 @@ class Shard:
             for learner, group in self.groups:
                 chosen = (wanted[group.columns] != 0) & (group.columns >= 0)
                 values = learner.evaluate(group, seen, some, statistics, chosen.any(axis=1))
-                hot.scatter(values, group.columns, out[begin : begin + _POINTS])
+                hot.scatter(values, group.columns, out[begin : begin + size])
 
     def excess(self) -> Floats:
         """(P,): see `Learner.excess`; 0 for slots of other shards."""
@@ -234,8 +237,9 @@ class Shard:
             "inputs": ((dimension, length), "float64"),
             "targets": ((length, WIDTH), "float64"),
         }
+        counts = Counter(leaf.group for leaf in layout.leaves)
         for number, learner in enumerate(layout.learners):
-            leaves = sum(leaf.group == number for leaf in layout.leaves)
+            leaves = counts[number]
             common = {
                 "values": (leaves, setting.window, WIDTH),
                 "norms": (leaves, WIDTH),
@@ -271,4 +275,8 @@ class Shard:
     def forget_rows(self) -> None:
         """After the state was written from outside: no row of statistics is known any more."""
         self.ground.statistics[:, 0] = np.nan
+        self.forget_look()
+
+    def forget_look(self) -> None:
+        """After a look that failed: what it left behind is not to be used."""
         self.ground.memo[:] = 0

@@ -44,6 +44,17 @@ def check_names(components: Iterable[Any]) -> None:
             raise refuse("name", "be different for different user-made parts", part.name, remedy)
 
 
+def own_copy(component: Any) -> Any:
+    """The same component; if it holds user's functions, a copy of its own.
+
+    A function's errors are kept beside it until somebody asks, so two banks must not share it.
+    """
+    if not getattr(component, "callbacks", ()):
+        return component
+    values = {field.name: getattr(component, field.name) for field in fields(component)}
+    return type(component)(**{name: own_copy(value) for name, value in values.items()})
+
+
 def _value_to_spec(value: Any) -> Any:
     if isinstance(value, _PLAIN):
         return value

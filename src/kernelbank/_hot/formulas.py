@@ -1,7 +1,8 @@
 """How a formula gets into a loop: by the address of a function on arrays.
 
 A learner's loop is compiled once. The formulas that differ from bank to bank (which kernel, which
-loss) reach it as addresses of small C functions with one of three signatures:
+loss) reach it as addresses of small C functions with one of three signatures (a fourth is that of
+whole phases, see `table`):
 
 - a *statistic* compares one input with many: s[m] = start, then s[m] = step(s[m], x[k], t[k, m])
   for every coordinate k. Squared distance and dot product are statistics. It is computed once for
@@ -15,6 +16,7 @@ reached through a C callback under the same signature, so there is one loop for 
 """
 
 import ctypes
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -179,6 +181,14 @@ _C_STATISTIC = ctypes.CFUNCTYPE(
 _C_LOSS = ctypes.CFUNCTYPE(None, _C_POINTER, _C_POINTER, ctypes.c_int64, _C_POINTER, _C_POINTER)
 
 
+_inside = threading.local()
+
+
+def called_back() -> bool:
+    """Whether this thread is inside a Python function that compiled code has called."""
+    return getattr(_inside, "depth", 0) > 0
+
+
 class Callback:
     """A Python function behind a C address. What it raises is kept, and raised by `check`.
 
@@ -191,16 +201,26 @@ class Callback:
 
         def guarded(*arguments: Any) -> None:
             try:
-                call(*arguments)
+                _inside.depth = getattr(_inside, "depth", 0) + 1
+                # A slot that diverges overflows; the quarantine reports it, once.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    call(*arguments)
             except BaseException as error:
                 self._error = self._error or error
+            finally:
+                _inside.depth -= 1
 
         self._thunk = kind(guarded)  # ctypes frees the code when this goes
         self.address: int = ctypes.cast(self._thunk, ctypes.c_void_p).value or 0
 
+    def take(self) -> BaseException | None:
+        """What the function has raised since the last time, if anything."""
+        error, self._error = self._error, None
+        return error
+
     def check(self) -> None:
         """Raise what the function raised since the last check."""
-        error, self._error = self._error, None
+        error = self.take()
         if error is not None:
             raise error
 

@@ -47,6 +47,7 @@ LOOK = fields(
     "statistics",
     "steps",
     "terms",
+    "point",
     "memo",
     "memo_point",
     "memo_statistics",
@@ -151,7 +152,9 @@ def look(table, first, count):
     page = whole(table, LOOK.page)
     reach = whole(table, LOOK.reach)
     dimension = whole(table, LOOK.dimension)
-    point = floats(table, LOOK.memo_point)
+    point = floats(table, LOOK.point)
+    memo = wholes(table, LOOK.memo)
+    memo[VALID] = 0
     start = 0 if first == 0 else (first - 1) % page + 1
     terms = floats(table, LOOK.terms)
     _terms(floats(table, LOOK.inputs), reach + page, start, reach, dimension, terms)
@@ -169,9 +172,10 @@ def look(table, first, count):
         last = pointer(floats(table, LOOK.statistics), s * whole(table, LOOK.steps) * (reach + 1))
         same = 1 if _equal(row, last, reach + 1) else 0
         wholes(table, LOOK.memo_repeated)[s] = same
-    memo = wholes(table, LOOK.memo)
-    memo[VALID] = 1
+    for k in range(dimension):
+        floats(table, LOOK.memo_point)[k] = point[k]
     memo[SEEN] = first
+    memo[VALID] = 1
 
 
 @hot

@@ -25,6 +25,9 @@ from .jit import hot
 _FLOATS = types.CPointer(types.float64)
 
 
+_KNOWN = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64))
+
+
 def fields(*names: str) -> Any:
     """The places of a table by name: fields("a", "b").b is 1."""
     kind = namedtuple("Fields", names)
@@ -57,8 +60,8 @@ class Phase:
 
 def _entry(value: Any) -> int:
     if isinstance(value, np.ndarray):
-        if not value.flags.c_contiguous:
-            raise ValueError("a table points to contiguous arrays only")
+        if not value.flags.c_contiguous or value.dtype not in _KNOWN:
+            raise TypeError(f"a table cannot point to {value.dtype} of the strides {value.strides}")
         return int(value.ctypes.data)
     if isinstance(value, float):
         return int(np.float64(value).view(np.int64))

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .. import _validate as check
 from .._hot.table import Phase
 from .._validate import Floats
 from ..setting import Board, Evidence, Setting
@@ -41,7 +42,12 @@ class Combiner:
 
         def weigh(first: int, count: int) -> None:
             evidence = board.evidence(first, count)
-            board.chosen[:count] = self.weigh(setting, evidence, state, weights.copy())
+            chosen = np.asarray(self.weigh(setting, evidence, state, weights.copy()))
+            if chosen.shape != (count, len(weights)):
+                remedy = "Give the weights after each sample of the block."
+                rule = f"return weights of the shape {(count, len(weights))} from weigh"
+                raise check.refuse("combiner", rule, chosen.shape, remedy, type(self).__name__)
+            board.chosen[:count] = chosen
 
         return [Phase.of_python(weigh)]
 

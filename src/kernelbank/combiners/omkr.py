@@ -51,7 +51,7 @@ class OMKR(Combiner):
         remedy = "Give a small positive step."
         rate = check.number("learning_rate", self.learning_rate, "OMKR", remedy, above=0)
         remedy = "Give how many samples a rate lasts."
-        period = check.count("halve_every", self.halve_every, "OMKR", remedy)
+        period = check.count("halve_every", self.halve_every, "OMKR", remedy, most=2**62)
         remedy = "Give 0 or a small positive step."
         least = check.number("least_rate", self.least_rate, "OMKR", remedy, least=0)
         check.choice("gradient", self.gradient, "OMKR", ("exact", "printed"))

@@ -30,6 +30,12 @@ def block_length(layout: Layout, setting: Setting) -> int:
     return int(min(PAGE, max(_SHORTEST, _BLOCK_BYTES // bytes_per_sample(layout, setting))))
 
 
+def workspace_bytes(layout: Layout, setting: Setting) -> int:
+    """What a bank works with beside its state: about so many bytes."""
+    board = 8 * 8 * len(layout.slots)
+    return (block_length(layout, setting) + 1) * (bytes_per_sample(layout, setting) + board)
+
+
 class Crew:
     """The shards of one bank at work."""
 
@@ -43,6 +49,10 @@ class Crew:
 
     def look(self, seen: int) -> None:
         """Write the slots' values at board.look_point to board.slot_values, then blend them."""
+        raise NotImplementedError
+
+    def forget_look(self) -> None:
+        """What the last look has left behind is not to be used by the next block."""
         raise NotImplementedError
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
@@ -114,6 +124,10 @@ class LocalCrew(Crew):
     def look(self, seen: int) -> None:
         self._looks.run(seen, 1)
 
+    def forget_look(self) -> None:
+        for shard in self._shards:
+            shard.forget_look()
+
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         out = np.zeros((len(points), len(self._layout.slots)))
         for shard in self._shards:
@@ -152,5 +166,5 @@ class LocalCrew(Crew):
                     array[...] = state[name]
                 else:
                     group = self._layout.leaves[int(numbers[0])].group
-                    array[...] = state[name][numbers - self._layout.first_leaf(group)]
+                    array[...] = state[name][numbers - self._layout.first_leaves[group]]
             shard.forget_rows()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from ..setting import Board, Setting
 from ..shard import Shard
 from .base import Crew, Engine, LocalCrew
 
-_WORTH_IT = 16  # samples; a shorter block is done before a thread wakes up
+_WORTH_IT = 512  # leaves times samples, a microsecond each: fewer are done before a thread wakes
 
 
 @dataclass(frozen=True)
@@ -67,20 +68,36 @@ class ThreadCrew(LocalCrew):
         self._weigh, self._charge = weigh, charge
 
     def play(self, first: int, count: int) -> None:
-        if count < _WORTH_IT or len(self._shards) == 1:
+        if count * len(self._layout.leaves) < _WORTH_IT or len(self._shards) == 1:
             super().play(first, count)
             return
+        self._start_threads()
         with held_interrupts():  # the threads meet twice in a block: nothing may come between
             self._each(lambda shard: shard.learning.run(first, count))
             self._weigh.run(first, count)
             self._each(lambda shard: shard.mixing.run(first, count))
             self._charge.run(first, count)
 
+    def _start_threads(self) -> None:
+        """Make the pool with all its threads, before anything is learned: a start may fail."""
+        if self._pool is not None and self._process == os.getpid():
+            return  # (threads do not survive a fork)
+        number = len(self._shards) - 1
+        pool = ThreadPoolExecutor(number, "kernelbank")
+        go = threading.Event()
+        try:
+            for _ in range(number):
+                pool.submit(go.wait)
+        except BaseException:
+            go.set()
+            pool.shutdown(wait=False)
+            raise
+        go.set()
+        self._pool, self._process = pool, os.getpid()
+
     def _each(self, work: Callable[[Shard], None]) -> None:
         """Have every shard do its part; the parts write to different places."""
-        if self._pool is None or self._process != os.getpid():  # threads do not survive a fork
-            self._pool = ThreadPoolExecutor(len(self._shards) - 1, "kernelbank")
-            self._process = os.getpid()
+        assert self._pool is not None
         others = [self._pool.submit(work, shard) for shard in self._shards[1:]]
         work(self._shards[0])
         for other in others:

@@ -107,7 +107,8 @@ class Learner:
         """The work on a block; by default `learn`, called back in Python."""
 
         def learn(first: int, count: int) -> None:
-            self.learn(group, Block(first, board.points[:count], board.new_targets[:count]))
+            points, targets = board.points[:count], board.new_targets[:count]
+            self.learn(group, Block(first, points, targets, ground))
 
         return [Phase.of_python(learn)]
 
