@@ -179,7 +179,8 @@ class KernelBank:
 
         `learn_one` of the same input right afterwards does not evaluate the kernels again.
         """
-        self._refuse_inside()
+        if self._at_work:
+            self._refuse_inside()
         with self._turn:
             work = self._work
             if work is None:
@@ -205,13 +206,15 @@ class KernelBank:
 
     def predict(self, X: Any) -> Floats:
         """(n,): the proposals at the rows of an (n, d) array. Learns nothing."""
-        self._refuse_inside()
+        if self._at_work:
+            self._refuse_inside()
         with self._turn:
             return self._predict(check.samples(X, self._dimension), "X")
 
     def predict_slots(self, X: Any) -> Floats:
         """(n, P): the estimate of every slot at the rows of an (n, d) array. Learns nothing."""
-        self._refuse_inside()
+        if self._at_work:
+            self._refuse_inside()
         with self._turn:
             points = check.samples(X, self._dimension)
             self._check_domain(points, "X")
@@ -241,7 +244,8 @@ class KernelBank:
 
     def learn_one(self, x: Any, y: Any) -> None:
         """Play one round: charge the present proposal for the sample, then learn it."""
-        self._refuse_inside()
+        if self._at_work:
+            self._refuse_inside()
         with self._turn:
             work = self._work
             if work is not None and work.admits_sample(x, y):
@@ -264,7 +268,8 @@ class KernelBank:
         The result does not depend, in any bit, on how a stream is cut into calls of `run` and
         `learn_one`.
         """
-        self._refuse_inside()
+        if self._at_work:
+            self._refuse_inside()
         with self._turn:
             points = check.samples(X, self._dimension)
             targets = check.targets(y, len(points))
@@ -318,7 +323,7 @@ class KernelBank:
 
     def _refuse_inside(self) -> None:
         """A function that the bank has called must not call the bank."""
-        if self._at_work and called_back():
+        if called_back():
             raise KernelBankError(
                 "A function that a bank calls has called the same bank. Let kernels, losses, "
                 "learners and combiners depend on their arguments only."
@@ -374,7 +379,8 @@ class KernelBank:
             "regularization": self.regularization,
             "dtype": self._setting.dtype,
         }
-        self._refuse_inside()
+        if self._at_work:
+            self._refuse_inside()
         with self._turn:
             header["dimension"] = self._dimension
             header["said"] = sorted(self._notices.said)

@@ -72,6 +72,7 @@ CHARGE = fields(
     "recent",
     "new_targets",
     "sums",
+    "totals",
     "scratch",
     "running",
     "slot_cost",
@@ -99,19 +100,20 @@ def charge(table, first, count):
     running = floats(table, CHARGE.running)
     width = window + EXTRA
     rows = (window + WIDTH - 1) // WIDTH * WIDTH
-    total = floats(table, CHARGE.scratch)
-    f = pointer(total, width)
+    f = floats(table, CHARGE.scratch)
     y = pointer(f, rows)
     losses = pointer(y, rows)
+    totals = floats(table, CHARGE.totals)
+    for k in range(count * width):
+        totals[k] = 0.0
+    for leaf in range(whole(table, CHARGE.leaves)):  # in their order: the same bits everywhere
+        own = pointer(floats(table, CHARGE.sums), leaf * (steps - 1) * width)
+        for k in range(count * width):
+            totals[k] += own[k]
     for t in range(count):
         seen = min(first + t + 1, window)
         unseen = window - seen
-        for i in range(width):
-            total[i] = 0.0
-        for leaf in range(whole(table, CHARGE.leaves)):
-            own = pointer(floats(table, CHARGE.sums), (leaf * (steps - 1) + t) * width)
-            for i in range(width):
-                total[i] += own[i]
+        total = pointer(totals, t * width)
         window_loss(
             whole(table, CHARGE.loss),
             floats(table, CHARGE.parameters),
