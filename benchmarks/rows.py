@@ -264,23 +264,30 @@ def single_precision(repeats: int) -> Iterator[Row]:
 def long_streams(repeats: int) -> Iterator[Row]:
     samples = 10**6
     draw = np.random.default_rng(0)
-    own = bank()
-    seconds, memory, counts = [], [], []
+    young, old = bank(), bank()
+    memory, counts, seconds = [], [], []
     block = 10_000
-    for start in range(0, samples + block, block):
-        x = start + np.cumsum(draw.uniform(0.5, 1.5, block))
-        y = draw.normal(size=block)
-        seconds.append(timed(lambda x=x, y=y: own.run(x, y, record=()), block))
+
+    def feed(own, count) -> float:
+        x = own.samples + np.cumsum(draw.uniform(0.5, 1.5, count))
+        y = draw.normal(size=count)
+        return timed(lambda: own.run(x, y, record=()), count)
+
+    for start in range(0, samples, block):
+        seconds.append(feed(old, block))
         memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         counts.append(float(start + block))
-    early, late = min(seconds[1:6]), min(seconds[-5:])
+    feed(young, block)
+    times = interleaved(
+        {"young": lambda: feed(young, 1000), "old": lambda: feed(old, 1000)}, 3 * repeats
+    )
     yield Row(
         "time per sample at a million samples against ten thousand",
-        late / early,
+        times["old"] / times["young"],
         "ratio",
         1.1,
-        detail=f"{late * 1e6:.2f} us against {early * 1e6:.2f} us",
-        noise=max(seconds[-5:]) / late,
+        detail=f"{_micro(times['old'])} against {_micro(times['young'])}",
+        noise=_noise(times),
         curve={"samples": counts, "us": [s * 1e6 for s in seconds]},
     )
     yield Row(
