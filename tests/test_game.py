@@ -141,6 +141,16 @@ def test_every_kernel_with_every_loss_and_setting(loss, setting):
     assert_equal_to(oracle, bank, trace, y, budget, window)
 
 
+@pytest.mark.parametrize(("rate", "ridge"), [(0.3, 1.0), (0.1, 9.0)])
+def test_strong_decay_over_several_periods_of_the_common_scale(rate, ridge):
+    X, y = stream(9, 45, 1)
+    bank, trace, oracle = play_both(
+        KERNELS[:3], LOSSES[0], COMBINERS[0], X, y, window=1, budget=12, rate=rate, ridge=ridge
+    )
+    assert bank.slots[0].learner._period(bank._setting) < 45
+    assert_equal_to(oracle, bank, trace, y, 12, 1)
+
+
 @pytest.mark.parametrize("combiner", COMBINERS, ids=map(name_of, COMBINERS))
 @pytest.mark.parametrize("ridge", [0.0, 0.4])
 def test_every_combiner(combiner, ridge):
@@ -626,6 +636,26 @@ def test_a_block_undone_by_a_failing_function_can_be_tried_again(moment, tmp_pat
         assert bank.predict_one([1.0, 2.0]) == 0.0  # not even the width is known
     bank.run(x[moment:], y[moment:])
     undisturbed.run(x, y)
+    assert_same_state(bank, undisturbed)
+
+
+def test_a_single_sample_undone_can_be_tried_again():
+    fail = []
+
+    def value(f, y):
+        if fail and fail.pop():
+            raise RuntimeError("for once")
+        return (f - y) ** 2
+
+    loss = kb.losses.Custom(value, lambda f, y: 2 * (f - y), curvature=2.0)
+    bank, undisturbed = (kb.KernelBank(kb.gaussian_grid(0.5, 5, 5), loss=loss) for _ in range(2))
+    X, y = stream(3, 20, 1)
+    for n in range(20):
+        fail.append(True)
+        with pytest.raises(RuntimeError, match="for once"):
+            bank.learn_one(X[n], y[n])
+        bank.learn_one(X[n], y[n])  # its row equals that of the undone try: no memo may be left
+        undisturbed.learn_one(X[n], y[n])
     assert_same_state(bank, undisturbed)
 
 
