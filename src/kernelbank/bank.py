@@ -15,12 +15,11 @@ from ._hot import charge as hot
 from ._hot import score
 from ._hot.formulas import called_back
 from ._hot.progress import line
-from ._hot.table import Phase, Phases, compiled
-from ._validate import LARGEST, Floats
+from ._hot.table import Phases
+from ._validate import Floats
 from .combiners import Combiner, Simplex
 from .dictionary import Dictionary, gaussian_grid
 from .engines import as_engine
-from .engines.base import block_length
 from .errors import KernelBankError
 from .interrupts import held_interrupts
 from .layout import Layout, Slot
@@ -28,10 +27,11 @@ from .learners import Norma
 from .ledger import Ledger
 from .losses import as_loss
 from .notices import Notices
-from .setting import PAGE, Board, Setting
+from .setting import PAGE, Setting
 from .shard import Form, Shard
 from .specs import check_names, own_copy, to_spec
 from .trace import Trace, chosen_fields
+from .work import Work
 
 
 class KernelBank:
@@ -98,7 +98,7 @@ class KernelBank:
         for method in self._layout.learners:
             method.check(self._setting)
         self._engine = as_engine(engine)
-        self._work: _Work | None = None
+        self._work: Work | None = None
         self._dimension: int | None = None
         count = len(self._layout.slots)
         self._weights = np.array(self._combiner.first_weights(count), dtype=np.float64)
@@ -294,12 +294,21 @@ class KernelBank:
         for kernel in self._choosy:
             kernel.check_inputs(X, name)
 
-    def _open(self, first_input: Floats) -> _Work:
+    def _open(self, first_input: Floats) -> Work:
         """The work in progress; it starts with the first sample, which tells the inputs' width."""
         if self._work is None:
             with held_interrupts():  # compiling must not be interrupted: LLVM does not survive it
                 Phases([]).run(0, 0)
-                self._work = _Work(self, first_input)
+                self._work = Work(
+                    self._setting,
+                    self._layout,
+                    self._combiner,
+                    self._engine,
+                    self._ledger,
+                    self._weights,
+                    first_input,
+                    plain=not self._choosy,
+                )
                 self._dimension = len(first_input)
             line.finished()
         return self._work
@@ -311,7 +320,7 @@ class KernelBank:
         work.board.new_targets[: len(X)] = y
         self._play(work, len(X))
 
-    def _play(self, work: _Work, count: int) -> None:
+    def _play(self, work: Work, count: int) -> None:
         """Rounds for the samples on the board. A user's own function that fails undoes them."""
         first = self._ledger.samples
         if not work.callbacks:
@@ -329,7 +338,7 @@ class KernelBank:
                 "learners and combiners depend on their arguments only."
             )
 
-    def _play_or_undo(self, work: _Work, first: int, count: int) -> None:
+    def _play_or_undo(self, work: Work, first: int, count: int) -> None:
         before = self._state()
         self._at_work = True
         try:
@@ -420,79 +429,6 @@ class KernelBank:
             slots = Shard.forms(self._setting, self._layout, dimension)
         forms: dict[str, Form] = {name: (shape, "float64") for name, shape in shapes.items()}
         return forms | {f"slots/{name}": form for name, form in slots.items()}
-
-
-class _Work:
-    """What a bank works with from its first sample on: the board, the crew, and the phases."""
-
-    def __init__(self, bank: KernelBank, first_input: Floats) -> None:
-        setting, layout, combiner = bank._setting, bank._layout, bank._combiner
-        slots, leaves = len(layout.slots), len(layout.leaves)
-        size = block_length(layout, setting)
-        dimension = len(first_input)
-        self.board = Board(setting, size, dimension, slots, leaves, combiner.needs_values)
-        self.crew = bank._engine.open(setting, layout, self.board, first_input)
-        shapes = combiner.shapes(slots)
-        self.memory = {name: np.zeros(shape) for name, shape in shapes.items()}
-        recall, charge = bank._ledger.phases(self.board, leaves)
-        chosen = combiner.phases(setting, self.board, self.memory, bank._weights)
-        propose = Phase(
-            compiled(hot.propose),
-            hot.PROPOSE,
-            slots=slots,
-            on_simplex=int(combiner.on_simplex),
-            weights=bank._weights,
-            chosen=self.board.chosen,
-            slot_predictions=self.board.slot_predictions,
-            proposed=self.board.proposed,
-        )
-        weigh = Phases([recall, *chosen, propose])
-        self.blended = np.zeros(1)
-        blend_one = Phase(
-            compiled(score.blend_one),
-            score.BLEND,
-            slots=slots,
-            leaves=leaves,
-            columns=bank._columns,
-            on_simplex=int(combiner.on_simplex),
-            weights=bank._weights,
-            own=np.zeros(slots),
-            slot_values=self.board.slot_values,
-            out=self.blended,
-        )
-        self.crew.prepare(weigh, Phases([charge]), Phases([blend_one]))
-        parts: list[Any] = [setting.loss, *(slot.kernel for slot in layout.slots)]
-        own = [callback for part in parts for callback in part.callbacks]
-        self.callbacks = (*dict.fromkeys(own), *self.crew.callbacks, *weigh.callbacks)
-
-        self._plain = not bank._choosy
-        self._flat = self._plain and dimension == 1
-        self._any_target = not setting.loss.labels
-        self._first_point = self.board.points[0]
-
-    def admits(self, x: Any, place: Floats) -> bool:
-        """Write x to its place if that is easily seen to be right; else all checks are due."""
-        if self._flat and isinstance(x, float):
-            if not -LARGEST <= x <= LARGEST:
-                return False
-            place[0] = x
-            return True
-        if self._plain and type(x) is np.ndarray and x.dtype == np.float64:
-            return x.shape == place.shape and bool(hot.accept(x, LARGEST, place))
-        return False
-
-    def admits_sample(self, x: Any, y: Any) -> bool:
-        """The same for a sample, which becomes the first of the block."""
-        if not (self._any_target and isinstance(y, float) and -LARGEST <= y <= LARGEST):
-            return False
-        self.board.new_targets[0] = y
-        return self.admits(x, self._first_point)
-
-    def check(self) -> None:
-        """Raise what a user's own function has raised."""
-        errors = [error for callback in self.callbacks if (error := callback.take()) is not None]
-        if errors:
-            raise errors[0]
 
 
 _REAL = frozenset(["real"])

@@ -64,69 +64,25 @@ LEARN = fields(
 
 
 @part
-def write_row(
-    instructions,
-    program,
-    constants,
-    leaf,
-    statistics,
-    steps,
-    width,
-    t,
-    column,
-    count,
-    rows,
-    row,
-    stack,
-):
-    """Kernel values straight to row number `row` of `rows`."""
-    kernel_row(
-        instructions,
-        program,
-        constants,
-        leaf,
-        statistics,
-        steps,
-        width,
-        t,
-        column,
-        count,
-        pointer(rows, row * WIDTH),
-        pointer(stack, count * WIDTH),
-    )
+def row_target(rows, row, stack):
+    """Where the kernel values of row number `row` are computed: in their place."""
+    return pointer(rows, row * WIDTH)
 
 
 @part
-def write_single_row(
-    instructions,
-    program,
-    constants,
-    leaf,
-    statistics,
-    steps,
-    width,
-    t,
-    column,
-    count,
-    rows,
-    row,
-    stack,
-):
-    """The same in double precision first, then rounded to float32."""
-    kernel_row(
-        instructions,
-        program,
-        constants,
-        leaf,
-        statistics,
-        steps,
-        width,
-        t,
-        column,
-        count,
-        stack,
-        pointer(stack, count * WIDTH),
-    )
+def keep_row(rows, row, stack, count):
+    """They are where they belong."""
+
+
+@part
+def single_row_target(rows, row, stack):
+    """In single precision: beside it, in double precision first."""
+    return stack
+
+
+@part
+def keep_single_row(rows, row, stack, count):
+    """Then rounded into their place."""
     for m in range(count):
         store(rows, row + m, load(stack, m))
 
@@ -249,7 +205,8 @@ def learn(table, first, count):
                 for m in range(budget + 1):
                     store(rows, row + m, load(numbers(table, LEARN.memo_rows), known + m))
             else:
-                write_row(
+                stack = floats(table, LEARN.stack)
+                kernel_row(
                     instructions,
                     program,
                     floats(table, LEARN.constants),
@@ -260,10 +217,10 @@ def learn(table, first, count):
                     t,
                     column,
                     budget + 1,
-                    rows,
-                    row,
-                    floats(table, LEARN.stack),
+                    row_target(rows, row, stack),
+                    pointer(stack, (budget + 1) * WIDTH),
                 )
+                keep_row(rows, row, stack, budget + 1)
             store(diagonals, now, load(rows, row + budget))
 
             # Values of f on the window, and the loss's derivative there, all at the same f.
@@ -403,7 +360,8 @@ def glance(table, first, count):
             rows = numbers(table, GLANCE.rows)
             row = (leaf * (window + 1) + (first - 1) % (window + 1)) * (budget + 1)
         else:
-            write_row(
+            stack = floats(table, GLANCE.stack)
+            kernel_row(
                 instructions,
                 program,
                 floats(table, GLANCE.constants),
@@ -414,10 +372,10 @@ def glance(table, first, count):
                 -1,
                 whole(table, GLANCE.reach) - budget,
                 budget + 1,
-                rows,
-                row,
-                floats(table, GLANCE.stack),
+                row_target(rows, row, stack),
+                pointer(stack, (budget + 1) * WIDTH),
             )
+            keep_row(rows, row, stack, budget + 1)
         start = leaf * (budget + page) + shown
         value = scale * expansion(numbers(table, GLANCE.coefficients), start, rows, row, budget)
         store(floats(table, GLANCE.look_values), leaf, value)
@@ -458,7 +416,8 @@ def evaluate(table, seen, count):
             continue
         start = leaf * (budget + page) + shown
         for t in range(count):
-            write_row(
+            stack = floats(table, EVALUATE.stack)
+            kernel_row(
                 whole(table, EVALUATE.instructions),
                 wholes(table, EVALUATE.program),
                 floats(table, EVALUATE.constants),
@@ -469,15 +428,15 @@ def evaluate(table, seen, count):
                 t,
                 column,
                 budget,
-                rows,
-                0,
-                floats(table, EVALUATE.stack),
+                row_target(rows, 0, stack),
+                pointer(stack, (budget) * WIDTH),
             )
+            keep_row(rows, 0, stack, budget)
             value = scale * expansion(numbers(table, EVALUATE.coefficients), start, rows, 0, budget)
             store(floats(table, EVALUATE.out), leaf * whole(table, EVALUATE.points) + t, value)
 
 
-_SINGLE = {"numbers": singles, "write_row": write_single_row}
+_SINGLE = {"numbers": singles, "row_target": single_row_target, "keep_row": keep_single_row}
 
 PHASES = {
     "float64": (learn, glance, evaluate),

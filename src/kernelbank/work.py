@@ -1,0 +1,101 @@
+"""What a bank works with from its first sample on: the board, the crew, and the driver's phases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._hot import charge as hot
+from ._hot import score
+from ._hot.table import Phase, Phases, compiled
+from ._validate import LARGEST, Floats
+from .combiners import Combiner
+from .engines import Engine
+from .engines.base import block_length
+from .layout import Layout
+from .ledger import Ledger
+from .setting import Board, Setting
+
+
+class Work:
+    """What a bank works with from its first sample on: the board, the crew, and the phases."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        layout: Layout,
+        combiner: Combiner,
+        engine: Engine,
+        ledger: Ledger,
+        weights: Floats,
+        first_input: Floats,
+        *,
+        plain: bool,
+    ) -> None:
+        slots, leaves = len(layout.slots), len(layout.leaves)
+        size = block_length(layout, setting)
+        dimension = len(first_input)
+        self.board = Board(setting, size, dimension, slots, leaves, combiner.needs_values)
+        self.crew = engine.open(setting, layout, self.board, first_input)
+        shapes = combiner.shapes(slots)
+        self.memory = {name: np.zeros(shape) for name, shape in shapes.items()}
+        recall, charge = ledger.phases(self.board, leaves)
+        chosen = combiner.phases(setting, self.board, self.memory, weights)
+        propose = Phase(
+            compiled(hot.propose),
+            hot.PROPOSE,
+            slots=slots,
+            on_simplex=int(combiner.on_simplex),
+            weights=weights,
+            chosen=self.board.chosen,
+            slot_predictions=self.board.slot_predictions,
+            proposed=self.board.proposed,
+        )
+        weigh = Phases([recall, *chosen, propose])
+        self.blended = np.zeros(1)
+        blend_one = Phase(
+            compiled(score.blend_one),
+            score.BLEND,
+            slots=slots,
+            leaves=leaves,
+            columns=layout.columns(list(layout.leaves)),
+            on_simplex=int(combiner.on_simplex),
+            weights=weights,
+            own=np.zeros(slots),
+            slot_values=self.board.slot_values,
+            out=self.blended,
+        )
+        self.crew.prepare(weigh, Phases([charge]), Phases([blend_one]))
+        parts: list[Any] = [setting.loss, *(slot.kernel for slot in layout.slots)]
+        own = [callback for part in parts for callback in part.callbacks]
+        self.callbacks = (*dict.fromkeys(own), *self.crew.callbacks, *weigh.callbacks)
+
+        self._plain = plain
+        self._flat = self._plain and dimension == 1
+        self._any_target = not setting.loss.labels
+        self._first_point = self.board.points[0]
+
+    def admits(self, x: Any, place: Floats) -> bool:
+        """Write x to its place if that is easily seen to be right; else all checks are due."""
+        if self._flat and isinstance(x, float):
+            if not -LARGEST <= x <= LARGEST:
+                return False
+            place[0] = x
+            return True
+        if self._plain and type(x) is np.ndarray and x.dtype == np.float64:
+            return x.shape == place.shape and bool(hot.accept(x, LARGEST, place))
+        return False
+
+    def admits_sample(self, x: Any, y: Any) -> bool:
+        """The same for a sample, which becomes the first of the block."""
+        if not (self._any_target and isinstance(y, float) and -LARGEST <= y <= LARGEST):
+            return False
+        self.board.new_targets[0] = y
+        return self.admits(x, self._first_point)
+
+    def check(self) -> None:
+        """Raise what a user's own function has raised."""
+        errors = [error for callback in self.callbacks if (error := callback.take()) is not None]
+        if errors:
+            raise errors[0]
