@@ -41,7 +41,7 @@ def table(rows: list[Row]) -> Table:
 
 @plots.styled
 def curves(rows: list[Row], folder: Path) -> list[Path]:
-    """The scaling curves: dictionary, budget, length of the stream."""
+    """The scaling curves: block, dictionary, length of the stream, budget."""
     found = [row for row in rows if row.curve]
     if not found:
         return []
@@ -50,7 +50,7 @@ def curves(rows: list[Row], folder: Path) -> list[Path]:
         (x_name, x), (y_name, y) = row.curve.items()
         axis.plot(x, y, "o-" if len(x) < 20 else "-", color=plots.BLUE, lw=1.6, ms=4)
         axis.set(xlabel=x_name, ylim=(0, 1.25 * float(np.percentile(y, 98))))
-        axis.set_title({"ns": "ns a slot or term", "us": "us a sample"}[y_name])
+        axis.set_title(y_name)
         if len(x) < 20:
             axis.set_xscale("log")
     return plots.save(figure, folder, "scaling")

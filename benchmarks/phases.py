@@ -23,14 +23,14 @@ def profile(x, y, slots: int, budget: int) -> tuple[dict[str, float], float]:
     own = bank(slots=slots, budget=budget)
     own.run(x[:512], y[:512], record=())
     phases = own._work.crew._phases
-    entries = [phases._entries[k : k + 1].copy() for k in range(len(NAMES))]
-    assert len(phases._entries) == len(NAMES)
+    addresses = [phases.address + 16 * k for k in range(len(NAMES))]  # function and table
+    assert phases.number == len(NAMES)
     seconds = np.zeros(len(NAMES))
 
     def timed_run(first: int, count: int) -> None:
-        for k, entry in enumerate(entries):
+        for k, address in enumerate(addresses):
             start = time.perf_counter()
-            run_phases(entry, first, count)
+            run_phases(address, 1, first, count)
             seconds[k] += time.perf_counter() - start
 
     phases.run = timed_run

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -183,12 +184,20 @@ def threads(repeats: int) -> Iterator[Row]:
     _, x, y = ar1(1500)
     times = interleaved(
         {
-            name: lambda name=name: _run(x, y, slots=640, engine=name, spacing="geometric")
-            for name in ("serial", "threads")
+            **{
+                name: lambda name=name: _run(x, y, slots=640, engine=name, spacing="geometric")
+                for name in ("serial", "threads")
+            },
+            "half": lambda: _run(x, y, slots=320, spacing="geometric"),
+            "halves": lambda: _side_by_side(x, y, slots=320, spacing="geometric"),
         },
-        repeats,
+        2 * repeats,
     )
-    detail = f"{_micro(times['serial'])} against {_micro(times['threads'])} a sample"
+    ceiling = 2 * (times["half"] / times["halves"])
+    detail = (
+        f"{_micro(times['serial'])} against {_micro(times['threads'])} a sample; two banks of half "
+        f"the size that share nothing gain {ceiling:.2f}"
+    )
     yield Row(
         f"threads against serial, 640 kernels, {os.cpu_count()} cores",
         times["serial"] / times["threads"],
@@ -198,6 +207,37 @@ def threads(repeats: int) -> Iterator[Row]:
         larger_is_better=True,
         detail=detail,
         noise=_noise(times),
+    )
+
+
+def _side_by_side(x, y, **options) -> float:
+    """Seconds per sample of two banks in two threads, which share nothing: the cores' own gain."""
+    with ThreadPoolExecutor(2) as pool:
+        return max(pool.map(lambda _: _run(x, y, **options), range(2)))
+
+
+def blocks(repeats: int) -> Iterator[Row]:
+    _, x, y = ar1(1500)
+    sizes = (8, 16, 32, 64, 128, 256)
+    engines = {str(size): kb.engines.Serial(block=size) for size in sizes}
+    times = interleaved(
+        {
+            name: lambda engine=engine: _run(x, y, slots=640, engine=engine, spacing="geometric")
+            for name, engine in {**engines, "chosen": kb.engines.Serial()}.items()
+        },
+        repeats,
+    )
+    best = min(sizes, key=lambda size: times[str(size)].best)
+    yield Row(
+        "the chosen block length against the best, 640 kernels",
+        times["chosen"] / times[str(best)],
+        "ratio",
+        detail=f"best of {sizes}: {best}; same bits at any",
+        noise=_noise(times),
+        curve={
+            "block length": [float(size) for size in sizes],
+            "us per sample": [times[str(size)].best * 1e6 for size in sizes],
+        },
     )
 
 
@@ -213,7 +253,10 @@ def dictionaries(repeats: int) -> Iterator[Row]:
         },
         repeats,
     )
-    curve = {"slots": [float(n) for n in sizes], "ns": [t.best * 1e9 for t in times.values()]}
+    curve = {
+        "kernels": [float(n) for n in sizes],
+        "ns per kernel and sample": [t.best * 1e9 for t in times.values()],
+    }
     for slots, bar in ((2000, 1.4), (20_000, 2.0)):
         detail = f"{times[str(slots)].best * 1e9:.0f} ns against {times['20'].best * 1e9:.0f} ns"
         yield Row(
@@ -288,7 +331,7 @@ def long_streams(repeats: int) -> Iterator[Row]:
         1.1,
         detail=f"{_micro(times['old'])} against {_micro(times['young'])}",
         noise=_noise(times),
-        curve={"samples": counts, "us": [s * 1e6 for s in seconds]},
+        curve={"samples seen": counts, "us per sample": [s * 1e6 for s in seconds]},
     )
     yield Row(
         "memory over a million samples in blocks",
@@ -319,7 +362,7 @@ def budgets(repeats: int) -> Iterator[Row]:
         1.0,
         detail=", ".join(f"{n}: {t:.0f} ns" for n, t in zip(sizes, per_term)),
         noise=_noise(times),
-        curve={"budget": [float(n) for n in sizes], "ns": per_term},
+        curve={"budget": [float(n) for n in sizes], "ns per term and sample": per_term},
     )
 
 
@@ -455,6 +498,7 @@ SECTIONS: dict[str, Callable[[int], Iterator[Row]]] = {
     "one sample at a time": one_by_one,
     "the quadratic program": quadratic_program,
     "threads": threads,
+    "blocks": blocks,
     "large dictionaries": dictionaries,
     "single precision": single_precision,
     "long streams": long_streams,

@@ -204,6 +204,8 @@ def banks(draw, custom=True):
 ENGINES = [
     *map(kb.engines.Serial, (1, 2, 5)),
     *map(kb.engines.Threads, (1, 2, 3)),
+    kb.engines.Serial(2, block=3),
+    kb.engines.Threads(2, block=17),
     "threads",
 ]
 
@@ -815,3 +817,80 @@ def test_norm_and_values_do_not_drift(ridge):
 @pytest.mark.parametrize("ridge", [0.0, 0.01])
 def test_norm_and_values_do_not_drift_in_a_million_steps(ridge):
     check_drift(1_000_011, ridge)
+
+
+# --- the short way in for single samples ----------------------------------------------------------
+
+
+def frozen(row):
+    row.flags.writeable = False
+    return row
+
+
+WAYS = {
+    "array": lambda row: row.copy(),
+    "list": lambda row: row.tolist(),
+    "read only": lambda row: frozen(row.copy()),
+    "strided": lambda row: np.repeat(row, 2)[::2],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_every_form_of_an_input_is_learned_alike(way, loss):
+    X, y = stream(5, 60, 2, loss == "logistic")
+    expected, bank = (kb.KernelBank(loss=loss, window=3) for _ in range(2))
+    trace = expected.run(X, y)
+    for n in range(60):
+        assert bank.predict_one(WAYS[way](X[n])) == trace.predictions[n]
+        bank.learn_one(WAYS[way](X[n]), y[n] if n % 2 else y[n].item())
+    assert_same_state(expected, bank)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])
+def test_the_short_way_turns_away_what_the_long_way_refuses(bad):
+    bank = kb.KernelBank(window=3)
+    bank.run(np.arange(5.0), np.ones(5))
+    before = bank._state()
+    for call in (
+        lambda: bank.predict_one(bad),
+        lambda: bank.learn_one(bad, 1.0),
+        lambda: bank.learn_one(1.0, bad),
+        lambda: bank.learn_one(np.array([bad]), 1.0),
+        lambda: bank.learn_one(np.array([1.0, 2.0]), 1.0),
+    ):
+        with pytest.raises(ValueError, match="must"):
+            call()
+    assert all(np.array_equal(array, bank._state()[name]) for name, array in before.items())
+    labelled = kb.KernelBank(loss="logistic")
+    labelled.learn_one(1.0, 1.0)
+    with pytest.raises(ValueError, match="labels|-1"):
+        labelled.learn_one(1.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("learner", "kinds"),
+    [
+        (Norma(1.9, 20), {kb.errors.UnstableStep, kb.errors.SlotQuarantined}),
+        (Norma(1e-4, 9), {kb.errors.TruncationMatters}),
+    ],
+    ids=["steep", "short"],
+)
+def test_single_samples_give_the_same_warnings_as_blocks(learner, kinds):
+    x = np.arange(600.0) / 50
+    y = np.where(x > 4, 1e3, 1.0)
+
+    def heard(play):
+        bank = kb.KernelBank([K.Gaussian(1.0), K.Linear()], learner, window=8)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            play(bank)
+        return [(w.category, str(w.message)) for w in said]
+
+    def one_by_one(bank):
+        for n in range(600):
+            bank.learn_one(float(x[n]), float(y[n]))
+
+    blocks = heard(lambda bank: [bank.run(x[n : n + 1], y[n : n + 1]) for n in range(600)])
+    assert heard(one_by_one) == blocks
+    assert {kind for kind, _ in blocks} == kinds

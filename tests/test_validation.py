@@ -42,6 +42,8 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
         (lambda: kb.KernelBank(dtype="float16"), "'dtype' of KernelBank must be one of"),
         (lambda: kb.engines.Serial(0), "'shards' of Serial"),
         (lambda: kb.engines.Threads(0), "'threads' of Threads"),
+        (lambda: kb.engines.Threads(block=257), "'block' of Threads"),
+        (lambda: kb.engines.Serial(block=0), "'block' of Serial"),
         (lambda: kb.KernelBank(slots=[]), "'slots' of KernelBank"),
         (lambda: kb.KernelBank(slots=[K.Linear()]), "'slots' of KernelBank"),
         (lambda: kb.KernelBank([K.Linear()], slots=[Slot(K.Linear(), Norma())]), "'slots' of"),

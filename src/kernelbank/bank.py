@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from . import _validate as check
 from . import checkpoint, kernels, losses
 from ._hot import charge as hot
 from ._hot import score
+from ._hot.door import NEWS
 from ._hot.formulas import called_back
 from ._hot.progress import line
 from ._hot.table import Phases
@@ -185,10 +187,11 @@ class KernelBank:
             work = self._work
             if work is None:
                 return float(self._predict(check.one_sample(x, self._dimension), "x")[0])
-            if not work.admits(x, work.board.look_point):
-                point = check.one_sample(x, self._dimension)
-                self._check_domain(point, "x")
-                work.board.look_point[:] = point[0]
+            if work.door is not None and isfinite(value := work.door.look(x)):
+                return value
+            point = check.one_sample(x, self._dimension)
+            self._check_domain(point, "x")
+            work.board.look_point[:] = point[0]
             if not work.callbacks:
                 work.crew.look(self._ledger.samples)
                 return float(work.blended[0])
@@ -248,8 +251,9 @@ class KernelBank:
             self._refuse_inside()
         with self._turn:
             work = self._work
-            if work is not None and work.admits_sample(x, y):
-                self._play(work, 1)
+            if work is not None and work.door is not None and (told := work.door.learn(x, y)):
+                if told == NEWS:
+                    self._notices.look(self._ledger, work.crew, self._ledger.samples - 1)
                 return
             X = check.one_sample(x, self._dimension)
             target = check.one_target(y)

@@ -28,19 +28,19 @@ class Ledger:
         self._setting = setting
         self._on_simplex = on_simplex
         self._dropped = dropped
-        self._running = np.zeros(hot.SAMPLES + 1)
+        self.running = np.zeros(hot.SAMPLES + 1)  # the bank's side, like all below the line
         self._slot_cost = np.zeros(slots)
         self._slot_loss = np.zeros(slots)
 
     @property
     def samples(self) -> int:
         """How many samples have been charged."""
-        return int(self._running.item(hot.SAMPLES))
+        return int(self.running.item(hot.SAMPLES))
 
     @property
     def cumulative_cost(self) -> float:
         """The bank's cumulative cost (the paper's CC)."""
-        return float(self._running[hot.COST])
+        return float(self.running[hot.COST])
 
     @property
     def slot_cumulative_cost(self) -> Floats:
@@ -50,7 +50,7 @@ class Ledger:
     @property
     def loss(self) -> float:
         """Sum of the one-step-ahead losses of the bank."""
-        return float(self._running[hot.LOSS])
+        return float(self.running[hot.LOSS])
 
     @property
     def mean_loss(self) -> float:
@@ -70,12 +70,12 @@ class Ledger:
     @property
     def regret(self) -> float:
         """Cumulative cost minus that of the best slot; negative is better than every slot."""
-        return float(self._running[hot.COST] - self._slot_cost.min())
+        return float(self.running[hot.COST] - self._slot_cost.min())
 
     @property
     def bound_gap(self) -> float:
         """Sum of bound minus cost; NaN for combiners off the simplex, which have no such bound."""
-        return float(self._running[hot.GAP]) if self._on_simplex else float("nan")
+        return float(self.running[hot.GAP]) if self._on_simplex else float("nan")
 
     @property
     def dropped(self) -> Floats:
@@ -93,7 +93,7 @@ class Ledger:
 
     def news(self) -> tuple[int, int, float]:
         """Samples so far, slots out, and the largest effect of truncation on a proposal."""
-        *_, effect, out, samples = self._running.tolist()
+        *_, effect, out, samples = self.running.tolist()
         return int(samples), int(out), effect
 
     def phases(self, board: Board, leaves: int) -> tuple[Phase, Phase]:
@@ -113,7 +113,7 @@ class Ledger:
             "sums": board.sums,
             "totals": np.zeros((board.size, setting.window + EXTRA)),
             "scratch": np.ones((3, rows)),
-            "running": self._running,
+            "running": self.running,
             "slot_cost": board.slot_cost,
             "slot_loss": board.slot_loss,
             "cumulative_cost": self._slot_cost,
@@ -140,13 +140,13 @@ class Ledger:
     def state(self) -> dict[str, Floats]:
         """Copies of everything that the next figures depend on."""
         return {
-            "running": self._running.copy(),
+            "running": self.running.copy(),
             "slot_cost": self._slot_cost.copy(),
             "slot_loss": self._slot_loss.copy(),
         }
 
     def restore(self, state: Mapping[str, Floats]) -> None:
         """Go on from what `state` returned; the arrays stay in place."""
-        self._running[:] = state["running"]
+        self.running[:] = state["running"]
         self._slot_cost[:] = state["slot_cost"]
         self._slot_loss[:] = state["slot_loss"]

@@ -9,8 +9,9 @@ import numpy as np
 from ._hot import charge as hot
 from ._hot import score
 from ._hot.table import Phase, Phases, compiled
-from ._validate import LARGEST, Floats
+from ._validate import Floats
 from .combiners import Combiner
+from .door import Door
 from .engines import Engine
 from .engines.base import block_length
 from .layout import Layout
@@ -34,7 +35,7 @@ class Work:
         plain: bool,
     ) -> None:
         slots, leaves = len(layout.slots), len(layout.leaves)
-        size = block_length(layout, setting)
+        size = engine.block or block_length(layout, setting)
         dimension = len(first_input)
         self.board = Board(setting, size, dimension, slots, leaves, combiner.needs_values)
         self.crew = engine.open(setting, layout, self.board, first_input)
@@ -70,29 +71,10 @@ class Work:
         parts: list[Any] = [setting.loss, *(slot.kernel for slot in layout.slots)]
         own = [callback for part in parts for callback in part.callbacks]
         self.callbacks = (*dict.fromkeys(own), *self.crew.callbacks, *weigh.callbacks)
-
-        self._plain = plain
-        self._flat = self._plain and dimension == 1
-        self._any_target = not setting.loss.labels
-        self._first_point = self.board.points[0]
-
-    def admits(self, x: Any, place: Floats) -> bool:
-        """Write x to its place if that is easily seen to be right; else all checks are due."""
-        if self._flat and isinstance(x, float):
-            if not -LARGEST <= x <= LARGEST:
-                return False
-            place[0] = x
-            return True
-        if self._plain and type(x) is np.ndarray and x.dtype == np.float64:
-            return x.shape == place.shape and bool(hot.accept(x, LARGEST, place))
-        return False
-
-    def admits_sample(self, x: Any, y: Any) -> bool:
-        """The same for a sample, which becomes the first of the block."""
-        if not (self._any_target and isinstance(y, float) and -LARGEST <= y <= LARGEST):
-            return False
-        self.board.new_targets[0] = y
-        return self.admits(x, self._first_point)
+        single = self.crew.single()
+        self.door: Door | None = None
+        if plain and single is not None and not self.callbacks:
+            self.door = Door(*single, setting, ledger, self.board, self.blended)
 
     def check(self) -> None:
         """Raise what a user's own function has raised."""

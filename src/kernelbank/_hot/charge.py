@@ -4,24 +4,13 @@ import numpy as np
 
 from .formulas import call_loss, pointer
 from .jit import hot, part
-from .lanes import WIDTH
+from .lanes import WIDTH, broadcast, lane, load, store, where_less
 from .score import EXTRA, admit_one
 from .table import fields, floats, real, whole
 
 COST, LOSS, GAP, EFFECT, OUT, SAMPLES = range(6)
 """Running figures: sums of cost, loss and gap; the largest effect of truncation; slots out."""
 CHARGED = 6  # of a sample: prediction, cost, loss, gap, cumulative cost, regret
-
-
-@hot
-def accept(x, largest, place):
-    """Copy x to `place` if no member is NaN or too large."""
-    for k in range(x.shape[0]):
-        if not -largest <= x[k] <= largest:
-            return False
-    for k in range(x.shape[0]):
-        place[k] = x[k]
-    return True
 
 
 @hot
@@ -44,8 +33,9 @@ def propose(table, first, count):
     for t in range(count):
         place = t * slots
         own = pointer(floats(table, PROPOSE.proposed), place)
+        before = weights if t == 0 else pointer(chosen, place - slots)
         for p in range(slots):
-            own[p] = weights[p] if t == 0 else chosen[place - slots + p]
+            own[p] = before[p]
         predictions = pointer(floats(table, PROPOSE.slot_predictions), place)
         admit_one(own, predictions, slots, whole(table, PROPOSE.on_simplex))
     for p in range(slots):
@@ -91,6 +81,23 @@ def recall(table, first, count):
         targets[window - 1 + t] = floats(table, CHARGE.new_targets)[t]
 
 
+@part
+def _add(totals, figures, t, slots):
+    """Add row t of `figures`, four slots at a time, to the totals; returns the least total."""
+    row = pointer(figures, t * slots)
+    even = slots - slots % WIDTH
+    least = broadcast(np.inf)
+    for p in range(0, even, WIDTH):
+        total = load(pointer(totals, p), 0) + load(pointer(row, p), 0)
+        store(pointer(totals, p), 0, total)
+        least = where_less(total, least, total, least)
+    best = min(lane(least, 0), lane(least, 1), lane(least, 2), lane(least, 3))
+    for p in range(even, slots):
+        totals[p] += row[p]
+        best = min(best, totals[p])
+    return best
+
+
 def charge(table, first, count):
     """Charge the proposals and every slot: step 3 of the game, and the running figures."""
     slots = whole(table, CHARGE.slots)
@@ -127,15 +134,10 @@ def charge(table, first, count):
         loss = 0.0
         for i in range(seen):
             loss += losses[i]
-        best = np.inf
-        for p in range(slots):
-            floats(table, CHARGE.cumulative_loss)[p] += floats(table, CHARGE.slot_loss)[
-                t * slots + p
-            ]
-            floats(table, CHARGE.cumulative_cost)[p] += floats(table, CHARGE.slot_cost)[
-                t * slots + p
-            ]
-            best = min(best, floats(table, CHARGE.cumulative_cost)[p])
+        _add(floats(table, CHARGE.cumulative_loss), floats(table, CHARGE.slot_loss), t, slots)
+        best = _add(
+            floats(table, CHARGE.cumulative_cost), floats(table, CHARGE.slot_cost), t, slots
+        )
         out = pointer(floats(table, CHARGE.out), t * CHARGED)
         out[0] = total[window - 1]
         out[1] = loss + real(table, CHARGE.half_regularization) * total[window]
@@ -148,9 +150,10 @@ def charge(table, first, count):
         out[5] = running[COST] - best
     for i in range(window - 1):
         recent[i] = recent[count + i]
+    costs = floats(table, CHARGE.cumulative_cost)
     out_now = 0.0
     for p in range(slots):
-        if floats(table, CHARGE.cumulative_cost)[p] == np.inf:
+        if costs[p] == np.inf:
             out_now += 1.0
     running[OUT] = out_now
     running[SAMPLES] += count

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from .. import _validate as check
 from .._hot.formulas import Callback
 from .._hot.table import Phases
 from .._validate import Floats
@@ -26,7 +27,12 @@ def bytes_per_sample(layout: Layout, setting: Setting) -> int:
 
 
 def block_length(layout: Layout, setting: Setting) -> int:
-    """Samples of a block: a page, or fewer where a block would fill the memory."""
+    """Samples of a block: a page, or fewer where a block would fill the memory.
+
+    Long blocks are good for the caches: a leaf's terms and kernel rows are fetched once and used
+    for the whole block. Only what grows with the block sets a limit, and that is read once in
+    order (`make bench` draws the time over the block's length).
+    """
     return int(min(PAGE, max(_SHORTEST, _BLOCK_BYTES // bytes_per_sample(layout, setting))))
 
 
@@ -34,6 +40,14 @@ def workspace_bytes(layout: Layout, setting: Setting) -> int:
     """What a bank works with beside its state: about so many bytes."""
     board = 8 * 8 * len(layout.slots)
     return (block_length(layout, setting) + 1) * (bytes_per_sample(layout, setting) + board)
+
+
+def checked_block(block: int | None, owner: str) -> None:
+    """Refuse a block length that cannot be."""
+    if block is not None:
+        remedy = f"Give 1 to {PAGE}, or None to let it be chosen."
+        if check.count("block", block, owner, remedy) > PAGE:
+            raise check.refuse("block", f"be at most {PAGE}", block, remedy, owner)
 
 
 def dealt(leaves: Sequence[Leaf], shards: int) -> list[list[Leaf]]:
@@ -59,6 +73,10 @@ class Crew:
     def play(self, first: int, count: int) -> None:
         """Work the block on the board: all shards learn, `weigh`, all shards mix, `charge`."""
         raise NotImplementedError
+
+    def single(self) -> tuple[Phases, Phases] | None:
+        """The phases of a block of one and of a look, if they run in the calling thread."""
+        return None
 
     def look(self, seen: int) -> None:
         """Write the slots' values at board.look_point to board.slot_values, then blend them."""
@@ -97,6 +115,9 @@ class Crew:
 class Engine:
     """Where shards live. Subclasses are frozen dataclasses of their settings."""
 
+    block: int | None = None
+    """Samples of a block, at most a page; None for what `block_length` chooses. Changes no bit."""
+
     def open(self, setting: Setting, layout: Layout, board: Board, first_input: Floats) -> Crew:
         """Make the shards, once the first sample, and so the width of the inputs, is known."""
         raise NotImplementedError
@@ -129,6 +150,9 @@ class LocalCrew(Crew):
 
     def play(self, first: int, count: int) -> None:
         self._phases.run(first, count)  # one call: a block is learned whole or not at all
+
+    def single(self) -> tuple[Phases, Phases] | None:
+        return self._phases, self._looks
 
     def look(self, seen: int) -> None:
         self._looks.run(seen, 1)

@@ -15,7 +15,7 @@ from ..interrupts import held_interrupts
 from ..layout import Layout
 from ..setting import Board, Setting
 from ..shard import Shard
-from .base import Crew, Engine, LocalCrew
+from .base import Crew, Engine, LocalCrew, checked_block
 
 _WORTH_IT = 512  # leaves times samples, a microsecond each: fewer are done before a thread wakes
 
@@ -30,17 +30,20 @@ class Threads(Engine):
     Parameters
     ----------
     threads : how many; by default one per core that this process may use.
+    block : samples worked between two meetings, at most 256; by default chosen. Changes no bit.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(engine=kb.engines.Threads(2))
     """
 
     threads: int | None = None
+    block: int | None = None
 
     def __post_init__(self) -> None:
         if self.threads is not None:
             remedy = "Give 1 or more, or None for all cores."
             check.count("threads", self.threads, "Threads", remedy)
+        checked_block(self.block, "Threads")
 
     def open(self, setting: Setting, layout: Layout, board: Board, first_input: Floats) -> Crew:
         return ThreadCrew(setting, layout, board, first_input, self.threads or _cores())
@@ -68,7 +71,7 @@ class ThreadCrew(LocalCrew):
         self._weigh, self._charge = weigh, charge
 
     def play(self, first: int, count: int) -> None:
-        if count * len(self._layout.leaves) < _WORTH_IT or len(self._shards) == 1:
+        if not self._worth_it(count):
             super().play(first, count)
             return
         self._start_threads()
@@ -77,6 +80,12 @@ class ThreadCrew(LocalCrew):
             self._weigh.run(first, count)
             self._each(lambda shard: shard.mixing.run(first, count))
             self._charge.run(first, count)
+
+    def single(self) -> tuple[Phases, Phases] | None:
+        return None if self._worth_it(1) else super().single()
+
+    def _worth_it(self, count: int) -> bool:
+        return count * len(self._layout.leaves) >= _WORTH_IT and len(self._shards) > 1
 
     def _start_threads(self) -> None:
         """Make the pool with all its threads, before anything is learned: a start may fail."""
