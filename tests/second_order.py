@@ -10,8 +10,9 @@ import numpy as np
 
 from kernelbank._hot.jit import hot
 from kernelbank._hot.lanes import WIDTH
+from kernelbank.ground import Block
 from kernelbank.learners.base import Group, Learner
-from kernelbank.setting import Block, Setting
+from kernelbank.setting import Setting
 
 
 @hot

@@ -864,7 +864,7 @@ def test_the_short_way_turns_away_what_the_long_way_refuses(bad):
     assert all(np.array_equal(array, bank._state()[name]) for name, array in before.items())
     labelled = kb.KernelBank(loss="logistic")
     labelled.learn_one(1.0, 1.0)
-    with pytest.raises(ValueError, match="labels|-1"):
+    with pytest.raises(ValueError, match=r"labels|-1"):
         labelled.learn_one(1.0, 0.5)
 
 

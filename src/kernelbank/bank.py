@@ -23,6 +23,7 @@ from .combiners import Combiner, Simplex
 from .dictionary import Dictionary, gaussian_grid
 from .engines import as_engine
 from .errors import KernelBankError
+from .ground import Form
 from .interrupts import held_interrupts
 from .layout import Layout, Slot
 from .learners import Norma
@@ -30,7 +31,7 @@ from .ledger import Ledger
 from .losses import as_loss
 from .notices import Notices
 from .setting import PAGE, Setting
-from .shard import Form, Shard
+from .shard import Shard
 from .specs import check_names, own_copy, to_spec
 from .trace import Trace, chosen_fields
 from .work import Work

@@ -90,6 +90,11 @@ class Layout:
     def kernels(self, leaves: list[Leaf]) -> list[list[Kernel]]:
         return [[self.slots[place].kernel for place in leaf.slots] for leaf in leaves]
 
+    @property
+    def row_kernels(self) -> list[Kernel]:
+        """The kernels of slots whose learners use rows of kernel values."""
+        return [slot.kernel for slot in self.slots if slot.learner.uses_rows]
+
     @cached_property
     def first_leaves(self) -> dict[int, int]:
         """The number of every group's first leaf; its others follow it."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._hot.charge import CHARGED
-from ._hot.lanes import WIDTH
 from ._hot.score import EXTRA
 from ._validate import Floats
 from .losses import Loss
@@ -64,13 +63,23 @@ class Evidence:
 class Board:
     """Arrays of one block that the phases of a bank share: made once, never moved.
 
-    `size` is the longest block. Rows beyond a shorter block's count hold old figures.
+    `size` is the longest block. Rows beyond a shorter block's count hold old figures. `workers` is
+    how many threads may share the driver's work.
     """
 
     def __init__(
-        self, setting: Setting, size: int, dimension: int, slots: int, leaves: int, values: bool
+        self,
+        setting: Setting,
+        size: int,
+        dimension: int,
+        slots: int,
+        leaves: int,
+        *,
+        values: bool,
+        workers: int,
     ) -> None:
         self.size = size
+        self.workers = workers
         self.points = np.zeros((size, dimension))
         self.new_targets = np.zeros(size)
         self.recent = np.zeros(setting.window - 1 + size)
@@ -101,41 +110,3 @@ class Board:
         for array in arrays:
             array.flags.writeable = False
         return Evidence(first, *arrays)
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some samples of one page, as a learner written in Python gets them."""
-
-    first: int
-    points: Floats
-    targets: Floats
-    ground: Ground
-
-
-class Ground:
-    """What all slots of a shard stand on: the last inputs and targets, and how new inputs compare.
-
-    inputs[k, position] is coordinate k; targets[position] the target in all four lanes. Sample
-    number n stands at position reach + n % PAGE. statistics[s, t + 1] compares sample t of the
-    block with the last `reach` inputs and itself, for every statistic s that the kernels need.
-    """
-
-    def __init__(self, reach: int, sources: int, size: int, first_input: Floats) -> None:
-        # Terms that do not exist need finite kernel values: they start as copies of the first.
-        self.reach = reach
-        self.inputs = np.repeat(first_input[:, None], reach + PAGE, axis=1)
-        self.targets = np.zeros((reach + PAGE, WIDTH))
-        self.statistics = np.full((sources, size + 1, reach + 1), np.nan)
-        self.repeated = np.zeros((sources, size), dtype=np.int64)
-        # The memo of the last look: a prediction and then the learning of one sample compare it
-        # with the last inputs, and compute its kernel values, only once.
-        self.memo = np.zeros(3, dtype=np.int64)
-        self.memo_point = np.zeros(len(first_input))
-        self.memo_statistics = np.zeros((sources, reach + 1))
-        self.memo_repeated = np.zeros((sources, 1), dtype=np.int64)
-        self.terms = np.zeros((len(first_input), reach + 1))
-
-    def next_start(self, seen: int) -> int:
-        """Where the last `reach` samples start, once `seen` have been added."""
-        return 0 if seen == 0 else (seen - 1) % PAGE + 1

@@ -12,17 +12,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ._hot import rows as hot_rows
 from ._hot import score as hot
 from ._hot.lanes import WIDTH
 from ._hot.table import Phase, Phases, compiled
 from ._validate import Floats
-from .kernels.base import Program, sources_of
+from .ground import Form, Ground
+from .kernels.base import Program
 from .layout import Layout, Leaf
 from .learners.base import Group, Learner
-from .setting import PAGE, Board, Ground, Setting
-
-Form = tuple[tuple[int, ...], str]
+from .setting import PAGE, Board, Setting
 
 
 class Shard:
@@ -34,20 +32,15 @@ class Shard:
         layout: Layout,
         leaves: Iterable[Leaf],
         board: Board,
-        first_input: Floats,
+        ground: Ground,
     ) -> None:
         self.setting = setting
         self.layout = layout
-        own = list(leaves)
-        slots = [layout.slots[place] for leaf in own for place in leaf.slots]
-        numbers = sources_of([slot.kernel for slot in slots if slot.learner.uses_rows])
-        self._sources = list(numbers)
-        self._addresses = np.array([s.statistic.address for s in self._sources], dtype=np.int64)
-        self._parameters = np.array([source.parameter for source in self._sources])
-        self.ground = Ground(layout.reach(setting), len(numbers), board.size, first_input)
+        self.ground = ground
+        dimension = board.points.shape[1]
         self.groups: list[tuple[Learner, Group]] = []
         by_group: dict[int, list[Leaf]] = {}
-        for leaf in own:
+        for leaf in leaves:
             by_group.setdefault(leaf.group, []).append(leaf)
         for number, members in sorted(by_group.items()):
             learner = layout.learners[number]
@@ -55,10 +48,10 @@ class Shard:
             group = Group(
                 setting,
                 kernels,
-                Program.pack(kernels, numbers) if learner.uses_rows else Program.none(),
+                Program.pack(kernels, ground.numbers) if learner.uses_rows else Program.none(),
                 layout.columns(members),
                 np.array([leaf.number for leaf in members], dtype=np.int64),
-                learner.shapes(setting, len(members), len(first_input)),
+                learner.shapes(setting, len(members), dimension),
                 learner.bulky,
                 board.size,
             )
@@ -71,35 +64,13 @@ class Shard:
     # --- the two phases of a block --------------------------------------------------------------
 
     def _learning(self, board: Board) -> Phases:
-        phases = [self._take(board)]
+        phases: list[Phase] = []
         for learner, group in self.groups:
             phases += learner.phases(group, self.ground, board)
             phases.append(self._score(group, board))
             if board.values.size:
                 phases.append(self._gather(group, board))
         return Phases(phases)
-
-    def _take(self, board: Board) -> Phase:
-        return Phase(
-            compiled(hot_rows.take),
-            hot_rows.TAKE,
-            page=PAGE,
-            reach=self.ground.reach,
-            dimension=board.points.shape[1],
-            points=board.points,
-            new_targets=board.new_targets,
-            inputs=self.ground.inputs,
-            targets=self.ground.targets,
-            sources=len(self._sources),
-            addresses=self._addresses,
-            parameters=self._parameters,
-            statistics=self.ground.statistics,
-            steps=board.size + 1,
-            repeated=self.ground.repeated,
-            memo=self.ground.memo,
-            memo_point=self.ground.memo_point,
-            memo_statistics=self.ground.memo_statistics,
-        )
 
     def _score(self, group: Group, board: Board) -> Phase:
         return Phase(
@@ -154,29 +125,9 @@ class Shard:
 
     def _looking(self, board: Board) -> Phases:
         """The slots' values at the point that is looked at."""
-        ground = self.ground
-        look = Phase(
-            compiled(hot_rows.look),
-            hot_rows.LOOK,
-            page=PAGE,
-            reach=ground.reach,
-            dimension=board.points.shape[1],
-            inputs=ground.inputs,
-            sources=len(self._sources),
-            addresses=self._addresses,
-            parameters=self._parameters,
-            statistics=ground.statistics,
-            steps=board.size + 1,
-            terms=ground.terms,
-            point=board.look_point,
-            memo=ground.memo,
-            memo_point=ground.memo_point,
-            memo_statistics=ground.memo_statistics,
-            memo_repeated=ground.memo_repeated,
-        )
-        phases = [look]
+        phases: list[Phase] = []
         for learner, group in self.groups:
-            phases += learner.glances(group, ground, board)
+            phases += learner.glances(group, self.ground, board)
             spread = Phase(
                 compiled(hot.spread),
                 hot.SPREAD,
@@ -190,27 +141,14 @@ class Shard:
 
     # --- looking without learning ---------------------------------------------------------------
 
-    def evaluate(self, seen: int, points: Floats, wanted: Floats, out: Floats) -> None:
-        """out[t, p] = f_p(points[t]) for leaves that have a slot with wanted[p] != 0, else 0."""
-        reach = self.ground.reach
-        start = self.ground.next_start(seen)
-        size = self.ground.statistics.shape[1] - 1
-        for begin in range(0, len(points), size):
-            some = points[begin : begin + size]
-            statistics = np.empty((len(self._sources), len(some) + 1, reach + 1))
-            hot_rows.compare(
-                self._addresses,
-                self._parameters,
-                some,
-                self.ground.inputs,
-                start,
-                reach,
-                statistics,
-            )
-            for learner, group in self.groups:
-                chosen = (wanted[group.columns] != 0) & (group.columns >= 0)
-                values = learner.evaluate(group, seen, some, statistics, chosen.any(axis=1))
-                hot.scatter(values, group.columns, out[begin : begin + size])
+    def evaluate(
+        self, seen: int, points: Floats, statistics: Floats, wanted: Floats, out: Floats
+    ) -> None:
+        """out[t, p] = f_p(points[t]) for leaves that have a slot with wanted[p] != 0."""
+        for learner, group in self.groups:
+            chosen = (wanted[group.columns] != 0) & (group.columns >= 0)
+            values = learner.evaluate(group, seen, points, statistics, chosen.any(axis=1))
+            hot.scatter(values, group.columns, out)
 
     def excess(self) -> Floats:
         """(P,): see `Learner.excess`; 0 for slots of other shards."""
@@ -232,11 +170,7 @@ class Shard:
     @staticmethod
     def forms(setting: Setting, layout: Layout, dimension: int) -> dict[str, Form]:
         """Shape and dtype of all arrays of a bank's state, in leaf order, without making any."""
-        length = layout.reach(setting) + PAGE
-        result: dict[str, Form] = {
-            "inputs": ((dimension, length), "float64"),
-            "targets": ((length, WIDTH), "float64"),
-        }
+        result = Ground.forms(layout.reach(setting), dimension)
         counts = Counter(leaf.group for leaf in layout.leaves)
         for number, learner in enumerate(layout.learners):
             leaves = counts[number]
@@ -251,16 +185,13 @@ class Shard:
                 result[f"group{number}/{name}"] = (shape, dtype)
         return result
 
-    def arrays(self) -> dict[str, tuple[np.ndarray | None, Floats]]:
+    def arrays(self) -> dict[str, tuple[np.ndarray, Floats]]:
         """Everything that the next step depends on: name -> (numbers of the leaves, array).
 
-        Arrays with leaf numbers have the leaves as first axis; those without are the same in
-        every shard. The arrays are the shard's own, so writing to them restores it.
+        The arrays have the leaves as first axis. They are the shard's own, so writing to them
+        restores it.
         """
-        result: dict[str, tuple[np.ndarray | None, Floats]] = {
-            "inputs": (None, self.ground.inputs),
-            "targets": (None, self.ground.targets),
-        }
+        result: dict[str, tuple[np.ndarray, Floats]] = {}
         for _, group in self.groups:
             index = self.layout.leaves[int(group.numbers[0])].group
             common = {
@@ -271,12 +202,3 @@ class Shard:
             for name, array in {**group.state, **common}.items():
                 result[f"group{index}/{name}"] = (group.numbers, array)
         return result
-
-    def forget_rows(self) -> None:
-        """After the state was written from outside: no row of statistics is known any more."""
-        self.ground.statistics[:, 0] = np.nan
-        self.forget_look()
-
-    def forget_look(self) -> None:
-        """After a look that failed: what it left behind is not to be used."""
-        self.ground.memo[:] = 0

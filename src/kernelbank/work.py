@@ -37,7 +37,15 @@ class Work:
         slots, leaves = len(layout.slots), len(layout.leaves)
         size = engine.block or block_length(layout, setting)
         dimension = len(first_input)
-        self.board = Board(setting, size, dimension, slots, leaves, combiner.needs_values)
+        self.board = Board(
+            setting,
+            size,
+            dimension,
+            slots,
+            leaves,
+            values=combiner.needs_values,
+            workers=engine.workers,
+        )
         self.crew = engine.open(setting, layout, self.board, first_input)
         shapes = combiner.shapes(slots)
         self.memory = {name: np.zeros(shape) for name, shape in shapes.items()}

@@ -8,13 +8,16 @@ from .lanes import WIDTH
 from .qp import AUTO, solve
 from .table import fields, floats, real, whole, wholes
 
-SIMPLEX = fields("slots", "curvature", "linear", "chosen", "scratch", "places")
+SIMPLEX = fields("worker", "workers", "slots", "curvature", "linear", "chosen", "scratch", "places")
 
 
 def simplex(table, first, count):
-    """chosen[t] = the minimiser of the bound with this curvature and linear part."""
+    """chosen[t] = the minimiser of the bound with this curvature and linear part.
+
+    The programs of different samples are independent: every worker takes its share of them.
+    """
     slots = whole(table, SIMPLEX.slots)
-    for t in range(count):
+    for t in range(whole(table, SIMPLEX.worker), count, whole(table, SIMPLEX.workers)):
         chosen = pointer(floats(table, SIMPLEX.chosen), t * slots)
         for p in range(slots):
             chosen[p] = 0.0

@@ -9,8 +9,9 @@ The arrays of a table must stay where they are; `Table` keeps them alive.
 """
 
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import groupby
 from types import FunctionType
 from typing import Any
 
@@ -91,15 +92,35 @@ def variant(function: Callable[..., None], name: str, **instead: Any) -> Callabl
     return result
 
 
+class SideBySide:
+    """Phases of which each does some of a block's samples: they may run at the same time."""
+
+    def __init__(self, phases: list[Phase]) -> None:
+        self.phases = phases
+
+
 class Phases:
     """Phases in the order in which they run."""
 
-    def __init__(self, phases: list[Phase]) -> None:
-        self._kept = phases
-        self._entries = np.array([phase.entry for phase in phases], dtype=np.int64).reshape(-1, 2)
+    def __init__(self, phases: Sequence[Phase | SideBySide]) -> None:
+        self._kept = tuple(phases)
+        flat = [own for p in phases for own in (p.phases if isinstance(p, SideBySide) else [p])]
+        self._entries = np.array([phase.entry for phase in flat], dtype=np.int64).reshape(-1, 2)
         self.address: int = self._entries.ctypes.data
-        self.number = len(phases)
-        self.callbacks = tuple(p.callback for p in phases if p.callback is not None)
+        self.number = len(flat)
+        self.callbacks = tuple(p.callback for p in flat if p.callback is not None)
+
+    def stages(self) -> list[list["Phases"]]:
+        """The same in stages: the members of a stage may run at the same time."""
+        stages = []
+        for side, members in groupby(self._kept, lambda phase: isinstance(phase, SideBySide)):
+            if side:
+                for member in members:
+                    assert isinstance(member, SideBySide)
+                    stages.append([Phases([phase]) for phase in member.phases])
+            else:
+                stages.append([Phases(list(members))])
+        return stages
 
     def run(self, first: int, count: int) -> None:
         """Run all of them on samples first .. first + count - 1, without the interpreter's lock."""
@@ -183,6 +204,7 @@ __all__ = [
     "call_phases",
     "Phase",
     "Phases",
+    "SideBySide",
     "Table",
     "compiled",
     "fields",

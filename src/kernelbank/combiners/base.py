@@ -7,11 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from .. import _validate as check
-from .._hot.table import Phase
+from .._hot.table import Phase, SideBySide
 from .._validate import Floats
 from ..setting import Board, Evidence, Setting
 
 State = dict[str, Floats]
+Steps = list[Phase | SideBySide]
 
 
 class Combiner:
@@ -34,9 +35,10 @@ class Combiner:
         """The arrays that the rule carries from block to block; all start at zero."""
         return {}
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> list[Phase]:
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         """The work on a block: board.chosen from the board's evidence and from `weights`.
 
+        Samples that do not depend on each other may be shared by board.workers phases side by side.
         By default `weigh`, called back in Python.
         """
 

@@ -13,7 +13,7 @@ from .._hot.lanes import WIDTH
 from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..setting import Board, Setting
-from .base import Combiner, State
+from .base import Combiner, State, Steps
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class OMKR(Combiner):
     def first_weights(self, slots: int) -> Floats:
         return np.zeros(slots)
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> list[Phase]:
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         rows = -(-setting.window // WIDTH) * WIDTH
         descend = Phase(
             compiled(hot.descend),

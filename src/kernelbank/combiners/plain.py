@@ -8,7 +8,7 @@ from .._hot import combine as hot
 from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..setting import Board, Setting
-from .base import Combiner, State
+from .base import Combiner, State, Steps
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Uniform(Combiner):
     [0.25, 0.25, 0.25, 0.25]
     """
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> list[Phase]:
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         share = Phase(
             compiled(hot.share),
             hot.SHARE,
@@ -48,7 +48,7 @@ class Best(Combiner):
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         return {"totals": (slots,)}
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> list[Phase]:
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         least = Phase(
             compiled(hot.least),
             hot.LEAST,

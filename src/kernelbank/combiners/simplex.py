@@ -9,10 +9,10 @@ import numpy as np
 from .. import _validate as check
 from .._hot import combine as hot
 from .._hot.qp import SCRATCH
-from .._hot.table import Phase, compiled
+from .._hot.table import Phase, SideBySide, compiled
 from .._validate import Floats
 from ..setting import Board, Setting
-from .base import Combiner, State
+from .base import Combiner, State, Steps
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Simplex(Combiner):
         table = (self.horizon, slots)
         return {"segment": table, "suffixes": table, "prefix": (slots,)}
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> list[Phase]:
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         slots = len(weights)
-        phases = []
+        phases: Steps = []
         linear = board.window_loss
         if self.evidence == "prequential":
             linear = np.zeros_like(board.slot_loss)
@@ -71,14 +71,19 @@ class Simplex(Combiner):
                 out=linear,
             )
             phases.append(sums)
-        solve = Phase(
-            compiled(hot.simplex),
-            hot.SIMPLEX,
-            slots=slots,
-            curvature=board.curvature,
-            linear=linear,
-            chosen=board.chosen,
-            scratch=np.zeros((4, slots + SCRATCH)),
-            places=np.zeros((2, slots + SCRATCH), dtype=np.int64),
-        )
-        return [*phases, solve]
+        solvers = [
+            Phase(
+                compiled(hot.simplex),
+                hot.SIMPLEX,
+                worker=worker,
+                workers=board.workers,
+                slots=slots,
+                curvature=board.curvature,
+                linear=linear,
+                chosen=board.chosen,
+                scratch=np.zeros((4, slots + SCRATCH)),
+                places=np.zeros((2, slots + SCRATCH), dtype=np.int64),
+            )
+            for worker in range(board.workers)
+        ]
+        return [*phases, SideBySide(solvers)]

@@ -10,6 +10,7 @@ from .. import _validate as check
 from .._hot.formulas import Callback
 from .._hot.table import Phases
 from .._validate import Floats
+from ..ground import Ground
 from ..kernels.base import sources_of
 from ..layout import Layout, Leaf
 from ..setting import PAGE, Board, Setting
@@ -22,7 +23,7 @@ _SHORTEST = 8
 def bytes_per_sample(layout: Layout, setting: Setting) -> int:
     """What a sample of a block takes: the slots' values on the window, and the statistics."""
     values = len(layout.leaves) * 4 * (setting.window + 4)
-    sources = sources_of([slot.kernel for slot in layout.slots if slot.learner.uses_rows])
+    sources = sources_of(layout.row_kernels)
     return 8 * (values + len(sources) * (layout.reach(setting) + 1))
 
 
@@ -118,6 +119,11 @@ class Engine:
     block: int | None = None
     """Samples of a block, at most a page; None for what `block_length` chooses. Changes no bit."""
 
+    @property
+    def workers(self) -> int:
+        """How many threads may share the driver's work."""
+        return 1
+
     def open(self, setting: Setting, layout: Layout, board: Board, first_input: Floats) -> Crew:
         """Make the shards, once the first sample, and so the width of the inputs, is known."""
         raise NotImplementedError
@@ -130,17 +136,19 @@ class LocalCrew(Crew):
         self, setting: Setting, layout: Layout, board: Board, first_input: Floats, shards: int
     ) -> None:
         self._layout = layout
+        self._size = board.size
+        self._ground = Ground(layout.reach(setting), layout.row_kernels, board, first_input)
         self._shards = [
-            Shard(setting, layout, leaves, board, first_input)
+            Shard(setting, layout, leaves, board, self._ground)
             for leaves in dealt(layout.leaves, shards)
         ]
 
     def prepare(self, weigh: Phases, charge: Phases, blend: Phases) -> None:
-        looks = Phases([])
+        looks = Phases([self._ground.look])
         for shard in self._shards:
             looks += shard.looking
         self._looks = looks + blend
-        phases = Phases([])
+        phases = Phases([self._ground.take])
         for shard in self._shards:
             phases += shard.learning
         phases += weigh
@@ -158,13 +166,15 @@ class LocalCrew(Crew):
         self._looks.run(seen, 1)
 
     def forget_look(self) -> None:
-        for shard in self._shards:
-            shard.forget_look()
+        self._ground.forget_look()
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         out = np.zeros((len(points), len(self._layout.slots)))
-        for shard in self._shards:
-            shard.evaluate(seen, points, wanted, out)
+        for start in range(0, len(points), self._size):
+            some = points[start : start + self._size]
+            statistics = self._ground.compare(seen, some)
+            for shard in self._shards:
+                shard.evaluate(seen, some, statistics, wanted, out[start : start + self._size])
         return out
 
     @property
@@ -179,25 +189,21 @@ class LocalCrew(Crew):
         return np.asarray(sum(shard.dropped() for shard in self._shards))
 
     def state(self) -> dict[str, Floats]:
-        result: dict[str, Floats] = {}
+        result = {name: array.copy() for name, array in self._ground.arrays().items()}
         pieces: dict[str, list[tuple[np.ndarray, Floats]]] = {}
         for shard in self._shards:
             for name, (numbers, array) in shard.arrays().items():
-                if numbers is None:
-                    result[name] = array.copy()
-                else:
-                    pieces.setdefault(name, []).append((numbers, array))
+                pieces.setdefault(name, []).append((numbers, array))
         for name, parts in pieces.items():
             order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
             result[name] = np.concatenate([array for _, array in parts])[order]
         return result
 
     def restore(self, state: Mapping[str, Floats]) -> None:
+        for name, array in self._ground.arrays().items():
+            array[...] = state[name]
         for shard in self._shards:
             for name, (numbers, array) in shard.arrays().items():
-                if numbers is None:
-                    array[...] = state[name]
-                else:
-                    group = self._layout.leaves[int(numbers[0])].group
-                    array[...] = state[name][numbers - self._layout.first_leaves[group]]
-            shard.forget_rows()
+                group = self._layout.leaves[int(numbers[0])].group
+                array[...] = state[name][numbers - self._layout.first_leaves[group]]
+        self._ground.forget_rows()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -14,10 +13,10 @@ from .._validate import Floats
 from ..interrupts import held_interrupts
 from ..layout import Layout
 from ..setting import Board, Setting
-from ..shard import Shard
 from .base import Crew, Engine, LocalCrew, checked_block
 
 _WORTH_IT = 512  # leaves times samples, a microsecond each: fewer are done before a thread wakes
+_SHARDS_EACH = 8  # so that a core that is slower, or busy elsewhere, holds the others up little
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,12 @@ class Threads(Engine):
             check.count("threads", self.threads, "Threads", remedy)
         checked_block(self.block, "Threads")
 
+    @property
+    def workers(self) -> int:
+        return self.threads or _cores()
+
     def open(self, setting: Setting, layout: Layout, board: Board, first_input: Floats) -> Crew:
-        return ThreadCrew(setting, layout, board, first_input, self.threads or _cores())
+        return ThreadCrew(setting, layout, board, first_input, self.workers)
 
 
 def _cores() -> int:
@@ -62,24 +65,26 @@ class ThreadCrew(LocalCrew):
     def __init__(
         self, setting: Setting, layout: Layout, board: Board, first_input: Floats, threads: int
     ) -> None:
-        super().__init__(setting, layout, board, first_input, threads)
+        shards = threads * _SHARDS_EACH if threads > 1 else 1
+        super().__init__(setting, layout, board, first_input, shards)
+        self._threads = threads
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
 
     def prepare(self, weigh: Phases, charge: Phases, blend: Phases) -> None:
         super().prepare(weigh, charge, blend)
-        self._weigh, self._charge = weigh, charge
+        learning = [shard.learning for shard in self._shards]
+        mixing = [shard.mixing for shard in self._shards]
+        self._stages = [[Phases([self._ground.take])], learning, *weigh.stages(), mixing, [charge]]
 
     def play(self, first: int, count: int) -> None:
         if not self._worth_it(count):
             super().play(first, count)
             return
         self._start_threads()
-        with held_interrupts():  # the threads meet twice in a block: nothing may come between
-            self._each(lambda shard: shard.learning.run(first, count))
-            self._weigh.run(first, count)
-            self._each(lambda shard: shard.mixing.run(first, count))
-            self._charge.run(first, count)
+        with held_interrupts():  # the threads meet after every stage: nothing may come between
+            for stage in self._stages:
+                self._together(stage, first, count)
 
     def single(self) -> tuple[Phases, Phases] | None:
         return None if self._worth_it(1) else super().single()
@@ -91,7 +96,7 @@ class ThreadCrew(LocalCrew):
         """Make the pool with all its threads, before anything is learned: a start may fail."""
         if self._pool is not None and self._process == os.getpid():
             return  # (threads do not survive a fork)
-        number = len(self._shards) - 1
+        number = self._threads - 1
         pool = ThreadPoolExecutor(number, "kernelbank")
         go = threading.Event()
         try:
@@ -104,10 +109,16 @@ class ThreadCrew(LocalCrew):
         go.set()
         self._pool, self._process = pool, os.getpid()
 
-    def _each(self, work: Callable[[Shard], None]) -> None:
-        """Have every shard do its part; the parts write to different places."""
+    def _together(self, stage: list[Phases], first: int, count: int) -> None:
+        """Run the members of a stage; whichever thread is free takes the next."""
         assert self._pool is not None
-        others = [self._pool.submit(work, shard) for shard in self._shards[1:]]
-        work(self._shards[0])
+        waiting = iter(stage)
+
+        def work() -> None:
+            for member in waiting:
+                member.run(first, count)
+
+        others = [self._pool.submit(work) for _ in range(min(self._threads, len(stage)) - 1)]
+        work()
         for other in others:
             other.result()

@@ -15,8 +15,9 @@ import numpy as np
 from .._hot.lanes import WIDTH
 from .._hot.table import Phase
 from .._validate import Floats
+from ..ground import Block, Ground
 from ..kernels.base import Kernel, Program
-from ..setting import Block, Board, Ground, Setting
+from ..setting import Board, Setting
 
 
 class Group:

@@ -12,7 +12,8 @@ from .._hot import norma as hot
 from .._hot.lanes import WIDTH
 from .._hot.table import Phase, Phases, compiled
 from .._validate import Floats
-from ..setting import PAGE, Board, Ground, Setting
+from ..ground import Ground
+from ..setting import PAGE, Board, Setting
 from .base import Group, Learner
 
 
