@@ -39,6 +39,16 @@ def table(rows: list[Row]) -> Table:
     return result
 
 
+def markdown(rows: list[Row]) -> str:
+    """The same for docs/performance.md."""
+    lines = ["| what | figure | to reach | noise | in numbers |", "|---|---|---|---|---|"]
+    for row in rows:
+        bar = "" if row.bar is None else f"{row.bar:g}"
+        figure = f"{row.value:.3g} {row.unit}".strip()
+        lines.append(f"| {row.name} | {figure} | {bar} | ×{row.noise:.2f} | {row.detail} |")
+    return "\n".join(lines) + "\n"
+
+
 @plots.styled
 def curves(rows: list[Row], folder: Path) -> list[Path]:
     """The scaling curves: block, dictionary, length of the stream, budget."""
@@ -82,6 +92,7 @@ def main() -> None:
         "rows": [asdict(row) | {"reached": row.reached()} for row in rows],
     }
     (chosen.out / "bench.json").write_text(json.dumps(facts, indent=1))
+    (chosen.out / "bench.md").write_text(markdown(rows))
     curves(rows, chosen.out)
     console.print(f"Written to {chosen.out.resolve()}", markup=False)
 
