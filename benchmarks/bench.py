@@ -45,7 +45,7 @@ def markdown(rows: list[Row]) -> str:
     for row in rows:
         bar = "" if row.bar is None else f"{row.bar:g}"
         figure = f"{row.value:.3g} {row.unit}".strip()
-        lines.append(f"| {row.name} | {figure} | {bar} | ×{row.noise:.2f} | {row.detail} |")
+        lines.append(f"| {row.name} | {figure} | {bar} | x{row.noise:.2f} | {row.detail} |")
     return "\n".join(lines) + "\n"
 
 
