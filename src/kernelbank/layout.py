@@ -90,6 +90,10 @@ class Layout:
     def kernels(self, leaves: list[Leaf]) -> list[list[Kernel]]:
         return [[self.slots[place].kernel for place in leaf.slots] for leaf in leaves]
 
+    def first_kernel(self, group: int) -> Kernel:
+        """The kernel of the group's first slot; the others have the same shape."""
+        return self.slots[self.leaves[self.first_leaves[group]].slots[0]].kernel
+
     @property
     def row_kernels(self) -> list[Kernel]:
         """The kernels of slots whose learners use rows of kernel values."""

@@ -51,7 +51,7 @@ class Shard:
                 Program.pack(kernels, ground.numbers) if learner.uses_rows else Program.none(),
                 layout.columns(members),
                 np.array([leaf.number for leaf in members], dtype=np.int64),
-                learner.shapes(setting, len(members), dimension),
+                learner.shapes(setting, len(members), dimension, kernels[0][0]),
                 learner.bulky,
                 board.size,
             )
@@ -179,7 +179,7 @@ class Shard:
                 "norms": (leaves, WIDTH),
                 "alive": (leaves, WIDTH),
             }
-            own = learner.shapes(setting, leaves, dimension)
+            own = learner.shapes(setting, leaves, dimension, layout.first_kernel(number))
             for name, shape in {**own, **common}.items():
                 dtype = setting.dtype if name in learner.bulky else "float64"
                 result[f"group{number}/{name}"] = (shape, dtype)

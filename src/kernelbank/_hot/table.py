@@ -131,7 +131,9 @@ class Phases:
 
 
 @intrinsic
-def _call_phase(typingctx, address, table, first, count):
+def call_phase(typingctx, address, table, first, count):
+    """Call the function at an address with the table at another."""
+
     def codegen(context, builder, sig, args):
         integer = ir.IntType(64)
         kind = ir.FunctionType(ir.VoidType(), [integer.as_pointer(), integer, integer])
@@ -153,12 +155,22 @@ def address_table(typingctx, address):
     return WHOLES(types.int64), codegen
 
 
+@intrinsic
+def table_address(typingctx, table):
+    """The address of a table, to hand it on."""
+
+    def codegen(context, builder, sig, args):
+        return builder.ptrtoint(args[0], ir.IntType(64))
+
+    return types.int64(table), codegen
+
+
 @part
 def call_phases(address, number, first, count):
     """Call every phase in turn: `number` pairs of function and table at that address."""
     entries = address_table(address)
     for i in range(number):
-        _call_phase(entries[2 * i], entries[2 * i + 1], first, count)
+        call_phase(entries[2 * i], entries[2 * i + 1], first, count)
 
 
 @hot
@@ -201,6 +213,7 @@ real = _read(types.float64, lambda builder, value: builder.bitcast(value, _DOUBL
 
 __all__ = [
     "address_table",
+    "call_phase",
     "call_phases",
     "Phase",
     "Phases",
@@ -212,6 +225,7 @@ __all__ = [
     "real",
     "run_phases",
     "singles",
+    "table_address",
     "variant",
     "whole",
     "wholes",

@@ -1,9 +1,35 @@
 """Single-kernel online methods: the slots of a bank."""
 
 from .base import Learner
+from .fixed_budget import FixedBudgetKRLS
+from .forgetron import Forgetron
+from .klms import KLMS
+from .knlms import KNLMS
+from .krls import KRLS
+from .linear_rls import LinearRLS
 from .norma import Norma
+from .nystrom import NystromSGD
+from .polk import POLK
+from .projectron import Projectron
+from .qklms import QKLMS
+from .sliding import SlidingWindowKRLS
+from .tracker import KRLSTracker
 
-BUILT_IN: tuple[type[Learner], ...] = (Norma,)
+BUILT_IN: tuple[type[Learner], ...] = (
+    FixedBudgetKRLS,
+    Forgetron,
+    KLMS,
+    KNLMS,
+    KRLS,
+    KRLSTracker,
+    LinearRLS,
+    Norma,
+    NystromSGD,
+    POLK,
+    Projectron,
+    QKLMS,
+    SlidingWindowKRLS,
+)
 """Every learner that a file may name."""
 
-__all__ = ["Learner", "Norma"]
+__all__ = [kind.__name__ for kind in (Learner, *BUILT_IN)]

@@ -97,8 +97,13 @@ class Learner:
         """How many past inputs the method needs, at least the window."""
         return setting.window
 
-    def shapes(self, setting: Setting, leaves: int, dimension: int) -> dict[str, tuple[int, ...]]:
-        """The arrays of the state for so many leaves, the leaf first; they start at zero."""
+    def shapes(
+        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel
+    ) -> dict[str, tuple[int, ...]]:
+        """The arrays of the state for so many leaves, the leaf first; they start at zero.
+
+        `kernel` is one of the group's: they have one shape.
+        """
         raise NotImplementedError
 
     def prepare(self, group: Group) -> None:

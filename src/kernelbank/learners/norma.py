@@ -13,6 +13,7 @@ from .._hot.lanes import WIDTH
 from .._hot.table import Phase, Phases, compiled
 from .._validate import Floats
 from ..ground import Ground
+from ..kernels.base import Kernel
 from ..setting import PAGE, Board, Setting
 from .base import Group, Learner
 
@@ -80,7 +81,9 @@ class Norma(Learner):
     def reach(self, setting: Setting) -> int:
         return self.budget
 
-    def shapes(self, setting: Setting, leaves: int, dimension: int) -> dict[str, tuple[int, ...]]:
+    def shapes(
+        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel
+    ) -> dict[str, tuple[int, ...]]:
         table = (leaves, self.budget + PAGE, WIDTH)
         return {
             "coefficients": table,

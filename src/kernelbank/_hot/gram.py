@@ -1,0 +1,96 @@
+"""Centres with their Gram matrix K, and often its inverse, kept beside them.
+
+The inverse follows the centres by rank-one steps and is computed anew from K now and then, by the
+absolute number of the sample, so that rounding does not add up.
+"""
+
+from .centres import CENTRES, append, remove
+from .dense import border, grow_inverse, invert, matrix_times, shrink_inverse, strike
+from .formulas import pointer
+from .jit import part
+from .single import SELF, SINGLE, coefficients_of, dot, size_of
+from .table import fields, floats, whole
+
+GRAM = fields(*CENTRES._fields, "gram")
+INVERSE = fields(*GRAM._fields, "inverse")
+
+
+@part
+def gram_of(table, leaf):
+    capacity = whole(table, SINGLE.capacity)
+    return pointer(floats(table, GRAM.gram), leaf * capacity * capacity)
+
+
+@part
+def inverse_of(table, leaf):
+    capacity = whole(table, SINGLE.capacity)
+    return pointer(floats(table, INVERSE.inverse), leaf * capacity * capacity)
+
+
+@part
+def append_gram(table, leaf, coefficient):
+    """The present point becomes a centre, and enters the Gram matrix."""
+    size = size_of(table, leaf)
+    own = floats(table, SINGLE.sample)[SELF]
+    border(
+        gram_of(table, leaf),
+        whole(table, SINGLE.capacity),
+        size,
+        floats(table, SINGLE.now),
+        own,
+    )
+    append(table, leaf, coefficient)
+
+
+@part
+def append_both(table, leaf, coefficient, solved, rest):
+    """The same, with the inverse: solved = K^-1 k(x, centres), rest = k(x, x) - k' solved."""
+    size = size_of(table, leaf)
+    grow_inverse(inverse_of(table, leaf), whole(table, SINGLE.capacity), size, solved, rest)
+    append_gram(table, leaf, coefficient)
+
+
+@part
+def remove_gram(table, leaf, j):
+    strike(gram_of(table, leaf), whole(table, SINGLE.capacity), size_of(table, leaf), j)
+    remove(table, leaf, j)
+
+
+@part
+def remove_both(table, leaf, j, scratch):
+    shrink_inverse(
+        inverse_of(table, leaf), whole(table, SINGLE.capacity), size_of(table, leaf), j, scratch
+    )
+    remove_gram(table, leaf, j)
+
+
+@part
+def solve_now(table, leaf, solved):
+    """solved = K^-1 k(x, centres); returns k(x, x) - k' solved, the part of x that is new."""
+    size = size_of(table, leaf)
+    now = floats(table, SINGLE.now)
+    matrix_times(inverse_of(table, leaf), whole(table, SINGLE.capacity), now, size, solved)
+    return floats(table, SINGLE.sample)[SELF] - dot(now, solved, size)
+
+
+@part
+def norm_by_gram(table, leaf, scratch):
+    """alpha' K alpha."""
+    size = size_of(table, leaf)
+    coefficients = coefficients_of(table, leaf)
+    matrix_times(gram_of(table, leaf), whole(table, SINGLE.capacity), coefficients, size, scratch)
+    return max(dot(coefficients, scratch, size), 0.0)
+
+
+@part
+def refresh_inverse(table, leaf, number, factor, fresh):
+    """Once in `capacity` samples: K^-1 from K. `factor` and `fresh` are matrices of scratch."""
+    capacity = whole(table, SINGLE.capacity)
+    if (number + 1) % capacity != 0:
+        return
+    size = size_of(table, leaf)
+    inverse = inverse_of(table, leaf)
+    if invert(gram_of(table, leaf), capacity, size, factor, fresh):
+        for i in range(size):
+            for j in range(size):
+                inverse[i * capacity + j] = fresh[i * capacity + j]

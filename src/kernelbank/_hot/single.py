@@ -1,0 +1,196 @@
+"""The loop of all learners with one slot a leaf: f(x) = sum_m coefficients[m] features(x)[m].
+
+What differs between them reaches the loop by address, like a kernel or a loss: *features* writes
+the features of the point, *step* learns one sample. Both have the signature of a phase,
+(table, leaf, number). The table begins with the places of SINGLE, so both find what they need; a
+method adds places of its own behind them. `sample` is where they meet: what is known of the present
+sample, and the norm^2, which the step keeps true.
+
+The features of the window's last samples are kept (`shown`), so that the values there after a step
+are one sum each.
+"""
+
+from .formulas import call_loss, pointer
+from .jit import part
+from .lanes import WIDTH, broadcast, fma, lane, load
+from .table import call_phase, fields, floats, table_address, whole, wholes
+
+SINGLE = fields(
+    "leaves",
+    "steps",
+    "window",
+    "page",
+    "reach",
+    "dimension",
+    "capacity",
+    "curving",
+    "features",
+    "step",
+    "derivative",
+    "parameters",
+    "points",
+    "targets",
+    "inputs",
+    "look_point",
+    "look_values",
+    "wanted",
+    "out",
+    "values",
+    "norms",
+    "predictions",
+    "point",
+    "sample",
+    "now",
+    "work",
+    "lanes",
+    "size",
+    "coefficients",
+    "shown",
+)
+"""What every such table begins with. `size`: features in use, of `capacity`; `work`: scratch."""
+
+SELF, PREDICTION, TARGET, SLOPE, CURVATURE, ERROR, RESPONSE, WEIGHT, NORM, NUMBER = range(10)
+"""Places of `sample`. SELF is k(x, x); ERROR, RESPONSE and WEIGHT are what second-order methods see
+instead of the target: e = -slope / curvature, z = f + e, and half the curvature."""
+SAMPLE = 10
+
+NO_CURVATURE, CONSTANT, LOGISTIC = range(3)
+"""How the second derivative of the loss follows: not needed; 2; |slope| (1 - |slope|)."""
+_LEAST_CURVATURE = 1e-3  # of the logistic loss: beyond, a Newton step knows nothing
+
+
+@part
+def dot(one, other, count):
+    """Sum of products, over four interleaved partial sums: the same bits for ever."""
+    total = broadcast(0.0)
+    even = count - count % WIDTH
+    for m in range(0, even, WIDTH):
+        total = fma(load(pointer(one, m), 0), load(pointer(other, m), 0), total)
+    result = (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
+    for m in range(even, count):
+        result += one[m] * other[m]
+    return result
+
+
+@part
+def size_of(table, leaf):
+    """How many features a slot uses now. A file may say anything: never beyond the arrays."""
+    size = floats(table, SINGLE.size)[leaf]
+    if not 0.0 <= size <= whole(table, SINGLE.capacity):
+        return 0
+    return int(size)
+
+
+@part
+def coefficients_of(table, leaf):
+    return pointer(floats(table, SINGLE.coefficients), leaf * whole(table, SINGLE.capacity))
+
+
+@part
+def _value(table, leaf, number):
+    """f at `point`; its features are left in `now`."""
+    call_phase(whole(table, SINGLE.features), table_address(table), leaf, number)
+    return dot(coefficients_of(table, leaf), floats(table, SINGLE.now), size_of(table, leaf))
+
+
+@part
+def _put_point(table, point):
+    place = floats(table, SINGLE.point)
+    for k in range(whole(table, SINGLE.dimension)):
+        place[k] = point[k]
+
+
+@part
+def _slope(table, prediction, target):
+    """The loss's derivative, from its four-lane function."""
+    lanes = floats(table, SINGLE.lanes)
+    for k in range(WIDTH):
+        lanes[k] = prediction
+        lanes[WIDTH + k] = target
+    call_loss(
+        whole(table, SINGLE.derivative),
+        lanes,
+        pointer(lanes, WIDTH),
+        1,
+        floats(table, SINGLE.parameters),
+        pointer(lanes, 2 * WIDTH),
+    )
+    return lanes[2 * WIDTH]
+
+
+@part
+def _describe(table, prediction, target):
+    """Fill `sample` with what the methods see of the target."""
+    sample = floats(table, SINGLE.sample)
+    slope = _slope(table, prediction, target)
+    sample[PREDICTION] = prediction
+    sample[TARGET] = target
+    sample[SLOPE] = slope
+    sample[RESPONSE] = target
+    curvature = 2.0
+    error = target - prediction
+    if whole(table, SINGLE.curving) == LOGISTIC:
+        curvature = max(abs(slope) * (1.0 - abs(slope)), _LEAST_CURVATURE)
+        error = -slope / curvature
+        sample[RESPONSE] = prediction + error
+    sample[CURVATURE] = curvature
+    sample[ERROR] = error
+    sample[WEIGHT] = 0.5 * curvature
+
+
+def learn(table, first, count):
+    """Run every leaf through samples first .. first + count - 1, which lie in one page."""
+    steps = whole(table, SINGLE.steps)
+    window = whole(table, SINGLE.window)
+    capacity = whole(table, SINGLE.capacity)
+    position = whole(table, SINGLE.reach) + first % whole(table, SINGLE.page)
+    sample = floats(table, SINGLE.sample)
+    for leaf in range(whole(table, SINGLE.leaves)):
+        coefficients = coefficients_of(table, leaf)
+        shown = pointer(floats(table, SINGLE.shown), leaf * window * capacity)
+        for t in range(count):
+            number = first + t
+            place = leaf * steps + t
+            _put_point(
+                table, pointer(floats(table, SINGLE.points), t * whole(table, SINGLE.dimension))
+            )
+            prediction = _value(table, leaf, number)
+            floats(table, SINGLE.predictions)[(leaf * (steps - 1) + t) * WIDTH] = prediction
+            target = floats(table, SINGLE.targets)[(position + t) * WIDTH]
+            _describe(table, prediction, target)
+            sample[NORM] = floats(table, SINGLE.norms)[place * WIDTH]
+            sample[NUMBER] = number
+            call_phase(whole(table, SINGLE.step), table_address(table), leaf, number)
+            floats(table, SINGLE.norms)[(place + 1) * WIDTH] = sample[NORM]
+
+            size = size_of(table, leaf)
+            now = floats(table, SINGLE.now)
+            newest = pointer(shown, number % window * capacity)
+            for m in range(size):
+                newest[m] = now[m]
+            seen = min(number + 1, window)
+            for age in range(seen):
+                row = pointer(shown, (number - age) % window * capacity)
+                value = dot(coefficients, row, size)
+                own = (place + 1) * window + window - 1 - age
+                floats(table, SINGLE.values)[own * WIDTH] = value
+
+
+def glance(table, first, count):
+    """look_values[leaf] = f at the point that is looked at."""
+    _put_point(table, floats(table, SINGLE.look_point))
+    for leaf in range(whole(table, SINGLE.leaves)):
+        floats(table, SINGLE.look_values)[leaf * WIDTH] = _value(table, leaf, first)
+
+
+def evaluate(table, first, count):
+    """out[leaf, t] = f at points[t], for the leaves with wanted[leaf]; changes nothing."""
+    for leaf in range(whole(table, SINGLE.leaves)):
+        if wholes(table, SINGLE.wanted)[leaf] == 0:
+            continue
+        for t in range(count):
+            _put_point(
+                table, pointer(floats(table, SINGLE.points), t * whole(table, SINGLE.dimension))
+            )
+            value = _value(table, leaf, first)
+            floats(table, SINGLE.out)[(leaf * count + t) * WIDTH] = value

@@ -1,0 +1,51 @@
+"""Learners whose features are kernel values with kept inputs (see `_hot.centres`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._hot import centres as hot
+from .._hot.lanes import WIDTH
+from .._hot.table import fields
+from ..kernels.base import Kernel, Program, sources_of
+from .base import Group
+from .single import Shapes, SingleSlot
+
+
+def places(*own: str) -> Any:
+    """The places of a table of a learner on centres, with the method's own behind them."""
+    return fields(*hot.CENTRES._fields, *own)
+
+
+class OnCentres(SingleSlot):
+    """f = sum_j alpha_j k(c_j, .), at most `budget` centres c_j, oldest first."""
+
+    features = hot.features
+    budget: int
+
+    def capacity(self, kernel: Kernel, dimension: int) -> int:
+        return self.budget + 1  # room for a new one before an old one leaves
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        return {"centres": (dimension, capacity)}
+
+    def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
+        numbers = sources_of([kernel for leaf in group.kernels for kernel in leaf])
+        program = Program.pack(group.kernels, numbers)
+        capacity = group.state["coefficients"].shape[1]
+        room = max(capacity, group.setting.window, 1)
+        return {
+            "instructions": len(program.code),
+            "program": program.code,
+            "constants": program.constants,
+            "addresses": np.array([s.statistic.address for s in numbers], dtype=np.int64),
+            "source_parameters": np.array([source.parameter for source in numbers]),
+            "statistics": np.zeros((len(numbers), room)),
+            "row": np.zeros((room, WIDTH)),
+            "stack": np.zeros((program.depth + 1, room, WIDTH)),
+            "room": room,
+            "recent": np.zeros(room),
+        }

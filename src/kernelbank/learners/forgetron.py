@@ -1,0 +1,100 @@
+"""The Forgetron: a kernel perceptron on a budget, by forgetting."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._hot.gram import GRAM, append_gram, gram_of, norm_by_gram, remove_gram
+from .._hot.single import NORM, PREDICTION, SINGLE, TARGET, coefficients_of, dot, size_of
+from .._hot.table import fields, floats, whole
+from ..setting import Setting
+from .centres import OnCentres
+from .perceptron import for_labels
+from .single import Shapes
+
+FORGETRON_TABLE = fields(*GRAM._fields, "mistakes", "deviation", "dropped")
+_ALLOWED = 15.0 / 32.0  # of the mistakes: how much shrinking may deviate, in all
+
+
+def forgetron(table, leaf, number):
+    """On a mistake: add the sample, shrink as little as the theory needs, drop the oldest."""
+    sample = floats(table, SINGLE.sample)
+    capacity = whole(table, SINGLE.capacity)
+    if sample[TARGET] * sample[PREDICTION] > 0.0:
+        return
+    mistakes = floats(table, FORGETRON_TABLE.mistakes)
+    deviation = floats(table, FORGETRON_TABLE.deviation)
+    mistakes[leaf] += 1.0
+    append_gram(table, leaf, sample[TARGET])
+    coefficients = coefficients_of(table, leaf)
+    size = size_of(table, leaf)
+    if size == capacity:
+        gram = gram_of(table, leaf)
+        oldest = abs(coefficients[0])
+        value = dot(coefficients, gram, size)
+        aligned = value if coefficients[0] > 0.0 else -value
+        square = oldest * oldest - 2.0 * oldest * aligned
+        slope = 2.0 * oldest
+        rest = deviation[leaf] - _ALLOWED * mistakes[leaf]
+        shrink = 1.0
+        if square + slope + rest > 0.0:
+            if square == 0.0:
+                shrink = -rest / slope if slope > 0.0 else 0.0
+            else:
+                root = slope * slope - 4.0 * square * rest
+                shrink = (np.sqrt(root) - slope) / (2.0 * square) if root > 0.0 else 0.0
+            shrink = min(max(shrink, 0.0), 1.0)
+        deviation[leaf] += square * shrink * shrink + slope * shrink
+        for m in range(size):
+            coefficients[m] *= shrink
+        floats(table, FORGETRON_TABLE.dropped)[leaf] += coefficients[0] * coefficients[0] * gram[0]
+        remove_gram(table, leaf, 0)
+    sample[NORM] = norm_by_gram(table, leaf, floats(table, SINGLE.work))
+
+
+@dataclass(frozen=True)
+class Forgetron(OnCentres):
+    """The self-tuned Forgetron: a kernel perceptron for labels -1 and +1 that keeps its budget.
+
+    On a mistake, y f(x) <= 0, the term y k(x, .) joins. Beyond `budget` terms all coefficients are
+    multiplied by the largest phi <= 1 for which the total deviation stays below 15/32 of the
+    mistakes, and the oldest term is dropped. Its relative mistake bound holds for kernels with
+    k(x, x) <= 1. Cost per step: budget kernel values and, on a mistake, O(budget^2) products (for
+    norm^2); memory O(budget^2).
+
+    Parameters
+    ----------
+    budget : most terms.
+
+    Reference: Dekel, Shalev-Shwartz and Singer, The Forgetron: a kernel-based perceptron on a
+    budget, SIAM Journal on Computing 37 (2008).
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(learner=kb.learners.Forgetron(budget=20), loss="hinge")
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 10, 1.0 if n % 40 < 20 else -1.0)
+    >>> bank.ledger.samples
+    100
+    """
+
+    budget: int = 100
+    places = FORGETRON_TABLE
+    step = forgetron
+    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+
+    def __post_init__(self) -> None:
+        self._count("budget", "how many terms to keep")
+
+    def check(self, setting: Setting) -> None:
+        for_labels(self, setting)
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        own: Shapes = {"gram": (capacity, capacity), "mistakes": (), "deviation": (), "dropped": ()}
+        return {**super().own_shapes(capacity, dimension), **own}
+
+    def work(self, capacity: int, dimension: int) -> int:
+        return capacity

@@ -1,0 +1,95 @@
+"""KLMS: kernel least mean squares."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .._hot.centres import append, centre, centres_of, kernel_values, norm_by_definition, remove
+from .._hot.formulas import pointer
+from .._hot.single import (
+    NORM,
+    PREDICTION,
+    SELF,
+    SINGLE,
+    SLOPE,
+    coefficients_of,
+    dot,
+    size_of,
+)
+from .._hot.table import floats, real, whole
+from ..setting import Setting
+from .centres import OnCentres, places
+from .single import Shapes
+
+KLMS_TABLE = places("learning_rate", "dropped")
+
+
+def klms(table, leaf, number):
+    """f <- f - rate * slope * k(x, .), then drop the oldest term beyond the budget."""
+    sample = floats(table, SINGLE.sample)
+    capacity = whole(table, SINGLE.capacity)
+    work = floats(table, SINGLE.work)
+    new = -real(table, KLMS_TABLE.learning_rate) * sample[SLOPE]
+    norm = sample[NORM] + 2.0 * new * sample[PREDICTION] + new * new * sample[SELF]
+    append(table, leaf, new)
+    if size_of(table, leaf) == capacity:
+        old = coefficients_of(table, leaf)[0]
+        point = pointer(work, capacity)
+        centre(table, leaf, 0, point)
+        kernel_values(table, leaf, point, centres_of(table, leaf), capacity, capacity, work)
+        lost = old * old * work[0]
+        norm += lost - 2.0 * old * dot(coefficients_of(table, leaf), work, capacity)
+        floats(table, KLMS_TABLE.dropped)[leaf] += lost
+        remove(table, leaf, 0)
+    if (number + 1) % whole(table, SINGLE.page) == 0:
+        norm = norm_by_definition(table, leaf, work)
+    sample[NORM] = max(norm, 0.0)
+
+
+@dataclass(frozen=True)
+class KLMS(OnCentres):
+    """Kernel least mean squares: one gradient step a sample, a term for every sample.
+
+        f <- f - learning_rate * l'(f(x), y) k(x, .)
+
+    and beyond `budget` terms the oldest is dropped. With the squared loss (f - y)^2 the slope is
+    2 (f - y): the textbook's step size is twice this one. Cost per step: 2 budget kernel values and
+    O(budget + window) products; memory O(budget (dimension + window)) numbers. norm^2 follows by
+    recursion and is computed anew every 256 samples.
+
+    Parameters
+    ----------
+    learning_rate : positive number, the step size.
+    budget : most terms of the expansion.
+
+    Reference: Liu, Pokharel and Principe, The kernel least-mean-square algorithm, IEEE Transactions
+    on Signal Processing 56 (2008).
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(learner=kb.learners.KLMS(learning_rate=0.1))
+    >>> bank.learn_one(0.0, 1.0)
+    >>> round(bank.predict_one(0.0), 3)
+    0.2
+    """
+
+    learning_rate: float = 0.1
+    budget: int = 100
+    places = KLMS_TABLE
+    step = klms
+    cost: ClassVar[str] = "O(budget dimension)"
+
+    def __post_init__(self) -> None:
+        self._positive("learning_rate", 0.1)
+        self._count("budget", "how many terms to keep")
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        return {**super().own_shapes(capacity, dimension), "dropped": ()}
+
+    def settings(self, setting: Setting) -> Mapping[str, float]:
+        return {"learning_rate": self.learning_rate}
+
+    def work(self, capacity: int, dimension: int) -> int:
+        return capacity + dimension

@@ -1,0 +1,97 @@
+"""KNLMS: normalised kernel least mean squares with the coherence criterion."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._hot.gram import GRAM, append_gram, gram_of, norm_by_gram
+from .._hot.single import NORM, SELF, SINGLE, SLOPE, coefficients_of, dot, size_of
+from .._hot.table import fields, floats, real, whole
+from ..setting import Setting
+from .centres import OnCentres
+from .single import Shapes
+
+KNLMS_TABLE = fields(*GRAM._fields, "learning_rate", "coherence", "epsilon")
+
+
+def knlms(table, leaf, number):
+    """Admit x if it is incoherent with the centres; then a normalised step on all of them."""
+    sample = floats(table, SINGLE.sample)
+    capacity = whole(table, SINGLE.capacity)
+    now = floats(table, SINGLE.now)
+    size = size_of(table, leaf)
+    gram = gram_of(table, leaf)
+    most = 0.0
+    for m in range(size):
+        most = max(most, abs(now[m]) / np.sqrt(sample[SELF] * gram[m * capacity + m]))
+    if size == 0 or (most <= real(table, KNLMS_TABLE.coherence) and size < capacity - 1):
+        append_gram(table, leaf, 0.0)
+        size += 1
+    change = real(table, KNLMS_TABLE.learning_rate) * sample[SLOPE]
+    change /= real(table, KNLMS_TABLE.epsilon) + dot(now, now, size)
+    coefficients = coefficients_of(table, leaf)
+    for m in range(size):
+        coefficients[m] -= change * now[m]
+    sample[NORM] = norm_by_gram(table, leaf, floats(table, SINGLE.work))
+
+
+@dataclass(frozen=True)
+class KNLMS(OnCentres):
+    """Normalised kernel least mean squares on a dictionary of incoherent centres.
+
+    x joins the centres while max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and there
+    are fewer than `budget`. Then, with h_j = k(x, c_j),
+
+        alpha <- alpha - learning_rate * l'(f(x), y) h / (epsilon + h'h).
+
+    Cost per step: budget kernel values and O(budget^2) products (for norm^2); memory O(budget^2).
+
+    Parameters
+    ----------
+    learning_rate : positive number, the step size (half of the textbook's with the squared loss).
+    coherence : between 0 and 1; larger admits more centres.
+    epsilon : positive number that bounds the normalised step.
+    budget : most centres.
+
+    Reference: Richard, Bermudez and Honeine, Online prediction of time series data with kernels,
+    IEEE Transactions on Signal Processing 57 (2009).
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(learner=kb.learners.KNLMS(learning_rate=0.25))
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 10, 1.0)
+    >>> bank.predict_one(5.0) > 0.5
+    True
+    """
+
+    learning_rate: float = 0.1
+    coherence: float = 0.9
+    epsilon: float = 0.01
+    budget: int = 100
+    places = KNLMS_TABLE
+    step = knlms
+    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+
+    def __post_init__(self) -> None:
+        self._positive("learning_rate", 0.1)
+        self._share("coherence", 0.9)
+        self._positive("epsilon", 0.01)
+        self._count("budget", "how many centres to keep")
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        return {**super().own_shapes(capacity, dimension), "gram": (capacity, capacity)}
+
+    def settings(self, setting: Setting) -> Mapping[str, float]:
+        return {
+            "learning_rate": self.learning_rate,
+            "coherence": self.coherence,
+            "epsilon": self.epsilon,
+        }
+
+    def work(self, capacity: int, dimension: int) -> int:
+        return capacity

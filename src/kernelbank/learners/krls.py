@@ -1,0 +1,106 @@
+"""KRLS: kernel recursive least squares by approximate linear dependence."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .._hot.dense import add_outer, border, matrix_times
+from .._hot.formulas import pointer
+from .._hot.gram import (
+    INVERSE,
+    append_both,
+    inverse_of,
+    norm_by_gram,
+    refresh_inverse,
+    solve_now,
+)
+from .._hot.single import ERROR, NORM, SELF, SINGLE, WEIGHT, coefficients_of, dot, size_of
+from .._hot.table import fields, floats, real, whole
+from ..setting import Setting
+from .gram import OnGram
+from .single import Shapes
+
+KRLS_TABLE = fields(*INVERSE._fields, "covariance", "novelty")
+
+
+def krls(table, leaf, number):
+    """Engel's two cases: x is new, and joins; or it is not, and the least squares move."""
+    sample = floats(table, SINGLE.sample)
+    capacity = whole(table, SINGLE.capacity)
+    solved = floats(table, SINGLE.work)
+    moved = pointer(solved, capacity)
+    gain = pointer(moved, capacity)
+    factor = pointer(gain, 2 * capacity)
+    covariance = pointer(floats(table, KRLS_TABLE.covariance), leaf * capacity * capacity)
+    coefficients = coefficients_of(table, leaf)
+    size = size_of(table, leaf)
+    error = sample[ERROR]
+    rest = solve_now(table, leaf, solved)
+    if rest > real(table, KRLS_TABLE.novelty) * sample[SELF] and size < capacity - 1:
+        for m in range(size):
+            coefficients[m] -= solved[m] * (error / rest)
+            moved[m] = 0.0
+        border(covariance, capacity, size, moved, 1.0 / sample[WEIGHT])
+        append_both(table, leaf, error / rest, solved, rest)
+    else:
+        matrix_times(covariance, capacity, solved, size, moved)
+        spread = 1.0 / sample[WEIGHT] + dot(solved, moved, size)
+        add_outer(covariance, capacity, moved, size, -1.0 / spread)
+        matrix_times(inverse_of(table, leaf), capacity, moved, size, gain)
+        for m in range(size):
+            coefficients[m] += gain[m] * (error / spread)
+    refresh_inverse(table, leaf, number, factor, pointer(factor, capacity * capacity))
+    sample[NORM] = norm_by_gram(table, leaf, moved)
+
+
+@dataclass(frozen=True)
+class KRLS(OnGram):
+    """Kernel recursive least squares: the least-squares fit of all samples on a sparse dictionary.
+
+    With a = K^-1 k(x, centres), delta = k(x, x) - k' a and the error e = y - f(x): x joins if
+    delta > novelty * k(x, x), and
+
+        alpha <- (alpha - a e / delta, e / delta),    P <- diag(P, 1);
+
+    otherwise, with q = P a / (1 + a' P a),
+
+        alpha <- alpha + K^-1 q e,    P <- P - q a' P.
+
+    For the logistic loss e is the Newton step -l' / l'' and the 1 is 2 / l''. Cost per step: budget
+    kernel values and O(budget^2) products; memory O(budget^2).
+
+    Parameters
+    ----------
+    novelty : an input joins if more than this share of k(x, x) is new; from 0 to 1.
+    budget : most centres; then nothing joins any more.
+
+    Reference: Engel, Mannor and Meir, The kernel recursive least-squares algorithm, IEEE
+    Transactions on Signal Processing 52 (2004).
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(learner=kb.learners.KRLS(novelty=0.001))
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 10, 1.0)
+    >>> round(bank.predict_one(5.0), 2)
+    1.0
+    """
+
+    novelty: float = 0.001
+    budget: int = 100
+    second_order = True
+    places = KRLS_TABLE
+    step = krls
+    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+
+    def __post_init__(self) -> None:
+        self._share("novelty", 0.001)
+        self._count("budget", "how many centres to keep")
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        return {**super().own_shapes(capacity, dimension), "covariance": (capacity, capacity)}
+
+    def settings(self, setting: Setting) -> Mapping[str, float]:
+        return {"novelty": self.novelty}

@@ -1,0 +1,89 @@
+"""LinearRLS: recursive least squares on the inputs themselves."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import _validate as check
+from .._hot.single import SELF, SINGLE
+from .._hot.table import fields, floats, whole
+from .._validate import Floats
+from ..kernels import Linear
+from ..kernels.base import Kernel
+from .base import Group
+from .recursive import RECURSIVE, RecursiveLeastSquares
+
+LINEAR_TABLE = fields(*RECURSIVE._fields, "constants")
+
+
+def linear_features(table, leaf, number):
+    """now = (x, sqrt(offset)): their inner product is the kernel."""
+    dimension = whole(table, SINGLE.dimension)
+    now = floats(table, SINGLE.now)
+    point = floats(table, SINGLE.point)
+    constant = floats(table, LINEAR_TABLE.constants)[leaf]
+    total = constant * constant
+    for k in range(dimension):
+        now[k] = point[k]
+        total += point[k] * point[k]
+    now[dimension] = constant
+    floats(table, SINGLE.sample)[SELF] = total
+
+
+@dataclass(frozen=True)
+class LinearRLS(RecursiveLeastSquares):
+    """Recursive least squares for the kernel Linear: the second-order learner of a line.
+
+    With phi(x) = (x, sqrt(offset)), so that phi(x)'phi(t) = k(x, t), and P = I / ridge at first:
+
+        u = P phi(x),  s = 1 + phi(x)'u,  weights <- weights + u (y - f(x)) / s,  P <- P - u u' / s,
+
+    then forgetting, as for `FourierRLS`. For the logistic loss: an online Newton step. Cost per
+    step: O(dimension^2); memory O(dimension^2).
+
+    Parameters
+    ----------
+    forgetting : what a step leaves of the past, above 0 and at most 1 (nothing is forgotten).
+    ridge : positive number: the prior's precision.
+    forget : "exponential" or "prior".
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank([kb.kernels.Linear(1.0)], kb.learners.LinearRLS())
+    >>> for n in range(50):
+    ...     bank.learn_one(n / 10, 2 * n / 10 - 1)
+    >>> round(bank.predict_one(10.0), 1)
+    19.0
+    """
+
+    forgetting: float = 1.0
+    ridge: float = 0.01
+    forget: str = "exponential"
+    places = LINEAR_TABLE
+    features = linear_features
+    cost: ClassVar[str] = "O(dimension^2)"
+
+    def __post_init__(self) -> None:
+        self._check_forgetting()
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        if not isinstance(kernel, Linear):
+            remedy = "Use kb.kernels.Linear(...), or kb.learners.FourierRLS for other kernels."
+            raise check.refuse("kernel", "be Linear for LinearRLS", kernel, remedy)
+
+    def capacity(self, kernel: Kernel, dimension: int) -> int:
+        return dimension + 1
+
+    def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
+        return {"constants": np.array([np.sqrt(leaf[0].offset) for leaf in group.kernels])}
+
+    def feature_rows(self, group: Group, points: Floats) -> Floats:
+        rows = [
+            np.column_stack([points, np.full(len(points), np.sqrt(leaf[0].offset))])
+            for leaf in group.kernels
+        ]
+        return np.array(rows)

@@ -1,0 +1,118 @@
+"""NystromSGD: gradient descent on the features that some landmarks span."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._hot.centres import CENTRES, append
+from .._hot.formulas import pointer
+from .._hot.single import NORM, SELF, SINGLE, SLOPE, coefficients_of, dot, size_of
+from .._hot.table import fields, floats, real, whole
+from ..kernels.base import Kernel
+from ..setting import Setting
+from .centres import OnCentres
+from .single import Shapes
+
+NYSTROM_TABLE = fields(*CENTRES._fields, "factor", "weights", "learning_rate", "keep", "novelty")
+
+
+def nystrom(table, leaf, number):
+    """z = L^-1 k(x, landmarks); a gradient step on the weights of z; alpha = L'^-1 weights."""
+    sample = floats(table, SINGLE.sample)
+    capacity = whole(table, SINGLE.capacity)
+    now = floats(table, SINGLE.now)
+    z = floats(table, SINGLE.work)
+    factor = pointer(floats(table, NYSTROM_TABLE.factor), leaf * capacity * capacity)
+    weights = pointer(floats(table, NYSTROM_TABLE.weights), leaf * capacity)
+    size = size_of(table, leaf)
+    for i in range(size):
+        row = pointer(factor, i * capacity)
+        z[i] = (now[i] - dot(row, z, i)) / row[i]
+    rest = sample[SELF] - dot(z, z, size)
+    if size < capacity and rest > real(table, NYSTROM_TABLE.novelty) * sample[SELF]:
+        row = pointer(factor, size * capacity)
+        for i in range(size):
+            row[i] = z[i]
+        row[size] = z[size] = np.sqrt(rest)
+        weights[size] = 0.0
+        append(table, leaf, 0.0)
+        size += 1
+    change = real(table, NYSTROM_TABLE.learning_rate) * sample[SLOPE]
+    for i in range(size):
+        weights[i] = real(table, NYSTROM_TABLE.keep) * weights[i] - change * z[i]
+    sample[NORM] = dot(weights, weights, size)
+    coefficients = coefficients_of(table, leaf)
+    for i in range(size):
+        coefficients[i] = weights[i]
+    for i in range(size - 1, -1, -1):  # back substitution, a row of the factor at a time
+        row = pointer(factor, i * capacity)
+        own = coefficients[i] / row[i]
+        coefficients[i] = own
+        for j in range(i):
+            coefficients[j] -= own * row[j]
+
+
+@dataclass(frozen=True)
+class NystromSGD(OnCentres):
+    """Gradient descent on Nystrom features: the kernel projected on some landmarks.
+
+    The first inputs that are new enough become landmarks c. With K = L L' their Gram matrix, the
+    features z(x) = L^-1 k(x, c) have z(x)'z(t) = k(x, c) K^-1 k(c, t), and
+
+        weights <- (1 - learning_rate * regularization) weights - learning_rate * l'(f(x), y) z(x).
+
+    Cost per step: landmarks kernel values and O(landmarks^2) products; memory O(landmarks^2).
+
+    Parameters
+    ----------
+    landmarks : most landmarks.
+    learning_rate : positive number, the step size.
+    novelty : an input becomes a landmark if more than this share of k(x, x) is new.
+
+    Reference: Lu, Hoi, Wang, Zhao and Liu, Large scale online kernel learning, Journal of Machine
+    Learning Research 17 (2016).
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(learner=kb.learners.NystromSGD(landmarks=20, learning_rate=0.2))
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 10, 1.0)
+    >>> bank.predict_one(5.0) > 0.5
+    True
+    """
+
+    landmarks: int = 50
+    learning_rate: float = 0.1
+    novelty: float = 0.001
+    places = NYSTROM_TABLE
+    step = nystrom
+    cost: ClassVar[str] = "O(landmarks dimension + landmarks^2)"
+
+    def __post_init__(self) -> None:
+        self._count("landmarks", "how many landmarks to keep")
+        self._positive("learning_rate", 0.1)
+        self._share("novelty", 0.001)
+
+    def check(self, setting: Setting) -> None:
+        self._check_decay(setting)
+
+    def capacity(self, kernel: Kernel, dimension: int) -> int:
+        return self.landmarks
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        own: Shapes = {"factor": (capacity, capacity), "weights": (capacity,)}
+        return {**super().own_shapes(capacity, dimension), **own}
+
+    def settings(self, setting: Setting) -> Mapping[str, float]:
+        return {
+            "learning_rate": self.learning_rate,
+            "keep": 1.0 - self.learning_rate * setting.regularization,
+            "novelty": self.novelty,
+        }
+
+    def work(self, capacity: int, dimension: int) -> int:
+        return capacity

@@ -1,0 +1,122 @@
+"""POLK: functional gradient descent, compressed by kernel orthogonal matching pursuit."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .._hot.dense import least
+from .._hot.formulas import pointer
+from .._hot.gram import (
+    INVERSE,
+    append_both,
+    inverse_of,
+    norm_by_gram,
+    refresh_inverse,
+    remove_both,
+    solve_now,
+)
+from .._hot.single import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
+from .._hot.table import fields, floats, real, whole
+from ..setting import Setting
+from .gram import OnGram
+from .single import Shapes
+
+POLK_TABLE = fields(*INVERSE._fields, "learning_rate", "keep", "most_error", "dropped")
+_DEPENDENT = 1e-10  # of k(x, x): less of it is new than rounding can tell
+
+
+def polk(table, leaf, number):
+    """A gradient step, then destroy centres while the function stays within the compression."""
+    sample = floats(table, SINGLE.sample)
+    capacity = whole(table, SINGLE.capacity)
+    solved = floats(table, SINGLE.work)
+    errors = pointer(solved, capacity)
+    factor = pointer(errors, capacity)
+    coefficients = coefficients_of(table, leaf)
+    size = size_of(table, leaf)
+    change = -real(table, POLK_TABLE.learning_rate) * sample[SLOPE]
+    rest = solve_now(table, leaf, solved)
+    for m in range(size):
+        coefficients[m] *= real(table, POLK_TABLE.keep)
+    if rest > _DEPENDENT * sample[SELF]:
+        append_both(table, leaf, change, solved, rest)
+    else:
+        for m in range(size):
+            coefficients[m] += change * solved[m]
+
+    inverse = inverse_of(table, leaf)
+    spent = 0.0
+    while size_of(table, leaf) > 0:
+        size = size_of(table, leaf)
+        for m in range(size):
+            errors[m] = coefficients[m] * coefficients[m] / inverse[m * capacity + m]
+        j = least(errors, size)
+        within = spent + errors[j] <= real(table, POLK_TABLE.most_error)
+        if size < capacity and not (size > 1 and within):
+            break
+        spent += errors[j]
+        share = coefficients[j] / inverse[j * capacity + j]
+        for m in range(size):
+            coefficients[m] -= share * inverse[m * capacity + j]
+        remove_both(table, leaf, j, errors)
+    floats(table, POLK_TABLE.dropped)[leaf] += spent
+    refresh_inverse(table, leaf, number, factor, pointer(factor, capacity * capacity))
+    sample[NORM] = norm_by_gram(table, leaf, solved)
+
+
+@dataclass(frozen=True)
+class POLK(OnGram):
+    """Parsimonious online learning with kernels: a gradient step, then compression.
+
+        g <- (1 - learning_rate * regularization) f - learning_rate * l'(f(x), y) k(x, .)
+        f <- the projection of g on as few of its centres as keep |f - g| <= compression
+
+    by kernel orthogonal matching pursuit: the centre whose removal costs least,
+    alpha_j^2 / (K^-1)_jj, goes first. Beyond `budget` centres it goes whatever it costs. Cost per
+    step: budget kernel values and O(budget^2) products for each centre that goes, usually one;
+    memory O(budget^2).
+
+    Parameters
+    ----------
+    learning_rate : positive number, the step size.
+    compression : how far, in the norm of the RKHS, a step's result may be moved.
+    budget : most centres.
+
+    Reference: Koppel, Warnell, Stump and Ribeiro, Parsimonious online learning with kernels via
+    sparse projections in function space, Journal of Machine Learning Research 20 (2019).
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(learner=kb.learners.POLK(learning_rate=0.2))
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 10, 1.0)
+    >>> bank.predict_one(5.0) > 0.5
+    True
+    """
+
+    learning_rate: float = 0.1
+    compression: float = 0.01
+    budget: int = 100
+    places = POLK_TABLE
+    step = polk
+    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+
+    def __post_init__(self) -> None:
+        self._positive("learning_rate", 0.1)
+        self._at_least("compression", 0, 0.01)
+        self._count("budget", "how many centres to keep")
+
+    def check(self, setting: Setting) -> None:
+        self._check_decay(setting)
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        return {**super().own_shapes(capacity, dimension), "dropped": ()}
+
+    def settings(self, setting: Setting) -> Mapping[str, float]:
+        return {
+            "learning_rate": self.learning_rate,
+            "keep": 1.0 - self.learning_rate * setting.regularization,
+            "most_error": self.compression * self.compression,
+        }

@@ -1,0 +1,107 @@
+"""Learners that do recursive least squares on features (see `_hot.recursive`)."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .. import _validate as check
+from .._hot import recursive as hot
+from .._hot.formulas import pointer
+from .._hot.lanes import WIDTH
+from .._hot.single import SINGLE, size_of
+from .._hot.table import fields, floats, real, whole
+from .._validate import Floats
+from ..setting import Setting
+from .base import Group
+from .single import Shapes, SingleSlot
+
+RECURSIVE = fields(
+    *SINGLE._fields,
+    *hot.RECURSIVE._fields,
+    "forget",
+    "forgetting",
+    "ridge",
+)
+
+FORGET = {"exponential": hot.EXPONENTIAL, "prior": hot.PRIOR}
+
+
+def recursive(table, leaf, number):
+    """One sample of least squares, then some forgetting."""
+    capacity = whole(table, SINGLE.capacity)
+    triangle = capacity * (capacity + 1) // 2
+    hot.recursive_step(
+        table,
+        leaf,
+        number,
+        size_of(table, leaf),
+        pointer(floats(table, RECURSIVE.covariance), leaf * triangle),
+        pointer(floats(table, RECURSIVE.pending), leaf * hot.PENDING),
+        pointer(floats(table, RECURSIVE.first_vector), leaf * capacity),
+        pointer(floats(table, RECURSIVE.second_vector), leaf * capacity),
+        whole(table, RECURSIVE.forget),
+        real(table, RECURSIVE.forgetting),
+        real(table, RECURSIVE.ridge),
+    )
+
+
+class RecursiveLeastSquares(SingleSlot):
+    """Bayesian least squares on features, with two kinds of forgetting."""
+
+    second_order = True
+    step = recursive
+    forgetting: float
+    ridge: float
+    forget: str
+
+    def _check_forgetting(self) -> None:
+        self._share("forgetting", 0.999)
+        self._positive("forgetting", 0.999)
+        self._positive("ridge", 0.01)
+        check.choice("forget", self.forget, type(self).__name__, FORGET)
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        return {
+            "covariance": (capacity * (capacity + 1) // 2,),
+            "pending": (hot.PENDING,),
+            "first_vector": (capacity,),
+            "second_vector": (capacity,),
+        }
+
+    def prepare(self, group: Group) -> None:
+        capacity = group.state["coefficients"].shape[1]
+        diagonal = np.cumsum(np.arange(1, capacity + 1)) - 1
+        group.state["covariance"][:, diagonal] = 1.0 / self.ridge
+        group.state["pending"][:, hot.SCALE] = 1.0
+        group.state["size"][:] = capacity
+
+    def settings(self, setting: Setting) -> Mapping[str, float]:
+        kind = FORGET[self.forget] if self.forgetting < 1 else hot.NEVER
+        return {"forget": kind, "forgetting": self.forgetting, "ridge": self.ridge}
+
+    def work(self, capacity: int, dimension: int) -> int:
+        return capacity
+
+    def variance(self, group: Group, points: Floats) -> Floats:
+        """phi(x)' P phi(x): of f, without the noise, in units of the noise's variance."""
+        out = np.full((group.leaves, len(points), WIDTH), np.nan)
+        features = self.feature_rows(group, points)
+        for leaf in range(group.leaves):
+            size = features.shape[2]
+            full = np.zeros((size, size))
+            full[np.tril_indices(size)] = group.state["covariance"][leaf]
+            full = full + np.tril(full, -1).T
+            scale, first, second, diagonal = group.state["pending"][leaf]
+            one, two = group.state["first_vector"][leaf], group.state["second_vector"][leaf]
+            full = scale * (full + first * np.outer(one, one)) + second * np.outer(two, two)
+            full[np.diag_indices(size)] += diagonal
+            rows = features[leaf]
+            out[leaf, :, 0] = np.maximum(((rows @ full) * rows).sum(axis=1), 0.0)
+        return out
+
+    def feature_rows(self, group: Group, points: Floats) -> Floats:
+        """(leaves, n, size): the features of some points."""
+        raise NotImplementedError

@@ -1,0 +1,26 @@
+"""Learners that solve kernel ridge regression on kept samples (see `_hot.ridge`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..setting import Setting
+from .gram import OnGram
+from .single import Shapes
+
+
+class OnRidge(OnGram):
+    """Kept samples with their responses, and the inverse of K + ridge."""
+
+    second_order = True
+    ridge: float
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        own: Shapes = {"responses": (capacity,), "noises": (capacity,)}
+        return {**super().own_shapes(capacity, dimension), **own}
+
+    def settings(self, setting: Setting) -> Mapping[str, float]:
+        return {"ridge": self.ridge}
+
+    def work(self, capacity: int, dimension: int) -> int:
+        return 2 * capacity + 3 * capacity * capacity

@@ -1,0 +1,159 @@
+"""KRLSTracker: a Gaussian process on a budget that forgets back to its prior."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .._hot.dense import add_outer, border, least, matrix_times, strike, strike_member
+from .._hot.formulas import pointer
+from .._hot.gram import (
+    INVERSE,
+    append_both,
+    gram_of,
+    inverse_of,
+    norm_by_gram,
+    refresh_inverse,
+    remove_both,
+    solve_now,
+)
+from .._hot.lanes import WIDTH
+from .._hot.single import NORM, RESPONSE, SELF, SINGLE, WEIGHT, coefficients_of, dot, size_of
+from .._hot.table import fields, floats, real, whole
+from .._validate import Floats
+from ..kernels.base import evaluate
+from ..setting import Setting
+from .base import Group
+from .gram import OnGram
+from .single import Shapes
+
+TRACKER_TABLE = fields(*INVERSE._fields, "covariance", "mean", "forgetting", "noise")
+_NEW = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
+
+
+def tracker(table, leaf, number):
+    """The posterior of f at the centres after the sample; then some of the prior comes back."""
+    sample = floats(table, SINGLE.sample)
+    capacity = whole(table, SINGLE.capacity)
+    solved = floats(table, SINGLE.work)
+    joint = pointer(solved, capacity)
+    errors = pointer(joint, capacity)
+    factor = pointer(errors, 2 * capacity)
+    covariance = pointer(floats(table, TRACKER_TABLE.covariance), leaf * capacity * capacity)
+    mean = pointer(floats(table, TRACKER_TABLE.mean), leaf * capacity)
+    coefficients = coefficients_of(table, leaf)
+    size = size_of(table, leaf)
+    rest = max(solve_now(table, leaf, solved), 0.0)
+    predicted = dot(solved, mean, size)
+    matrix_times(covariance, capacity, solved, size, joint)
+    variance = rest + dot(solved, joint, size)
+    total = variance + real(table, TRACKER_TABLE.noise) / sample[WEIGHT]
+    gain = (sample[RESPONSE] - predicted) / total
+    if rest > _NEW * sample[SELF]:
+        border(covariance, capacity, size, joint, variance)
+        joint[size] = variance
+        mean[size] = predicted
+        append_both(table, leaf, 0.0, solved, rest)
+        size += 1
+    add_outer(covariance, capacity, joint, size, -1.0 / total)
+    for m in range(size):
+        mean[m] += gain * joint[m]
+    inverse = inverse_of(table, leaf)
+    if size == capacity:  # the centre whose removal moves the mean least leaves
+        matrix_times(inverse, capacity, mean, size, errors)
+        for m in range(size):
+            errors[m] = abs(errors[m] / inverse[m * capacity + m])
+        j = least(errors, size)
+        strike_member(mean, size, j)
+        strike(covariance, capacity, size, j)
+        remove_both(table, leaf, j, errors)
+        size -= 1
+    kept = real(table, TRACKER_TABLE.forgetting)
+    if kept < 1.0:
+        gram = gram_of(table, leaf)
+        for i in range(size):
+            own = pointer(covariance, i * capacity)
+            prior = pointer(gram, i * capacity)
+            for m in range(size):
+                own[m] = kept * own[m] + (1.0 - kept) * prior[m]
+        for m in range(size):
+            mean[m] *= np.sqrt(kept)
+    refresh_inverse(table, leaf, number, factor, pointer(factor, capacity * capacity))
+    matrix_times(inverse, capacity, mean, size, coefficients)
+    sample[NORM] = norm_by_gram(table, leaf, errors)
+
+
+@dataclass(frozen=True)
+class KRLSTracker(OnGram):
+    """The kernel recursive least-squares tracker: a Gaussian process on `budget` centres.
+
+    It keeps the posterior mean m and covariance S of f at the centres. With q = K^-1 k(x, centres),
+    gamma = k(x, x) - k' q, h = S q and s = noise + gamma + q' h, the new sample joins with
+
+        m <- (m, q'm) + p (y - q'm) / s,    S <- (S h; h' gamma + q'h) - p p' / s,    p = (h, gamma + q'h);
+
+    beyond the budget the centre whose removal moves the mean least leaves. Then the past fades back
+    to the prior: S <- forgetting S + (1 - forgetting) K, m <- sqrt(forgetting) m. For the logistic
+    loss: a Newton step, with noise 2 noise / l''. `bank.predict_variance_slots` gives its predictive
+    variance. Cost per step: budget kernel values and O(budget^2) products; memory O(budget^2).
+
+    Parameters
+    ----------
+    budget : most centres.
+    forgetting : what a step leaves of the past, above 0 and at most 1 (nothing is forgotten).
+    noise : variance of the targets' noise.
+
+    Reference: Van Vaerenbergh, Lazaro-Gredilla and Santamaria, Kernel recursive least-squares
+    tracker for time-varying regression, IEEE Transactions on Neural Networks and Learning Systems
+    23 (2012).
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(learner=kb.learners.KRLSTracker(budget=30))
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 10, 1.0)
+    >>> round(bank.predict_one(5.0), 1)
+    1.0
+    """
+
+    budget: int = 50
+    forgetting: float = 1.0
+    noise: float = 0.01
+    second_order = True
+    places = TRACKER_TABLE
+    step = tracker
+    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+
+    def __post_init__(self) -> None:
+        self._count("budget", "how many centres to keep")
+        self._share("forgetting", 0.999)
+        self._positive("forgetting", 0.999)
+        self._positive("noise", 0.01)
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        own: Shapes = {"covariance": (capacity, capacity), "mean": (capacity,)}
+        return {**super().own_shapes(capacity, dimension), **own}
+
+    def settings(self, setting: Setting) -> Mapping[str, float]:
+        return {"forgetting": self.forgetting, "noise": self.noise}
+
+    def variance(self, group: Group, points: Floats) -> Floats:
+        """k(x, x) - k' K^-1 k + k' K^-1 S K^-1 k: of f, without the noise."""
+        out = np.full((group.leaves, len(points), WIDTH), np.nan)
+        for leaf in range(group.leaves):
+            kernel = group.kernels[leaf][0]
+            size = int(group.state["size"][leaf])
+            centres = np.ascontiguousarray(group.state["centres"][leaf][:, :size].T)
+            inverse = group.state["inverse"][leaf][:size, :size]
+            covariance = group.state["covariance"][leaf][:size, :size]
+            own = np.array([evaluate(kernel, x[None], x[None])[0, 0] for x in points])
+            if size > 0:
+                rows = evaluate(kernel, points, centres)
+                solved = rows @ inverse
+                own = own - (rows * solved).sum(axis=1)
+                own = own + ((solved @ covariance) * solved).sum(axis=1)
+            out[leaf, :, 0] = np.maximum(own, 0.0)
+        return out
