@@ -87,7 +87,7 @@ class PrototypeRLS(Learner):
     leaf_width = 1
     uses_rows = False
 
-    def shapes(self, setting: Setting, leaves: int, dimension: int, kernel):
+    def shapes(self, setting: Setting, leaves: int, dimension: int, kernel, reach):
         size = self.features
         return {
             "frequencies": (leaves, size, dimension),

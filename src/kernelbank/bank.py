@@ -224,6 +224,21 @@ class KernelBank:
             self._check_domain(points, "X")
             return self._evaluate(points, np.ones(len(self.slots)))
 
+    def predict_variance_slots(self, X: Any) -> Floats:
+        """(n, P): predictive variance of every slot's function, NaN for methods without one.
+
+        For `KRLSTracker` in the target's units squared; for the recursive least squares in units
+        of the noise's variance. Learns nothing.
+        """
+        if self._at_work:
+            self._refuse_inside()
+        with self._turn:
+            points = check.samples(X, self._dimension)
+            self._check_domain(points, "X")
+            if self._work is None:
+                return np.full((len(points), len(self.slots)), np.nan)
+            return self._work.crew.variance(points)
+
     def _predict(self, points: Floats, name: str) -> Floats:
         self._check_domain(points, name)
         out = np.empty(len(points))

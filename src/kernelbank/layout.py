@@ -17,7 +17,7 @@ import numpy as np
 from . import _validate as check
 from ._hot.lanes import WIDTH
 from .kernels import Kernel
-from .learners import Learner
+from .learners import Learner, Residual
 from .setting import Setting
 
 
@@ -66,6 +66,11 @@ class Layout:
         members: dict[tuple[Any, ...], list[int]] = {}
         ordered = tuple(slots)
         for place, slot in enumerate(ordered):
+            if isinstance(slot.learner, Residual) and slot.learner.base >= place:
+                remedy = f"This is slot {place}: give the place of one before it."
+                base = slot.learner.base
+                raise check.refuse("base", "be the place of an earlier slot", base, remedy)
+        for place, slot in enumerate(ordered):
             members.setdefault((slot.kernel.shape, slot.learner), []).append(place)
         leaves: list[Leaf] = []
         learners: list[Learner] = []
@@ -89,6 +94,20 @@ class Layout:
 
     def kernels(self, leaves: list[Leaf]) -> list[list[Kernel]]:
         return [[self.slots[place].kernel for place in leaf.slots] for leaf in leaves]
+
+    def families(self, leaves: Iterable[Leaf]) -> list[list[Leaf]]:
+        """The leaves in bunches that must stay together: one, and those that stand on its slots."""
+        leaf_of = {place: leaf for leaf in self.leaves for place in leaf.slots}
+        root_of: dict[int, int] = {}
+        bunches: dict[int, list[Leaf]] = {}
+        for leaf in leaves:
+            learner = self.learners[leaf.group]
+            root = leaf.number
+            if isinstance(learner, Residual):
+                root = root_of[leaf_of[learner.base].number]
+            root_of[leaf.number] = root
+            bunches.setdefault(root, []).append(leaf)
+        return list(bunches.values())
 
     def first_kernel(self, group: int) -> Kernel:
         """The kernel of the group's first slot; the others have the same shape."""

@@ -19,6 +19,7 @@ from ._validate import Floats
 from .ground import Form, Ground
 from .kernels.base import Program
 from .layout import Layout, Leaf
+from .learners import Residual
 from .learners.base import Group, Learner
 from .setting import PAGE, Board, Setting
 
@@ -51,15 +52,25 @@ class Shard:
                 Program.pack(kernels, ground.numbers) if learner.uses_rows else Program.none(),
                 layout.columns(members),
                 np.array([leaf.number for leaf in members], dtype=np.int64),
-                learner.shapes(setting, len(members), dimension, kernels[0][0]),
+                learner.shapes(setting, len(members), dimension, kernels[0][0], ground.reach),
                 learner.bulky,
                 board.size,
             )
             learner.prepare(group)
             self.groups.append((learner, group))
+            if isinstance(learner, Residual):
+                group.base = self._find(learner.base)
         self.learning = self._learning(board)
         self.mixing = Phases([self._mix(group, board) for _, group in self.groups])
         self.looking = self._looking(board)
+
+    def _find(self, place: int) -> tuple[Learner, Group, int, int]:
+        """Where a slot of this shard stands."""
+        for learner, group in self.groups:
+            found = np.argwhere(group.columns == place)
+            if len(found):
+                return learner, group, int(found[0, 0]), int(found[0, 1])
+        raise AssertionError("a slot and what stands on it are dealt to one shard")
 
     # --- the two phases of a block --------------------------------------------------------------
 
@@ -150,6 +161,11 @@ class Shard:
             values = learner.evaluate(group, seen, points, statistics, chosen.any(axis=1))
             hot.scatter(values, group.columns, out)
 
+    def variance(self, points: Floats, out: Floats) -> None:
+        """out[t, p] = predictive variance of slot p at points[t], NaN where there is none."""
+        for learner, group in self.groups:
+            hot.scatter(learner.variance(group, points), group.columns, out)
+
     def excess(self) -> Floats:
         """(P,): see `Learner.excess`; 0 for slots of other shards."""
         return self._by_slot([learner.excess(group) for learner, group in self.groups])
@@ -179,7 +195,8 @@ class Shard:
                 "norms": (leaves, WIDTH),
                 "alive": (leaves, WIDTH),
             }
-            own = learner.shapes(setting, leaves, dimension, layout.first_kernel(number))
+            kernel, reach = layout.first_kernel(number), layout.reach(setting)
+            own = learner.shapes(setting, leaves, dimension, kernel, reach)
             for name, shape in {**own, **common}.items():
                 dtype = setting.dtype if name in learner.bulky else "float64"
                 result[f"group{number}/{name}"] = (shape, dtype)

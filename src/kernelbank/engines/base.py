@@ -51,17 +51,18 @@ def checked_block(block: int | None, owner: str) -> None:
             raise check.refuse("block", f"be at most {PAGE}", block, remedy, owner)
 
 
-def dealt(leaves: Sequence[Leaf], shards: int) -> list[list[Leaf]]:
+def dealt(families: Sequence[Sequence[Leaf]], shards: int) -> list[list[Leaf]]:
     """The leaves of every shard: dealt in turn, since narrow kernels cost less than wide ones.
 
     Four at a time where there are enough: their columns on the board then fill whole cache lines,
-    and two threads seldom write to the same one.
+    and two threads seldom write to the same one. A family stays together.
     """
-    number = min(shards, len(leaves))
-    run = max(1, min(4, len(leaves) // (4 * number)))
-    return [
-        [leaf for i, leaf in enumerate(leaves) if i // run % number == k] for k in range(number)
-    ]
+    number = min(shards, len(families))
+    run = max(1, min(4, len(families) // (4 * number)))
+    hands: list[list[Leaf]] = [[] for _ in range(number)]
+    for i, family in enumerate(families):
+        hands[i // run % number].extend(family)
+    return hands
 
 
 class Crew:
@@ -89,6 +90,10 @@ class Crew:
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         """(n, P): the slots' values at the points, for leaves with a slot with wanted[p] != 0."""
+        raise NotImplementedError
+
+    def variance(self, points: Floats) -> Floats:
+        """(n, P): the slots' predictive variances, NaN where there is none."""
         raise NotImplementedError
 
     @property
@@ -140,7 +145,7 @@ class LocalCrew(Crew):
         self._ground = Ground(layout.reach(setting), layout.row_kernels, board, first_input)
         self._shards = [
             Shard(setting, layout, leaves, board, self._ground)
-            for leaves in dealt(layout.leaves, shards)
+            for leaves in dealt(layout.families(layout.leaves), shards)
         ]
 
     def prepare(self, weigh: Phases, charge: Phases, blend: Phases) -> None:
@@ -175,6 +180,12 @@ class LocalCrew(Crew):
             statistics = self._ground.compare(seen, some)
             for shard in self._shards:
                 shard.evaluate(seen, some, statistics, wanted, out[start : start + self._size])
+        return out
+
+    def variance(self, points: Floats) -> Floats:
+        out = np.full((len(points), len(self._layout.slots)), np.nan)
+        for shard in self._shards:
+            shard.variance(points, out)
         return out
 
     @property

@@ -12,6 +12,7 @@ from .nystrom import NystromSGD
 from .polk import POLK
 from .projectron import Projectron
 from .qklms import QKLMS
+from .residual import Residual
 from .sliding import SlidingWindowKRLS
 from .tracker import KRLSTracker
 
@@ -28,6 +29,7 @@ BUILT_IN: tuple[type[Learner], ...] = (
     POLK,
     Projectron,
     QKLMS,
+    Residual,
     SlidingWindowKRLS,
 )
 """Every learner that a file may name."""

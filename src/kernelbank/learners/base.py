@@ -58,6 +58,9 @@ class Group:
         self.alive = np.ones((count, WIDTH))
         self.look_values = np.zeros((count, WIDTH))
         self.scratch: dict[str, Floats] = {}
+        self.parts: dict[str, Any] = {}
+        self.base: tuple[Learner, Group, int, int] | None = None
+        """For learners on another slot: its learner and group, leaf and lane there."""
 
     @property
     def leaves(self) -> int:
@@ -98,11 +101,12 @@ class Learner:
         return setting.window
 
     def shapes(
-        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel
+        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
     ) -> dict[str, tuple[int, ...]]:
         """The arrays of the state for so many leaves, the leaf first; they start at zero.
 
-        `kernel` is one of the group's: they have one shape.
+        `kernel` is one of the group's: they have one shape. `reach`: how many past inputs the bank
+        keeps.
         """
         raise NotImplementedError
 
@@ -145,6 +149,10 @@ class Learner:
         with itself.
         """
         raise NotImplementedError
+
+    def variance(self, group: Group, points: Floats) -> Floats:
+        """(leaves, n, 4): predictive variance of f at the points; NaN where there is none."""
+        return np.full((group.leaves, len(points), WIDTH), np.nan)
 
     def dropped(self, group: Group) -> Floats:
         """(leaves, 4): norm^2 of all terms that the method has thrown away so far."""

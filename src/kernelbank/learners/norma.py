@@ -82,7 +82,7 @@ class Norma(Learner):
         return self.budget
 
     def shapes(
-        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel
+        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
     ) -> dict[str, tuple[int, ...]]:
         table = (leaves, self.budget + PAGE, WIDTH)
         return {

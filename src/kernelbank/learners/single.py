@@ -60,7 +60,9 @@ class SingleSlot(Learner):
         """How many numbers of scratch the step needs."""
         return 1
 
-    def shapes(self, setting: Setting, leaves: int, dimension: int, kernel: Kernel) -> Shapes:
+    def shapes(
+        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+    ) -> Shapes:
         capacity = self.capacity(kernel, dimension)
         common = {
             "size": (),

@@ -1,0 +1,169 @@
+"""Residual: a slot that learns what another slot leaves."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _validate as check
+from .._hot import residual as hot
+from .._hot.lanes import WIDTH
+from .._hot.table import Phase, compiled
+from .._validate import Floats
+from ..ground import Ground
+from ..kernels.base import Kernel
+from ..setting import PAGE, Board, Setting
+from .base import Group, Learner
+
+
+@dataclass(frozen=True)
+class Residual(Learner):
+    """A slot that learns what an earlier slot of the bank leaves, and predicts the sum of both.
+
+    With b the base slot's function, as it was before it learned the sample, the inner learner is
+    given (x, y - b(x)); the slot's function is b + its own. It reads that slot, never the weights.
+    norm^2 is the sum of both, which bounds that of the sum space. Cost and memory: those of the
+    inner learner; the base works only once, for itself and all that stand on it.
+
+    Parameters
+    ----------
+    base : the place of the base slot in the bank's list; it must come before this one.
+    learner : the inner learner.
+
+    >>> import kernelbank as kb
+    >>> line = kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
+    >>> rest = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Residual(0, kb.learners.KRLS()))
+    >>> bank = kb.KernelBank(slots=[line, rest])
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 10, n / 10 + (n % 20 < 10))
+    >>> bool(bank.ledger.slot_loss[1] < bank.ledger.slot_loss[0])
+    True
+    """
+
+    base: int
+    learner: Learner
+
+    def __post_init__(self) -> None:
+        remedy = "Give the place, from 0, of an earlier slot of the bank."
+        object.__setattr__(
+            self, "base", check.count("base", self.base, "Residual", remedy, least=0)
+        )
+        if not isinstance(self.learner, Learner) or isinstance(self.learner, Residual):
+            remedy = "Use one of kb.learners; to stand on a Residual, give its place as base."
+            raise check.refuse("learner", "be a plain learner", self.learner, remedy, "Residual")
+
+    @property
+    def leaf_width(self) -> int:  # type: ignore[override]
+        return self.learner.leaf_width
+
+    @property
+    def uses_rows(self) -> bool:  # type: ignore[override]
+        return self.learner.uses_rows
+
+    @property
+    def bulky(self) -> frozenset[str]:  # type: ignore[override]
+        return self.learner.bulky
+
+    @property
+    def cost(self) -> str:
+        return getattr(self.learner, "cost", "")
+
+    def check(self, setting: Setting) -> None:
+        self.learner.check(setting)
+        if setting.loss.labels:
+            remedy = "Use a loss for regression: the squared loss does well on labels too."
+            raise check.refuse("loss", "be one for regression for Residual", setting.loss, remedy)
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        self.learner.check_kernel(kernel)
+
+    def reach(self, setting: Setting) -> int:
+        return self.learner.reach(setting)
+
+    def shapes(
+        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+    ) -> dict[str, tuple[int, ...]]:
+        own = {
+            "left_targets": (leaves, reach + PAGE, WIDTH),
+            "inner_state_values": (leaves, setting.window, WIDTH),
+            "inner_state_norms": (leaves, WIDTH),
+        }
+        return {**self.learner.shapes(setting, leaves, dimension, kernel, reach), **own}
+
+    def prepare(self, group: Group) -> None:
+        self.learner.prepare(group)
+
+    def _inner(self, group: Group, ground: Ground, board: Board) -> tuple[Group, Ground, Board]:
+        """The inner learner's own arrays: it sees other targets and does not see the base."""
+        if "inner" not in group.parts:
+            inner = copy.copy(group)
+            for name in ("values", "norms", "predictions", "effects", "look_values"):
+                setattr(inner, name, np.zeros_like(getattr(group, name)))
+            inner.effects = group.effects
+            inner.state = {n: a for n, a in group.state.items() if n not in _OWN}
+            own_ground, own_board = copy.copy(ground), copy.copy(board)
+            own_ground.targets = group.state["left_targets"][0]
+            own_board.new_targets = np.zeros(board.size)
+            group.parts["inner"] = (inner, own_ground, own_board)
+        parts: tuple[Group, Ground, Board] = group.parts["inner"]
+        return parts
+
+    def _table(self, group: Group, ground: Ground, board: Board) -> dict[str, Any]:
+        inner, _, own_board = self._inner(group, ground, board)
+        assert group.base is not None
+        _, base, leaf, lane = group.base
+        return {
+            **group.common(),
+            **{name: group.state[name] for name in _OWN},
+            "page": PAGE,
+            "reach": ground.reach,
+            "base_leaf": leaf,
+            "base_lane": lane,
+            "base_predictions": base.predictions,
+            "base_values": base.values,
+            "base_norms": base.norms,
+            "base_look_values": base.look_values,
+            "new_targets": board.new_targets,
+            "left": own_board.new_targets,
+            "inner_values": inner.values,
+            "inner_norms": inner.norms,
+            "inner_predictions": inner.predictions,
+            "inner_look_values": inner.look_values,
+            "look_values": group.look_values,
+        }
+
+    def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
+        values = self._table(group, ground, board)
+        return [
+            Phase(compiled(hot.subtract), hot.RESIDUAL, **values),
+            *self.learner.phases(*self._inner(group, ground, board)),
+            Phase(compiled(hot.add), hot.RESIDUAL, **values),
+        ]
+
+    def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
+        values = self._table(group, ground, board)
+        inner = self.learner.glances(*self._inner(group, ground, board))
+        return [*inner, Phase(compiled(hot.add_look), hot.RESIDUAL, **values)]
+
+    def evaluate(
+        self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+    ) -> Floats:
+        assert group.base is not None
+        learner, base, leaf, lane = group.base
+        only = np.arange(base.leaves) == leaf
+        known = learner.evaluate(base, seen, points, statistics, only)[leaf, :, lane]
+        inner = group.parts["inner"][0]
+        own = self.learner.evaluate(inner, seen, points, statistics, wanted)
+        return np.asarray(own + known[None, :, None])
+
+    def dropped(self, group: Group) -> Floats:
+        return self.learner.dropped(group)
+
+    def excess(self, group: Group) -> Floats:
+        return self.learner.excess(group)
+
+
+_OWN = ("left_targets", "inner_state_values", "inner_state_norms")
