@@ -2,8 +2,9 @@
 
 from .base import Learner
 from .norma import Norma
+from .tree import PartitionTree
 
-BUILT_IN: tuple[type[Learner], ...] = (Norma,)
+BUILT_IN: tuple[type[Learner], ...] = (Norma, PartitionTree)
 """Every learner that a file may name."""
 
-__all__ = ["Learner", "Norma"]
+__all__ = ["Learner", "Norma", "PartitionTree"]
