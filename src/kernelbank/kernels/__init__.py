@@ -2,6 +2,7 @@
 
 from .algebra import Product, Scaled, Sum
 from .base import Kernel
+from .cells import NestedCells
 from .custom import Custom
 from .elementary import (
     Gaussian,
@@ -19,6 +20,7 @@ BUILT_IN: tuple[type[Kernel], ...] = (
     Laplacian,
     Linear,
     Matern,
+    NestedCells,
     Periodic,
     Polynomial,
     Product,
@@ -36,6 +38,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Matern",
+    "NestedCells",
     "Periodic",
     "Polynomial",
     "Product",

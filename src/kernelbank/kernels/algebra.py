@@ -15,6 +15,9 @@ def _require_kernel(name: str, value: Any, owner: str) -> None:
         raise check.refuse(
             name, "be a kernel", value, "Use one of kb.kernels, or Custom for your own.", owner
         )
+    if not value.pairwise:
+        remedy = "Give it a slot of its own: a bank adds slots up."
+        raise check.refuse(name, "be a function of two inputs alone", value, remedy, owner)
 
 
 @dataclass(frozen=True)

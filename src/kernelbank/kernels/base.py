@@ -87,6 +87,9 @@ class Kernel:
     domain: ClassVar[str] = "real"
     """"real", or "non-negative" for kernels that are defined only there."""
 
+    pairwise: ClassVar[bool] = True
+    """Whether k(x, t) follows from x and t alone, so that there is a program for it."""
+
     def program(self) -> tuple[Instruction, ...]:
         """The postfix program that computes this kernel."""
         raise NotImplementedError

@@ -15,6 +15,7 @@ from .qklms import QKLMS
 from .residual import Residual
 from .sliding import SlidingWindowKRLS
 from .tracker import KRLSTracker
+from .tree import PartitionTree
 
 BUILT_IN: tuple[type[Learner], ...] = (
     FixedBudgetKRLS,
@@ -27,6 +28,7 @@ BUILT_IN: tuple[type[Learner], ...] = (
     Norma,
     NystromSGD,
     POLK,
+    PartitionTree,
     Projectron,
     QKLMS,
     Residual,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import _validate as check
 from .._hot.lanes import WIDTH
 from .._hot.table import Phase
 from .._validate import Floats
@@ -95,6 +96,10 @@ class Learner:
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the method cannot work with."""
+        if not kernel.pairwise:
+            owner = type(self).__name__
+            remedy = "Use another kernel, or kb.learners.PartitionTree with this one."
+            raise check.refuse("kernel", "be a function of two inputs", kernel, remedy, owner)
 
     def reach(self, setting: Setting) -> int:
         """How many past inputs the method needs, at least the window."""

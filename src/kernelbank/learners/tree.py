@@ -1,0 +1,194 @@
+"""PartitionTree: an exact online Gaussian process on nested cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import _validate as check
+from .._hot import tree as hot
+from .._hot.cells import SIZE
+from .._hot.growth import BESIDE
+from .._hot.lanes import WIDTH
+from .._hot.table import Phase, Phases, compiled
+from .._validate import Floats
+from ..ground import Ground
+from ..kernels import Kernel, NestedCells
+from ..losses import Logistic, Squared
+from ..setting import PAGE, Board, Setting
+from .base import Group, Learner
+
+_MOST_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class PartitionTree(Learner):
+    """A Gaussian process whose kernel is a tree of cells that grows with the stream.
+
+        f(x) = sum over the cells c that hold x of g_c,   g_c ~ N(0, v_level),   v from NestedCells
+        y = f(x) + a normal error of variance `noise`
+
+    The estimate is the posterior mean, which also minimises, over all values of the cells,
+
+        sum_i (f(x_i) - y_i)^2 + noise * sum_c g_c^2 / v_level,
+
+    and the second sum is norm^2. Both are exact after every sample, by messages between the cells
+    on one path: no matrix, no step size, no drift. With the logistic loss a sample is a square
+    around its working response f - l' / c, where c = max(|l'| (1 - |l'|), 0.001) is the loss's
+    curvature when the sample is learned; it counts c / 2 as much as one of the squared loss.
+
+    A leaf holds its samples, and after `split_after` of them is cut in two: of one random cut per
+    input, uniform between the smallest and the largest value held, it takes the one that lowers
+    the targets' sum of squares most. The samples are handed to the children, so that the posterior
+    is the one that the new cells would have given from the start.
+
+    When all `nodes` are in use, a leaf to be cut takes the two leaves with one parent that were
+    visited least recently, if they got no sample since the leaf to be cut got the oldest one that
+    it holds. All samples of those two become observations of their parent's value (count and sum):
+    the posterior is exact for the kernel in which these samples have the coarser cells only. A
+    leaf that finds no idle pair treats its own samples so, and gathers anew.
+
+    Cost per step and slot: O(levels * (window + 1)), `split_after` comparisons of inputs, and
+    rarely, for a cut, O(split_after * inputs + nodes). Memory: at most
+    nodes * (19 + split_after * (inputs + 3) / 2) numbers, whatever the length of the stream.
+
+    Parameters
+    ----------
+    nodes : most cells of a tree; a binary tree has an odd number of them.
+    split_after : samples, at least 2, after which a leaf is cut, if two of their inputs differ.
+    noise : variance of the error, positive, in squared units of the target.
+    seed : whole number from which the random cuts follow, with the slot's place in the bank.
+
+    It works with `kb.kernels.NestedCells` and with the squared and the logistic loss only.
+
+    Reference: Willsky, Multiresolution Markov models for signal and image processing, Proceedings
+    of the IEEE 90 (2002), for the messages; Geurts, Ernst and Wehenkel, Extremely randomized trees,
+    Machine Learning 63 (2006), for the cuts.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> x = np.random.default_rng(0).uniform(0, 1, 500)
+    >>> cells = kb.kernels.NestedCells(decay=0.7, levels=8)
+    >>> bank = kb.KernelBank([cells], kb.learners.PartitionTree(noise=0.01))
+    >>> trace = bank.run(x, np.where(x < 0.3, -1.0, 1.0))
+    >>> bank.predict([0.1, 0.8]).round(1).tolist()
+    [-1.0, 1.0]
+    """
+
+    nodes: int = 1023
+    split_after: int = 20
+    noise: float = 0.1
+    seed: int = 0
+    leaf_width: ClassVar[int] = 1
+    uses_rows: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        owner = "PartitionTree"
+        nodes = check.count("nodes", self.nodes, owner, "Give how many cells to keep.")
+        remedy = "Give how many samples a cell gathers before it is cut, such as 20."
+        split_after = check.count("split_after", self.split_after, owner, remedy, least=2)
+        remedy = "Give the variance of the targets' error, in their squared units."
+        noise = check.scale("noise", self.noise, owner, remedy)
+        remedy = "Give a whole number below 2**63; another one draws other cells."
+        seed = check.count("seed", self.seed, owner, remedy, least=0, most=_MOST_SEED)
+        object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "split_after", split_after)
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "seed", seed)
+
+    def check(self, setting: Setting) -> None:
+        if not isinstance(setting.loss, (Squared, Logistic)):
+            raise check.refuse(
+                "loss",
+                "be Squared or Logistic, whose curvature is known",
+                setting.loss,
+                "Use one of these, or a learner for every loss, such as kb.learners.Norma.",
+                "PartitionTree",
+            )
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        if not isinstance(kernel, NestedCells):
+            remedy = "Use kb.kernels.NestedCells(), or another learner for this kernel."
+            raise check.refuse("kernel", "be NestedCells", kernel, remedy, "PartitionTree")
+
+    def shapes(
+        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+    ) -> dict[str, tuple[int, ...]]:
+        entries = (leaves, (self.nodes + 1) // 2, self.split_after, dimension + BESIDE)
+        return {
+            "cells": (leaves, self.nodes, SIZE),
+            "entries": entries,
+            "counters": (leaves, hot.COUNTERS),
+        }
+
+    def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
+        setting = group.setting
+        levels = _levels(group)
+        most = int(levels.max())
+        variances = np.zeros((group.leaves, most))
+        for leaf, (kernel,) in enumerate(group.kernels):
+            assert isinstance(kernel, NestedCells)
+            variances[leaf, : kernel.levels] = kernel.variances()
+        learn = Phase(
+            compiled(hot.learn),
+            hot.LEARN,
+            **group.common(),
+            **group.state,
+            page=PAGE,
+            reach=ground.reach,
+            dimension=len(board.look_point),
+            limit=self.nodes,
+            capacity=self.split_after,
+            most_levels=most,
+            levels=levels,
+            variances=variances,
+            noise=self.noise,
+            seed=self.seed,
+            columns=group.columns,
+            squared=isinstance(setting.loss, Squared),
+            derivative=setting.loss.derivative_address,
+            parameters=setting.loss.parameters,
+            inputs=ground.inputs,
+            targets=ground.targets,
+            paths=np.zeros((2, most), dtype=np.int64),
+            scratch=np.zeros((2, WIDTH)),
+        )
+        return [learn]
+
+    def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
+        everyone = np.ones(group.leaves, dtype=np.int64)
+        return [self._values(group, board.look_point[None, :], everyone, group.look_values)]
+
+    def evaluate(
+        self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+    ) -> Floats:
+        out = np.zeros((group.leaves, len(points), WIDTH))
+        chosen = wanted.astype(np.int64)
+        Phases([self._values(group, points, chosen, out)]).run(seen, len(points))
+        return out
+
+    def _values(self, group: Group, points: Floats, wanted: np.ndarray, out: Any) -> Phase:
+        """The phase that writes f at the points for the wanted leaves."""
+        levels = _levels(group)
+        return Phase(
+            compiled(hot.evaluate),
+            hot.EVALUATE,
+            leaves=group.leaves,
+            dimension=points.shape[1],
+            limit=self.nodes,
+            levels=levels,
+            paths=np.zeros(int(levels.max()), dtype=np.int64),
+            cells=group.state["cells"],
+            wanted=wanted,
+            points=points,
+            stride=1,
+            room=len(points),
+            out=out,
+        )
+
+
+def _levels(group: Group) -> np.ndarray:
+    """Of the kernel of every leaf."""
+    kernels = [kernel for (kernel,) in group.kernels]
+    return np.array([k.levels for k in kernels if isinstance(k, NestedCells)], dtype=np.int64)
