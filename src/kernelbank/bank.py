@@ -396,6 +396,12 @@ class KernelBank:
 
         `kb.load(path)` goes on bit for bit. The file holds arrays and JSON, no code.
         """
+        for place, slot in enumerate(self.slots):
+            if not slot.learner.saveable:
+                raise KernelBankError(
+                    f"This bank cannot be saved: slot {place} is {slot.learner!r}, whose state is "
+                    "not arrays. Save a bank without such slots, and keep the model yourself."
+                )
         check_names([self.loss, self._combiner, *self.slots])
         methods = list(dict.fromkeys(slot.learner for slot in self.slots))
         header: dict[str, Any] = {

@@ -253,13 +253,9 @@ def take_in(
     cell[CELL.visited] = number
     if depth == levels:
         own(cell, precision, target)
-    elif hold(
-        cell, entries, limit, capacity, dimension, point, stride, precision, target, number
-    ):
+    elif hold(cell, entries, limit, capacity, dimension, point, stride, precision, target, number):
         cuts = index_below(counters[CUTS], MOST)
-        coordinate, where = best_cut(
-            cell, entries, limit, capacity, dimension, stirred(key, cuts)
-        )
+        coordinate, where = best_cut(cell, entries, limit, capacity, dimension, stirred(key, cuts))
         pair = 0
         if coordinate >= 0:
             born = cell[CELL.born]

@@ -2,10 +2,10 @@
 
 The covariance P of the weights is symmetric: only rows up to the diagonal are kept, packed one
 behind the other. A step needs u = P phi and then changes P everywhere; it leaves that change
-*pending* (what to multiply with, two vectors whose squares to take off, what to put on the diagonal)
-and the next step makes it while it multiplies. So the matrix, which is what costs, is read and
-written once a sample. The pending change is part of the state: it does not matter whether the next
-sample is in the same block.
+*pending* (what to multiply with, two vectors whose squares to take off, what to put on the
+diagonal) and the next step makes it while it multiplies. So the matrix, which is what costs, is
+read and written once a sample. The pending change is part of the state: it does not matter whether
+the next sample is in the same block.
 """
 
 import numpy as np

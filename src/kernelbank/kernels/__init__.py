@@ -14,8 +14,10 @@ from .elementary import (
     RationalQuadratic,
     Spline,
 )
+from .external import External
 
 BUILT_IN: tuple[type[Kernel], ...] = (
+    External,
     Gaussian,
     Laplacian,
     Linear,
@@ -33,6 +35,7 @@ BUILT_IN: tuple[type[Kernel], ...] = (
 
 __all__ = [
     "Custom",
+    "External",
     "Gaussian",
     "Kernel",
     "Laplacian",

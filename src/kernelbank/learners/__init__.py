@@ -1,5 +1,6 @@
 """Single-kernel online methods: the slots of a bank."""
 
+from .adapter import Adapter
 from .base import Learner
 from .fixed_budget import FixedBudgetKRLS
 from .forgetron import Forgetron
@@ -18,6 +19,7 @@ from .tracker import KRLSTracker
 from .tree import PartitionTree
 
 BUILT_IN: tuple[type[Learner], ...] = (
+    Adapter,
     FixedBudgetKRLS,
     Forgetron,
     KLMS,
@@ -36,4 +38,22 @@ BUILT_IN: tuple[type[Learner], ...] = (
 )
 """Every learner that a file may name."""
 
-__all__ = [kind.__name__ for kind in (Learner, *BUILT_IN)]
+__all__ = [
+    "Adapter",
+    "FixedBudgetKRLS",
+    "Forgetron",
+    "KLMS",
+    "KNLMS",
+    "KRLS",
+    "KRLSTracker",
+    "Learner",
+    "LinearRLS",
+    "Norma",
+    "NystromSGD",
+    "POLK",
+    "PartitionTree",
+    "Projectron",
+    "QKLMS",
+    "Residual",
+    "SlidingWindowKRLS",
+]

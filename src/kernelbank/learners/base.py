@@ -91,6 +91,12 @@ class Learner:
     uses_rows: ClassVar[bool] = True
     """Whether the method works on kernel values between samples (not on features of its own)."""
 
+    saveable: ClassVar[bool] = True
+    """Whether the state is arrays, so that a file can keep it."""
+
+    cost: ClassVar[str] = ""
+    """How the time of a step grows."""
+
     def check(self, setting: Setting) -> None:
         """Refuse a window, regularisation or loss that the method cannot work with."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -79,11 +79,16 @@ class LinearRLS(RecursiveLeastSquares):
         return dimension + 1
 
     def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
-        return {"constants": np.array([np.sqrt(leaf[0].offset) for leaf in group.kernels])}
+        return {"constants": _constants(group)}
 
     def feature_rows(self, group: Group, points: Floats) -> Floats:
-        rows = [
-            np.column_stack([points, np.full(len(points), np.sqrt(leaf[0].offset))])
-            for leaf in group.kernels
-        ]
+        rows = [np.column_stack([points, np.full(len(points), c)]) for c in _constants(group)]
         return np.array(rows)
+
+
+def _constants(group: Group) -> Floats:
+    return np.array([np.sqrt(leaf[0].offset) for leaf in group.kernels if _is_linear(leaf[0])])
+
+
+def _is_linear(kernel: Kernel) -> TypeGuard[Linear]:
+    return isinstance(kernel, Linear)

@@ -77,7 +77,8 @@ class QKLMS(OnCentres):
         f <- f - learning_rate * l'(f(x), y) k(x, .)        otherwise.
 
     Once `budget` centres are kept, every sample moves its nearest centre. Cost per step: 2 budget
-    kernel values and O(budget (dimension + window)) products; memory O(budget (dimension + window)).
+    kernel values and O(budget (dimension + window)) products; memory O(budget (dimension +
+    window)).
 
     Parameters
     ----------

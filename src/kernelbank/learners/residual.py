@@ -68,8 +68,8 @@ class Residual(Learner):
         return self.learner.bulky
 
     @property
-    def cost(self) -> str:
-        return getattr(self.learner, "cost", "")
+    def cost(self) -> str:  # type: ignore[override]
+        return self.learner.cost
 
     def check(self, setting: Setting) -> None:
         self.learner.check(setting)

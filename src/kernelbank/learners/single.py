@@ -1,4 +1,4 @@
-"""Learners with one slot a leaf: f(x) = sum_m coefficients[m] features(x)[m] (see `_hot.single`)."""
+"""Learners with one slot a leaf: f(x) = sum_m coefficients[m] features(x)[m]; see `_hot.single`."""
 
 from __future__ import annotations
 

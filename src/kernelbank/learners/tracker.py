@@ -94,12 +94,14 @@ class KRLSTracker(OnGram):
     It keeps the posterior mean m and covariance S of f at the centres. With q = K^-1 k(x, centres),
     gamma = k(x, x) - k' q, h = S q and s = noise + gamma + q' h, the new sample joins with
 
-        m <- (m, q'm) + p (y - q'm) / s,    S <- (S h; h' gamma + q'h) - p p' / s,    p = (h, gamma + q'h);
+        m <- (m, q'm) + p (y - q'm) / s,    p = (h, gamma + q'h),
+        S <- (S h; h' gamma + q'h) - p p' / s;
 
     beyond the budget the centre whose removal moves the mean least leaves. Then the past fades back
     to the prior: S <- forgetting S + (1 - forgetting) K, m <- sqrt(forgetting) m. For the logistic
-    loss: a Newton step, with noise 2 noise / l''. `bank.predict_variance_slots` gives its predictive
-    variance. Cost per step: budget kernel values and O(budget^2) products; memory O(budget^2).
+    loss: a Newton step, with noise 2 noise / l''. `bank.predict_variance_slots` gives its
+    predictive variance. Cost per step: budget kernel values and O(budget^2) products; memory
+    O(budget^2).
 
     Parameters
     ----------

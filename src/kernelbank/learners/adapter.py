@@ -1,0 +1,172 @@
+"""Adapter: a slot that is somebody else's model."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import _validate as check
+from .._hot.lanes import WIDTH
+from .._validate import Floats
+from ..errors import SlotQuarantined
+from ..ground import Block
+from ..kernels.base import Kernel
+from ..kernels.external import External
+from ..setting import PAGE, Setting
+from .base import Group, Learner
+
+
+@dataclass(frozen=True, eq=False)
+class Adapter(Learner):
+    """A slot that is any object with predict_one and learn_one, or predict and partial_fit.
+
+    River models get a dictionary {"x0": ..., "x1": ...}, all others the input as an array. A model
+    with predict_proba_one is taken for a classifier of -1 and +1, and its value is
+    2 P(+1) - 1. The bank works on a copy of the model as it is given. Its function has no norm: the
+    quadratic program of `kb.combiners.Simplex` takes the stated `curvature` as a_p. A model that
+    raises is out for good, and the bank goes on. Cost per step: window + 1 predictions and one
+    learning of the model, in Python; a model is not arrays, so such a bank cannot be saved.
+
+    Parameters
+    ----------
+    model : the object.
+    curvature : a_p of this slot, 0 or more; larger keeps its weight smaller.
+
+    >>> import kernelbank as kb
+    >>> class Last:
+    ...     value = 0.0
+    ...     def predict_one(self, x):
+    ...         return self.value
+    ...     def learn_one(self, x, y):
+    ...         self.value = y
+    >>> last = kb.Slot(kb.kernels.External(), kb.learners.Adapter(Last()))
+    >>> bank = kb.KernelBank(slots=[last, kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())])
+    >>> for n in range(10):
+    ...     bank.learn_one(float(n), 5.0)
+    >>> round(bank.predict_one(10.0), 2)
+    5.0
+    """
+
+    model: Any
+    curvature: float = 0.0
+    leaf_width = 1
+    uses_rows = False
+    saveable: ClassVar[bool] = False
+    cost: ClassVar[str] = "window + 1 predictions of the model"
+
+    def __post_init__(self) -> None:
+        pairs = (("predict_one", "learn_one"), ("predict", "partial_fit"))
+        if not any(all(hasattr(self.model, name) for name in pair) for pair in pairs):
+            rule = "have predict_one and learn_one, or predict and partial_fit"
+            remedy = "Give a River or scikit-learn model, or an object of your own."
+            raise check.refuse("model", rule, self.model, remedy, "Adapter")
+        remedy = "Give 0, or how strongly the slot's weight is to be held down."
+        curvature = check.number("curvature", self.curvature, "Adapter", remedy, least=0)
+        object.__setattr__(self, "curvature", curvature)
+
+    def check(self, setting: Setting) -> None:
+        if self.curvature > 0 and setting.regularization == 0:
+            remedy = "Give a curvature of 0, or a regularization above 0."
+            rule = "be 0 in a bank without regularization"
+            raise check.refuse("curvature", rule, self.curvature, remedy, "Adapter")
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        if not isinstance(kernel, External):
+            remedy = "Use kb.Slot(kb.kernels.External(), kb.learners.Adapter(...))."
+            raise check.refuse("kernel", "be External for Adapter", kernel, remedy)
+
+    def shapes(
+        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+    ) -> dict[str, tuple[int, ...]]:
+        return {}
+
+    def prepare(self, group: Group) -> None:
+        group.parts["models"] = [_Model(copy.deepcopy(self.model)) for _ in range(group.leaves)]
+
+    def learn(self, group: Group, block: Block) -> None:
+        window = group.setting.window
+        ridge = group.setting.half_regularization
+        group.norms[:, 1:, 0] = self.curvature / ridge if ridge else 0.0
+        reach, inputs = block.ground.reach, block.ground.inputs
+        for leaf, model in enumerate(group.parts["models"]):
+            for t, (x, y) in enumerate(zip(block.points, block.targets, strict=True)):
+                group.predictions[leaf, t, 0] = model.value(x)
+                model.learn(x, float(y))
+                number = block.first + t
+                now = reach + number % PAGE
+                seen = min(number + 1, window)
+                for age in range(seen):
+                    value = model.value(inputs[:, now - age])
+                    group.values[leaf, t + 1, window - 1 - age, 0] = value
+
+    def evaluate(
+        self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+    ) -> Floats:
+        out = np.zeros((group.leaves, len(points), WIDTH))
+        for leaf in np.flatnonzero(wanted):
+            out[leaf, :, 0] = [group.parts["models"][leaf].value(x) for x in points]
+        return out
+
+
+class _Model:
+    """The object under one roof: value(x), learn(x, y). After a failure it is silent: NaN."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._failed = False
+        self._started = hasattr(model, "predict_one")
+        self._named = type(model).__module__.split(".")[0] == "river"
+
+    def value(self, x: Floats) -> float:
+        if self._failed:
+            return float("nan")
+        try:
+            return self._value(x)
+        except Exception as error:
+            self._fail("predicting", error)
+            return float("nan")
+
+    def learn(self, x: Floats, y: float) -> None:
+        if self._failed:
+            return
+        try:
+            if hasattr(self._model, "learn_one"):
+                self._model.learn_one(self._input(x), y)
+            elif hasattr(self._model, "classes_") or hasattr(self._model, "predict_proba"):
+                self._model.partial_fit(x[None].copy(), [y], classes=[-1.0, 1.0])
+            else:
+                self._model.partial_fit(x[None].copy(), [y])
+            self._started = True
+        except Exception as error:
+            self._fail("learning", error)
+
+    def _input(self, x: Floats) -> Any:
+        if self._named:
+            return {f"x{k}": float(value) for k, value in enumerate(x)}
+        return x.copy()
+
+    def _value(self, x: Floats) -> float:
+        if not self._started:
+            return 0.0
+        if hasattr(self._model, "predict_proba_one"):
+            shares = self._model.predict_proba_one(self._input(x)) or {}
+            return 2.0 * float(shares.get(1.0, 0.0)) - 1.0 if shares else 0.0
+        if hasattr(self._model, "predict_one"):
+            value = self._model.predict_one(self._input(x))
+        else:
+            value = self._model.predict(x[None].copy())[0]
+        return 0.0 if value is None else float(value)
+
+    def _fail(self, what: str, error: Exception) -> None:
+        self._failed = True
+        kind = type(self._model).__name__
+        warnings.warn(
+            f"the model {kind} behind an Adapter failed while {what} ({error!r}); its slot has no "
+            "weight from now on. Repair the model, or leave it out.",
+            SlotQuarantined,
+            stacklevel=2,
+        )
