@@ -65,6 +65,27 @@ COMBINERS = [
     (kb.combiners.OMKR(gradient="printed"), ("omkr", "printed")),
 ]
 
+M = kb.learners
+LEARNERS = [
+    M.FixedBudgetKRLS(budget=12, ridge=0.02),
+    M.FixedBudgetKRLS(budget=12, ridge=0.02, label_rate=0.1),
+    M.Forgetron(budget=9),
+    M.KLMS(0.1, budget=25),
+    M.KNLMS(0.2, coherence=0.8, budget=20),
+    M.KRLS(novelty=0.01, budget=15),
+    M.KRLSTracker(budget=15, forgetting=0.99, noise=0.02),
+    M.LinearRLS(),
+    M.LinearRLS(forgetting=0.97),
+    M.LinearRLS(forgetting=0.97, forget="prior"),
+    M.NystromSGD(landmarks=15, learning_rate=0.2, novelty=0.01),
+    M.POLK(0.2, compression=0.05, budget=20),
+    M.PartitionTree(nodes=31, split_after=5),
+    M.Projectron(tolerance=0.3, budget=15),
+    M.QKLMS(0.1, quantization=0.3, budget=25),
+    M.SlidingWindowKRLS(budget=15, ridge=0.02),
+]
+"""Learners with settings under which all of their branches are taken; Norma has its own tests."""
+
 
 def name_of(pair):
     """A readable test id."""

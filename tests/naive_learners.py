@@ -266,7 +266,7 @@ class POLK(OnCentres):
         self.alpha = self.alpha * (1 - self.learning_rate * self.regularization)
         a, left = self.projection(x)
         own = self.kernel(x, x)
-        if self.exceeds(left, 1e-10 * own, own):
+        if self.exceeds(left, 1e-6 * own, own):
             self.append(x, step)
         else:
             self.alpha = self.alpha + step * a
@@ -348,7 +348,7 @@ class Projectron(OnCentres):
         own = self.kernel(x, x)
         if (
             len(self.centres) < self.budget
-            and self.exceeds(left, 1e-10 * own, own)  # never if k(x, .) = 0
+            and self.exceeds(left, 1e-6 * own, own)  # never if k(x, .) = 0
             and (not self.centres or self.exceeds(sqrt(left), self.tolerance, sqrt(own)))
         ):
             self.append(x, y)

@@ -1,0 +1,310 @@
+"""Every learner against its definition, cut into blocks, saved, and on hostile data."""
+
+import warnings
+from dataclasses import fields
+
+import naive
+import naive_learners
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import LEARNERS, name_of, stream
+
+import kernelbank as kb
+
+K, L = kb.kernels, kb.learners
+EPS = np.finfo(float).eps
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+KERNEL_PAIRS = [
+    (K.Gaussian(0.6), naive.gaussian(0.6)),
+    (K.Matern(1.2, nu=1.5), naive.matern(1.2, 1.5)),
+    (K.Polynomial(2, offset=1.0, scale=0.5), naive.polynomial(2, 1.0, 0.5)),
+]
+LOSS_PAIRS = {
+    "squared": (naive.squared(), naive_learners.squared_curvature),
+    "absolute": (naive.absolute(), None),
+    "logistic": (naive.logistic(), naive_learners.logistic_curvature),
+    "hinge": (naive.hinge(), None),
+}
+
+
+def losses_of(learner):
+    """The losses that a learner takes."""
+    taken = []
+    for loss in LOSS_PAIRS:
+        try:
+            kb.KernelBank([kernel_of(learner)], learner, loss=loss, window=3)
+        except ValueError:
+            continue
+        taken.append(loss)
+    return taken
+
+
+def kernel_of(learner):
+    if isinstance(learner, L.LinearRLS):
+        return K.Linear(0.5)
+    if isinstance(learner, L.PartitionTree):
+        return K.NestedCells()
+    return K.Gaussian(0.6)
+
+
+def oracle_of(learner, kernel, loss, ridge):
+    """The naive form of a learner, with the same settings."""
+    kind = getattr(naive_learners, type(learner).__name__)
+    values, second = LOSS_PAIRS[loss]
+    given = {field.name: getattr(learner, field.name) for field in fields(learner)}
+    if getattr(learner, "second_order", False):
+        given["second"] = second
+    given.pop("seed", None), given.pop("features", None)
+    return kind(kernel, values, ridge, **given)
+
+
+CASES = [
+    (learner, loss, pair)
+    for learner in LEARNERS
+    if hasattr(naive_learners, type(learner).__name__) and type(learner).__name__[:7] != "Fourier"
+    for loss in losses_of(learner)
+    for pair in (KERNEL_PAIRS if kernel_of(learner) == K.Gaussian(0.6) else [None])
+    if pair in (None, KERNEL_PAIRS[0]) or loss == "squared"
+]
+
+
+@pytest.mark.parametrize(("learner", "loss", "pair"), CASES, ids=lambda v: name_of(v) if v else "")
+def test_a_learner_follows_its_definition(learner, loss, pair):
+    samples, window, ridge = 90, 4, 0.05
+    X, y = stream(7, samples, 2, loss in ("logistic", "hinge"))
+    X[40:44] = X[10]  # repeated inputs
+    if pair is None:
+        kernel, definition = kernel_of(learner), naive_learners.linear_features(0.5)
+    else:
+        kernel, definition = pair
+    bank = kb.KernelBank([kernel], learner, loss=loss, window=window, regularization=ridge)
+    oracle = oracle_of(learner, definition, loss, ridge)
+    trace = bank.run(X, y)
+    # Rounding: a unit in the last place of the terms, times the condition of what is solved (the
+    # ridges and novelties keep it below 1e7), times the number of steps.
+    solves = hasattr(learner, "ridge") or isinstance(learner, L.gram.OnGram)
+    share = EPS * samples * (1e7 if solves else 1e3)
+    compared = 0
+    for n in range(samples):
+        size = max(1.0, oracle.magnitude(X[n]))
+        assert abs(trace.slot_predictions[n, 0] - oracle.predict(X[n])) <= share * size, n
+        oracle.learn(X[n], y[n])
+        if oracle.closest < 1e-9:
+            break  # a decision on the edge of rounding: from here on both may be right
+        largest = max(oracle.magnitude(X[i]) for i in range(max(0, n - 3), n + 1))
+        norm = 2 * trace.curvature[n, 0] / ridge
+        assert abs(norm - oracle.norm2()) <= share * max(1.0, largest, oracle.norm2()) ** 2, n
+        recent = range(max(0, n + 1 - window), n + 1)
+        loss_now = sum(LOSS_PAIRS[loss][0][0](oracle.predict(X[i]), y[i]) for i in recent)
+        assert abs(trace.window_loss[n, 0] - loss_now) <= share * (1 + largest) ** 2 * window, n
+        compared += 1
+    assert compared >= samples // 2
+    if compared == samples:
+        grid = np.random.default_rng(0).uniform(0, 1.5, (5, 2))
+        for x, value in zip(grid, bank.predict_slots(grid)[:, 0], strict=True):
+            assert abs(value - oracle.predict(x)) <= share * max(1.0, oracle.magnitude(x))
+        dropped = getattr(oracle, "dropped", 0.0)
+        assert abs(bank.ledger.dropped[0] - dropped) <= share * max(1.0, dropped)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=name_of)
+@settings(max_examples=4)
+@given(seed=st.integers(0, 50), moment=st.integers(1, 330), data=st.data())
+def test_blocks_and_files_change_no_bit(tmp_path_factory, learner, seed, moment, data):
+    loss = losses_of(learner)[-1]
+    X, y = stream(seed, 340, 2, loss in ("logistic", "hinge"))
+
+    def make(engine="serial"):
+        slots = [kb.Slot(kernel_of(learner), learner), kb.Slot(K.Gaussian(0.3), L.Norma(0.05, 20))]
+        return kb.KernelBank(slots=slots, loss=loss, window=5, engine=engine)
+
+    whole, cut = make(), make(kb.engines.Serial(2))
+    trace = whole.run(X, y)
+    done = 0
+    while done < moment:
+        step = min(data.draw(st.integers(1, 130)), moment - done)
+        cut.run(X[done : done + step], y[done : done + step])
+        done += step
+    path = tmp_path_factory.mktemp("learner") / "bank.kb"
+    cut.save(path)
+    again = kb.load(path, engine=kb.engines.Threads(2))
+    for n in range(moment, 340):
+        if n % 7 == 0:
+            assert again.predict_one(X[n]) == trace.predictions[n]
+        again.learn_one(X[n], y[n])
+    first, second = whole._state(), again._state()
+    assert all(np.array_equal(first[name], second[name], equal_nan=True) for name in first)
+    assert np.array_equal(whole.predict(X[:9]), again.predict(X[:9]))
+
+
+def hostile(kind, samples, labels):
+    draw = np.random.default_rng(3)
+    X, y = draw.normal(size=(samples, 3)), draw.normal(size=samples)
+    if kind == "tiny":
+        X, y = 1e-12 * X, 1e-12 * y
+    elif kind == "huge":
+        X, y = 1e12 * X, 1e12 * y
+    elif kind == "huge targets":
+        y = 1e12 * y
+    elif kind == "constant":
+        X[:] = 1.5
+    elif kind == "zero":
+        X[:] = 0.0
+    elif kind == "duplicates":
+        X = np.repeat(X[: samples // 10], 10, axis=0)
+    elif kind == "nearly equal":
+        X = 1.0 + 1e-9 * X
+    elif kind == "glitch":
+        y[samples // 2] = 1e9
+    return X, np.where(y >= 0, 1.0, -1.0) if labels else y
+
+
+HOSTILE = (
+    "tiny",
+    "huge",
+    "huge targets",
+    "constant",
+    "zero",
+    "duplicates",
+    "nearly equal",
+    "glitch",
+)
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("learner", LEARNERS, ids=name_of)
+def test_hostile_data_are_survived_or_the_slot_is_quarantined(learner, kind):
+    loss = losses_of(learner)[0]
+    X, y = hostile(kind, 400, loss in ("logistic", "hinge"))
+    slots = [
+        kb.Slot(kernel_of(learner), learner),
+        kb.Slot(K.Gaussian(0.5), L.Norma(0.001, 20)),
+    ]
+    bank = kb.KernelBank(slots=slots, loss=loss, window=5)
+    trace = bank.run(X, y)
+    assert np.isfinite(trace.predictions).all()
+    if 0 not in bank.quarantined:
+        assert np.isfinite(trace.slot_predictions[:, 0]).all()
+        assert np.isfinite(bank.predict_slots(X[-5:])[:, 0]).all()
+        # Least squares on such data are never wildly beyond the targets that they have seen.
+        if getattr(learner, "second_order", False) and loss == "squared":
+            assert np.abs(trace.slot_predictions[:, 0]).max() <= 1e6 * max(np.abs(y).max(), 1e-300)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=name_of)
+def test_a_docstring_says_what_a_step_costs(learner):
+    text = type(learner).__doc__
+    for word in ("Cost", "emory", "Parameters", ">>>"):
+        assert word in text, word
+    assert learner.cost
+
+
+def test_variance_of_the_tracker_is_that_of_the_posterior():
+    X, y = stream(1, 60, 2)
+    learner = L.KRLSTracker(budget=20, forgetting=0.99, noise=0.05)
+    bank = kb.KernelBank([K.Gaussian(0.6), K.Gaussian(1.2)], learner, window=3)
+    bank.run(X, y)
+    for p, width in enumerate((0.6, 1.2)):
+        oracle = oracle_of(learner, naive.gaussian(width), "squared", 0.01)
+        for x, target in zip(X, y, strict=True):
+            oracle.learn(x, target)
+        got = bank.predict_variance_slots(X[:5])[:, p]
+        assert np.allclose(got, [oracle.variance(x) for x in X[:5]], rtol=0, atol=1e-7)
+    assert np.isnan(kb.KernelBank().predict_variance_slots([[1.0]])).all()
+
+
+# --- residual slots -------------------------------------------------------------------------------
+
+
+def test_a_residual_slot_is_the_base_and_what_it_leaves():
+    X, y = stream(2, 150, 2)
+    line, tree = kb.Slot(K.Linear(1.0), L.LinearRLS()), L.KLMS(0.2, 30)
+    slots = [line, kb.Slot(K.Gaussian(0.5), L.Residual(0, tree))]
+    trace = kb.KernelBank(slots=slots, window=4).run(X, y)
+    base = kb.KernelBank([line.kernel], line.learner, window=4).run(X, y)
+    left = y - base.slot_predictions[:, 0]
+    inner = kb.KernelBank([K.Gaussian(0.5)], tree, window=4).run(X, left)
+    expected = base.slot_predictions[:, 0] + inner.slot_predictions[:, 0]
+    assert np.array_equal(trace.slot_predictions[:, 1], expected)
+    both = base.curvature[:, 0] + inner.curvature[:, 0]
+    assert np.allclose(trace.curvature[:, 1], both, rtol=4 * EPS, atol=0)
+
+
+def test_a_residual_needs_an_earlier_slot():
+    slot = kb.Slot(K.Gaussian(0.5), L.Residual(0, L.KLMS()))
+    with pytest.raises(ValueError, match="be the place of an earlier slot"):
+        kb.KernelBank(slots=[slot])
+    with pytest.raises(ValueError, match="for regression"):
+        kb.KernelBank(slots=[kb.Slot(K.Gaussian(1.0), L.KLMS()), slot], loss="hinge")
+    with pytest.raises(ValueError, match="plain learner"):
+        L.Residual(0, slot.learner)
+
+
+# --- models from outside --------------------------------------------------------------------------
+
+
+class Counter:
+    """Predicts how much it has learned."""
+
+    def __init__(self, fail_at=None):
+        self.count, self.fail_at = 0, fail_at
+
+    def predict_one(self, x):
+        assert x.shape == (2,)
+        return float(self.count)
+
+    def learn_one(self, x, y):
+        if self.count == self.fail_at:
+            raise RuntimeError("enough")
+        self.count += 1
+
+
+def outside(model, **settings):
+    return kb.Slot(K.External(), L.Adapter(model, **settings))
+
+
+def test_a_model_from_outside_is_a_slot():
+    X, y = stream(3, 300, 2)
+    model = Counter()
+    slots = [outside(model, curvature=0.7), kb.Slot(K.Gaussian(0.5), L.Norma())]
+    bank, loop = (kb.KernelBank(slots=slots, window=4) for _ in range(2))
+    trace = bank.run(X, y)
+    for x, target in zip(X, y, strict=True):
+        loop.predict_one(x)
+        loop.learn_one(x, target)
+    assert np.array_equal(bank.weights, loop.weights)
+    assert trace.slot_predictions[:, 0].tolist() == list(range(300))
+    assert model.count == 0  # the bank's is a copy
+    assert np.allclose(trace.curvature[:, 0], 0.7, rtol=4 * EPS)
+    assert np.allclose(trace.window_loss[9, 0], ((10 - y[6:10]) ** 2).sum())
+
+
+def test_a_model_that_fails_is_out_and_the_bank_goes_on():
+    X, y = stream(3, 100, 2)
+    bank = kb.KernelBank(slots=[outside(Counter(50)), kb.Slot(K.Gaussian(0.5), L.Norma())])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        trace = bank.run(X, y)
+    assert bank.quarantined == (0,)
+    assert any("RuntimeError('enough')" in str(w.message) for w in said)
+    assert np.isfinite(trace.predictions).all() and bank.weights.tolist() == [0.0, 1.0]
+
+
+def test_a_bank_with_a_model_from_outside_is_not_saved(tmp_path):
+    bank = kb.KernelBank(slots=[outside(Counter())])
+    with pytest.raises(kb.errors.KernelBankError, match="slot 0 is Adapter.*not arrays"):
+        bank.save(tmp_path / "bank.kb")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="'model' of Adapter must have predict_one"):
+        L.Adapter(3.0)
+    with pytest.raises(ValueError, match="without regularization"):
+        kb.KernelBank(slots=[outside(Counter(), curvature=1.0)], regularization=0)
+    with pytest.raises(ValueError, match="External for Adapter"):
+        kb.KernelBank(K.Gaussian(1.0), L.Adapter(Counter()))
+    with pytest.raises(ValueError, match="kernel"):
+        kb.KernelBank(K.External(), L.KLMS())
