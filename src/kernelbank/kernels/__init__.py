@@ -2,6 +2,7 @@
 
 from .algebra import Product, Scaled, Sum
 from .base import Kernel
+from .coordinates import LowOrder, On
 from .custom import Custom
 from .elementary import (
     Gaussian,
@@ -18,7 +19,9 @@ BUILT_IN: tuple[type[Kernel], ...] = (
     Gaussian,
     Laplacian,
     Linear,
+    LowOrder,
     Matern,
+    On,
     Periodic,
     Polynomial,
     Product,
@@ -35,7 +38,9 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "LowOrder",
     "Matern",
+    "On",
     "Periodic",
     "Polynomial",
     "Product",
