@@ -27,7 +27,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("kernel", "coordinates"), CASES, ids=lambda case: repr(case))
+@pytest.mark.parametrize(("kernel", "coordinates"), CASES, ids=repr)
 def test_on_is_the_base_on_these_columns_bit_for_bit(kernel, coordinates):
     X, y = stream(1, 60, 5)
     chosen = X[:, list(coordinates)]
@@ -44,9 +44,7 @@ def test_on_is_the_base_on_these_columns_bit_for_bit(kernel, coordinates):
 def test_low_order_is_the_mean_over_subsets(order):
     X, _ = stream(2, 12, 4)
     kernel = K.LowOrder(K.Gaussian(0.5) * K.Linear(1.0), order)
-    slow = naive.low_order(
-        lambda x, t: naive.gaussian(0.5)(x, t) * naive.linear(1.0)(x, t), order
-    )
+    slow = naive.low_order(lambda x, t: naive.gaussian(0.5)(x, t) * naive.linear(1.0)(x, t), order)
     expected = np.array([[slow(x, t) for t in X] for x in X])
     assert np.abs(kernel(X, X) - expected).max() <= 40 * EPS * np.abs(expected).max()
     if order >= 4:

@@ -86,8 +86,9 @@ def _recalled(table, first, count):
 def take(table, first, count):
     """Write the block into the sliding tables, and compare each sample with those before it.
 
+    Statistic s looks at coordinates[starts[s]] up to, and without, coordinates[starts[s + 1]].
     statistics[s, t + 1] is the row of sample t, statistics[s, 0] that of the sample before the
-    block. Statistic s looks at coordinates[starts[s]] up to starts[s + 1]. repeated[s, t] tells whether a row equals the one before bit for bit, as on a regular
+    block. repeated[s, t] tells whether a row equals the one before bit for bit, as on a regular
     grid: then the kernel values are the same too and need no new exponential.
     """
     page = whole(table, TAKE.page)
@@ -190,9 +191,7 @@ def look(table, first, count):
 
 
 @hot
-def compare(
-    addresses, parameters, coordinates, starts, points, inputs, start, reach, statistics
-):
+def compare(addresses, parameters, coordinates, starts, points, inputs, start, reach, statistics):
     """statistics[s, t + 1] = points[t] against columns start .. of `inputs` and itself."""
     dimension = points.shape[1]
     terms = np.empty((dimension, reach + 1))

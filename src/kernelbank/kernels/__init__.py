@@ -14,6 +14,7 @@ from .elementary import (
     RationalQuadratic,
     Spline,
 )
+from .features import FeatureMap, feature_counts, feature_map
 
 BUILT_IN: tuple[type[Kernel], ...] = (
     Gaussian,
@@ -34,6 +35,7 @@ BUILT_IN: tuple[type[Kernel], ...] = (
 
 __all__ = [
     "Custom",
+    "FeatureMap",
     "Gaussian",
     "Kernel",
     "Laplacian",
@@ -48,4 +50,6 @@ __all__ = [
     "Scaled",
     "Spline",
     "Sum",
+    "feature_counts",
+    "feature_map",
 ]

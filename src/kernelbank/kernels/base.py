@@ -104,7 +104,7 @@ class Kernel:
         """The postfix program that computes this kernel."""
         raise NotImplementedError
 
-    def at(self, dimension: int) -> Kernel:
+    def at(self, dimension: int) -> Kernel:  # noqa: ARG002
         """The kernel that this one is for inputs of so many coordinates; that one has a program."""
         return self
 
