@@ -38,6 +38,21 @@ KERNELS = [
             naive.gaussian(2.0)(x, t) * (naive.periodic(1.5, 1.0)(x, t) + naive_cauchy(x, t))
         ),
     ),
+    (
+        K.On(K.Gaussian(0.8) + 0.5 * K.Linear(0.3), [0]),
+        naive.on(
+            lambda x, t: naive.gaussian(0.8)(x, t) + 0.5 * naive.linear(0.3)(x, t),
+            [0],
+        ),
+    ),
+    (K.LowOrder(K.Gaussian(0.6), 1), naive.low_order(naive.gaussian(0.6), 1)),
+    (
+        K.LowOrder(K.Matern(1.1) * K.Custom(cauchy), 2) + K.On(K.Spline(), [0]),
+        lambda x, t: (
+            naive.low_order(lambda u, v: naive.matern(1.1, 1.5)(u, v) * naive_cauchy(u, v), 2)(x, t)
+            + naive.on(naive.spline(), [0])(x, t)
+        ),
+    ),
 ]
 
 FOURTH = L.Custom(

@@ -5,6 +5,7 @@ terms, recomputed from nothing each time. Sums use math.fsum, which adds no roun
 """
 
 from fractions import Fraction
+from itertools import combinations
 from math import exp, fsum, log1p, pi, sqrt
 from types import SimpleNamespace
 
@@ -66,6 +67,21 @@ def spline():
         return float(np.prod(1 + x * t + m**2 * (3 * M - m) / 6))
 
     return kernel
+
+
+def on(kernel, coordinates):
+    """The kernel of some coordinates."""
+    return lambda x, t: kernel(x[list(coordinates)], t[list(coordinates)])
+
+
+def low_order(kernel, order):
+    """The mean of the kernel over all subsets of `order` coordinates, or of all if there are fewer."""
+
+    def mean(x, t):
+        subsets = list(combinations(range(len(x)), min(order, len(x))))
+        return fsum(on(kernel, subset)(x, t) for subset in subsets) / len(subsets)
+
+    return mean
 
 
 # ------------------------------------ losses: (value(f, y), derivative(f, y) with respect to f)

@@ -311,6 +311,9 @@ class KernelBank:
         self._setting.loss.check_targets(y)
 
     def _check_domain(self, X: Floats, name: str) -> None:
+        if self._work is None:  # later inputs are as wide as the first
+            for slot in self.slots:
+                slot.kernel.check_width(X.shape[1], name)
         for kernel in self._choosy:
             kernel.check_inputs(X, name)
 

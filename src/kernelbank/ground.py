@@ -10,7 +10,7 @@ from ._hot import rows as hot
 from ._hot.lanes import WIDTH
 from ._hot.table import Phase, compiled
 from ._validate import Floats
-from .kernels.base import Kernel, sources_of
+from .kernels.base import Kernel, Sources, sources_of
 from .setting import PAGE, Board
 
 Form = tuple[tuple[int, ...], str]
@@ -38,22 +38,21 @@ class Ground:
         self, reach: int, kernels: list[Kernel], board: Board, first_input: Floats
     ) -> None:
         """`kernels` are those whose learners use rows of kernel values, with `reach` terms."""
-        self.numbers = sources_of(kernels)
-        sources = list(self.numbers)
-        self._addresses = np.array([s.statistic.address for s in sources], dtype=np.int64)
-        self._parameters = np.array([source.parameter for source in sources])
+        self.numbers = sources_of(kernels, len(first_input))
+        self._sources = Sources.pack(self.numbers, len(first_input))
+        sources = len(self.numbers)
         self.reach = reach
         # Terms that do not exist need finite kernel values: they start as copies of the first.
         self.inputs = np.repeat(first_input[:, None], self.reach + PAGE, axis=1)
         self.targets = np.zeros((self.reach + PAGE, WIDTH))
-        self.statistics = np.full((len(sources), board.size + 1, self.reach + 1), np.nan)
-        self.repeated = np.zeros((len(sources), board.size), dtype=np.int64)
+        self.statistics = np.full((sources, board.size + 1, self.reach + 1), np.nan)
+        self.repeated = np.zeros((sources, board.size), dtype=np.int64)
         # The memo of the last look: a prediction and then the learning of one sample compare it
         # with the last inputs, and compute its kernel values, only once.
         self.memo = np.zeros(3, dtype=np.int64)
         self.memo_point = np.zeros(len(first_input))
-        self.memo_statistics = np.zeros((len(sources), self.reach + 1))
-        self.memo_repeated = np.zeros((len(sources), 1), dtype=np.int64)
+        self.memo_statistics = np.zeros((sources, self.reach + 1))
+        self.memo_repeated = np.zeros((sources, 1), dtype=np.int64)
         self._terms = np.zeros((len(first_input), self.reach + 1))
         self.take = self._take(board)
         self.look = self._look(board)
@@ -66,8 +65,17 @@ class Ground:
         """(sources, n + 1, reach + 1): points against the last inputs, for looking only."""
         statistics = np.empty((len(self.numbers), len(points) + 1, self.reach + 1))
         start = self.next_start(seen)
+        own = self._sources
         hot.compare(
-            self._addresses, self._parameters, points, self.inputs, start, self.reach, statistics
+            own.addresses,
+            own.parameters,
+            own.coordinates,
+            own.starts,
+            points,
+            self.inputs,
+            start,
+            self.reach,
+            statistics,
         )
         return statistics
 
@@ -83,8 +91,10 @@ class Ground:
             inputs=self.inputs,
             targets=self.targets,
             sources=len(self.numbers),
-            addresses=self._addresses,
-            parameters=self._parameters,
+            addresses=self._sources.addresses,
+            parameters=self._sources.parameters,
+            coordinates=self._sources.coordinates,
+            starts=self._sources.starts,
             statistics=self.statistics,
             steps=board.size + 1,
             repeated=self.repeated,
@@ -102,8 +112,10 @@ class Ground:
             dimension=board.points.shape[1],
             inputs=self.inputs,
             sources=len(self.numbers),
-            addresses=self._addresses,
-            parameters=self._parameters,
+            addresses=self._sources.addresses,
+            parameters=self._sources.parameters,
+            coordinates=self._sources.coordinates,
+            starts=self._sources.starts,
             statistics=self.statistics,
             steps=board.size + 1,
             terms=self._terms,

@@ -90,7 +90,7 @@ def load(
     if (dimension is None) != (samples == 0):
         raise FileRefused(f"{path} is damaged: its number of samples does not fit its inputs.")
     if dimension is not None:
-        _check_workspace(path, bank, most_memory)
+        _check_workspace(path, bank, dimension, most_memory)
         bank._open(np.zeros(dimension))
     bank._restore(arrays)
     bank._notices.said = said
@@ -118,12 +118,17 @@ def _bank_of(
     dimension = header["dimension"]
     if dimension is not None:
         dimension = check.count("dimension", dimension, "the file", "")
+        for slot in slots:
+            slot.kernel.check_width(dimension, "X")
     return bank, dimension, {str(word) for word in header["said"]}
 
 
-def _check_workspace(path: Any, bank: KernelBank, most_memory: int) -> None:
+def _check_workspace(path: Any, bank: KernelBank, dimension: int, most_memory: int) -> None:
     """Refuse a file whose bank would need more memory to work than the caller wants to give."""
-    needed = workspace_bytes(bank._layout, bank._setting)
+    try:
+        needed = workspace_bytes(bank._layout, bank._setting, dimension)
+    except InvalidArgument as error:  # a kernel that cannot be for inputs of this width
+        raise FileRefused(f"{path} is damaged: {error}") from None
     if needed > most_memory:
         raise FileRefused(
             f"{path} holds a bank that needs {needed / 2**20:.0f} MB to work, more than "

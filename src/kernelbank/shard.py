@@ -46,10 +46,13 @@ class Shard:
         for number, members in sorted(by_group.items()):
             learner = layout.learners[number]
             kernels = layout.kernels(members)
+            program = Program.none()
+            if learner.uses_rows:
+                program = Program.pack(kernels, ground.numbers, dimension)
             group = Group(
                 setting,
                 kernels,
-                Program.pack(kernels, ground.numbers) if learner.uses_rows else Program.none(),
+                program,
                 layout.columns(members),
                 np.array([leaf.number for leaf in members], dtype=np.int64),
                 learner.shapes(setting, len(members), dimension, kernels[0][0], ground.reach),

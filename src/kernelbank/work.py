@@ -35,8 +35,8 @@ class Work:
         plain: bool,
     ) -> None:
         slots, leaves = len(layout.slots), len(layout.leaves)
-        size = engine.block or block_length(layout, setting)
         dimension = len(first_input)
+        size = engine.block or block_length(layout, setting, dimension)
         self.board = Board(
             setting,
             size,

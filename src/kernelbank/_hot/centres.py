@@ -3,7 +3,7 @@
 The centres of a leaf stand in a table [coordinate][centre], as a statistic wants them.
 """
 
-from .formulas import call_statistic, pointer
+from .formulas import call_statistic, pointer, whole_pointer
 from .jit import part
 from .lanes import WIDTH
 from .rows import EVALUATE, kernel_row
@@ -17,6 +17,8 @@ CENTRES = fields(
     "constants",
     "addresses",
     "source_parameters",
+    "coordinates",
+    "starts",
     "statistics",
     "row",
     "stack",
@@ -34,6 +36,7 @@ def kernel_values(table, leaf, x, others, stride, count, out):
     program = wholes(table, CENTRES.program)
     statistics = floats(table, CENTRES.statistics)
     room = whole(table, CENTRES.room)
+    starts = wholes(table, CENTRES.starts)
     for i in range(instructions):
         if program[3 * i] == EVALUATE:
             source = program[3 * i + 1]
@@ -43,7 +46,8 @@ def kernel_values(table, leaf, x, others, stride, count, out):
                 others,
                 stride,
                 count,
-                whole(table, SINGLE.dimension),
+                whole_pointer(wholes(table, CENTRES.coordinates), starts[source]),
+                starts[source + 1] - starts[source],
                 pointer(floats(table, CENTRES.source_parameters), source),
                 pointer(statistics, source * room),
             )

@@ -5,8 +5,8 @@ loss) reach it as addresses of small C functions with one of three signatures (a
 whole phases, see `table`):
 
 - a *statistic* compares one input with many: s[m] = start, then s[m] = step(s[m], x[k], t[k, m])
-  for every coordinate k. Squared distance and dot product are statistics. It is computed once for
-  all kernels that share it.
+  for every coordinate k of a list. Squared distance and dot product are statistics. It is computed
+  once for all kernels that share it.
 - a *profile* turns a statistic into the kernel values of four slots: k = profile(s, a, b, c) with
   four-lane constants a, b, c.
 - a *loss* acts on four-lane rows of predictions and targets, element by element.
@@ -33,12 +33,12 @@ from .progress import line
 Formula = Callable[..., Any]
 
 _POINTER = types.CPointer(types.float64)
+WHOLES = types.CPointer(types.int64)
 _STATISTIC = types.void(
-    _POINTER, _POINTER, types.int64, types.int64, types.int64, _POINTER, _POINTER
+    _POINTER, _POINTER, types.int64, types.int64, WHOLES, types.int64, _POINTER, _POINTER
 )
 _PROFILE = types.void(_POINTER, types.int64, _POINTER, _POINTER)
 _LOSS = types.void(_POINTER, _POINTER, types.int64, _POINTER, _POINTER)
-WHOLES = types.CPointer(types.int64)
 _PHASE = types.void(WHOLES, types.int64, types.int64)
 
 CONSTANTS = 3  # four-lane constants of a profile
@@ -79,9 +79,11 @@ def _emit_call(signature, context, builder, sig, args):
 
 
 @intrinsic
-def call_statistic(typingctx, address, x, table, stride, count, dimension, parameters, out):
-    """out[m] = the statistic of x and column m of `table`, for m < count."""
-    sig = types.void(address, x, table, stride, count, dimension, parameters, out)
+def call_statistic(
+    typingctx, address, x, table, stride, count, coordinates, width, parameters, out
+):
+    """out[m] = the statistic of x and column m of `table` on so many coordinates, for m < count."""
+    sig = types.void(address, x, table, stride, count, coordinates, width, parameters, out)
     return sig, lambda *emit: _emit_call(_STATISTIC, *emit)
 
 
@@ -121,13 +123,13 @@ def compile_statistic(step: Formula, start: float) -> Any:
     """The C function of a statistic, from its step for one coordinate."""
     step = register_jitable(step)
 
-    def statistic(x, table, stride, count, dimension, parameters, out):
+    def statistic(x, table, stride, count, coordinates, width, parameters, out):
         parameter = parameters[0]
         for m in range(count):
             out[m] = start
-        for k in range(dimension):
-            coordinate = x[k]
-            column = pointer(table, k * stride)
+        for k in range(width):
+            coordinate = x[coordinates[k]]
+            column = pointer(table, coordinates[k] * stride)
             for m in range(count):
                 out[m] = step(out[m], coordinate, column[m], parameter)
 
@@ -174,6 +176,7 @@ _C_STATISTIC = ctypes.CFUNCTYPE(
     _C_POINTER,
     ctypes.c_int64,
     ctypes.c_int64,
+    ctypes.POINTER(ctypes.c_int64),
     ctypes.c_int64,
     _C_POINTER,
     _C_POINTER,
@@ -243,11 +246,12 @@ def callback_statistic(kernel: Callable[[Any, Any], Any], name: str) -> Callback
     The shapes of a call do not depend on how a stream is cut into blocks, so neither do the bits.
     """
 
-    def call(x, table, stride, count, dimension, parameters, out):
-        row = np.ctypeslib.as_array(x, (1, dimension)).copy()
-        columns = np.ctypeslib.as_array(table, ((dimension - 1) * stride + count,))
-        steps = (columns.itemsize, stride * columns.itemsize)
-        others = np.lib.stride_tricks.as_strided(columns, (count, dimension), steps).copy()
+    def call(x, table, stride, count, coordinates, width, parameters, out):
+        chosen = np.ctypeslib.as_array(coordinates, (width,))
+        last = int(chosen.max())
+        row = np.ctypeslib.as_array(x, (last + 1,))[None, chosen]
+        places = chosen * stride + np.arange(count)[:, None]
+        others = np.ctypeslib.as_array(table, (last * stride + count,))[places]
         write_result(np.ctypeslib.as_array(out, (1, count)), kernel(row, others), name)
 
     return Callback(_C_STATISTIC, call)

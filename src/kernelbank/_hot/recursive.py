@@ -17,7 +17,7 @@ from .single import ERROR, NORM, SINGLE, WEIGHT, coefficients_of, dot
 from .table import fields, floats
 
 RECURSIVE = fields("covariance", "pending", "first_vector", "second_vector")
-"""Names that tables of such learners add; `recursive_places` puts them behind others."""
+"""Names that tables of such learners add."""
 
 SCALE, FIRST, SECOND, DIAGONAL = range(4)
 PENDING = 4

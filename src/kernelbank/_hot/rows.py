@@ -8,7 +8,7 @@ statistic; a plain kernel is a program of one instruction.
 
 import numpy as np
 
-from .formulas import CONSTANTS, call_profile, call_statistic, pointer
+from .formulas import CONSTANTS, call_profile, call_statistic, pointer, whole_pointer
 from .jit import hot, part
 from .lanes import WIDTH, load, store
 from .table import fields, floats, whole, wholes
@@ -28,6 +28,8 @@ TAKE = fields(
     "sources",
     "addresses",
     "parameters",
+    "coordinates",
+    "starts",
     "statistics",
     "steps",
     "repeated",
@@ -44,6 +46,8 @@ LOOK = fields(
     "sources",
     "addresses",
     "parameters",
+    "coordinates",
+    "starts",
     "statistics",
     "steps",
     "terms",
@@ -82,6 +86,7 @@ def _recalled(table, first, count):
 def take(table, first, count):
     """Write the block into the sliding tables, and compare each sample with those before it.
 
+    Statistic s looks at coordinates[starts[s]] up to, and without, coordinates[starts[s + 1]].
     statistics[s, t + 1] is the row of sample t, statistics[s, 0] that of the sample before the
     block. repeated[s, t] tells whether a row equals the one before bit for bit, as on a regular
     grid: then the kernel values are the same too and need no new exponential.
@@ -93,6 +98,8 @@ def take(table, first, count):
     inputs = floats(table, TAKE.inputs)
     targets = floats(table, TAKE.targets)
     statistics = floats(table, TAKE.statistics)
+    coordinates = wholes(table, TAKE.coordinates)
+    starts = wholes(table, TAKE.starts)
     steps = whole(table, TAKE.steps)
     stride = reach + page
     position = reach + first % page
@@ -120,7 +127,8 @@ def take(table, first, count):
                     pointer(inputs, position + t - reach),
                     stride,
                     reach + 1,
-                    dimension,
+                    whole_pointer(coordinates, starts[s]),
+                    starts[s + 1] - starts[s],
                     pointer(floats(table, TAKE.parameters), s),
                     row,
                 )
@@ -140,11 +148,10 @@ def _terms(inputs, stride, start, reach, dimension, terms):
 
 
 @part
-def _compare(address, parameter, point, dimension, terms, reach, row):
-    """row = the statistic of the point and the last inputs, itself the last, as in `take`."""
+def _append(point, dimension, terms, reach):
+    """The point itself is the last of the terms that it is compared with, as in `take`."""
     for k in range(dimension):
         terms[k * (reach + 1) + reach] = point[k]
-    call_statistic(address, point, terms, reach + 1, reach + 1, dimension, parameter, row)
 
 
 def look(table, first, count):
@@ -158,15 +165,20 @@ def look(table, first, count):
     start = 0 if first == 0 else (first - 1) % page + 1
     terms = floats(table, LOOK.terms)
     _terms(floats(table, LOOK.inputs), reach + page, start, reach, dimension, terms)
+    _append(point, dimension, terms, reach)
+    coordinates = wholes(table, LOOK.coordinates)
+    starts = wholes(table, LOOK.starts)
     for s in range(whole(table, LOOK.sources)):
         row = pointer(floats(table, LOOK.memo_statistics), s * (reach + 1))
-        _compare(
+        call_statistic(
             wholes(table, LOOK.addresses)[s],
-            pointer(floats(table, LOOK.parameters), s),
             point,
-            dimension,
             terms,
-            reach,
+            reach + 1,
+            reach + 1,
+            whole_pointer(coordinates, starts[s]),
+            starts[s + 1] - starts[s],
+            pointer(floats(table, LOOK.parameters), s),
             row,
         )
         last = pointer(floats(table, LOOK.statistics), s * whole(table, LOOK.steps) * (reach + 1))
@@ -179,20 +191,24 @@ def look(table, first, count):
 
 
 @hot
-def compare(addresses, parameters, points, inputs, start, reach, statistics):
+def compare(addresses, parameters, coordinates, starts, points, inputs, start, reach, statistics):
     """statistics[s, t + 1] = points[t] against columns start .. of `inputs` and itself."""
     dimension = points.shape[1]
     terms = np.empty((dimension, reach + 1))
     _terms(pointer(inputs, 0), inputs.shape[1], start, reach, dimension, pointer(terms, 0))
-    for s in range(statistics.shape[0]):
-        for t in range(points.shape[0]):
-            _compare(
+    for t in range(points.shape[0]):
+        point = pointer(points, t * dimension)
+        _append(point, dimension, pointer(terms, 0), reach)
+        for s in range(statistics.shape[0]):
+            call_statistic(
                 addresses[s],
-                pointer(parameters, s),
-                pointer(points, t * dimension),
-                dimension,
+                point,
                 pointer(terms, 0),
-                reach,
+                reach + 1,
+                reach + 1,
+                whole_pointer(coordinates, starts[s]),
+                starts[s + 1] - starts[s],
+                pointer(parameters, s),
                 pointer(statistics, (s * statistics.shape[1] + t + 1) * (reach + 1)),
             )
 

@@ -10,6 +10,8 @@ The features of the window's last samples are kept (`shown`), so that the values
 are one sum each.
 """
 
+import numpy as np
+
 from .formulas import call_loss, pointer
 from .jit import part
 from .lanes import WIDTH, broadcast, fma, lane, load
@@ -55,8 +57,8 @@ instead of the target: e = -slope / curvature, z = f + e, and half the curvature
 SAMPLE = 10
 
 NO_CURVATURE, CONSTANT, LOGISTIC = range(3)
-"""How the second derivative of the loss follows: not needed; 2; |slope| (1 - |slope|)."""
-_LEAST_CURVATURE = 1e-3  # of the logistic loss: beyond, a Newton step knows nothing
+"""How the curvature of the loss follows: not needed; 2; tanh(f / 2) / 2 f, which bounds it."""
+_FLAT = 1e-4  # up to here tanh(f / 2) / 2 f is 1/4 to the last digit but one
 
 
 @part
@@ -130,7 +132,10 @@ def _describe(table, prediction, target):
     curvature = 2.0
     error = target - prediction
     if whole(table, SINGLE.curving) == LOGISTIC:
-        curvature = max(abs(slope) * (1.0 - abs(slope)), _LEAST_CURVATURE)
+        # The curvature of the best parabola above the loss that touches it at f (Jaakkola and
+        # Jordan): unlike l'' it never promises too much, so a confident mistake is no leap.
+        size = abs(prediction)
+        curvature = np.tanh(0.5 * size) / (2.0 * size) if size > _FLAT else 0.25
         error = -slope / curvature
         sample[RESPONSE] = prediction + error
     sample[CURVATURE] = curvature

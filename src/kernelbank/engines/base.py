@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .. import _validate as check
-from .._hot.formulas import Callback
+from .._hot.formulas import CONSTANTS, Callback
 from .._hot.table import Phases
 from .._validate import Floats
 from ..ground import Ground
-from ..kernels.base import sources_of
+from ..kernels.base import of_each_shape, sources_of
 from ..layout import Layout, Leaf
 from ..setting import PAGE, Board, Setting
 from ..shard import Shard
@@ -20,27 +20,31 @@ _BLOCK_BYTES = 64 * 2**20
 _SHORTEST = 8
 
 
-def bytes_per_sample(layout: Layout, setting: Setting) -> int:
+def bytes_per_sample(layout: Layout, setting: Setting, dimension: int) -> int:
     """What a sample of a block takes: the slots' values on the window, and the statistics."""
     values = len(layout.leaves) * 4 * (setting.window + 4)
-    sources = sources_of(layout.row_kernels)
+    sources = sources_of(layout.row_kernels, dimension)
     return 8 * (values + len(sources) * (layout.reach(setting) + 1))
 
 
-def block_length(layout: Layout, setting: Setting) -> int:
+def block_length(layout: Layout, setting: Setting, dimension: int) -> int:
     """Samples of a block: a page, or fewer where a block would fill the memory.
 
     Long blocks are good for the caches: a leaf's terms and kernel rows are fetched once and used
     for the whole block. Only what grows with the block sets a limit, and that is read once in
     order (`make bench` draws the time over the block's length).
     """
-    return int(min(PAGE, max(_SHORTEST, _BLOCK_BYTES // bytes_per_sample(layout, setting))))
+    sample = bytes_per_sample(layout, setting, dimension)
+    return int(min(PAGE, max(_SHORTEST, _BLOCK_BYTES // sample)))
 
 
-def workspace_bytes(layout: Layout, setting: Setting) -> int:
+def workspace_bytes(layout: Layout, setting: Setting, dimension: int) -> int:
     """What a bank works with beside its state: about so many bytes."""
     board = 8 * 8 * len(layout.slots)
-    return (block_length(layout, setting) + 1) * (bytes_per_sample(layout, setting) + board)
+    sample = bytes_per_sample(layout, setting, dimension) + board
+    length = {k.shape: len(k.at(dimension).program()) for k in of_each_shape(layout.row_kernels)}
+    programs = 8 * CONSTANTS * sum(length[kernel.shape] for kernel in layout.row_kernels)
+    return (block_length(layout, setting, dimension) + 1) * sample + programs
 
 
 def checked_block(block: int | None, owner: str) -> None:

@@ -3,6 +3,7 @@
 from .algebra import Product, Scaled, Sum
 from .base import Kernel
 from .cells import NestedCells
+from .coordinates import LowOrder, On
 from .custom import Custom
 from .elementary import (
     Gaussian,
@@ -15,14 +16,17 @@ from .elementary import (
     Spline,
 )
 from .external import External
+from .features import FeatureMap, feature_counts, feature_map
 
 BUILT_IN: tuple[type[Kernel], ...] = (
     External,
     Gaussian,
     Laplacian,
     Linear,
+    LowOrder,
     Matern,
     NestedCells,
+    On,
     Periodic,
     Polynomial,
     Product,
@@ -36,12 +40,15 @@ BUILT_IN: tuple[type[Kernel], ...] = (
 __all__ = [
     "Custom",
     "External",
+    "FeatureMap",
     "Gaussian",
     "Kernel",
     "Laplacian",
     "Linear",
+    "LowOrder",
     "Matern",
     "NestedCells",
+    "On",
     "Periodic",
     "Polynomial",
     "Product",
@@ -49,4 +56,6 @@ __all__ = [
     "Scaled",
     "Spline",
     "Sum",
+    "feature_counts",
+    "feature_map",
 ]

@@ -7,10 +7,13 @@ from typing import Any
 
 from .. import _validate as check
 from .._hot import rows as hot
+from .._hot.formulas import Callback
+from .._validate import Floats
 from .base import Instruction, Kernel
 
 
-def _require_kernel(name: str, value: Any, owner: str) -> None:
+def require_kernel(name: str, value: Any, owner: str) -> None:
+    """Refuse a part that is not a kernel."""
     if not isinstance(value, Kernel):
         raise check.refuse(
             name, "be a kernel", value, "Use one of kb.kernels, or Custom for your own.", owner
@@ -26,12 +29,31 @@ class _Pair(Kernel):
     right: Kernel
 
     def __post_init__(self) -> None:
-        _require_kernel("left", self.left, type(self).__name__)
-        _require_kernel("right", self.right, type(self).__name__)
+        require_kernel("left", self.left, type(self).__name__)
+        require_kernel("right", self.right, type(self).__name__)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return (type(self).__name__, self.left.shape, self.right.shape)
 
     @property
     def domains(self) -> frozenset[str]:
         return self.left.domains | self.right.domains
+
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        return (*self.left.callbacks, *self.right.callbacks)
+
+    def at(self, dimension: int) -> Kernel:
+        return type(self)(self.left.at(dimension), self.right.at(dimension))
+
+    def check_width(self, width: int, name: str) -> None:
+        self.left.check_width(width, name)
+        self.right.check_width(width, name)
+
+    def check_inputs(self, X: Floats, name: str) -> None:
+        self.left.check_inputs(X, name)
+        self.right.check_inputs(X, name)
 
 
 @dataclass(frozen=True)
@@ -58,14 +80,31 @@ class Scaled(Kernel):
     factor: float
 
     def __post_init__(self) -> None:
-        _require_kernel("kernel", self.kernel, "Scaled")
+        require_kernel("kernel", self.kernel, "Scaled")
         remedy = "Scale a kernel by a positive number only: a kernel is positive definite."
         factor = check.number("factor", self.factor, "Scaled", remedy, above=0)
         object.__setattr__(self, "factor", factor)
 
     @property
+    def shape(self) -> tuple[Any, ...]:
+        return ("Scaled", self.kernel.shape)
+
+    @property
     def domains(self) -> frozenset[str]:
         return self.kernel.domains
+
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        return self.kernel.callbacks
+
+    def at(self, dimension: int) -> Kernel:
+        return Scaled(self.kernel.at(dimension), self.factor)
+
+    def check_width(self, width: int, name: str) -> None:
+        self.kernel.check_width(width, name)
+
+    def check_inputs(self, X: Floats, name: str) -> None:
+        self.kernel.check_inputs(X, name)
 
     def program(self) -> tuple[Instruction, ...]:
         return (*self.kernel.program(), Instruction(hot.SCALE, constants=(self.factor,)))

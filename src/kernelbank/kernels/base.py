@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
@@ -47,10 +47,17 @@ def _compiled_profile(profile: Callable[..., Any]) -> Any:
 
 @dataclass(frozen=True)
 class Source:
-    """A statistic with its parameter, as a program refers to it."""
+    """A statistic with its parameter and coordinates (None: all), as a program refers to it."""
 
     statistic: Any
     parameter: float = 0.0
+    coordinates: tuple[int, ...] | None = None
+
+    def on(self, coordinates: tuple[int, ...]) -> Source:
+        """The same for an input that is made of some coordinates of another."""
+        own = self.coordinates
+        chosen = coordinates if own is None else tuple(coordinates[k] for k in own)
+        return replace(self, coordinates=chosen)
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,12 @@ class Instruction:
     @property
     def address(self) -> int:
         return 0 if self.profile is None else int(_compiled_profile(self.profile).address)
+
+    def on(self, coordinates: tuple[int, ...]) -> Instruction:
+        """The same for an input that is made of some coordinates of another."""
+        if self.source is None:
+            return self
+        return replace(self, source=self.source.on(coordinates))
 
 
 class Kernel:
@@ -94,6 +107,13 @@ class Kernel:
         """The postfix program that computes this kernel."""
         raise NotImplementedError
 
+    def at(self, dimension: int) -> Kernel:  # noqa: ARG002
+        """The kernel that this one is for inputs of so many coordinates; that one has a program."""
+        return self
+
+    def check_width(self, width: int, name: str) -> None:
+        """Refuse inputs that lack a coordinate which the kernel looks at."""
+
     @property
     def shape(self) -> tuple[Any, ...]:
         """Kernels of equal shape differ only in constants, and are computed side by side."""
@@ -113,6 +133,7 @@ class Kernel:
     def __call__(self, X: Any, Z: Any) -> Floats:
         left = check.samples(X, None)
         right = check.samples(Z, left.shape[1], "Z")
+        self.check_width(left.shape[1], "X")
         for name, inputs in (("X", left), ("Z", right)):
             self.check_inputs(inputs, name)
         values = evaluate(self, left, right)
@@ -183,9 +204,11 @@ class Program:
         return cls(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0, CONSTANTS, WIDTH)), 0)
 
     @classmethod
-    def pack(cls, kernels: list[list[Kernel]], number_of: dict[Source, int]) -> Program:
+    def pack(
+        cls, kernels: list[list[Kernel]], number_of: dict[Source, int], dimension: int
+    ) -> Program:
         """`kernels[leaf]` holds up to four; missing ones repeat the leaf's first."""
-        first = kernels[0][0].program()
+        first = kernels[0][0].at(dimension).program()
         code = np.zeros((len(first), 3), dtype=np.int64)
         depth = most = 0
         for i, instruction in enumerate(first):
@@ -201,17 +224,50 @@ class Program:
         for leaf, members in enumerate(kernels):
             for lane in range(WIDTH):
                 kernel = members[lane] if lane < len(members) else members[0]
-                for i, instruction in enumerate(kernel.program()):
+                for i, instruction in enumerate(kernel.at(dimension).program()):
                     given = instruction.constants
                     constants[leaf, i, : len(given), lane] = given
         return cls(code, constants, most)
 
 
-def sources_of(kernels: list[Kernel]) -> dict[Source, int]:
+@dataclass(frozen=True)
+class Sources:
+    """Statistics one after the other, packed for the loops.
+
+    Statistic s looks at coordinates[starts[s]] up to, and without, coordinates[starts[s + 1]].
+    """
+
+    addresses: np.ndarray
+    parameters: Floats
+    coordinates: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def pack(cls, sources: Iterable[Source], dimension: int) -> Sources:
+        listed = list(sources)
+        everything = tuple(range(dimension))
+        chosen = [everything if s.coordinates is None else s.coordinates for s in listed]
+        return cls(
+            np.array([source.statistic.address for source in listed], dtype=np.int64),
+            np.array([source.parameter for source in listed], dtype=np.float64),
+            np.array([k for coordinates in chosen for k in coordinates], dtype=np.int64),
+            np.cumsum([0, *map(len, chosen)], dtype=np.int64),
+        )
+
+
+def of_each_shape(kernels: Iterable[Kernel]) -> list[Kernel]:
+    """The first kernel of every shape: the others have the same statistics and instructions."""
+    first: dict[tuple[Any, ...], Kernel] = {}
+    for kernel in kernels:
+        first.setdefault(kernel.shape, kernel)
+    return list(first.values())
+
+
+def sources_of(kernels: Iterable[Kernel], dimension: int) -> dict[Source, int]:
     """Every statistic that the kernels need, numbered in order of first use."""
     numbers: dict[Source, int] = {}
-    for kernel in kernels:
-        for instruction in kernel.program():
+    for kernel in of_each_shape(kernels):
+        for instruction in kernel.at(dimension).program():
             if instruction.source is not None:
                 numbers.setdefault(instruction.source, len(numbers))
     return numbers
@@ -219,12 +275,16 @@ def sources_of(kernels: list[Kernel]) -> dict[Source, int]:
 
 def evaluate(kernel: Kernel, X: Floats, Z: Floats) -> Floats:
     """The matrix of kernel values, by the same row programs that the learners use."""
-    numbers = sources_of([kernel])
-    program = Program.pack([[kernel]], numbers)
+    dimension = X.shape[1]
+    numbers = sources_of([kernel], dimension)
+    program = Program.pack([[kernel]], numbers, dimension)
+    sources = Sources.pack(numbers, dimension)
     statistics = np.empty((len(numbers), len(X) + 1, len(Z) + 1))
     hot.compare(
-        np.array([source.statistic.address for source in numbers]),
-        np.array([source.parameter for source in numbers]),
+        sources.addresses,
+        sources.parameters,
+        sources.coordinates,
+        sources.starts,
         X,
         np.ascontiguousarray(Z.T),
         0,

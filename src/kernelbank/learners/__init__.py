@@ -4,6 +4,8 @@ from .adapter import Adapter
 from .base import Learner
 from .fixed_budget import FixedBudgetKRLS
 from .forgetron import Forgetron
+from .fourier_rls import FourierRLS
+from .fourier_sgd import FourierSGD
 from .klms import KLMS
 from .knlms import KNLMS
 from .krls import KRLS
@@ -22,6 +24,8 @@ BUILT_IN: tuple[type[Learner], ...] = (
     Adapter,
     FixedBudgetKRLS,
     Forgetron,
+    FourierRLS,
+    FourierSGD,
     KLMS,
     KNLMS,
     KRLS,
@@ -42,6 +46,8 @@ __all__ = [
     "Adapter",
     "FixedBudgetKRLS",
     "Forgetron",
+    "FourierRLS",
+    "FourierSGD",
     "KLMS",
     "KNLMS",
     "KRLS",

@@ -10,7 +10,7 @@ import numpy as np
 from .._hot import centres as hot
 from .._hot.lanes import WIDTH
 from .._hot.table import fields
-from ..kernels.base import Kernel, Program, sources_of
+from ..kernels.base import Kernel, Program, Sources, sources_of
 from .base import Group
 from .single import Shapes, SingleSlot
 
@@ -23,7 +23,7 @@ def places(*own: str) -> Any:
 class OnCentres(SingleSlot):
     """f = sum_j alpha_j k(c_j, .), at most `budget` centres c_j, oldest first."""
 
-    features = hot.features
+    feature_function = hot.features
     budget: int
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
@@ -33,16 +33,19 @@ class OnCentres(SingleSlot):
         return {"centres": (dimension, capacity)}
 
     def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
-        numbers = sources_of([kernel for leaf in group.kernels for kernel in leaf])
-        program = Program.pack(group.kernels, numbers)
+        numbers = sources_of([kernel for leaf in group.kernels for kernel in leaf], dimension)
+        program = Program.pack(group.kernels, numbers, dimension)
+        sources = Sources.pack(numbers, dimension)
         capacity = group.state["coefficients"].shape[1]
         room = max(capacity, group.setting.window, 1)
         return {
             "instructions": len(program.code),
             "program": program.code,
             "constants": program.constants,
-            "addresses": np.array([s.statistic.address for s in numbers], dtype=np.int64),
-            "source_parameters": np.array([source.parameter for source in numbers]),
+            "addresses": sources.addresses,
+            "source_parameters": sources.parameters,
+            "coordinates": sources.coordinates,
+            "starts": sources.starts,
             "statistics": np.zeros((len(numbers), room)),
             "row": np.zeros((room, WIDTH)),
             "stack": np.zeros((program.depth + 1, room, WIDTH)),

@@ -42,12 +42,9 @@ def forgetron(table, leaf, number):
         rest = deviation[leaf] - _ALLOWED * mistakes[leaf]
         shrink = 1.0
         if square + slope + rest > 0.0:
-            if square == 0.0:
-                shrink = -rest / slope if slope > 0.0 else 0.0
-            else:
-                root = slope * slope - 4.0 * square * rest
-                shrink = (np.sqrt(root) - slope) / (2.0 * square) if root > 0.0 else 0.0
-            shrink = min(max(shrink, 0.0), 1.0)
+            # The quadratic is negative at 0 and positive at 1: its root in between.
+            root = np.sqrt(max(slope * slope - 4.0 * square * rest, 0.0))
+            shrink = -2.0 * rest / (slope + root)
         deviation[leaf] += square * shrink * shrink + slope * shrink
         for m in range(size):
             coefficients[m] *= shrink

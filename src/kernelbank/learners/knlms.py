@@ -28,7 +28,11 @@ def knlms(table, leaf, number):
     gram = gram_of(table, leaf)
     most = 0.0
     for m in range(size):
-        most = max(most, abs(now[m]) / np.sqrt(sample[SELF] * gram[m * capacity + m]))
+        both = sample[SELF] * gram[m * capacity + m]
+        if both > 0.0:
+            most = max(most, abs(now[m]) / np.sqrt(both))
+    if not sample[SELF] > 0.0:
+        most = 1.0  # k(x, .) = 0: there is nothing to admit
     if size == 0 or (most <= real(table, KNLMS_TABLE.coherence) and size < capacity - 1):
         append_gram(table, leaf, 0.0)
         size += 1

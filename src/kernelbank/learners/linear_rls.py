@@ -11,14 +11,14 @@ import numpy as np
 
 from .. import _validate as check
 from .._hot.single import SELF, SINGLE
-from .._hot.table import fields, floats, whole
+from .._hot.table import fields, floats, variant, whole
 from .._validate import Floats
 from ..kernels import Linear
 from ..kernels.base import Kernel
 from .base import Group
-from .recursive import RECURSIVE, RecursiveLeastSquares
+from .recursive import RECURSIVE, RecursiveLeastSquares, recursive
 
-LINEAR_TABLE = fields(*RECURSIVE._fields, "constants")
+LINEAR_TABLE = fields(*SINGLE._fields, *RECURSIVE, "constants")
 
 
 def linear_features(table, leaf, number):
@@ -64,7 +64,8 @@ class LinearRLS(RecursiveLeastSquares):
     ridge: float = 0.01
     forget: str = "exponential"
     places = LINEAR_TABLE
-    features = linear_features
+    step = variant(recursive, "linear_rls", PLACES=LINEAR_TABLE)
+    feature_function = linear_features
     cost: ClassVar[str] = "O(dimension^2)"
 
     def __post_init__(self) -> None:

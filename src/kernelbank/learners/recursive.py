@@ -18,13 +18,11 @@ from ..setting import Setting
 from .base import Group
 from .single import Shapes, SingleSlot
 
-RECURSIVE = fields(
-    *SINGLE._fields,
-    *hot.RECURSIVE._fields,
-    "forget",
-    "forgetting",
-    "ridge",
-)
+RECURSIVE = (*hot.RECURSIVE._fields, "forget", "forgetting", "ridge")
+"""The names that the tables of such learners have somewhere behind those of SINGLE."""
+
+PLACES = fields(*SINGLE._fields, *RECURSIVE)
+"""Where `recursive` finds them; each learner has a variant of it with its own."""
 
 FORGET = {"exponential": hot.EXPONENTIAL, "prior": hot.PRIOR}
 
@@ -38,13 +36,13 @@ def recursive(table, leaf, number):
         leaf,
         number,
         size_of(table, leaf),
-        pointer(floats(table, RECURSIVE.covariance), leaf * triangle),
-        pointer(floats(table, RECURSIVE.pending), leaf * hot.PENDING),
-        pointer(floats(table, RECURSIVE.first_vector), leaf * capacity),
-        pointer(floats(table, RECURSIVE.second_vector), leaf * capacity),
-        whole(table, RECURSIVE.forget),
-        real(table, RECURSIVE.forgetting),
-        real(table, RECURSIVE.ridge),
+        pointer(floats(table, PLACES.covariance), leaf * triangle),
+        pointer(floats(table, PLACES.pending), leaf * hot.PENDING),
+        pointer(floats(table, PLACES.first_vector), leaf * capacity),
+        pointer(floats(table, PLACES.second_vector), leaf * capacity),
+        whole(table, PLACES.forget),
+        real(table, PLACES.forgetting),
+        real(table, PLACES.ridge),
     )
 
 
@@ -52,7 +50,6 @@ class RecursiveLeastSquares(SingleSlot):
     """Bayesian least squares on features, with two kinds of forgetting."""
 
     second_order = True
-    step = recursive
     forgetting: float
     ridge: float
     forget: str

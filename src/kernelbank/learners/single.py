@@ -32,7 +32,7 @@ class SingleSlot(Learner):
     """Whether the step uses the loss's second derivative: then Squared and Logistic only."""
     places: ClassVar[Any]
     """The places of the table: those of SINGLE, then its own."""
-    features: ClassVar[Callable[..., None]]
+    feature_function: ClassVar[Callable[..., None]]
     step: ClassVar[Callable[..., None]]
 
     def check(self, setting: Setting) -> None:
@@ -94,7 +94,7 @@ class SingleSlot(Learner):
             "dimension": dimension,
             "capacity": capacity,
             "curving": _CURVING.get(type(setting.loss), hot.NO_CURVATURE),
-            "features": compiled(type(self).features).address,
+            "features": compiled(type(self).feature_function).address,
             "step": compiled(type(self).step).address,
             "derivative": setting.loss.derivative_address,
             "parameters": setting.loss.parameters,

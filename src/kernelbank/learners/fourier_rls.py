@@ -1,0 +1,72 @@
+"""FourierRLS: recursive least squares on random features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .._hot.single import SINGLE
+from .._hot.table import fields, variant
+from .._hot.waves import WAVES
+from .recursive import RECURSIVE, RecursiveLeastSquares, recursive
+from .single import Shapes
+from .waves import OnWaves
+
+FOURIER_RLS_TABLE = fields(*SINGLE._fields, *WAVES._fields, *RECURSIVE)
+
+
+@dataclass(frozen=True)
+class FourierRLS(OnWaves, RecursiveLeastSquares):
+    """Bayesian linear regression on random features: a Gaussian process at a fixed price for ever.
+
+    With P = I / ridge at first and phi(x)'phi(t) close to k(x, t):
+
+        u = P phi(x),  s = 1 + phi(x)'u,  weights <- weights + u (y - f(x)) / s,  P <- P - u u' / s,
+
+    so that weights minimise sum (w'phi(x_i) - y_i)^2 + ridge |w|^2. Then, with forgetting r < 1,
+
+    - "exponential": the squares of i steps ago count r^i. P <- P / r, and a dummy observation that
+      one weight, in turn, is 0, with precision D (1 - r) ridge, D the number of features: it keeps
+      the ridge alive, without which P would grow where the inputs do not reach.
+    - "prior": P <- r P + (1 - r) I / ridge, weights <- sqrt(r) weights. What is not seen again is
+      forgotten back to the prior.
+
+    For the logistic loss: an online Newton step, with e = -l' / l'' for y - f(x) and 2 / l'' for the
+    1. Only half of P is kept, and it is read and written once a sample. Cost per step:
+    O(features^2 + features dimension); memory O(features^2 / 2 + features dimension).
+
+    Parameters
+    ----------
+    features : how many, even.
+    forgetting : what a step leaves of the past, above 0 and at most 1 (nothing is forgotten).
+    ridge : positive number: the prior's precision.
+    seed : whole number; the frequencies are drawn from it and from the slot's place in the bank.
+    forget : "exponential" or "prior".
+
+    Reference: Rahimi and Recht, Random features for large-scale kernel machines, NeurIPS 2007;
+    forgetting to the prior after Van Vaerenbergh et al. 2012 (see `KRLSTracker`).
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(learner=kb.learners.FourierRLS(features=50))
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 10, 1.0)
+    >>> round(bank.predict_one(5.0), 1)
+    1.0
+    """
+
+    features: int = 100
+    forgetting: float = 1.0
+    ridge: float = 0.01
+    seed: int = 0
+    forget: str = "exponential"
+    places = FOURIER_RLS_TABLE
+    step = variant(recursive, "fourier_rls", PLACES=FOURIER_RLS_TABLE)
+    cost: ClassVar[str] = "O(features^2 + features dimension)"
+
+    def __post_init__(self) -> None:
+        self._check_features()
+        self._check_forgetting()
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        own = RecursiveLeastSquares.own_shapes(self, capacity, dimension)
+        return {**OnWaves.own_shapes(self, capacity, dimension), **own}

@@ -1,0 +1,86 @@
+"""Learners on random features, drawn once for each slot and kept in its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import _validate as check
+from .._hot.waves import waves
+from .._validate import Floats
+from ..kernels.base import Kernel
+from ..kernels.features import FeatureMap, feature_counts, feature_map
+from .base import Group
+from .single import Shapes, SingleSlot
+
+
+class OnWaves(SingleSlot):
+    """f(x) = weights . phi(x); the settings `features` (how many) and `seed` are the subclass's."""
+
+    feature_function = waves
+    features: int
+    seed: int
+
+    def _check_features(self) -> None:
+        remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
+        owner = type(self).__name__
+        count = check.count("features", self.features, owner, remedy, least=2)
+        if count % 2:
+            raise check.refuse("features", "be even", count, remedy, owner)
+        remedy = "Give a whole number; the same draws the same features."
+        self._set(features=count, seed=check.count("seed", self.seed, owner, remedy, least=0))
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        super().check_kernel(kernel)
+        feature_counts(kernel, self.features, _widest(kernel))
+
+    def capacity(self, kernel: Kernel, dimension: int) -> int:
+        return feature_counts(kernel, self.features, dimension)[1]
+
+    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+        return {
+            "frequencies": (dimension, capacity),
+            "phases": (capacity,),
+            "amplitudes": (capacity,),
+        }
+
+    def prepare(self, group: Group) -> None:
+        super().prepare(group)
+        dimension = group.state["frequencies"].shape[1]
+        for leaf, (kernel, *_) in enumerate(group.kernels):
+            # The slot's place takes part, so that slots of one kernel and seed differ.
+            draw = np.random.default_rng([self.seed, int(group.columns[leaf, 0])])
+            drawn = feature_map(kernel, self.features, dimension, draw)
+            group.state["frequencies"][leaf] = drawn.frequencies
+            group.state["phases"][leaf] = drawn.phases
+            group.state["amplitudes"][leaf] = drawn.amplitudes
+        group.state["size"][:] = group.state["phases"].shape[1]
+
+    def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
+        kernel = group.kernels[0][0]
+        return {"trigonometric": feature_counts(kernel, self.features, dimension)[0]}
+
+    def feature_rows(self, group: Group, points: Floats) -> Floats:
+        """(leaves, n, size): the features of some points."""
+        waves = feature_counts(group.kernels[0][0], self.features, points.shape[1])[0]
+        state = group.state
+        rows = [
+            FeatureMap(
+                state["frequencies"][leaf], state["phases"][leaf], state["amplitudes"][leaf], waves
+            )(points)
+            for leaf in range(group.leaves)
+        ]
+        return np.array(rows)
+
+
+def _widest(kernel: Kernel) -> int:
+    """A width at which any kernel can be asked what it is made of."""
+    for width in (1, 64, 4096):
+        try:
+            kernel.check_width(width, "dimension")
+        except ValueError:
+            continue
+        return width
+    return 2**20
