@@ -674,3 +674,10 @@ def test_close_calls_are_remembered_and_exact_ties_are_not():
     method.learn(x + 1.0 + 1e-12, 1.0)
     assert method.closest < 1e-11
     assert len(method.centres) == 2
+
+
+def test_conditions_are_noted():
+    method = POLK(gaussian(1.0), squared(), 0.0, compression=0.0)
+    run(method, [np.zeros(1), np.array([0.1])], [1.0, -1.0])
+    k = exp(-0.005)  # the eigenvalues are 1 + k and 1 - k
+    close(method.condition / ((1 + k) / (1 - k)), 1.0, 1e-9)
