@@ -8,7 +8,9 @@ estimate, it is the batch problem that is solved.
 Every method has predict(x), learn(x, y), norm2(), magnitude(x) (the sum of the absolute terms of
 f(x): what rounding is measured against), `dropped` (norm^2 thrown away, where the method counts it)
 and `closest`: how near any yes-or-no decision so far came to going the other way, relative to its
-scale. Below, say, 1e-9 a comparison with another implementation means nothing from there on.
+scale; and `condition`, the largest condition number of a matrix solved so far. Kernel values are
+rounded before any method sees them, so results are defined up to about condition * 1e-16 only:
+a comparison with another implementation means nothing if `closest` is not well above that.
 """
 
 from math import fsum, inf, sqrt
@@ -80,6 +82,13 @@ class Estimate:
         self.second = second
         self.dropped = 0.0
         self.closest = inf
+        self.condition = 1.0
+
+    def noted(self, A):
+        """A, its condition number noted."""
+        if len(A):
+            self.condition = max(self.condition, float(np.linalg.cond(A)))
+        return A
 
     def exceeds(self, value, bound, scale):
         """Whether value > bound. Exact equality is no close call: it is meant."""
@@ -155,7 +164,7 @@ class OnCentres(Estimate):
     def projection(self, x):
         """(K^-1 k, k(x,x) - k'K^-1 k): k(x, .) projected on the centres, what is left squared."""
         k, own = self.row(x), self.kernel(x, x)
-        a = solve(self.gram(), k)
+        a = solve(self.noted(self.gram()), k)
         return a, max(0.0, fsum([own, *(-a * k)]))
 
 
@@ -280,7 +289,7 @@ class POLK(OnCentres):
         """
         spent, allowed = 0.0, self.compression**2
         while self.centres:
-            G = inverse(self.gram())
+            G = inverse(self.noted(self.gram()))
             errors = self.alpha**2 / np.diag(G)
             if len(self.centres) <= self.budget and (
                 len(self.centres) == 1 or self.exceeds(spent + min(errors), allowed, allowed)
@@ -371,7 +380,7 @@ class NystromSGD(Estimate):
         """z(x), for which z(x).z(t) = k(x, C) K^-1 k(C, t)."""
         K = gram(self.kernel, self.landmarks, self.landmarks)
         k = gram(self.kernel, self.landmarks, [x])[:, 0]
-        return solve(np.linalg.cholesky(K), k)
+        return solve(np.linalg.cholesky(self.noted(K)), k)
 
     def terms(self, x):
         """The summands of f(x)."""
@@ -430,7 +439,7 @@ class KRLS(OnCentres):
         A = np.array([np.pad(row, (0, len(self.centres) - len(row))) for row in self.rows])
         root = np.sqrt(self.w)
         b = np.linalg.lstsq(root[:, None] * A, root * self.z, rcond=None)[0]
-        self.alpha = solve(self.gram(), b)
+        self.alpha = solve(self.noted(self.gram()), b)
 
 
 class SlidingWindowKRLS(OnCentres):
@@ -459,7 +468,7 @@ class SlidingWindowKRLS(OnCentres):
 
     def fit(self):
         """Minimise sum_i w_i (f(x_i) - z_i)^2 + ridge |f|^2."""
-        self.alpha = solve(self.regularised(), self.z)
+        self.alpha = solve(self.noted(self.regularised()), self.z)
 
     def learn(self, x, y):
         """The new sample in, the oldest out."""
@@ -544,7 +553,7 @@ class KRLSTracker(OnCentres):
         self.append(x, 0.0)
         gone = None if novel else size
         if novel and len(self.centres) > self.budget:
-            Q = inverse(self.gram())
+            Q = inverse(self.noted(self.gram()))
             gone = self.least((product(Q, mean) / np.diag(Q)) ** 2)
         if gone is not None:
             del self.centres[gone]
@@ -553,7 +562,7 @@ class KRLSTracker(OnCentres):
 
         r, K = self.forgetting, self.gram()
         self.mean, self.covariance = sqrt(r) * mean, r * covariance + (1 - r) * K
-        self.alpha = solve(K, self.mean)
+        self.alpha = solve(self.noted(K), self.mean)
 
     def variance(self, x):
         """The variance of f(x), without noise."""

@@ -1,7 +1,7 @@
 """The oracle of the single-kernel methods against facts that do not come from it."""
 
 from fractions import Fraction
-from math import log, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 import pytest
@@ -210,6 +210,11 @@ def test_qklms_is_klms_without_quantization_and_its_centres_stay_apart():
         assert min(squared_distance(x, c) for c in coarse.centres) <= 0.25
     full = run(QKLMS(gaussian(1.0), squared(), 0.0, quantization=0.0, budget=5), X, y)
     np.testing.assert_array_equal(full.centres, X[:5])
+    plain = Terms(gaussian(1.0))
+    for n, (x, target) in enumerate(zip(X, y, strict=True)):
+        nearest = x if n < 5 else min(X[:5], key=lambda c: squared_distance(c, x))
+        plain.step(1.0, -0.1 * 2 * (plain(x) - target), nearest)
+    close(predictions(full, POINTS), [plain(x) for x in POINTS])
 
 
 def test_knlms_moves_least_for_its_target_on_a_dictionary_of_low_coherence():
@@ -306,21 +311,29 @@ def test_largest_shrink_is_the_largest():
 def test_forgetron_keeps_its_damage_and_its_norm_in_bounds():
     X, y = labels(300, seed=3)
     y[::7] *= -1
-    method = Forgetron(gaussian(0.3), hinge(), 0.0, budget=10)
-    gone, shrunk = 0.0, 0
+    kernel = gaussian(0.3)
+    method = Forgetron(kernel, hinge(), 0.0, budget=10)
+    dropped, forgotten, shrunk = 0.0, 0.0, 0
     for x, target in zip(X, y, strict=True):
-        before, mistakes = np.append(method.alpha, target), method.mistakes
+        whole = Terms(kernel)
+        whole.terms = [*zip(method.alpha, list(method.centres), strict=True), (target, x)]
+        damage, mistakes = method.damage, method.mistakes
         method.learn(x, target)
-        if method.mistakes > mistakes and len(before) > 10:
-            gone += 2 * abs(method.shrink * before[0])
-            shrunk += method.shrink < 1
-            assert 0 < method.shrink <= 1
-            close(method.alpha, method.shrink * before[1:])
+        if method.mistakes > mistakes and len(whole.terms) > 10:
+            phi, gone = method.shrink, abs(method.shrink * whole.terms[0][0])
+            shrunk += phi < 1
+            assert 0 < phi <= 1
+            close(method.alpha, [phi * a for a, _ in whole.terms[1:]])
+            # What forgetting adds to norm^2, and twice the forgotten coefficient: the damage.
+            lost = method.norm2() - phi**2 * whole.norm2() + 2 * gone
+            close(method.damage - damage, lost)
+            dropped, forgotten = dropped + gone**2, forgotten + 2 * gone
         assert method.damage <= 15 / 32 * method.mistakes + 1e-9
-        # A mistake adds at most 1 to norm^2, shrinking nothing, forgetting damage - 2 |its term|.
-        assert method.norm2() <= method.mistakes + method.damage - gone + 1e-9
+        # A mistake adds at most k(x, x) = 1 to norm^2, and shrinking adds nothing.
+        assert method.norm2() <= method.mistakes + method.damage - forgotten + 1e-9
     assert len(method.centres) == 10
     assert shrunk > 10
+    close(method.dropped, dropped)
 
 
 def test_forgetron_keeps_the_published_bound_on_mistakes():
@@ -435,12 +448,13 @@ def test_krls_is_least_squares_on_the_dictionary_if_it_spans_everything():
     close(predictions(method, POINTS), POINTS @ np.linalg.lstsq(X, y, rcond=None)[0])
 
 
+@pytest.mark.parametrize("budget", [9, 100])
 @pytest.mark.parametrize(("loss", "second"), [(squared(), None), (logistic(), logistic_curvature)])
-def test_krls_follows_the_published_recursion(loss, second):
+def test_krls_follows_the_published_recursion(loss, second, budget):
     X, y = stream(40) if second is None else labels(40)
     kernel = gaussian(1.0)
     more = {} if second is None else {"second": second}
-    method = KRLS(kernel, loss, 0.0, novelty=0.02, budget=9, **more)
+    method = KRLS(kernel, loss, 0.0, novelty=0.02, budget=budget, **more)
     alpha, P = np.zeros(0), np.zeros((0, 0))
     sizes = []
     for x, target in zip(X, y, strict=True):
@@ -454,13 +468,13 @@ def test_krls_follows_the_published_recursion(loss, second):
             P = np.block([[P, np.zeros((len(C), 1))], [np.zeros((1, len(C))), 1 / w]])
             alpha = np.append(alpha - a * e / delta, e / delta)
         else:
-            assert delta <= 0.02 or len(C) == 9
+            assert delta <= 0.02 or len(C) == budget
             q = P @ a / (1 / w + a @ P @ a)
             P = P - np.outer(q, a @ P)
             alpha = alpha + Kinv @ q * e
         close(method.alpha, alpha, 1e-7)
         sizes.append(len(method.centres))
-    assert sizes[-1] == 9
+    assert sizes[-1] == 9 if budget == 9 else 9 < sizes[-1] < 40
 
 
 @pytest.mark.parametrize(("loss", "second"), [(squared(), None), (logistic(), logistic_curvature)])
@@ -624,7 +638,31 @@ def test_dummies_keep_the_ridge_alive_where_nothing_is_seen():
     close(method.predict(np.ones(2)), 1.0, 0.02)
 
 
-# ---------------------------------------------------------------- close calls
+# ---------------------------------------------------------------- bounds and close calls
+
+
+@pytest.mark.parametrize(
+    ("make", "setting", "bound"),
+    [
+        (QKLMS, "quantization", 0.7),
+        (KNLMS, "coherence", exp(-(0.7**2) / 2)),
+        (Projectron, "tolerance", sqrt(2 * (1 - exp(-(0.7**2))))),
+        (KRLS, "novelty", 1 - exp(-(0.7**2))),
+        (NystromSGD, "novelty", 1 - exp(-(0.7**2))),
+    ],
+)
+def test_a_second_point_is_kept_on_one_side_of_the_bound_only(make, setting, bound):
+    # The kernel is 2 exp(-d^2/2), so the square of its cosine is exp(-d^2), and k(x, x) = 2.
+    def kernel(x, t):
+        return 2 * gaussian(1.0)(x, t)
+
+    sizes = []
+    for factor in (0.999, 1.001):
+        loss = hinge() if make is Projectron else squared()
+        method = make(kernel, loss, 0.0, **{setting: factor * bound})
+        run(method, [np.zeros(1), np.array([0.7])], [1.0, -1.0])
+        sizes.append(len(method.landmarks if make is NystromSGD else method.centres))
+    assert sizes == ([1, 2] if make is KNLMS else [2, 1])
 
 
 def test_close_calls_are_remembered_and_exact_ties_are_not():
@@ -636,3 +674,10 @@ def test_close_calls_are_remembered_and_exact_ties_are_not():
     method.learn(x + 1.0 + 1e-12, 1.0)
     assert method.closest < 1e-11
     assert len(method.centres) == 2
+
+
+def test_conditions_are_noted():
+    method = POLK(gaussian(1.0), squared(), 0.0, compression=0.0)
+    run(method, [np.zeros(1), np.array([0.1])], [1.0, -1.0])
+    k = exp(-0.005)  # the eigenvalues are 1 + k and 1 - k
+    close(method.condition / ((1 + k) / (1 - k)), 1.0, 1e-9)
