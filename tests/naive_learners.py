@@ -13,7 +13,7 @@ rounded before any method sees them, so results are defined up to about conditio
 a comparison with another implementation means nothing if `closest` is not well above that.
 """
 
-from math import fsum, inf, sqrt
+from math import fsum, inf, log, sqrt, tanh
 
 import numpy as np
 
@@ -69,8 +69,12 @@ def squared_curvature(g):
 
 
 def logistic_curvature(g):
-    """l'' of the logistic loss where its derivative is g, kept away from 0."""
-    return max(abs(g) * (1 - abs(g)), 0.001)
+    """That of the best parabola above the logistic loss that touches it where its slope is g.
+
+    tanh(f / 2) / 2 f, with f = +-log((1 - |g|) / |g|).
+    """
+    f = log((1 - abs(g)) / abs(g))
+    return tanh(f / 2) / (2 * f) if f else 0.25
 
 
 class Estimate:

@@ -3,15 +3,15 @@
 import warnings
 from dataclasses import fields
 
-import naive
-import naive_learners
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instances import LEARNERS, name_of, stream
 
 import kernelbank as kb
+import naive
+import naive_learners
+from instances import LEARNERS, name_of, stream
 
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps
@@ -24,6 +24,7 @@ KERNEL_PAIRS = [
     (K.Matern(1.2, nu=1.5), naive.matern(1.2, 1.5)),
     (K.Polynomial(2, offset=1.0, scale=0.5), naive.polynomial(2, 1.0, 0.5)),
 ]
+WAVES = 0.5 * K.Matern(1.2, nu=1.5) + K.LowOrder(K.Gaussian(0.6), 1)
 LOSS_PAIRS = {
     "squared": (naive.squared(), naive_learners.squared_curvature),
     "absolute": (naive.absolute(), None),
@@ -45,6 +46,8 @@ def losses_of(learner):
 
 
 def kernel_of(learner):
+    if isinstance(learner, L.waves.OnWaves):
+        return WAVES
     if isinstance(learner, L.LinearRLS):
         return K.Linear(0.5)
     if isinstance(learner, L.PartitionTree):
@@ -66,7 +69,7 @@ def oracle_of(learner, kernel, loss, ridge):
 CASES = [
     (learner, loss, pair)
     for learner in LEARNERS
-    if hasattr(naive_learners, type(learner).__name__) and type(learner).__name__[:7] != "Fourier"
+    if hasattr(naive_learners, type(learner).__name__)
     for loss in losses_of(learner)
     for pair in (KERNEL_PAIRS if kernel_of(learner) == K.Gaussian(0.6) else [None])
     if pair in (None, KERNEL_PAIRS[0]) or loss == "squared"
@@ -78,10 +81,13 @@ def test_a_learner_follows_its_definition(learner, loss, pair):
     samples, window, ridge = 90, 4, 0.05
     X, y = stream(7, samples, 2, loss in ("logistic", "hinge"))
     X[40:44] = X[10]  # repeated inputs
-    if pair is None:
-        kernel, definition = kernel_of(learner), naive_learners.linear_features(0.5)
-    else:
+    if pair is not None:
         kernel, definition = pair
+    else:
+        kernel, definition = kernel_of(learner), naive_learners.linear_features(0.5)
+        if kernel is WAVES:
+            drawn = K.feature_map(kernel, 12, 2, np.random.default_rng([0, 0]))
+            definition = lambda x: drawn(x[None])[0]  # noqa: E731
     bank = kb.KernelBank([kernel], learner, loss=loss, window=window, regularization=ridge)
     oracle = oracle_of(learner, definition, loss, ridge)
     trace = bank.run(X, y)
@@ -292,12 +298,13 @@ def test_a_model_that_fails_is_out_and_the_bank_goes_on():
         trace = bank.run(X, y)
     assert bank.quarantined == (0,)
     assert any("RuntimeError('enough')" in str(w.message) for w in said)
-    assert np.isfinite(trace.predictions).all() and bank.weights.tolist() == [0.0, 1.0]
+    assert np.isfinite(trace.predictions).all()
+    assert bank.weights.tolist() == [0.0, 1.0]
 
 
 def test_a_bank_with_a_model_from_outside_is_not_saved(tmp_path):
     bank = kb.KernelBank(slots=[outside(Counter())])
-    with pytest.raises(kb.errors.KernelBankError, match="slot 0 is Adapter.*not arrays"):
+    with pytest.raises(kb.errors.KernelBankError, match=r"slot 0 is Adapter.*not arrays"):
         bank.save(tmp_path / "bank.kb")
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="'model' of Adapter must have predict_one"):

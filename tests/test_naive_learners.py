@@ -165,16 +165,19 @@ def test_second_order_methods_learn_labels_through_the_logistic_loss(make):
     assert right > 36
 
 
-def test_working_responses_are_newton_steps_on_the_loss():
-    value, derivative = logistic()
+def test_working_responses_are_the_parabola_above_the_loss_that_touches_it():
+    value, _ = logistic()
     method = SlidingWindowKRLS(gaussian(1.0), logistic(), 0.0, second=logistic_curvature)
     run(method, *labels(10))
     for x in POINTS:
         f, step = method.predict(x), 1e-4
         e, z, w = method.working(x, 1.0)
         slope = (value(f + step, 1.0) - value(f - step, 1.0)) / (2 * step)
-        curvature = (derivative(f + step, 1.0) - derivative(f - step, 1.0)) / (2 * step)
-        close([-2 * w * e, 2 * w, z], [slope, curvature, f + e], 1e-6)
+        close([-2 * w * e, z], [slope, f + e], 1e-6)
+        for other in (-30.0, -3.0, -f, 0.0, f / 2, 2 * f, 30.0):
+            above = value(f, 1.0) + w * ((other - z) ** 2 - e**2)
+            assert value(other, 1.0) <= above * (1 + 1e-12)
+        close(value(-f, 1.0), value(f, 1.0) + w * ((-f - z) ** 2 - e**2))  # and touches at -f
 
 
 # ---------------------------------------------------------------- first order, on centres

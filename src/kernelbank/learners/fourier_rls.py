@@ -31,8 +31,9 @@ class FourierRLS(OnWaves, RecursiveLeastSquares):
     - "prior": P <- r P + (1 - r) I / ridge, weights <- sqrt(r) weights. What is not seen again is
       forgotten back to the prior.
 
-    For the logistic loss: an online Newton step, with e = -l' / l'' for y - f(x) and 2 / l'' for the
-    1. Only half of P is kept, and it is read and written once a sample. Cost per step:
+    For the logistic loss: an online Newton step, with -l' / c for y - f(x) and 2 / c for the 1,
+    where c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Only half of P is kept,
+    and it is read and written once a sample. Cost per step:
     O(features^2 + features dimension); memory O(features^2 / 2 + features dimension).
 
     Parameters

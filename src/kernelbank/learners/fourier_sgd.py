@@ -35,9 +35,11 @@ class FourierSGD(OnWaves):
 
     With phi(x)'phi(t) close to k(x, t) (see `kb.kernels.feature_map`),
 
-        weights <- (1 - learning_rate * regularization) weights - learning_rate * l'(f(x), y) phi(x).
+        weights <- (1 - learning_rate * regularization) weights
+                   - learning_rate * l'(f(x), y) phi(x).
 
-    Takes Gaussian, Laplacian, Matern and Linear kernels, their sums, multiples, `On` and `LowOrder`.
+    Takes Gaussian, Laplacian, Matern and Linear kernels, their sums, multiples, `On` and
+    `LowOrder`.
     Cost per step: O(features (dimension + window)); memory O(features (dimension + window)).
 
     Parameters

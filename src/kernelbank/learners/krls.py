@@ -69,8 +69,9 @@ class KRLS(OnGram):
 
         alpha <- alpha + K^-1 q e,    P <- P - q a' P.
 
-    For the logistic loss e is the Newton step -l' / l'' and the 1 is 2 / l''. Cost per step: budget
-    kernel values and O(budget^2) products; memory O(budget^2).
+    For the logistic loss e is the Newton step -l' / c and the 1 is 2 / c, where
+    c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Cost per step: budget kernel
+    values and O(budget^2) products; memory O(budget^2).
 
     Parameters
     ----------

@@ -27,9 +27,9 @@ class SlidingWindowKRLS(OnRidge):
         alpha = (K + ridge I)^-1 y    over the last `budget` samples.
 
     It forgets all else, so it follows change as fast as the budget is short. For the logistic loss
-    the responses are f - l' / l'' and the ridge is 2 ridge / l'', as they were when the sample
-    came: a Newton step. The inverse is computed anew once in `budget` samples. Cost per step:
-    budget kernel values and O(budget^2) products; memory O(budget^2).
+    the responses are f - l' / c and the ridge is 2 ridge / c, c = tanh(f / 2) / 2 f, with f as it
+    was when the sample came: a Newton step. The inverse is computed anew once in `budget` samples.
+    Cost per step: budget kernel values and O(budget^2) products; memory O(budget^2).
 
     Parameters
     ----------

@@ -99,9 +99,9 @@ class KRLSTracker(OnGram):
 
     beyond the budget the centre whose removal moves the mean least leaves. Then the past fades back
     to the prior: S <- forgetting S + (1 - forgetting) K, m <- sqrt(forgetting) m. For the logistic
-    loss: a Newton step, with noise 2 noise / l''. `bank.predict_variance_slots` gives its
-    predictive variance. Cost per step: budget kernel values and O(budget^2) products; memory
-    O(budget^2).
+    loss: a Newton step, with noise 2 noise / c, c = tanh(f / 2) / 2 f. The predictive variance is
+    given by `bank.predict_variance_slots`. Cost per step: budget kernel values and O(budget^2)
+    products; memory O(budget^2).
 
     Parameters
     ----------
