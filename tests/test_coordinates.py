@@ -69,6 +69,7 @@ def test_low_order_kernels_of_many_widths_share_statistics_and_a_group():
     assert len(sources_of(kernels, 6)) == math.comb(6, 2)
     X, y = stream(4, 50, 6)
     bank.run(X, y)
+    assert [bank.predict_one(x) for x in X] == bank.predict(X).tolist()
     for p, kernel in enumerate(kernels):
         alone = kb.KernelBank([kernel], Norma(0.02, 20))
         alone.run(X, y)
