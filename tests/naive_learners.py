@@ -55,6 +55,14 @@ def inverse(A):
     return solve(A, np.eye(len(A)))
 
 
+JITTER = 1e-6
+
+
+def raise_diagonal(K):
+    """K + JITTER diag(K): smooth kernels on near inputs cannot be inverted otherwise."""
+    return K + JITTER * np.diag(np.diag(K))
+
+
 def dot(a, b):
     """a . b."""
     return fsum(np.asarray(a) * b)
@@ -146,6 +154,10 @@ class OnCentres(Estimate):
         """K, the Gram matrix of the centres."""
         return gram(self.kernel, self.centres, self.centres)
 
+    def raised(self):
+        """K with its diagonal raised a little: what is inverted wherever K^-1 is written."""
+        return raise_diagonal(self.gram())
+
     def terms(self, x):
         """The summands of f(x)."""
         return self.alpha * self.row(x)
@@ -168,7 +180,7 @@ class OnCentres(Estimate):
     def projection(self, x):
         """(K^-1 k, k(x,x) - k'K^-1 k): k(x, .) projected on the centres, what is left squared."""
         k, own = self.row(x), self.kernel(x, x)
-        a = solve(self.noted(self.gram()), k)
+        a = solve(self.noted(self.raised()), k)
         return a, max(0.0, fsum([own, *(-a * k)]))
 
 
@@ -293,7 +305,7 @@ class POLK(OnCentres):
         """
         spent, allowed = 0.0, self.compression**2
         while self.centres:
-            G = inverse(self.noted(self.gram()))
+            G = inverse(self.noted(self.raised()))
             errors = self.alpha**2 / np.diag(G)
             if len(self.centres) <= self.budget and (
                 len(self.centres) == 1 or self.exceeds(spent + min(errors), allowed, allowed)
@@ -384,7 +396,7 @@ class NystromSGD(Estimate):
         """z(x), for which z(x).z(t) = k(x, C) K^-1 k(C, t)."""
         K = gram(self.kernel, self.landmarks, self.landmarks)
         k = gram(self.kernel, self.landmarks, [x])[:, 0]
-        return solve(np.linalg.cholesky(self.noted(K)), k)
+        return solve(np.linalg.cholesky(self.noted(raise_diagonal(K))), k)
 
     def terms(self, x):
         """The summands of f(x)."""
@@ -443,7 +455,7 @@ class KRLS(OnCentres):
         A = np.array([np.pad(row, (0, len(self.centres) - len(row))) for row in self.rows])
         root = np.sqrt(self.w)
         b = np.linalg.lstsq(root[:, None] * A, root * self.z, rcond=None)[0]
-        self.alpha = solve(self.noted(self.gram()), b)
+        self.alpha = solve(self.noted(self.raised()), b)
 
 
 class SlidingWindowKRLS(OnCentres):
@@ -546,7 +558,7 @@ class KRLSTracker(OnCentres):
         extend = np.vstack([np.eye(size), q])
         mean = extend @ self.mean
         covariance = extend @ self.covariance @ extend.T
-        covariance[size, size] += left
+        covariance[size, size] += left + JITTER * own
 
         # z = f(x) + noise of variance noise / w.
         with_target = covariance[:, size]
@@ -557,14 +569,14 @@ class KRLSTracker(OnCentres):
         self.append(x, 0.0)
         gone = None if novel else size
         if novel and len(self.centres) > self.budget:
-            Q = inverse(self.noted(self.gram()))
+            Q = inverse(self.noted(self.raised()))
             gone = self.least((product(Q, mean) / np.diag(Q)) ** 2)
         if gone is not None:
             del self.centres[gone]
             mean = np.delete(mean, gone)
             covariance = np.delete(np.delete(covariance, gone, 0), gone, 1)
 
-        r, K = self.forgetting, self.gram()
+        r, K = self.forgetting, self.raised()
         self.mean, self.covariance = sqrt(r) * mean, r * covariance + (1 - r) * K
         self.alpha = solve(self.noted(K), self.mean)
 

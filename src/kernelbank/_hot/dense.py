@@ -88,10 +88,10 @@ def shrink_inverse(inverse, stride, count, j, column):
 
 
 @part
-def invert(matrix, stride, count, factor, inverse):
+def invert(matrix, stride, count, raised, factor, inverse):
     """inverse = that of a positive definite matrix by Cholesky; False if it is not one.
 
-    `factor` is scratch of the same size and holds the Cholesky factor afterwards.
+    Its diagonal is raised by a share `raised` of itself first. `factor` is scratch of the same size and holds the Cholesky factor afterwards.
     """
     for i in range(count):
         own = pointer(factor, i * stride)
@@ -99,6 +99,7 @@ def invert(matrix, stride, count, factor, inverse):
             other = pointer(factor, j * stride)
             value = matrix[i * stride + j] - dot(own, other, j)
             if i == j:
+                value += raised * matrix[i * stride + i]
                 if not value > 0.0:
                     return False
                 own[i] = np.sqrt(value)

@@ -1,7 +1,9 @@
 """Centres with their Gram matrix K, and often its inverse, kept beside them.
 
-The inverse follows the centres by rank-one steps and is computed anew from K now and then, by the
-absolute number of the sample, so that rounding does not add up.
+The inverse is that of K with its diagonal raised by JITTER of itself: smooth kernels on near inputs
+have Gram matrices that no arithmetic can invert, and a centre that is new by less than that is as
+good as none. It follows the centres by rank-one steps and is computed anew from K now and then, by
+the absolute number of the sample, so that rounding does not add up.
 """
 
 from .centres import CENTRES, append, remove
@@ -13,6 +15,7 @@ from .table import fields, floats, whole
 
 GRAM = fields(*CENTRES._fields, "gram")
 INVERSE = fields(*GRAM._fields, "inverse")
+JITTER = 1e-6
 
 
 @part
@@ -46,7 +49,8 @@ def append_gram(table, leaf, coefficient):
 def append_both(table, leaf, coefficient, solved, rest):
     """The same, with the inverse: solved = K^-1 k(x, centres), rest = k(x, x) - k' solved."""
     size = size_of(table, leaf)
-    grow_inverse(inverse_of(table, leaf), whole(table, SINGLE.capacity), size, solved, rest)
+    raised = rest + JITTER * floats(table, SINGLE.sample)[SELF]
+    grow_inverse(inverse_of(table, leaf), whole(table, SINGLE.capacity), size, solved, raised)
     append_gram(table, leaf, coefficient)
 
 
@@ -70,7 +74,7 @@ def solve_now(table, leaf, solved):
     size = size_of(table, leaf)
     now = floats(table, SINGLE.now)
     matrix_times(inverse_of(table, leaf), whole(table, SINGLE.capacity), now, size, solved)
-    return floats(table, SINGLE.sample)[SELF] - dot(now, solved, size)
+    return max(floats(table, SINGLE.sample)[SELF] - dot(now, solved, size), 0.0)
 
 
 @part
@@ -90,7 +94,7 @@ def refresh_inverse(table, leaf, number, factor, fresh):
         return
     size = size_of(table, leaf)
     inverse = inverse_of(table, leaf)
-    if invert(gram_of(table, leaf), capacity, size, factor, fresh):
+    if invert(gram_of(table, leaf), capacity, size, JITTER, factor, fresh):
         for i in range(size):
             for j in range(size):
                 inverse[i * capacity + j] = fresh[i * capacity + j]

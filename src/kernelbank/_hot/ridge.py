@@ -70,7 +70,7 @@ def settle(table, leaf, number):
             for j in range(size):
                 matrix[i * capacity + j] = gram[i * capacity + j]
             matrix[i * capacity + i] += floats(table, RIDGE.noises)[leaf * capacity + i]
-        if invert(matrix, capacity, size, factor, fresh):
+        if invert(matrix, capacity, size, 0.0, factor, fresh):
             for i in range(size):
                 for j in range(size):
                     inverse[i * capacity + j] = fresh[i * capacity + j]

@@ -11,6 +11,7 @@ from .._hot.dense import add_outer, border, matrix_times
 from .._hot.formulas import pointer
 from .._hot.gram import (
     INVERSE,
+    JITTER,
     append_both,
     inverse_of,
     norm_by_gram,
@@ -40,11 +41,12 @@ def krls(table, leaf, number):
     error = sample[ERROR]
     rest = solve_now(table, leaf, solved)
     if rest > real(table, KRLS_TABLE.novelty) * sample[SELF] and size < capacity - 1:
+        change = error / (rest + JITTER * sample[SELF])
         for m in range(size):
-            coefficients[m] -= solved[m] * (error / rest)
+            coefficients[m] -= solved[m] * change
             moved[m] = 0.0
         border(covariance, capacity, size, moved, 1.0 / sample[WEIGHT])
-        append_both(table, leaf, error / rest, solved, rest)
+        append_both(table, leaf, change, solved, rest)
     else:
         matrix_times(covariance, capacity, solved, size, moved)
         spread = 1.0 / sample[WEIGHT] + dot(solved, moved, size)
@@ -72,6 +74,8 @@ class KRLS(OnGram):
     For the logistic loss e is the Newton step -l' / c and the 1 is 2 / c, where
     c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Cost per step: budget kernel
     values and O(budget^2) products; memory O(budget^2).
+
+    The diagonal of K is raised by a millionth of itself, so that it can be inverted.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._hot.centres import CENTRES, append
 from .._hot.formulas import pointer
+from .._hot.gram import JITTER
 from .._hot.single import NORM, SELF, SINGLE, SLOPE, coefficients_of, dot, size_of
 from .._hot.table import fields, floats, real, whole
 from ..kernels.base import Kernel
@@ -38,7 +39,7 @@ def nystrom(table, leaf, number):
         row = pointer(factor, size * capacity)
         for i in range(size):
             row[i] = z[i]
-        row[size] = z[size] = np.sqrt(rest)
+        row[size] = z[size] = np.sqrt(rest + JITTER * sample[SELF])
         weights[size] = 0.0
         append(table, leaf, 0.0)
         size += 1
@@ -67,6 +68,8 @@ class NystromSGD(OnCentres):
         weights <- (1 - learning_rate * regularization) weights - learning_rate * l'(f(x), y) z(x).
 
     Cost per step: landmarks kernel values and O(landmarks^2) products; memory O(landmarks^2).
+
+    The diagonal of K is raised by a millionth of itself, so that it can be inverted.
 
     Parameters
     ----------

@@ -79,6 +79,8 @@ class POLK(OnGram):
     step: budget kernel values and O(budget^2) products for each centre that goes, usually one;
     memory O(budget^2).
 
+    The diagonal of K is raised by a millionth of itself, so that it can be inverted.
+
     Parameters
     ----------
     learning_rate : positive number, the step size.

@@ -29,7 +29,7 @@ def projectron(table, leaf, number):
     factor = pointer(solved, 2 * capacity)
     if sample[TARGET] * sample[PREDICTION] <= 0.0:
         size = size_of(table, leaf)
-        rest = max(solve_now(table, leaf, solved), 0.0)
+        rest = solve_now(table, leaf, solved)
         near = np.sqrt(rest) <= real(table, PROJECTRON_TABLE.tolerance) and size > 0
         if near or rest <= _DEPENDENT * sample[SELF] or size == capacity - 1:
             coefficients = coefficients_of(table, leaf)
@@ -52,6 +52,8 @@ class Projectron(OnGram):
         f <- f + y k(x, .)        otherwise.
 
     Cost per step: budget kernel values and, on a mistake, O(budget^2) products; memory O(budget^2).
+
+    The diagonal of K is raised by a millionth of itself, so that it can be inverted.
 
     Parameters
     ----------

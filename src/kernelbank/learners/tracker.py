@@ -13,6 +13,7 @@ from .._hot.dense import add_outer, border, least, matrix_times, strike, strike_
 from .._hot.formulas import pointer
 from .._hot.gram import (
     INVERSE,
+    JITTER,
     append_both,
     gram_of,
     inverse_of,
@@ -47,10 +48,10 @@ def tracker(table, leaf, number):
     mean = pointer(floats(table, TRACKER_TABLE.mean), leaf * capacity)
     coefficients = coefficients_of(table, leaf)
     size = size_of(table, leaf)
-    rest = max(solve_now(table, leaf, solved), 0.0)
+    rest = solve_now(table, leaf, solved)
     predicted = dot(solved, mean, size)
     matrix_times(covariance, capacity, solved, size, joint)
-    variance = rest + dot(solved, joint, size)
+    variance = rest + JITTER * sample[SELF] + dot(solved, joint, size)
     total = variance + real(table, TRACKER_TABLE.noise) / sample[WEIGHT]
     gain = (sample[RESPONSE] - predicted) / total
     if rest > _NEW * sample[SELF]:
@@ -80,6 +81,7 @@ def tracker(table, leaf, number):
             prior = pointer(gram, i * capacity)
             for m in range(size):
                 own[m] = kept * own[m] + (1.0 - kept) * prior[m]
+            own[i] += (1.0 - kept) * JITTER * prior[i]
         for m in range(size):
             mean[m] *= np.sqrt(kept)
     refresh_inverse(table, leaf, number, factor, pointer(factor, capacity * capacity))
@@ -102,6 +104,8 @@ class KRLSTracker(OnGram):
     loss: a Newton step, with noise 2 noise / c, c = tanh(f / 2) / 2 f. The predictive variance is
     given by `bank.predict_variance_slots`. Cost per step: budget kernel values and O(budget^2)
     products; memory O(budget^2).
+
+    The diagonal of K is raised by a millionth of itself, so that it can be inverted.
 
     Parameters
     ----------
