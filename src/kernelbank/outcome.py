@@ -133,7 +133,7 @@ class Comparison:
         }
         players = [r.name for r in self.results if r.stream == self.streams[0]]
         plain = [r.name for r in self.results if r.kind == "baseline"]
-        figure = plots.running_means(panels, players, plain, f"mean {self.loss} so far")
+        figure = plots.running_means(panels, players, plain, f"mean loss so far, {self.loss}")
         return plots.save(figure, file.parent, name)
 
     def __repr__(self) -> str:
