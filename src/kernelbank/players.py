@@ -6,6 +6,7 @@ Every player plays a stream prequentially: it predicts a sample, and only then i
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import sys
 import time
@@ -84,6 +85,10 @@ def _player_of_maker(owner: str, maker: Callable[[int], Any]) -> Callable[..., P
 
 def _kind_of(owner: str, maker: Callable[[int], Any]) -> str:
     """What a maker makes; a wrong one is refused before anything is played."""
+    try:
+        inspect.signature(maker).bind(0)
+    except (TypeError, ValueError):
+        raise _refuse(owner, maker) from None
     made = maker(0)
     if isinstance(made, KernelBank):
         return BANK

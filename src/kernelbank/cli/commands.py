@@ -145,9 +145,9 @@ def compare(**wishes: Any) -> None:
 @click.option(
     "--samples",
     type=click.IntRange(min=20, max=10_000_000),
-    default=10_000,
+    default=10_001,
     show_default=True,
-    help="Points of the series; the published figures are for 10000.",
+    help="Points of the series; the published figures are for 10001.",
 )
 def lorenz(out: Path, samples: int) -> None:
     """Predict the Lorenz attractor by every learner.

@@ -1,17 +1,18 @@
 """One step ahead on the Lorenz attractor: the benchmark of the Kernel Adaptive Filtering Toolbox.
 
-The toolbox keeps its series in a file and does not say how it was made. Its first two thousand
-numbers are, to the six digits printed, the z component of
+The toolbox keeps its series in a file and does not say how it was made. Its numbers are the z
+component of
 
     dx/dt = 10 (y - x),  dy/dt = x (28 - z) - y,  dz/dt = x y - 8/3 z
 
-from (10, 7, 35) by Euler's rule with a step of 0.01; later the two part, as they must, because the
-system is chaotic. So the same rule is used here: it is the same task to the digit, and no file is
-needed. (By Runge-Kutta the attractor differs visibly: it reaches 45 instead of 50.)
+from (10, 7, 35) by Euler's rule with a step of 0.01. With the terms added in the right order the
+last of ten thousand steps, too, has the six digits of the file, although the system is chaotic; so
+this is the same task and needs no file. (By Runge-Kutta the attractor is visibly smaller: it
+reaches 45 instead of 50.)
 
-As in the toolbox: ten thousand points, inputs of the last six values (zeros before the first), a
-Gaussian kernel of width 32, and the mean squared error of the predictions after the first thousand
-samples, each made before the sample is learned, in decibels.
+As in the toolbox: inputs of the last six values (zeros before the first), a Gaussian kernel of
+width 32, and the mean squared error of the predictions after the first thousand samples, each made
+before the sample is learned, in decibels.
 
 Reference: Van Vaerenbergh and Santamaria, A comparative study of kernel adaptive filtering
 algorithms, IEEE DSP/SPE 2013.
@@ -43,7 +44,7 @@ START = (10.0, 7.0, 35.0)
 STEP = 0.01
 EMBEDDING = 6
 WIDTH = 32.0
-POINTS = 10_000
+POINTS = 10_001
 LEARNED = 1_000
 """Predictions after so many samples are counted."""
 

@@ -179,7 +179,9 @@ def embedded(series: Floats, depth: int, padded: bool) -> tuple[Floats, Floats]:
 
 def _slope(point: Point) -> Point:
     x, y, z = point
-    return SIGMA * (y - x), x * (RHO - z) - y, x * y - BETA * z
+    # The order of the terms matters: in a chaotic system another rounding is soon another way, and
+    # with this one Euler's rule gives the toolbox's file (see experiments/lorenz.py) to the end.
+    return -SIGMA * x + SIGMA * y, RHO * x - x * z - y, x * y - BETA * z
 
 
 def _along(point: Point, slope: Point, step: float) -> Point:
