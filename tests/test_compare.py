@@ -277,10 +277,9 @@ def test_the_compare_command(tmp_path):
     assert result.exit_code == 0, result.output
     written = json.loads((tmp_path / "out" / "table.json").read_text())
     names = {row["name"] for row in written["results"]}
-    norma = "Norma(learning_rate=0.1, budget=20)"
     assert names == {
-        f"{norma} Simplex",
-        f"{norma} Simplex(evidence='prequential', horizon=9)",
+        "Simplex",
+        "Simplex(evidence='prequential', horizon=9)",
         "persistence",
         "running mean",
     }
@@ -296,6 +295,24 @@ def test_the_compare_command(tmp_path):
         "mean rank",
     ):
         assert words in result.output
+
+
+@pytest.mark.parametrize(
+    ("learners", "combiners", "names"),
+    [
+        ("Norma", "Best", {"Norma Best"}),
+        ("Norma,Norma(budget=30)", "Best", {"Norma", "Norma(budget=30)"}),
+        ("Norma,Norma(budget=30)", "Best,Uniform", {"Norma Best", "Norma(budget=30) Uniform"}),
+    ],
+)
+def test_banks_are_named_by_what_tells_them_apart(learners, combiners, names, tmp_path):
+    result = run(
+        "compare", "ar1", "--samples", 40, "--learners", learners, "--combiners", combiners,
+        "--widths", "1,2", "--out", tmp_path,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    rows = json.loads((tmp_path / "table.json").read_text())["results"]
+    assert names <= {row["name"] for row in rows}
 
 
 def test_labels_keep_their_units(tmp_path):

@@ -85,7 +85,7 @@ def make_banks(wishes: Wishes) -> dict[str, KernelBank]:
     for method_words, method in methods.items():
         for rule_words, rule in rules.items():
             try:
-                banks[f"{method_words} {rule_words}"] = KernelBank(
+                banks[_name(method_words, rule_words, len(methods), len(rules))] = KernelBank(
                     kernels,
                     method,
                     rule,
@@ -96,6 +96,13 @@ def make_banks(wishes: Wishes) -> dict[str, KernelBank]:
             except InvalidArgument as error:
                 raise InvalidArgument(f"{method_words} with {rule_words}: {error}") from None
     return banks
+
+
+def _name(method: str, rule: str, methods: int, rules: int) -> str:
+    """What tells this bank from the others: no more, so that tables stay narrow."""
+    if methods == 1 and rules > 1:
+        return rule
+    return method if rules == 1 and methods > 1 else f"{method} {rule}"
 
 
 def open_streams(wishes: Wishes) -> dict[str, Any]:

@@ -60,10 +60,11 @@ class Setup:
 
 # The toolbox's own settings where it has the method. Its first-order methods step along y - f; the
 # derivative of the squared loss is twice that, so their rates are halved here. It lets KRLS and
-# QKLMS grow; the budgets here are beyond what they need.
+# QKLMS grow; the budgets here are beyond what they need (31 and 246 terms). Its KLMS stops growing
+# at 5000 terms; here nothing is dropped, which is a little better.
 SETUPS: dict[str, tuple[Setup, ...]] = {
     "Norma": (Setup({"learning_rate": 0.05, "budget": 500}, 2e-4, 10.96),),
-    "KLMS": (Setup({"learning_rate": 0.05, "budget": 5000}, published=-3.07),),
+    "KLMS": (Setup({"learning_rate": 0.05, "budget": 10_000}, published=-3.07),),
     "KNLMS": (
         Setup(
             {"learning_rate": 0.25, "coherence": 0.95, "epsilon": 1e-6, "budget": 200},
