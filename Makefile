@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format bench clean
+.PHONY: run test test-all lint format bench costs clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -28,8 +28,11 @@ format: .venv/ready
 bench: .venv/bench-ready
 	$(BIN)/python benchmarks/bench.py --out bench
 
+costs: .venv/ready
+	$(BIN)/python benchmarks/costs.py --out bench
+
 clean:
-	rm -rf .venv reproduction bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv reproduction comparison lorenz bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # River, scikit-learn and gcc are only for the comparison.
 .venv/bench-ready: .venv/ready

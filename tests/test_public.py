@@ -12,7 +12,7 @@ import pytest
 
 import kernelbank as kb
 
-MODULES = [kb, kb.kernels, kb.losses, kb.learners, kb.combiners, kb.engines]
+MODULES = [kb, kb.kernels, kb.losses, kb.learners, kb.combiners, kb.engines, kb.streams]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
@@ -49,6 +49,9 @@ COMPONENTS = [
     kb.kkt_residual,
     kb.load,
     kb.Slot,
+    kb.compare,
+    kb.Comparison,
+    *(getattr(kb.streams, n) for n in kb.streams.__all__),
 ]
 
 

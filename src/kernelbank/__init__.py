@@ -10,11 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import combiners, engines, errors, kernels, learners, losses
+    from . import combiners, engines, errors, kernels, learners, losses, streams
     from .bank import KernelBank
+    from .comparison import compare
     from .dictionary import Dictionary, gaussian_grid
     from .layout import Slot
     from .ledger import Ledger
+    from .outcome import Comparison
     from .saved import load
     from .simplex import kkt_residual, simplex_qp
     from .trace import Trace
@@ -22,25 +24,29 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Comparison": "outcome",
     "Dictionary": "dictionary",
     "KernelBank": "bank",
     "Ledger": "ledger",
     "Slot": "layout",
     "Trace": "trace",
+    "compare": "comparison",
     "gaussian_grid": "dictionary",
     "kkt_residual": "simplex",
     "load": "saved",
     "simplex_qp": "simplex",
 }
-_MODULES = ("combiners", "engines", "errors", "kernels", "learners", "losses")
+_MODULES = ("combiners", "engines", "errors", "kernels", "learners", "losses", "streams")
 
 __all__ = [
+    "Comparison",
     "Dictionary",
     "KernelBank",
     "Ledger",
     "Slot",
     "Trace",
     "combiners",
+    "compare",
     "engines",
     "errors",
     "gaussian_grid",
@@ -50,6 +56,7 @@ __all__ = [
     "load",
     "losses",
     "simplex_qp",
+    "streams",
 ]
 
 

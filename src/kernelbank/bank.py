@@ -392,6 +392,18 @@ class KernelBank:
     def _dropped(self) -> Floats:
         return np.zeros(len(self.slots)) if self._work is None else self._work.crew.dropped()
 
+    def fresh(self) -> KernelBank:
+        """A bank with the same settings that has learned nothing."""
+        return KernelBank(
+            slots=self.slots,
+            combiner=self._combiner,
+            loss=self.loss,
+            window=self.window,
+            regularization=self.regularization,
+            engine=self._engine,
+            dtype=self._setting.dtype,
+        )
+
     # --- saving -------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:

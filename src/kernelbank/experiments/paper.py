@@ -6,7 +6,6 @@ Settings as printed: squared loss, widths linear in [0.1, 10], window 10, budget
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,10 +16,9 @@ from ..bank import KernelBank
 from ..combiners import OMKR, Combiner, Simplex
 from ..dictionary import gaussian_grid
 from ..learners import Norma
+from ..streams import ar1
 from ..trace import Trace
 
-FEEDBACK = 0.5488135
-NOISE = 0.71519837
 WINDOW = 10
 SNAPSHOT = 42
 """The paper shows the 42nd estimate."""
@@ -39,14 +37,7 @@ def stream(seed: int, samples: int, noise: str = "variance") -> tuple[Floats, Fl
     `noise` tells whether 0.71519837 is the variance of u, as the notation N(mean, variance) says,
     or its standard deviation.
     """
-    deviation = math.sqrt(NOISE) if noise == "variance" else NOISE
-    innovations = np.random.RandomState(seed).normal(0, deviation, samples)
-    targets = np.empty(samples)
-    last = 0.0
-    for n, innovation in enumerate(innovations):
-        last = FEEDBACK * last + innovation
-        targets[n] = last
-    return np.arange(1.0, samples + 1), targets
+    return ar1(seed, samples, noise)
 
 
 def bank(combiner: Combiner) -> KernelBank:
