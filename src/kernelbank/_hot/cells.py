@@ -37,7 +37,6 @@ CELL = fields(
     "held_mean",
     "entries",  # different inputs held
     "samples",  # samples held
-    "born",  # number of the oldest sample held
     "visited",  # number of the newest sample, of leaves
     "place",  # of the entries in their table
     "parent",

@@ -1,7 +1,8 @@
 """How a tree of cells grows within its memory: leaves hold samples, are cut, and are merged.
 
 An *entry* is a different input with all of its samples: the coordinates, then the precision and
-the mean of its targets and how many there are. A leaf is cut once it holds `capacity` samples of
+the mean of its targets, how many there are, and the number of the first. Entries stand in the
+order of their first samples, so the first entry has the oldest. A leaf is cut once it holds `capacity` samples of
 at least two different inputs; so it holds fewer, or any number of one input.
 
 When all cells are in use, a cut takes the two leaves that were visited least recently, if no
@@ -18,7 +19,7 @@ from .chance import fraction, stirred
 from .formulas import pointer
 from .jit import part
 
-BESIDE = 3  # precision, mean and number of samples, after the coordinates of an entry
+BESIDE = 4  # what stands in an entry after its coordinates
 PAIRS, CUTS = 0, 1  # the counters of a tree: pairs of children in use, and cuts made so far
 MOST = 2.0**53
 
@@ -61,8 +62,6 @@ def hold(cell, entries, limit, capacity, dimension, point, stride, precision, ta
     held = _entries_of(cell, entries, limit, capacity, dimension)
     width = dimension + BESIDE
     count = index_below(cell[CELL.entries], capacity)
-    if count == 0:
-        cell[CELL.born] = number
     at = 0
     while at < count and not _is_input(pointer(held, at * width), point, stride, dimension):
         at += 1
@@ -70,8 +69,9 @@ def hold(cell, entries, limit, capacity, dimension, point, stride, precision, ta
     if at == count:
         for k in range(dimension):
             entry[k] = point[k * stride]
-        for k in range(dimension, width):
+        for k in range(dimension, width - 1):
             entry[k] = 0.0
+        entry[width - 1] = number
         count += 1
         cell[CELL.entries] = count
     entry[dimension], entry[dimension + 1] = together(
@@ -152,15 +152,15 @@ def _merge(cells, limit, pair, variances, levels, path):
 
 
 @part
-def free_pair(cells, limit, counters, born, variances, levels, path):
-    """Two cells for the children of a leaf whose oldest sample has number `born`; 0 if none."""
+def free_pair(cells, limit, counters, oldest, variances, levels, path):
+    """Two cells for the children of a leaf that holds samples since number `oldest`; 0 if none."""
     pairs = index_below(counters[PAIRS], (limit - 1) // 2 + 1)
     if 2 * pairs + 2 < limit:
         counters[PAIRS] = pairs + 1
         # Each pair brings room for the entries of one more leaf; the root's is at place 0.
         cell_at(cells, 2 * pairs + 2)[CELL.place] = pairs + 1
         return 2 * pairs + 1
-    chosen, oldest = 0, born
+    chosen = 0
     for pair in range(1, 2 * pairs, 2):
         left, right = cell_at(cells, pair), cell_at(cells, pair + 1)
         if child_of(left, limit) == 0 and child_of(right, limit) == 0:
@@ -191,7 +191,6 @@ def cut_leaf(
     for child in (left, right):
         _clear(child)
         child[CELL.parent] = index
-        child[CELL.born] = cell[CELL.born]
         child[CELL.visited] = number
     left[CELL.place] = cell[CELL.place]
     right[CELL.place] = place
@@ -262,8 +261,9 @@ def take_in(
         )
         pair = 0
         if coordinate >= 0:
-            born = cell[CELL.born]
-            pair = free_pair(cells, limit, counters, born, variances, levels, other_path)
+            held = _entries_of(cell, entries, limit, capacity, dimension)
+            oldest = held[dimension + BESIDE - 1]
+            pair = free_pair(cells, limit, counters, oldest, variances, levels, other_path)
         if pair > 0:
             counters[CUTS] = cuts + 1
             cut_leaf(

@@ -52,7 +52,7 @@ class PartitionTree(Learner):
 
     Cost per step and slot: O(levels * (window + 1)), `split_after` comparisons of inputs, and
     rarely, for a cut, O(split_after * inputs + nodes). Memory: at most
-    nodes * (19 + split_after * (inputs + 3) / 2) numbers, whatever the length of the stream.
+    nodes * (18 + split_after * (inputs + 4) / 2) numbers, whatever the length of the stream.
 
     Parameters
     ----------
