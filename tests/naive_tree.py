@@ -23,7 +23,7 @@ def stirred(key, word):
 @dataclass(eq=False)
 class Cell:
     parent: "Cell | None" = None
-    visited: int = -1
+    since: int = -1
     coordinate: int | None = None
     cut: float = 0.0
     children: tuple = ()
@@ -137,7 +137,6 @@ class NaiveTree:
         self.inputs.append(np.array(x))
         self.targets.append(target)
         self.weights.append(weight)
-        leaf.visited = number
         if len(path) == len(self.variances):
             leaf.own.append(number)
         else:
@@ -149,12 +148,13 @@ class NaiveTree:
         return f
 
     def divide(self, leaf, number):
-        coordinate, cut = self.best_cut(leaf)
-        if len(self.root.below) + 2 > self.nodes and not self.merge(leaf):
+        gain, coordinate, cut = self.best_cut(leaf)
+        worth = (gain - 10) / (number - leaf.held[0] + 1)
+        if len(self.root.below) + 2 > self.nodes and not self.merge(leaf, worth, number):
             leaf.own += leaf.held
             leaf.held = []
             return
-        leaf.children = (Cell(leaf, number), Cell(leaf, number))
+        leaf.children = (Cell(leaf, leaf.held[0]), Cell(leaf, leaf.held[0]))
         leaf.coordinate, leaf.cut = coordinate, cut
         for i in leaf.held:
             leaf.children[0 if self.inputs[i][coordinate] <= cut else 1].held.append(i)
@@ -162,9 +162,6 @@ class NaiveTree:
         self.cuts += 1
 
     def best_cut(self, leaf):
-        targets = [self.targets[i] for i in leaf.held]
-        weights = [self.weights[i] for i in leaf.held]
-        before = sum_of_squares(targets, weights)
         found = []
         for k in range(len(self.inputs[0])):
             values = [float(self.inputs[i][k]) for i in leaf.held]
@@ -174,29 +171,36 @@ class NaiveTree:
             draw = (stirred(stirred(self.key, self.cuts), k) >> 11) / 2**53
             cut = low + draw * (high - low)
             cut = cut if cut < high else low
-            after = 0
-            for side in (True, False):
-                own = [j for j, value in enumerate(values) if (value <= cut) == side]
-                after += sum_of_squares([targets[j] for j in own], [weights[j] for j in own])
-            found.append((before - after, -k, cut))
-        _, k, cut = max(found)
-        return -k, cut
+            sides = [
+                [i for i, value in zip(leaf.held, values, strict=True) if (value <= cut) == side]
+                for side in (True, False)
+            ]
+            found.append((self.lowered(*sides), -k, cut))
+        gain, k, cut = max(found)
+        return gain, -k, cut
 
-    def merge(self, leaf):
-        """Let the idlest two leaves with one parent become that parent's own samples."""
-        oldest = leaf.held[0]
-        pairs = []
+    def lowered(self, left, right):
+        """By how much the sum of squares falls, in units of the noise."""
+        one, other, both = (
+            sum_of_squares([self.targets[i] for i in side], [self.weights[i] for i in side])
+            for side in (left, right, left + right)
+        )
+        return (both - one - other) / Fraction(self.noise)
+
+    def merge(self, leaf, worth, number):
+        """Let the samples below the cut that is worth least become its cell's own."""
+        cuts = []
         for cell in self.root.below:
             if cell.children and not any(child.children for child in cell.children):
-                visited = max(child.visited for child in cell.children)
-                if visited < oldest:
-                    pairs.append((visited, cell))
-        if not pairs:
+                left, right = (child.own + child.held for child in cell.children)
+                own = self.lowered(left, right) / (number - cell.children[0].since + 1)
+                if leaf not in cell.children and own < worth / 2:
+                    cuts.append((own, cell))
+        if not cuts:
             return False
-        _, cell = min(pairs, key=lambda pair: pair[0])
+        _, cell = min(cuts, key=lambda pair: pair[0])
         for child in cell.children:
             cell.own += child.own + child.held
-        cell.visited = max(child.visited for child in cell.children)
         cell.children = ()
         self.merges += 1
         return True

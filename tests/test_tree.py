@@ -370,7 +370,7 @@ def test_a_forged_state_reads_and_writes_nothing_outside_its_own(seed, indices_o
         bank.run(X[:180], y[:180])
     draw = np.random.default_rng(seed)
     state = forged._state()
-    names = ("child", "coordinate", "entries", "samples", "visited", "place", "parent")
+    names = ("child", "coordinate", "entries", "samples", "since", "place", "parent")
     columns = [getattr(CELL, name) for name in names]
     for name in ("cells", "entries", "counters"):
         own = state[f"slots/group0/{name}"][1]
