@@ -72,26 +72,27 @@ class NaiveTree:
                 paths[i] = cell.path
         return paths
 
-    def covariance(self, paths, others):
+    def marks(self, paths, missing):
+        """(n, levels): a number for every cell of every path."""
+        levels = len(self.variances)
+        return np.array([[*map(id, p), *[missing] * (levels - len(p))] for p in paths])
+
+    def covariance(self, marks, others):
         """The variances of the cells that two paths share, summed."""
-        result = np.zeros((len(paths), len(others)))
-        for level, variance in enumerate(self.variances):
-            one = np.array([id(p[level]) if level < len(p) else -1 for p in paths])
-            other = np.array([id(p[level]) if level < len(p) else -2 for p in others])
-            result += variance * (one[:, None] == other[None, :])
-        return result
+        return (marks[:, None, :] == others[None, :, :]) @ np.array(self.variances)
 
     def solve(self):
         """Call after learning: alpha, with f = sum_i alpha_i k(x_i, .)."""
-        self.paths = self.sample_paths()
-        self.kernel = self.covariance(self.paths, self.paths)
+        paths = self.sample_paths()
+        self.known = self.marks(paths, -1)
+        self.kernel = self.covariance(self.marks(paths, -2), self.known)
         errors = self.noise / np.array(self.weights)
         self.alpha = np.linalg.solve(self.kernel + np.diag(errors), np.array(self.targets))
 
     def value(self, x):
         if not self.inputs:
             return 0.0
-        return float((self.covariance([self.path(x)], self.paths) @ self.alpha)[0])
+        return float((self.covariance(self.marks([self.path(x)], -2), self.known) @ self.alpha)[0])
 
     def squared_norm(self):
         return float(self.alpha @ self.kernel @ self.alpha)

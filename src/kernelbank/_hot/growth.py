@@ -2,8 +2,8 @@
 
 An *entry* is a different input with all of its samples: the coordinates, then the precision and
 the mean of its targets, how many there are, and the number of the first. Entries stand in the
-order of their first samples, so the first entry has the oldest. A leaf is cut once it holds `capacity` samples of
-at least two different inputs; so it holds fewer, or any number of one input.
+order of their first samples, so the first entry has the oldest. A leaf is cut once it holds
+`capacity` samples of at least two different inputs; so it holds fewer, or any number of one input.
 
 A cut is *worth* by how much it lowers the sum of squares of the samples that it parts, in units of
 the noise and per sample of the stream since the oldest of them. When all cells are in use, a new
@@ -200,9 +200,7 @@ def _clear(cell):
 
 
 @part
-def cut_leaf(
-    cells, limit, index, pair, coordinate, where, entries, capacity, dimension, variance
-):
+def cut_leaf(cells, limit, index, pair, coordinate, where, entries, capacity, dimension, variance):
     """Give a leaf two children, of that variance, and hand its entries down to them."""
     cell = cell_at(cells, index)
     held = _entries_of(cell, entries, limit, capacity, dimension)
@@ -272,9 +270,7 @@ def take_in(
     cell = cell_at(cells, index)
     if depth == levels:
         own(cell, precision, target)
-    elif hold(
-        cell, entries, limit, capacity, dimension, point, stride, precision, target, number
-    ):
+    elif hold(cell, entries, limit, capacity, dimension, point, stride, precision, target, number):
         cuts = index_below(counters[CUTS], MOST)
         coordinate, where, gain = best_cut(
             cell, entries, limit, capacity, dimension, stirred(key, cuts)

@@ -73,7 +73,7 @@ class NestedCells(Kernel):
     def program(self) -> tuple[Instruction, ...]:
         raise self._refusal()
 
-    def __call__(self, X: Any, Z: Any) -> Floats:
+    def __call__(self, X: Any, Z: Any) -> Floats:  # noqa: ARG002
         raise self._refusal()
 
     def _refusal(self) -> InvalidArgument:
