@@ -71,6 +71,9 @@ LOSSES = [
     (FOURTH, (lambda f, y: 0.25 * (f - y) ** 4, lambda f, y: (f - y) ** 3)),
 ]
 
+TREE = kb.Slot(K.NestedCells(0.7, 6), kb.learners.PartitionTree(nodes=15, split_after=5))
+"""A slot of another kernel and learner, for the losses whose curvature is known."""
+
 COMBINERS = [
     (kb.combiners.Simplex(), "simplex"),
     (kb.combiners.Simplex(evidence="prequential", horizon=7), ("prequential", 7)),

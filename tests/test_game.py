@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 import naive
-from instances import COMBINERS, KERNELS, LOSSES, cauchy, name_of, stream
+from instances import COMBINERS, KERNELS, LOSSES, TREE, cauchy, name_of, stream
 from kernelbank._hot import combine
 from kernelbank._hot.table import Phase, Phases, compiled
 from kernelbank.interrupts import held_interrupts
@@ -183,6 +183,8 @@ def banks(draw, custom=True):
     if draw(st.booleans()):
         slots.insert(draw(st.integers(0, len(slots))), kb.Slot(K.Gaussian(1.0), PrototypeRLS(8)))
     loss = draw(st.sampled_from([loss for loss, _ in LOSSES]))
+    if isinstance(loss, (kb.losses.Squared, kb.losses.Logistic)) and draw(st.booleans()):
+        slots.insert(draw(st.integers(0, len(slots))), TREE)
     combiner = draw(st.sampled_from([combiner for combiner, _ in COMBINERS]))
     ridge = draw(st.sampled_from([0.0, 0.01, 0.5]))
     dtype = draw(st.sampled_from(["float64", "float32"]))

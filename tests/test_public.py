@@ -41,6 +41,7 @@ COMPONENTS = [
     *(getattr(kb.kernels, n) for n in kb.kernels.__all__ if n not in ("Product", "Scaled", "Sum")),
     *(getattr(kb.losses, n) for n in kb.losses.__all__ if n != "Loss"),
     kb.learners.Norma,
+    kb.learners.PartitionTree,
     *(getattr(kb.combiners, n) for n in kb.combiners.__all__ if n != "Combiner"),
     kb.KernelBank,
     kb.Dictionary,

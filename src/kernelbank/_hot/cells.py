@@ -37,8 +37,7 @@ CELL = fields(
     "held_mean",
     "entries",  # different inputs held
     "samples",  # samples held
-    "born",  # number of the oldest sample held
-    "visited",  # number of the newest sample, of leaves
+    "since",  # number of the oldest sample that the two children were given at their birth
     "place",  # of the entries in their table
     "parent",
 )

@@ -91,7 +91,8 @@ def shrink_inverse(inverse, stride, count, j, column):
 def invert(matrix, stride, count, raised, factor, inverse):
     """inverse = that of a positive definite matrix by Cholesky; False if it is not one.
 
-    Its diagonal is raised by a share `raised` of itself first. `factor` is scratch of the same size and holds the Cholesky factor afterwards.
+    Its diagonal is raised by a share `raised` of itself first. `factor` is scratch of the same size
+    and holds the Cholesky factor afterwards.
     """
     for i in range(count):
         own = pointer(factor, i * stride)

@@ -1,14 +1,17 @@
 """How a tree of cells grows within its memory: leaves hold samples, are cut, and are merged.
 
 An *entry* is a different input with all of its samples: the coordinates, then the precision and
-the mean of its targets and how many there are. A leaf is cut once it holds `capacity` samples of
-at least two different inputs; so it holds fewer, or any number of one input.
+the mean of its targets, how many there are, and the number of the first. Entries stand in the
+order of their first samples, so the first entry has the oldest. A leaf is cut once it holds
+`capacity` samples of at least two different inputs; so it holds fewer, or any number of one input.
 
-When all cells are in use, a cut takes the two leaves that were visited least recently, if no
-sample has come to them since the leaf to be cut got the oldest sample that it holds. Their samples
-become their parent's own. A leaf that finds no such pair makes its samples its own instead, and
-starts to hold anew. Thus a stream that stays where it is keeps its cells, and one that moves takes
-them along.
+A cut is *worth* by how much it lowers the sum of squares of the samples that it parts, in units of
+the noise and per sample of the stream since the oldest of them. When all cells are in use, a new
+cut takes the cells of the cut between two leaves that is worth least, if it is itself worth twice
+as much, with CHANCE taken off: the best of some cuts through mere noise lowers the sum too. The
+samples of those two leaves become their parent's own. A leaf that finds no such pair makes its
+samples its own instead, and starts to hold anew. So cells go where they help most; and as time goes
+by without samples, what was cut in places that the stream has left is worth less and less.
 """
 
 import numpy as np
@@ -18,8 +21,9 @@ from .chance import fraction, stirred
 from .formulas import pointer
 from .jit import part
 
-BESIDE = 3  # precision, mean and number of samples, after the coordinates of an entry
+BESIDE = 4  # what stands in an entry after its coordinates
 PAIRS, CUTS = 0, 1  # the counters of a tree: pairs of children in use, and cuts made so far
+CHANCE = 10.0  # a normal error's square is larger once in 600 times
 MOST = 2.0**53
 
 
@@ -61,8 +65,6 @@ def hold(cell, entries, limit, capacity, dimension, point, stride, precision, ta
     held = _entries_of(cell, entries, limit, capacity, dimension)
     width = dimension + BESIDE
     count = index_below(cell[CELL.entries], capacity)
-    if count == 0:
-        cell[CELL.born] = number
     at = 0
     while at < count and not _is_input(pointer(held, at * width), point, stride, dimension):
         at += 1
@@ -70,8 +72,9 @@ def hold(cell, entries, limit, capacity, dimension, point, stride, precision, ta
     if at == count:
         for k in range(dimension):
             entry[k] = point[k * stride]
-        for k in range(dimension, width):
+        for k in range(dimension, width - 1):
             entry[k] = 0.0
+        entry[width - 1] = number
         count += 1
         cell[CELL.entries] = count
     entry[dimension], entry[dimension + 1] = together(
@@ -86,6 +89,14 @@ def hold(cell, entries, limit, capacity, dimension, point, stride, precision, ta
 
 
 @part
+def _lowered(precision, mean, other_precision, other_mean):
+    """By how much two means instead of one lower the sum of squares; the same in both orders."""
+    least, most = min(precision, other_precision), max(precision, other_precision)
+    apart = mean - other_mean
+    return least * (most / (least + most)) * apart * apart
+
+
+@part
 def _gain_of_cut(held, count, width, coordinate, cut):
     """By how much the cut lowers the sum of squares of the targets around their means."""
     dimension = width - BESIDE
@@ -96,14 +107,12 @@ def _gain_of_cut(held, count, width, coordinate, cut):
             left, left_mean = together(left, left_mean, entry[dimension], entry[dimension + 1])
         else:
             right, right_mean = together(right, right_mean, entry[dimension], entry[dimension + 1])
-    apart = left_mean - right_mean
-    # The same bits for both orders: of two cuts that part the entries alike, the first wins.
-    return min(left, right) * (max(left, right) / (left + right)) * apart * apart
+    return _lowered(left, left_mean, right, right_mean)
 
 
 @part
 def best_cut(cell, entries, limit, capacity, dimension, key):
-    """The best of one random cut per coordinate: which, and where. -1 if there is none.
+    """The best of one random cut per coordinate: which, where, and its gain. -1 if there is none.
 
     Below a cut lies at least one entry, and above it another. Of equal ones the first is taken.
     """
@@ -124,7 +133,7 @@ def best_cut(cell, entries, limit, capacity, dimension, key):
         gain = _gain_of_cut(held, count, width, k, cut)
         if gain > best or chosen < 0:
             chosen, best, where = k, gain, cut
-    return chosen, where
+    return chosen, where, best
 
 
 @part
@@ -139,7 +148,6 @@ def _merge(cells, limit, pair, variances, levels, path):
     own(cell, right[CELL.own_precision], right[CELL.own_mean])
     cell[CELL.child] = 0.0
     cell[CELL.place] = left[CELL.place]
-    cell[CELL.visited] = max(left[CELL.visited], right[CELL.visited])
     count = 0
     while count < levels:
         path[count] = index
@@ -152,21 +160,34 @@ def _merge(cells, limit, pair, variances, levels, path):
 
 
 @part
-def free_pair(cells, limit, counters, born, variances, levels, path):
-    """Two cells for the children of a leaf whose oldest sample has number `born`; 0 if none."""
+def _worth(left, right, number):
+    """Of the cut between two leaves, after sample `number`."""
+    lowered = _lowered(
+        left[CELL.own_precision] + left[CELL.held_precision],
+        left[CELL.mean],
+        right[CELL.own_precision] + right[CELL.held_precision],
+        right[CELL.mean],
+    )
+    return lowered / (number - left[CELL.since] + 1.0)
+
+
+@part
+def free_pair(cells, limit, counters, index, worth, number, variances, levels, path):
+    """Two cells for the children of a leaf whose cut has that worth; 0 if none."""
     pairs = index_below(counters[PAIRS], (limit - 1) // 2 + 1)
     if 2 * pairs + 2 < limit:
         counters[PAIRS] = pairs + 1
         # Each pair brings room for the entries of one more leaf; the root's is at place 0.
         cell_at(cells, 2 * pairs + 2)[CELL.place] = pairs + 1
         return 2 * pairs + 1
-    chosen, oldest = 0, born
+    chosen, least = 0, 0.5 * worth
     for pair in range(1, 2 * pairs, 2):
         left, right = cell_at(cells, pair), cell_at(cells, pair + 1)
-        if child_of(left, limit) == 0 and child_of(right, limit) == 0:
-            visited = max(left[CELL.visited], right[CELL.visited])
-            if visited < oldest:
-                chosen, oldest = pair, visited
+        if child_of(left, limit) > 0 or child_of(right, limit) > 0 or pair <= index <= pair + 1:
+            continue
+        other = _worth(left, right, number)
+        if other < least:
+            chosen, least = pair, other
     if chosen > 0:
         _merge(cells, limit, chosen, variances, levels, path)
     return chosen
@@ -179,9 +200,7 @@ def _clear(cell):
 
 
 @part
-def cut_leaf(
-    cells, limit, index, pair, coordinate, where, entries, capacity, dimension, number, variance
-):
+def cut_leaf(cells, limit, index, pair, coordinate, where, entries, capacity, dimension, variance):
     """Give a leaf two children, of that variance, and hand its entries down to them."""
     cell = cell_at(cells, index)
     held = _entries_of(cell, entries, limit, capacity, dimension)
@@ -191,8 +210,7 @@ def cut_leaf(
     for child in (left, right):
         _clear(child)
         child[CELL.parent] = index
-        child[CELL.born] = cell[CELL.born]
-        child[CELL.visited] = number
+        child[CELL.since] = held[width - 1]
     left[CELL.place] = cell[CELL.place]
     right[CELL.place] = place
     other = _entries_of(right, entries, limit, capacity, dimension)
@@ -250,16 +268,20 @@ def take_in(
     """Learn one sample, whose cells are path[:depth]."""
     index = path[depth - 1]
     cell = cell_at(cells, index)
-    cell[CELL.visited] = number
     if depth == levels:
         own(cell, precision, target)
     elif hold(cell, entries, limit, capacity, dimension, point, stride, precision, target, number):
         cuts = index_below(counters[CUTS], MOST)
-        coordinate, where = best_cut(cell, entries, limit, capacity, dimension, stirred(key, cuts))
+        coordinate, where, gain = best_cut(
+            cell, entries, limit, capacity, dimension, stirred(key, cuts)
+        )
         pair = 0
         if coordinate >= 0:
-            born = cell[CELL.born]
-            pair = free_pair(cells, limit, counters, born, variances, levels, other_path)
+            held = _entries_of(cell, entries, limit, capacity, dimension)
+            worth = (gain - CHANCE) / (number - held[dimension + BESIDE - 1] + 1.0)
+            pair = free_pair(
+                cells, limit, counters, index, worth, number, variances, levels, other_path
+            )
         if pair > 0:
             counters[CUTS] = cuts + 1
             cut_leaf(
@@ -272,7 +294,6 @@ def take_in(
                 entries,
                 capacity,
                 dimension,
-                number,
                 variances[depth],
             )
         else:

@@ -38,14 +38,14 @@ class NestedCells(Kernel):
     0.667
     """
 
-    decay: float = 0.5
+    decay: float = 0.8
     levels: int = 12
     scale: float = 1.0
     pairwise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         owner = "NestedCells"
-        remedy = "Give what a level keeps of the variance above it, such as 0.5."
+        remedy = "Give what a level keeps of the variance above it, such as 0.8."
         decay = check.number("decay", self.decay, owner, remedy, above=0, most=1)
         remedy = "Give how many cells may lie inside each other, such as 12."
         levels = check.count("levels", self.levels, owner, remedy, most=64)

@@ -51,6 +51,7 @@ class Norma(Learner):
 
     learning_rate: float = 0.05
     budget: int = 100
+    cost: ClassVar[str] = "O(budget + dimension budget)"
     bulky: ClassVar[frozenset[str]] = frozenset(["coefficients", "tails", "diagonals", "rows"])
 
     def __post_init__(self) -> None:

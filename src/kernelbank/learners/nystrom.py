@@ -39,7 +39,8 @@ def nystrom(table, leaf, number):
         row = pointer(factor, size * capacity)
         for i in range(size):
             row[i] = z[i]
-        row[size] = z[size] = np.sqrt(rest + JITTER * sample[SELF])
+        row[size] = np.sqrt(rest + JITTER * sample[SELF])
+        z[size] = rest / row[size]
         weights[size] = 0.0
         append(table, leaf, 0.0)
         size += 1

@@ -25,7 +25,7 @@ from .gram import OnGram
 from .single import Shapes
 
 POLK_TABLE = fields(*INVERSE._fields, "learning_rate", "keep", "most_error", "dropped")
-_DEPENDENT = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
+_DEPENDENT = 1e-5  # of k(x, x): less is not worth a centre, and would spoil the inverse
 
 
 def polk(table, leaf, number):

@@ -18,7 +18,7 @@ from .gram import OnGram
 from .perceptron import for_labels
 
 PROJECTRON_TABLE = fields(*INVERSE._fields, "tolerance")
-_DEPENDENT = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
+_DEPENDENT = 1e-5  # of k(x, x): less is not worth a centre, and would spoil the inverse
 
 
 def projectron(table, leaf, number):

@@ -33,7 +33,7 @@ from .gram import OnGram
 from .single import Shapes
 
 TRACKER_TABLE = fields(*INVERSE._fields, "covariance", "mean", "forgetting", "noise")
-_NEW = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
+_NEW = 1e-5  # of k(x, x): less is not worth a centre, and would spoil the inverse
 
 
 def tracker(table, leaf, number):

@@ -44,15 +44,17 @@ class PartitionTree(Learner):
     the targets' sum of squares most. The samples are handed to the children, so that the posterior
     is the one that the new cells would have given from the start.
 
-    When all `nodes` are in use, a leaf to be cut takes the two leaves with one parent that were
-    visited least recently, if they got no sample since the leaf to be cut got the oldest one that
-    it holds. All samples of those two become observations of their parent's value (count and sum):
-    the posterior is exact for the kernel in which these samples have the coarser cells only. A
-    leaf that finds no idle pair treats its own samples so, and gathers anew.
+    When all `nodes` are in use, a new cut takes the nodes of the cut between two leaves that is
+    worth least. Worth is what a cut lowers the sum of squares by, in units of the noise and per
+    sample of the stream since the oldest sample that it parts; the new cut must be worth twice as
+    much, after 10 units are taken off for chance. All samples of the two leaves become observations
+    of their parent's value (count and sum): the posterior is exact for the kernel in which these
+    samples have the coarser cells only. A leaf whose cut is not worth it treats its own samples so,
+    and gathers anew.
 
     Cost per step and slot: O(levels * (window + 1)), `split_after` comparisons of inputs, and
     rarely, for a cut, O(split_after * inputs + nodes). Memory: at most
-    nodes * (19 + split_after * (inputs + 3) / 2) numbers, whatever the length of the stream.
+    nodes * (18 + split_after * (inputs + 4) / 2) numbers, whatever the length of the stream.
 
     Parameters
     ----------
@@ -81,6 +83,7 @@ class PartitionTree(Learner):
     noise: float = 0.1
     seed: int = 0
     leaf_width: ClassVar[int] = 1
+    cost: ClassVar[str] = "O(window levels + dimension)"
     uses_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
