@@ -55,7 +55,7 @@ def inverse(A):
     return solve(A, np.eye(len(A)))
 
 
-JITTER = 1e-6
+JITTER = 1e-8
 
 
 def raise_diagonal(K):
@@ -291,7 +291,7 @@ class POLK(OnCentres):
         self.alpha = self.alpha * (1 - self.learning_rate * self.regularization)
         a, left = self.projection(x)
         own = self.kernel(x, x)
-        if self.exceeds(left, 1e-5 * own, own):
+        if self.exceeds(left, 1e-6 * own, own):
             self.append(x, step)
         else:
             self.alpha = self.alpha + step * a
@@ -373,7 +373,7 @@ class Projectron(OnCentres):
         own = self.kernel(x, x)
         if (
             len(self.centres) < self.budget
-            and self.exceeds(left, 1e-5 * own, own)  # never if k(x, .) = 0
+            and self.exceeds(left, 1e-6 * own, own)  # never if k(x, .) = 0
             and (not self.centres or self.exceeds(sqrt(left), self.tolerance, sqrt(own)))
         ):
             self.append(x, y)
@@ -551,7 +551,7 @@ class KRLSTracker(OnCentres):
         own = self.kernel(x, x)
         if own == 0 and not self.centres:
             return  # f(x) is 0 for certain
-        novel = not self.centres or self.exceeds(left, 1e-5 * own, own)
+        novel = not self.centres or self.exceeds(left, 1e-6 * own, own)
 
         # f(x) = q . f(centres) + something independent of variance `left`.
         size = len(self.centres)

@@ -15,7 +15,7 @@ from .table import fields, floats, whole
 
 GRAM = fields(*CENTRES._fields, "gram")
 INVERSE = fields(*GRAM._fields, "inverse")
-JITTER = 1e-6
+JITTER = 1e-8
 
 
 @part

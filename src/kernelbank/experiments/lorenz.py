@@ -126,7 +126,7 @@ def setups() -> list[tuple[Learner, Setup]]:
     A learner that is not in the list above stands in the table with its own defaults.
     """
     found = []
-    for kind in learners.BUILT_IN:
+    for kind in learners.standalone():
         for setup in SETUPS.get(kind.__name__, (Setup({}),)):
             learner = kind(**setup.settings)
             try:

@@ -1,5 +1,8 @@
 """Single-kernel online methods: the slots of a bank."""
 
+from dataclasses import MISSING, fields
+from typing import Any, cast
+
 from .adapter import Adapter
 from .base import Learner
 from .fixed_budget import FixedBudgetKRLS
@@ -41,6 +44,16 @@ BUILT_IN: tuple[type[Learner], ...] = (
     SlidingWindowKRLS,
 )
 """Every learner that a file may name."""
+
+
+def standalone() -> list[type[Learner]]:
+    """The learners that need no other slot and no model: those with a default for every setting."""
+    return [
+        kind
+        for kind in BUILT_IN
+        if not any(field.default is MISSING for field in fields(cast(Any, kind)))
+    ]
+
 
 __all__ = [
     "Adapter",

@@ -75,7 +75,7 @@ class KRLS(OnGram):
     c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Cost per step: budget kernel
     values and O(budget^2) products; memory O(budget^2).
 
-    The diagonal of K is raised by a millionth of itself, so that it can be inverted.
+    The diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
 
     Parameters
     ----------

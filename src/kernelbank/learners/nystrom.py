@@ -70,7 +70,7 @@ class NystromSGD(OnCentres):
 
     Cost per step: landmarks kernel values and O(landmarks^2) products; memory O(landmarks^2).
 
-    The diagonal of K is raised by a millionth of itself, so that it can be inverted.
+    The diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
 
     Parameters
     ----------

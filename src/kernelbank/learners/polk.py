@@ -25,7 +25,7 @@ from .gram import OnGram
 from .single import Shapes
 
 POLK_TABLE = fields(*INVERSE._fields, "learning_rate", "keep", "most_error", "dropped")
-_DEPENDENT = 1e-5  # of k(x, x): less is not worth a centre, and would spoil the inverse
+_DEPENDENT = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
 
 
 def polk(table, leaf, number):
@@ -79,7 +79,7 @@ class POLK(OnGram):
     step: budget kernel values and O(budget^2) products for each centre that goes, usually one;
     memory O(budget^2).
 
-    The diagonal of K is raised by a millionth of itself, so that it can be inverted.
+    The diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from .gram import OnGram
 from .perceptron import for_labels
 
 PROJECTRON_TABLE = fields(*INVERSE._fields, "tolerance")
-_DEPENDENT = 1e-5  # of k(x, x): less is not worth a centre, and would spoil the inverse
+_DEPENDENT = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
 
 
 def projectron(table, leaf, number):
@@ -53,7 +53,7 @@ class Projectron(OnGram):
 
     Cost per step: budget kernel values and, on a mistake, O(budget^2) products; memory O(budget^2).
 
-    The diagonal of K is raised by a millionth of itself, so that it can be inverted.
+    The diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ from .gram import OnGram
 from .single import Shapes
 
 TRACKER_TABLE = fields(*INVERSE._fields, "covariance", "mean", "forgetting", "noise")
-_NEW = 1e-5  # of k(x, x): less is not worth a centre, and would spoil the inverse
+_NEW = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
 
 
 def tracker(table, leaf, number):
@@ -105,7 +105,7 @@ class KRLSTracker(OnGram):
     given by `bank.predict_variance_slots`. Cost per step: budget kernel values and O(budget^2)
     products; memory O(budget^2).
 
-    The diagonal of K is raised by a millionth of itself, so that it can be inverted.
+    The diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
 
     Parameters
     ----------
