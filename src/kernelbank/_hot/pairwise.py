@@ -1,0 +1,183 @@
+"""Pairwise steps: a quadratic on the simplex, minimised by moving weight between two slots.
+
+minimise g'(w - v) + (w - v)' H (w - v) / 2 over the simplex, H = F' diag(h) F + 2 diag(penalty),
+where row i of F holds the slots' values at sample i. H is never formed: a step between slots s and
+q needs two of its columns, and a column is computed when its slot first moves. Few do: the
+solution is sparse and the start is the solution of the sample before.
+"""
+
+from .formulas import pointer
+from .jit import part
+
+KEPT = 64
+"""Columns of H that are kept; if more slots move, all are forgotten and computed again."""
+
+
+@part
+def forget_columns(owner, slots):
+    """No column is known. owner[p] is the place of slot p's column, or -1; owner[slots] counts."""
+    for p in range(slots):
+        owner[p] = -1
+    owner[slots] = 0
+
+
+@part
+def weighted_sums(F, rows, slots, factors, out):
+    """out_p = sum over the rows of factors_i F_ip, oldest place first."""
+    for p in range(slots):
+        out[p] = 0.0
+    for i in range(rows):
+        factor = factors[i]
+        row = pointer(F, i * slots)
+        for p in range(slots):
+            out[p] += factor * row[p]
+
+
+@part
+def mixed(F, rows, slots, weights, support, out):
+    """out_i = sum over the slots with weight of weights_p F_ip; `support` is scratch."""
+    size = 0
+    for p in range(slots):
+        if weights[p] > 0.0:
+            support[size] = p
+            size += 1
+    for i in range(rows):
+        row = pointer(F, i * slots)
+        total = 0.0
+        for k in range(size):
+            total += weights[support[k]] * row[support[k]]
+        out[i] = total
+
+
+@part
+def diagonal(F, rows, slots, h, penalty, out):
+    """out_p = H_pp."""
+    for p in range(slots):
+        out[p] = 2.0 * penalty[p]
+    for i in range(rows):
+        factor = h[i]
+        row = pointer(F, i * slots)
+        for p in range(slots):
+            out[p] += factor * row[p] * row[p]
+
+
+@part
+def _column(s, F, rows, slots, h, penalty, owner, columns, factors):
+    """The place of column s of H, computed if it is not there."""
+    if owner[s] < 0:
+        if owner[slots] == min(KEPT, slots):
+            forget_columns(owner, slots)
+        owner[s] = owner[slots]
+        owner[slots] += 1
+        for i in range(rows):
+            factors[i] = h[i] * F[i * slots + s]
+        column = pointer(columns, owner[s] * slots)
+        weighted_sums(F, rows, slots, factors, column)
+        column[s] += 2.0 * penalty[s]
+    return owner[s] * slots
+
+
+@part
+def least_gradient(g, alive, slots):
+    """The slot of least gradient among those that are alive."""
+    best = -1
+    for p in range(slots):
+        if alive[p] > 0.0 and (best < 0 or g[p] < g[best]):
+            best = p
+    return best
+
+
+@part
+def linear_gap(g, weights, s, slots):
+    """sum_p w_p (g_p - g_s): the Frank-Wolfe gap, if s has the least gradient."""
+    gap = 0.0
+    for p in range(slots):
+        if weights[p] > 0.0:
+            gap += weights[p] * (g[p] - g[s])
+    return gap
+
+
+@part
+def descend_pairs(
+    F, rows, slots, h, penalty, alive, weights, g, diag, target, share, objective, steps, owner,
+    columns, factors,
+):  # fmt: skip
+    """Move weight in pairs until the gap is at most target + share * objective.
+
+    The slot of least gradient takes from the slot with which the decrease is largest, as far as the
+    quadratic says or as the other has weight. `objective` is the value at the start: it is carried
+    along. Returns how many steps were made. `weights` and `g` are changed.
+    """
+    for step in range(steps):
+        s = least_gradient(g, alive, slots)
+        if not linear_gap(g, weights, s, slots) > target + share * abs(objective):
+            return step
+        start = _column(s, F, rows, slots, h, penalty, owner, columns, factors)
+        own = pointer(columns, start)
+        giver = -1
+        amount = 0.0
+        best = 0.0
+        for p in range(slots):
+            slope = g[p] - g[s]
+            if weights[p] > 0.0 and slope > 0.0:
+                curvature = own[s] + diag[p] - 2.0 * own[p]
+                move = weights[p]
+                if slope < move * curvature:
+                    move = slope / curvature
+                gain = move * (slope - 0.5 * move * max(curvature, 0.0))
+                if gain > best:
+                    giver = p
+                    amount = move
+                    best = gain
+        if giver < 0:
+            return step
+        kept = weights[giver] - amount
+        taken = weights[s] + amount
+        if kept == weights[giver] or taken == weights[s]:  # below rounding: no step is left
+            return step
+        other = _column(giver, F, rows, slots, h, penalty, owner, columns, factors)
+        # If that has forgotten the first column, it is made again: two always fit.
+        start = _column(s, F, rows, slots, h, penalty, owner, columns, factors)
+        own = pointer(columns, start)
+        lost = pointer(columns, other)
+        weights[giver] = max(kept, 0.0)
+        weights[s] = taken
+        objective -= best
+        for p in range(slots):
+            g[p] += amount * (own[p] - lost[p])
+    return steps
+
+
+@part
+def on_simplex(weights, alive, slots):
+    """Take the weight of those that are out and let the rest add up to one; equal if none is left.
+
+    Returns how many are alive.
+    """
+    living = 0
+    total = 0.0
+    for p in range(slots):
+        if not alive[p] > 0.0:
+            weights[p] = 0.0
+        else:
+            living += 1
+            total += weights[p]
+    for p in range(slots):
+        if total > 0.0:
+            weights[p] /= total
+        else:
+            weights[p] = 1.0 / living if alive[p] > 0.0 else 0.0
+    return living
+
+
+__all__ = [
+    "KEPT",
+    "descend_pairs",
+    "diagonal",
+    "forget_columns",
+    "least_gradient",
+    "linear_gap",
+    "mixed",
+    "on_simplex",
+    "weighted_sums",
+]
