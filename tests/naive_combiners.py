@@ -82,7 +82,7 @@ def intervals(losses, learning_rate, levels):
         paid = fsum(weights * np.abs(row))
         scale += (paid - scale) / min(n + 1, 2 ** (levels - 1))
         excess = row - row.min()
-        bounded[n] = [min(1.0, e / (4 * scale)) if e > 0 else 0.0 for e in excess]
+        bounded[n] = [min(1.0, e / scale) if e > 0 else 0.0 for e in excess]
         by_mixture[n] = fsum(weights * bounded[n])
         by_instance[n] = [fsum(v * bounded[n]) for v in own]
     return weigh(len(losses))[0]

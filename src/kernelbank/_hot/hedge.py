@@ -235,7 +235,7 @@ def intervals(table, first, count):
         scale[0] += (min(paid, FARTHEST) - scale[0]) / min(number, longest)
         for p in range(slots):
             excess = losses[p] - least
-            cut[p] = 1.0 if excess > 4.0 * scale[0] else excess / (4.0 * scale[0])
+            cut[p] = 1.0 if excess > scale[0] else excess / scale[0]
             if excess == 0.0:
                 cut[p] = 0.0
         lost = 0.0

@@ -37,7 +37,7 @@ QUADRATIC, SMOOTH, KINKED = range(3)
 """Kinds of losses: squared; with a continuous derivative; others."""
 
 ROUNDS = 40
-_SHRINK = 0.2  # of the averaging width, when the slack is larger than the gap
+_SHRINK = 0.1  # of the averaging width, when the slack is larger than the gap
 _NARROWEST = 1e-7  # of the first width: below, the difference of two values is rounding
 _FLOOR = 0.05  # of a row's secant curvature, lest the model be flat where the loss is not
 
@@ -45,7 +45,7 @@ JOINT = fields(
     "slots", "window", "horizon", "kind", "ridge", "tolerance", "steps", "value", "derivative",
     "parameters", "recent", "new_targets", "curvature", "window_loss", "values", "slot_predictions",
     "weights", "powers", "rows", "targets", "figures", "by_row", "by_slot", "columns", "owner",
-    "support", "chosen",
+    "support", "face", "chosen",
 )  # fmt: skip
 
 BY_ROW, BY_SLOT = 10, 6
@@ -92,43 +92,65 @@ def _curvatures(table, z, y, d, c, rows, width, shifted, other, h):
 
 
 @part
-def _first_width(kind, rows, d, losses, slopes, z, y):
+def _predict(table, z, y, d, c, rows, width, shifted, other, h, slopes):
+    """Slopes and curvatures of a model for when `width` has shrunk, from those that hold now.
+
+    A row near a kink keeps its slope c_i if its distance from the kink shrinks with the width. From
+    the slopes on either side of it, how far from the kink it is now: the model expects that move.
+    """
+    for i in range(rows):
+        shifted[i] = z[i] + width
+    _loss(table, JOINT.derivative, shifted, y, rows, h)
+    for i in range(rows):
+        shifted[i] = z[i] - width
+    _loss(table, JOINT.derivative, shifted, y, rows, other)
+    for i in range(rows):
+        low = d[i] * other[i]
+        jump = d[i] * h[i] - low
+        away = 0.0
+        if jump > 0.0:
+            away = width * min(max(2.0 * (c[i] - low) / jump - 1.0, -1.0), 1.0)
+        secant = _FLOOR * abs(c[i]) / max(abs(z[i] - y[i]), width)
+        h[i] = max(jump / (2.0 * width * _SHRINK), secant)
+        slopes[i] = c[i] + h[i] * (1.0 - _SHRINK) * away
+
+
+@part
+def _first_width(kind, rows, d, cost, slopes, z, y):
     """Over how much a loss is averaged at first, or its derivative differenced if it is smooth."""
-    total = 0.0
     size = 0.0
     steepest = 0.0
     farthest = 0.0
     for i in range(rows):
-        total += d[i] * abs(losses[i])
         size += d[i]
         steepest = max(steepest, abs(slopes[i]))
         farthest = max(farthest, abs(z[i] - y[i]))
     width = 1e-4 * farthest
-    if kind == KINKED and total > 0.0 and steepest > 0.0:
-        width = 0.1 * (total / size) / steepest
+    if kind == KINKED and steepest > 0.0:
+        width = 0.1 * (abs(cost) / size) / steepest
     return width if width > 0.0 and width < np.inf else 1e-8
 
 
 @part
-def _along(table, d, y, z, far, rows, step, width, place, shifted, other, c):
-    """Derivative of the losses' part, at `step` of the way from z to far, in that direction."""
+def _along(table, d, y, z, way, rows, step, width, place, shifted, other, c):
+    """Derivative of the losses' part, at z + step * way, in the direction of `way`."""
     for i in range(rows):
-        place[i] = z[i] + step * (far[i] - z[i])
+        place[i] = z[i] + step * way[i]
     _slopes(table, place, y, d, rows, width, shifted, other, c)
     total = 0.0
     for i in range(rows):
-        total += c[i] * (far[i] - z[i])
+        total += c[i] * way[i]
     return total
 
 
 @part
-def _search(table, d, y, z, far, rows, width, at_start, straight, bend, place, shifted, other, c):
+def _search(table, d, y, z, way, rows, width, at_start, straight, bend, place, shifted, other, c):
     """How far to go, 0 to 1, so that the cost falls all the way and hardly any further.
 
     Its derivative at step x is that of the losses plus straight + bend x. It grows with x: the
     place where it vanishes is closed in on, and the end where it is still negative is taken.
     """
-    slope = _along(table, d, y, z, far, rows, 1.0, width, place, shifted, other, c)
+    slope = _along(table, d, y, z, way, rows, 1.0, width, place, shifted, other, c)
     high_slope = slope + straight + bend
     if high_slope <= 0.0:
         return 1.0
@@ -139,7 +161,7 @@ def _search(table, d, y, z, far, rows, width, at_start, straight, bend, place, s
         span = high - low
         x = low + span * (low_slope / (low_slope - high_slope))
         x = min(max(x, low + 0.1 * span), high - 0.1 * span)
-        slope = _along(table, d, y, z, far, rows, x, width, place, shifted, other, c)
+        slope = _along(table, d, y, z, way, rows, x, width, place, shifted, other, c)
         slope += straight + bend * x
         if slope <= 0.0:
             low = x
@@ -150,6 +172,14 @@ def _search(table, d, y, z, far, rows, width, at_start, straight, bend, place, s
             high = x
             high_slope = slope
     return low
+
+
+@part
+def _gradient(F, rows, slots, c, penalty, w, g):
+    """g = the gradient at w if c holds the slopes of the rows."""
+    weighted_sums(F, rows, slots, c, g)
+    for p in range(slots):
+        g[p] += 2.0 * penalty[p] * w[p]
 
 
 @part
@@ -164,8 +194,8 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
     owner = wholes(table, JOINT.owner)
     support = wholes(table, JOINT.support)
     z = pointer(y, whole(table, JOINT.rows))
-    far = pointer(z, whole(table, JOINT.rows))
-    c = pointer(far, whole(table, JOINT.rows))
+    way = pointer(z, whole(table, JOINT.rows))
+    c = pointer(way, whole(table, JOINT.rows))
     h = pointer(c, whole(table, JOINT.rows))
     slopes = pointer(h, whole(table, JOINT.rows))
     place = pointer(slopes, whole(table, JOINT.rows))
@@ -189,36 +219,32 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
         for p in range(slots):
             cost += penalty[p] * w[p] * w[p]
         if turn == 0:
-            width = _first_width(kind, rows, d, other, slopes, z, y)
+            width = _first_width(kind, rows, d, cost, slopes, z, y)
             narrowest = _NARROWEST * width
-        slack = np.inf
-        gap = 0.0
-        while True:  # narrow the averaging until it costs less than what is left to gain
-            if kind == KINKED:
-                _slopes(table, z, y, d, rows, width, shifted, other, c)
-            slack = 0.0
+        slack = 0.0
+        if kind == KINKED:
+            _slopes(table, z, y, d, rows, width, shifted, other, c)
             for i in range(rows):
-                if kind == KINKED:
-                    slack += width * abs(c[i] - d[i] * slopes[i])
-                else:
-                    c[i] = d[i] * slopes[i]
-            weighted_sums(F, rows, slots, c, g)
-            for p in range(slots):
-                g[p] += 2.0 * penalty[p] * w[p]
-            least = least_gradient(g, alive, slots)
-            gap = linear_gap(g, w, least, slots)
-            enough = gap + slack <= tolerance * abs(cost)
-            if enough or not slack > gap or width * _SHRINK < narrowest:
-                break
-            width *= _SHRINK
+                slack += width * abs(c[i] - d[i] * slopes[i])
+        else:
+            for i in range(rows):
+                c[i] = d[i] * slopes[i]
+        _gradient(F, rows, slots, c, penalty, w, g)
+        gap = linear_gap(g, w, least_gradient(g, alive, slots), slots)
+        enough = gap + slack <= tolerance * abs(cost)
         figures[0] = gap + slack
         figures[1] = cost
         figures[2] = used
         if enough or used >= steps or turn == ROUNDS or not np.isfinite(gap + slack + cost):
             return
+        narrow = slack > gap and width * _SHRINK >= narrowest
         if kind == QUADRATIC:
             for i in range(rows):
                 h[i] = 2.0 * d[i]
+        elif narrow:
+            _predict(table, z, y, d, c, rows, width, shifted, other, h, slopes)
+            _gradient(F, rows, slots, slopes, penalty, w, g)
+            width *= _SHRINK
         else:
             _curvatures(table, z, y, d, c, rows, width, shifted, other, h)
         if turn == 0 or kind != QUADRATIC:  # the columns of a quadratic are those of all rounds
@@ -229,21 +255,24 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
             model[p] = g[p]
         made = descend_pairs(
             F, rows, slots, h, penalty, alive, v, model, diag,
-            0.0 if kind == QUADRATIC else 0.1 * gap,
+            0.0 if kind == QUADRATIC else 0.1 * (_SHRINK * slack if narrow else gap),
             0.5 * tolerance if kind == QUADRATIC else 0.0,
-            cost, steps - used, owner, columns, place,
+            cost, steps - used, owner, columns, place, support,
+            floats(table, JOINT.face),
         )  # fmt: skip
-        if made == 0:
+        if made == 0 and not narrow:
             return
         used += made
         step = 1.0
-        if kind != QUADRATIC:
-            mixed(F, rows, slots, v, support, far)
+        if kind != QUADRATIC and not narrow:
+            for p in range(slots):
+                model[p] = v[p] - w[p]
+            mixed(F, rows, slots, model, support, way)  # not a difference of mixtures: it rounds
             straight = 0.0
             bend = 0.0
             at_start = 0.0
             for p in range(slots):
-                move = v[p] - w[p]
+                move = model[p]
                 if move != 0.0:
                     straight += 2.0 * penalty[p] * w[p] * move
                     bend += 2.0 * penalty[p] * move * move
@@ -251,7 +280,7 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
             if not at_start < 0.0:
                 return
             step = _search(
-                table, d, y, z, far, rows, width, at_start, straight, bend, place, shifted, other, c
+                table, d, y, z, way, rows, width, at_start, straight, bend, place, shifted, other, c
             )
             if step == 0.0:
                 return

@@ -27,7 +27,7 @@ class Intervals(Combiner):
     longest interval all of them start anew: let it be longer than what is worth remembering.
 
     The theory wants losses between 0 and 1. u_p is the slot's loss one step ahead minus the least
-    one of that sample, divided by four times the mean size of the mixture's own loss w'l (over at
+    one of that sample, divided by the mean size of the mixture's own loss w'l (over at
     most 2^(levels - 1) samples), and cut at 1. So losses have no unit; a slot about to diverge,
     however large its loss, counts 1 and cannot spoil the scale, as it would spoil a running
     maximum; and the scale follows a stream that becomes easier.
@@ -85,5 +85,5 @@ class Intervals(Combiner):
         return {
             "shares": shares / shares.sum(),
             "loss_above_best": state["totals"].copy(),
-            "scale": 4.0 * state["scale"],
+            "scale": state["scale"].copy(),
         }

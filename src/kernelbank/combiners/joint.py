@@ -9,7 +9,7 @@ import numpy as np
 from .. import _validate as check
 from .._hot import joint as hot
 from .._hot.lanes import WIDTH
-from .._hot.pairwise import KEPT
+from .._hot.pairwise import FACE, KEPT
 from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..losses import Squared
@@ -136,6 +136,7 @@ class Joint(Combiner):
             columns=np.zeros((min(KEPT, slots), slots)),
             owner=np.zeros(slots + 1, dtype=np.int64),
             support=np.zeros(slots, dtype=np.int64),
+            face=np.zeros(FACE * (FACE + 1)),
             chosen=board.chosen,
         )
         return [joint]
