@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 import kernelbank as kb
+import naive
 import naive_combiners
 from instances import COMBINERS, LOSSES, name_of, stream
 from kernelbank._hot.pairwise import KEPT
@@ -339,3 +340,208 @@ def test_the_joint_weights_cost_no_more_than_those_of_another_solver(loss, ridge
         least = reference(values, targets, loss, penalty)
         assert cost - least <= report["gap"] + rounding + 1e-9 * cost  # the certificate is true
         assert report["gap"] <= 1e-6 * cost or cost < 1e-9, (seed, report)
+
+
+SMOOTH = [L.Squared(), L.Huber(0.4), L.Logistic(), L.SquaredHinge()]
+
+
+def certificate(weights, values, targets, discounts, penalty, loss):
+    """The Frank-Wolfe gap by its definition, and the cost."""
+    mixed = values @ weights
+    gradient = values.T @ (discounts * loss.derivative(mixed, targets)) + 2 * penalty * weights
+    cost = (discounts * loss.value(mixed, targets)).sum() + (penalty * weights**2).sum()
+    return float(weights @ gradient - gradient.min()), float(cost)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(SMOOTH), st.booleans(), st.data())
+def test_every_sample_is_solved_to_its_certificate(seed, loss, degenerate, draw):
+    pick = np.random.default_rng(seed)
+    slots = int(pick.choice([1, 2, 3, 8, 21]))
+    horizon, discount, ridge = draw.draw(
+        st.tuples(
+            st.sampled_from([1, 2, 9, 40]),
+            st.sampled_from([1.0, 0.9, 0.5]),
+            st.sampled_from([0.0, 1e-3, 2.0]),
+        )
+    )
+    values, targets = problem(seed, slots, 50, loss.labels, alike=float(pick.choice([0.0, 0.9])))
+    if degenerate:  # equal slots, a slot of nothing
+        values[:, slots // 2] = values[:, 0]
+        values[:, -1] = 0.0
+    curvature = pick.choice([0.0, 0.1]) * pick.uniform(size=(50, slots))
+    joint = C.Joint("prequential", horizon, discount, ridge, tolerance=1e-5, steps=10_000)
+    played = weigh(
+        joint,
+        values=values,
+        targets=targets,
+        curvature=curvature,
+        loss=loss,
+        cuts=one_by_one(50),
+    )
+    for n in range(50):
+        rows = slice(max(0, n + 1 - horizon), n + 1)
+        discounts = discount ** (n - np.arange(rows.start, n + 1.0))
+        seen = (values[rows], targets[rows], discounts, curvature[n] + ridge, loss)
+        gap, cost = certificate(played.weights[n], *seen)
+        report = played.reports[n]
+        rounding = 1e-12 * (1 + cost)
+        assert abs(report["gap"] - gap) <= rounding, n
+        assert abs(report["cost"] - cost) <= rounding, n
+        assert gap <= 1e-5 * cost + rounding, (n, report)
+
+
+@pytest.mark.parametrize("evidence", ["window", "prequential"])
+@pytest.mark.parametrize("slots", [5, KEPT + 40])
+def test_joint_weights_have_the_same_bits_for_all_cuts(evidence, slots):
+    draw = np.random.default_rng(4)
+    shape = (40, 12, slots) if evidence == "window" else (40, slots)
+    values = draw.normal(size=shape)
+    values[25:, ..., 1] = np.nan
+    options = {
+        "values": values,
+        "targets": draw.normal(size=40 + (12 if evidence == "window" else 1)),
+    }
+    for loss in (L.Squared(), L.Huber(0.3), L.Absolute()):
+        combiner = C.Joint(evidence, horizon=12, ridge=0.01)
+        whole = weigh(combiner, loss=loss, **options)
+        for cuts in (one_by_one(40), (3, 4, 30)):
+            again = weigh(combiner, loss=loss, cuts=cuts, **options)
+            assert (whole.weights == again.weights).all()
+            assert all(np.array_equal(whole.state[k], again.state[k]) for k in whole.state)
+        assert (whole.weights[25:, 1] == 0).all()
+        assert np.abs(whole.weights.sum(axis=1) - 1).max() <= 8 * slots * EPS
+
+
+def test_many_slots_that_all_matter_are_solved_too():
+    slots = KEPT + 40  # more columns and a larger face than are kept
+    values = np.eye(slots) * 10.0
+    targets = np.linspace(0.5, 1.0, slots)
+    weights, report = solve_joint(
+        values, targets, L.Squared(), np.zeros(slots), tolerance=1e-6, steps=10**5
+    )
+    # On the whole simplex: w_p = (y_p - m) / 10 with m such that they add up to one.
+    expected = (targets - (targets.sum() - 10) / slots) / 10
+    assert report["gap"] <= 1e-6 * report["cost"]
+    assert np.abs(weights - expected).max() <= np.sqrt(1e-6 * report["cost"]) / 10
+
+
+def test_too_few_steps_leave_a_true_certificate():
+    values, targets = problem(0, 12, 40, False)
+    for loss in (L.Squared(), L.Absolute(), L.Huber(0.4)):
+        penalty = np.zeros(12)
+        weights, report = solve_joint(values, targets, loss, penalty, tolerance=1e-12, steps=1)
+        cost = cost_of(weights, values, targets, loss, penalty)
+        assert report["gap"] > 1e-12 * cost
+        assert cost - reference(values, targets, loss, penalty) <= report["gap"]
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+@pytest.mark.parametrize("size", [1e-120, 1e-30, 1.0, 1e30, 1e149])
+def test_joint_weights_are_finite_for_values_of_any_size(loss, size):
+    values, targets = problem(1, 6, 30, False, spread=size)
+    values[:, 3] *= 1e3
+    played = weigh(
+        C.Joint("prequential", horizon=20), values=values, targets=targets, loss=L.BUILT_IN[loss]()
+    )
+    assert np.isfinite(played.weights).all()
+    assert np.abs(played.weights.sum(axis=1) - 1).max() <= 50 * EPS
+    if loss == "absolute" or (loss == "squared" and 1e-120 < size < 1e149):
+        unit = values / size, targets / size
+        plain = weigh(
+            C.Joint("prequential", horizon=20),
+            values=unit[0],
+            targets=unit[1],
+            loss=L.BUILT_IN[loss](),
+        )
+        costs = [
+            naive_combiners.joint_cost(
+                w,
+                unit[0][10:],
+                unit[1][10:],
+                np.ones(20),
+                np.zeros(6),
+                lambda f, y: abs(f - y) ** (2 if loss == "squared" else 1),
+            )
+            for w in (plain.weights[-1], played.weights[-1])
+        ]
+        assert costs[1] == pytest.approx(costs[0], rel=2e-4)
+
+
+def test_joint_beats_its_bound_on_the_papers_stream():
+    x, y = naive.ar1(0, 400)
+    costs = {}
+    for combiner in (C.Simplex(), C.Joint(), C.Joint(tolerance=1e-8)):
+        bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 20, spacing="linear"), combiner=combiner)
+        bank.run(x, y, record=())
+        costs[combiner] = bank.ledger.cumulative_cost
+    simplex, joint, exact = costs.values()
+    assert 0.98 < joint / simplex < 0.995
+    assert joint == pytest.approx(exact, rel=1e-4)
+
+
+# --- evidence -------------------------------------------------------------------------------------
+
+
+REPORTS = {
+    C.Best: {"cumulative_cost": (4,)},
+    C.FixedShare: {"posterior": (4,)},
+    C.Hedge: {"loss_above_best": (4,), "learning_rate": (1,)},
+    C.Intervals: {"shares": (5,), "loss_above_best": (5, 4), "scale": (1,)},
+    C.Joint: {"gap": (), "cost": (), "steps": ()},
+    C.OMKR: {"gradient": (4,), "rate": (1,)},
+    C.Simplex: {"curvature": (4,), "linear": (4,)},
+    C.Uniform: {"in_play": (4,)},
+}
+
+
+@pytest.mark.parametrize("combiner", [pair[0] for pair in COMBINERS], ids=repr)
+def test_every_combiner_reports_its_evidence(combiner, tmp_path):
+    X, y = stream(2, 300, 1)
+    bank, loop = (kb.KernelBank(kb.gaussian_grid(0.1, 1, 4), combiner=combiner) for _ in range(2))
+    shapes = REPORTS[type(combiner)]
+    assert {name: array.shape for name, array in bank.evidence().items()} == shapes
+    trace = bank.run(X, y)
+    evidence = bank.evidence()
+    assert {name: array.shape for name, array in evidence.items()} == shapes
+    for n in range(300):
+        loop.learn_one(X[n], y[n])
+    bank.save(tmp_path / "bank.kb")
+    for other in (loop, kb.load(tmp_path / "bank.kb")):
+        assert all(np.array_equal(evidence[k], other.evidence()[k]) for k in evidence)
+    for array in evidence.values():
+        array[...] = -1.0
+    before, again = bank.evidence(), bank.evidence()
+    assert all(np.array_equal(before[k], again[k]) for k in before)
+    assert not any((array == -1.0).any() for array in before.values())
+    check_evidence(combiner, bank, trace, before)
+
+
+def check_evidence(combiner, bank, trace, evidence):
+    """The figures are those of the last sample."""
+    losses = trace.slot_loss.sum(axis=0)
+    if isinstance(combiner, C.Simplex):
+        assert (evidence["curvature"] == trace.curvature[-1]).all()
+        if combiner.evidence == "window":
+            assert (evidence["linear"] == trace.window_loss[-1]).all()
+        else:
+            assert evidence["linear"] == pytest.approx(trace.slot_loss[-7:].sum(axis=0))
+        assert (kb.simplex_qp(*evidence.values()) == bank.weights).all()
+    elif isinstance(combiner, C.Hedge):
+        assert evidence["loss_above_best"] == pytest.approx(losses - losses.min(), rel=1e-9)
+        powers = np.exp(-evidence["learning_rate"] * evidence["loss_above_best"])
+        assert bank.weights == pytest.approx(powers / powers.sum(), rel=1e-9)
+    elif isinstance(combiner, C.Best):
+        assert evidence["cumulative_cost"] == pytest.approx(trace.slot_cost.sum(axis=0))
+    elif isinstance(combiner, C.FixedShare):
+        mixed = (1 - combiner.share) * evidence["posterior"] + combiner.share / 4
+        assert bank.weights == pytest.approx(mixed)
+    elif isinstance(combiner, C.Intervals):
+        assert evidence["shares"].sum() == pytest.approx(1)
+        assert evidence["scale"] > 0
+    elif isinstance(combiner, C.Joint):
+        assert evidence["gap"] <= combiner.tolerance * evidence["cost"]
+    elif isinstance(combiner, C.OMKR):
+        assert evidence["rate"] == max(8e-4 * 2.0**-6, 1e-5)
+    else:
+        assert evidence["in_play"].tolist() == [1.0] * 4
