@@ -416,7 +416,7 @@ def test_joint_weights_have_the_same_bits_for_all_cuts(evidence, slots):
 def test_many_slots_that_all_matter_are_solved_too():
     slots = KEPT + 40  # more columns and a larger face than are kept
     values = np.eye(slots) * 10.0
-    targets = np.linspace(0.5, 1.0, slots)
+    targets = np.linspace(0.95, 1.0, slots)
     weights, report = solve_joint(
         values, targets, L.Squared(), np.zeros(slots), tolerance=1e-6, steps=10**5
     )

@@ -157,8 +157,8 @@ class KernelBank:
         """By which figures the combiner has weighed the slots after the last sample.
 
         Small arrays by names that depend on the combiner, as its `report` says: Simplex the
-        curvature and the linear part of its program, Joint its certificate, Hedge its sums of losses
-        and its rate. Before the first sample they are those of an empty state.
+        curvature and the linear part of its program, Joint its certificate, Hedge its sums of
+        losses and its rate. Before the first sample they are those of an empty state.
 
         >>> import kernelbank as kb
         >>> bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3))

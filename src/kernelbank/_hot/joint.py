@@ -5,10 +5,10 @@
 Every round models E by a quadratic, minimises that by pairwise steps (`pairwise`), and goes towards
 its minimiser as far as the derivative falls. For squared loss the model is E itself.
 
-The certificate is the Frank-Wolfe gap with numbers c_i for the losses' slopes. Where the derivative
-is continuous, c_i is the derivative. Otherwise it is the slope of the loss averaged over m around
-the prediction z_i, c_i = (l(z_i + m) - l(z_i - m)) / 2m. That is a subgradient of l somewhere within
-m of z_i, so with any subgradient s_i at z_i, and for every z,
+The certificate is the Frank-Wolfe gap with numbers c_i for the losses' slopes. Where the
+derivative is continuous, c_i is the derivative. Otherwise it is the slope of the loss averaged over
+m around the prediction z_i, c_i = (l(z_i + m) - l(z_i - m)) / 2m. That is a subgradient of l
+somewhere within m of z_i, so with any subgradient s_i at z_i, and for every z,
 
     l(z) >= l(z_i) + c_i (z - z_i) - m |c_i - s_i|,
 
@@ -42,8 +42,8 @@ _NARROWEST = 1e-7  # of the first width: below, the difference of two values is 
 _FLOOR = 0.05  # of a row's secant curvature, lest the model be flat where the loss is not
 
 JOINT = fields(
-    "slots", "window", "horizon", "kind", "ridge", "tolerance", "steps", "value", "derivative",
-    "parameters", "recent", "new_targets", "curvature", "window_loss", "values", "slot_predictions",
+    "slots", "window", "horizon", "kind", "steepest", "ridge", "tolerance", "steps", "value",
+    "derivative", "parameters", "recent", "new_targets", "curvature", "window_loss", "values", "slot_predictions",
     "weights", "powers", "rows", "targets", "figures", "by_row", "by_slot", "columns", "owner",
     "support", "face", "chosen",
 )  # fmt: skip
@@ -88,6 +88,7 @@ def _curvatures(table, z, y, d, c, rows, width, shifted, other, h):
     _loss(table, JOINT.derivative, shifted, y, rows, other)
     for i in range(rows):
         secant = _FLOOR * abs(c[i]) / max(abs(z[i] - y[i]), width)
+        secant = min(secant, _FLOOR * d[i] * real(table, JOINT.steepest))
         h[i] = max(d[i] * ((h[i] - other[i]) / (2.0 * width)), secant)
 
 

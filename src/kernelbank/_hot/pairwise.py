@@ -110,7 +110,7 @@ def _column(s, F, rows, slots, h, penalty, owner, columns, factors):
 
 @part
 def _factorise(B, size):
-    """The Cholesky factor of B + a trace of itself, in the lower half of B; False if it has none."""
+    """The Cholesky factor of B and a trace, in the lower half of B; False if it has none."""
     largest = 0.0
     for j in range(size):
         largest = max(largest, B[j * FACE + j])

@@ -23,7 +23,7 @@ class Hedge(Combiner):
     first (equal weights for the leaders), never grows, and needs no knowledge of the losses' size:
     multiplying all losses by a constant changes no weight. If the losses of a sample lie within an
     interval of length S, the weighted loss exceeds that of the best slot by at most
-    S sqrt(log(P) n) + S (16/3 log(P) + 2) after n samples, and by a constant if one slot stays best.
+    S sqrt(log(P) n) + S (16/3 log(P) + 2) after n samples, by a constant if one slot stays best.
 
     Parameters
     ----------

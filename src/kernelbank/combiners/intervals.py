@@ -19,9 +19,9 @@ class Intervals(Combiner):
     """Exponential weights restarted on intervals of every dyadic length, mixed by their regrets.
 
     Instance i works on intervals of 2^i samples, which start at the multiples of 2^i of the
-    sample's number; at a start it forgets everything. Within an interval it weighs slot p by
-    v_ip proportional to exp(-rate_i * sum of u_p), rate_i = min(1/2, learning_rate / sqrt(2^i)). The
-    weights are w = sum_i h_i v_i with h_i proportional to
+    sample's number; at a start it forgets everything. Within an interval it weighs slot p by v_ip
+    proportional to exp(-rate_i * sum of u_p), with rate_i = min(1/2, learning_rate / sqrt(2^i)).
+    The weights are w = sum_i h_i v_i with h_i proportional to
     rate_i exp(rate_i * sum over its interval of (w'u - v_i'u)), so that the instance gains whose
     time scale fits. Short instances follow changes, long ones average noise out. At the end of the
     longest interval all of them start anew: let it be longer than what is worth remembering.

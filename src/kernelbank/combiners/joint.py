@@ -107,6 +107,7 @@ class Joint(Combiner):
         ahead = self.evidence == "prequential"
         longest = self.horizon if ahead else setting.window
         rows = -(-longest // WIDTH) * WIDTH
+        bound = setting.loss.curvature
         joint = Phase(
             compiled(hot.joint),
             hot.JOINT,
@@ -114,6 +115,7 @@ class Joint(Combiner):
             window=setting.window,
             horizon=self.horizon if ahead else 0,
             kind=_kind(setting),
+            steepest=np.inf if bound is None else float(bound),
             ridge=self.ridge,
             tolerance=self.tolerance,
             steps=self.steps,

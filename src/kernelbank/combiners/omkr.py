@@ -90,5 +90,5 @@ class OMKR(Combiner):
         return [descend]
 
     def report(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """gradient: of the cost in the weights, at those before the last step; rate: that step's."""
+        """gradient: of the cost, at the weights before the last step; rate: that of the step."""
         return {name: state[name].copy() for name in ("gradient", "rate")}
