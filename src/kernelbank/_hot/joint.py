@@ -37,14 +37,17 @@ QUADRATIC, SMOOTH, KINKED = range(3)
 """Kinds of losses: squared; with a continuous derivative; others."""
 
 ROUNDS = 40
+SPARE = 1e-4
+"""Of the cost at the start: belongs to the certificate's scale, since the least cost may be 0."""
+
 _SHRINK = 0.1  # of the averaging width, when the slack is larger than the gap
 _NARROWEST = 1e-7  # of the first width: below, the difference of two values is rounding
 _FLOOR = 0.05  # of a row's secant curvature, lest the model be flat where the loss is not
 
 JOINT = fields(
     "slots", "window", "horizon", "kind", "steepest", "ridge", "tolerance", "steps", "value",
-    "derivative", "parameters", "recent", "new_targets", "curvature", "window_loss", "values", "slot_predictions",
-    "weights", "powers", "rows", "targets", "figures", "by_row", "by_slot", "columns", "owner",
+    "derivative", "parameters", "recent", "new_targets", "curvature", "window_loss", "values",
+    "slot_predictions", "weights", "powers", "rows", "targets", "figures", "by_row", "by_slot", "columns", "owner",
     "support", "face", "chosen",
 )  # fmt: skip
 
@@ -185,7 +188,7 @@ def _gradient(F, rows, slots, c, penalty, w, g):
 
 @part
 def _solve(table, F, rows, d, y, penalty, alive, w):
-    """Bring the weights w to the minimiser; figures = certificate, cost, pairwise steps."""
+    """Bring the weights w to the minimiser; figures = certificate, cost, scale, steps."""
     slots = whole(table, JOINT.slots)
     kind = whole(table, JOINT.kind)
     tolerance = real(table, JOINT.tolerance)
@@ -210,6 +213,7 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
     turn = 0
     width = 0.0
     narrowest = 0.0
+    spare = 0.0
     while True:
         mixed(F, rows, slots, w, support, z)
         _loss(table, JOINT.value, z, y, rows, other)
@@ -220,6 +224,7 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
         for p in range(slots):
             cost += penalty[p] * w[p] * w[p]
         if turn == 0:
+            spare = SPARE * abs(cost)
             width = _first_width(kind, rows, d, cost, slopes, z, y)
             narrowest = _NARROWEST * width
         slack = 0.0
@@ -232,10 +237,11 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
                 c[i] = d[i] * slopes[i]
         _gradient(F, rows, slots, c, penalty, w, g)
         gap = linear_gap(g, w, least_gradient(g, alive, slots), slots)
-        enough = gap + slack <= tolerance * abs(cost)
         figures[0] = gap + slack
         figures[1] = cost
-        figures[2] = used
+        figures[2] = abs(cost) + spare
+        figures[3] = used
+        enough = figures[0] <= tolerance * figures[2]
         if enough or used >= steps or turn == ROUNDS or not np.isfinite(gap + slack + cost):
             return
         narrow = slack > gap and width * _SHRINK >= narrowest
@@ -256,7 +262,8 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
             model[p] = g[p]
         made = descend_pairs(
             F, rows, slots, h, penalty, alive, v, model, diag,
-            0.0 if kind == QUADRATIC else 0.1 * (_SHRINK * slack if narrow else gap),
+            0.5 * tolerance * spare if kind == QUADRATIC
+            else 0.1 * (_SHRINK * slack if narrow else gap),
             0.5 * tolerance if kind == QUADRATIC else 0.0,
             cost, steps - used, owner, columns, place, support,
             floats(table, JOINT.face),
@@ -331,11 +338,11 @@ def joint(table, first, count):
             for i in range(rows):
                 d[i] = 1.0
                 y[i] = floats(table, JOINT.recent)[t + window - rows + i]
-        figures[0] = figures[1] = figures[2] = 0.0
+        figures[0] = figures[1] = figures[2] = figures[3] = 0.0
         if on_simplex(chosen, alive, slots) == 0:
             continue
         _solve(table, F, rows, d, y, penalty, alive, chosen)
         if not np.isfinite(figures[0]):  # the costs overflow: the slot of least loss alone
-            figures[0] = figures[1] = np.inf
+            figures[0] = figures[1] = figures[2] = np.inf
             for p in range(slots):
                 chosen[p] = 1.0 if p == safest else 0.0

@@ -29,10 +29,12 @@ class Joint(Combiner):
     - "prequential": their predictions of the last `horizon` samples, each before it was learned.
 
     The weights are solved for after every sample, from those before it, until a certificate holds:
-    an upper bound of cost(w) - least cost, not above tolerance * cost(w). It is the Frank-Wolfe gap
-    max_p gradient'(w - e_p); for losses with kinks (no `curvature`), with slopes averaged around
+    an upper bound of cost(w) - least cost, not above tolerance * scale. The scale is cost(w) plus
+    1e-4 of what the weights before would have cost (where the least cost is 0, no bound is a
+    fraction of it). The bound is the Frank-Wolfe gap max_p gradient'(w - e_p); for losses with kinks (no `curvature`), with slopes averaged around
     each prediction, plus what the averaging may cost. The bound is true for every convex loss, also
-    if `steps` were not enough to bring it down: `bank.evidence()["gap"]` is then larger.
+    if `steps` or the precision of floats were not enough to bring it down: the gap in
+    `bank.evidence()` is then larger.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ class Joint(Combiner):
     discount : d, above 0 and at most 1: how much less a sample counts with each one after it; 1 for
         "window".
     ridge : at least 0, in units of loss: draws the weights towards equal ones.
-    tolerance : above 0: how far above the least cost the weights may be, as a fraction of the cost.
+    tolerance : above 0: how far above the least cost the weights may be, as a fraction of it.
     steps : at most so many moves of weight between two slots a sample.
 
     Cost a sample: squared loss, O(rows * P) for each slot that moves and O(P) a step; other losses
@@ -57,7 +59,7 @@ class Joint(Combiner):
     >>> bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 8), combiner=joint)
     >>> trace = bank.run([0.0, 0.5, 1.0, 1.5], [1.0, 1.1, 1.2, 1.1])
     >>> figures = bank.evidence()
-    >>> bool(figures["gap"] <= joint.tolerance * figures["cost"])
+    >>> bool(figures["gap"] <= joint.tolerance * figures["scale"])
     True
     """
 
@@ -99,8 +101,8 @@ class Joint(Combiner):
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         if self.evidence == "window":
-            return {"figures": (3,)}
-        return {"figures": (3,), "values": (self.horizon, slots), "targets": (self.horizon,)}
+            return {"figures": (4,)}
+        return {"figures": (4,), "values": (self.horizon, slots), "targets": (self.horizon,)}
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         slots = len(weights)
@@ -144,9 +146,9 @@ class Joint(Combiner):
         return [joint]
 
     def report(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """gap: the certificate; cost: what was minimised; steps: how many moves it took."""
-        gap, cost, steps = state["figures"]
-        return {"gap": np.array(gap), "cost": np.array(cost), "steps": np.array(steps)}
+        """gap: the certificate; cost: what was minimised; scale; steps: how many moves it took."""
+        names = ("gap", "cost", "scale", "steps")
+        return {name: np.array(x) for name, x in zip(names, state["figures"], strict=True)}
 
 
 def _kind(setting: Setting) -> int:
