@@ -13,7 +13,7 @@ import kernelbank as kb
 import naive
 import naive_combiners
 from instances import COMBINERS, LOSSES, name_of, stream
-from kernelbank._hot.pairwise import KEPT
+from kernelbank._hot.columns import KEPT
 from kernelbank._hot.table import Phases
 from kernelbank.setting import Board, Setting
 

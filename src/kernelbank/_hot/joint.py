@@ -18,164 +18,33 @@ averaged loss has a second derivative, so Newton's steps apply; m shrinks until 
 
 import numpy as np
 
-from .formulas import call_loss, pointer
+from .columns import diagonal, forget_columns, mixed, weighted_sums
+from .formulas import pointer
 from .jit import part
-from .lanes import WIDTH
-from .pairwise import (
-    descend_pairs,
-    diagonal,
-    forget_columns,
-    least_gradient,
-    linear_gap,
-    mixed,
-    on_simplex,
-    weighted_sums,
+from .pairwise import descend_pairs, least_gradient, linear_gap, on_simplex
+from .slopes import (
+    JOINT,
+    KINKED,
+    QUADRATIC,
+    SHRINK,
+    SMOOTH,
+    averaged_slopes,
+    curvatures,
+    first_width,
+    loss_of,
+    predict,
+    search,
 )
-from .table import fields, floats, real, whole, wholes
-
-QUADRATIC, SMOOTH, KINKED = range(3)
-"""Kinds of losses: squared; with a continuous derivative; others."""
+from .table import floats, real, whole, wholes
 
 ROUNDS = 40
 SPARE = 1e-4
 """Of the cost at the start: belongs to the certificate's scale, since the least cost may be 0."""
 
-_SHRINK = 0.1  # of the averaging width, when the slack is larger than the gap
 _NARROWEST = 1e-7  # of the first width: below, the difference of two values is rounding
-_FLOOR = 0.05  # of a row's secant curvature, lest the model be flat where the loss is not
-
-JOINT = fields(
-    "slots", "window", "horizon", "kind", "steepest", "ridge", "tolerance", "steps", "value",
-    "derivative", "parameters", "recent", "new_targets", "curvature", "window_loss", "values",
-    "slot_predictions", "weights", "powers", "rows", "targets", "figures", "by_row", "by_slot", "columns", "owner",
-    "support", "face", "chosen",
-)  # fmt: skip
 
 BY_ROW, BY_SLOT = 10, 6
 """How many scratch arrays of each kind there are."""
-
-
-@part
-def _loss(table, place, z, y, rows, out):
-    """out = the loss, or its derivative, at predictions z."""
-    blocks = (rows + WIDTH - 1) // WIDTH
-    call_loss(whole(table, place), z, y, blocks, floats(table, JOINT.parameters), out)
-
-
-@part
-def _slopes(table, z, y, d, rows, width, shifted, other, c):
-    """c_i = d_i times the slope of the loss at z_i, averaged over `width` if the loss has kinks."""
-    if whole(table, JOINT.kind) != KINKED:
-        _loss(table, JOINT.derivative, z, y, rows, c)
-        for i in range(rows):
-            c[i] *= d[i]
-        return
-    for i in range(rows):
-        shifted[i] = z[i] + width
-    _loss(table, JOINT.value, shifted, y, rows, c)
-    for i in range(rows):
-        shifted[i] = z[i] - width
-    _loss(table, JOINT.value, shifted, y, rows, other)
-    for i in range(rows):
-        c[i] = d[i] * ((c[i] - other[i]) / (2.0 * width))
-
-
-@part
-def _curvatures(table, z, y, d, c, rows, width, shifted, other, h):
-    """h_i = d_i times the second derivative, as a difference of first ones, and not too small."""
-    for i in range(rows):
-        shifted[i] = z[i] + width
-    _loss(table, JOINT.derivative, shifted, y, rows, h)
-    for i in range(rows):
-        shifted[i] = z[i] - width
-    _loss(table, JOINT.derivative, shifted, y, rows, other)
-    for i in range(rows):
-        secant = _FLOOR * abs(c[i]) / max(abs(z[i] - y[i]), width)
-        secant = min(secant, _FLOOR * d[i] * real(table, JOINT.steepest))
-        h[i] = max(d[i] * ((h[i] - other[i]) / (2.0 * width)), secant)
-
-
-@part
-def _predict(table, z, y, d, c, rows, width, shifted, other, h, slopes):
-    """Slopes and curvatures of a model for when `width` has shrunk, from those that hold now.
-
-    A row near a kink keeps its slope c_i if its distance from the kink shrinks with the width. From
-    the slopes on either side of it, how far from the kink it is now: the model expects that move.
-    """
-    for i in range(rows):
-        shifted[i] = z[i] + width
-    _loss(table, JOINT.derivative, shifted, y, rows, h)
-    for i in range(rows):
-        shifted[i] = z[i] - width
-    _loss(table, JOINT.derivative, shifted, y, rows, other)
-    for i in range(rows):
-        low = d[i] * other[i]
-        jump = d[i] * h[i] - low
-        away = 0.0
-        if jump > 0.0:
-            away = width * min(max(2.0 * (c[i] - low) / jump - 1.0, -1.0), 1.0)
-        secant = _FLOOR * abs(c[i]) / max(abs(z[i] - y[i]), width)
-        h[i] = max(jump / (2.0 * width * _SHRINK), secant)
-        slopes[i] = c[i] + h[i] * (1.0 - _SHRINK) * away
-
-
-@part
-def _first_width(kind, rows, d, cost, slopes, z, y):
-    """Over how much a loss is averaged at first, or its derivative differenced if it is smooth."""
-    size = 0.0
-    steepest = 0.0
-    farthest = 0.0
-    for i in range(rows):
-        size += d[i]
-        steepest = max(steepest, abs(slopes[i]))
-        farthest = max(farthest, abs(z[i] - y[i]))
-    width = 1e-4 * farthest
-    if kind == KINKED and steepest > 0.0:
-        width = 0.1 * (abs(cost) / size) / steepest
-    return width if width > 0.0 and width < np.inf else 1e-8
-
-
-@part
-def _along(table, d, y, z, way, rows, step, width, place, shifted, other, c):
-    """Derivative of the losses' part, at z + step * way, in the direction of `way`."""
-    for i in range(rows):
-        place[i] = z[i] + step * way[i]
-    _slopes(table, place, y, d, rows, width, shifted, other, c)
-    total = 0.0
-    for i in range(rows):
-        total += c[i] * way[i]
-    return total
-
-
-@part
-def _search(table, d, y, z, way, rows, width, at_start, straight, bend, place, shifted, other, c):
-    """How far to go, 0 to 1, so that the cost falls all the way and hardly any further.
-
-    Its derivative at step x is that of the losses plus straight + bend x. It grows with x: the
-    place where it vanishes is closed in on, and the end where it is still negative is taken.
-    """
-    slope = _along(table, d, y, z, way, rows, 1.0, width, place, shifted, other, c)
-    high_slope = slope + straight + bend
-    if high_slope <= 0.0:
-        return 1.0
-    low = 0.0
-    low_slope = at_start
-    high = 1.0
-    for _ in range(20):
-        span = high - low
-        x = low + span * (low_slope / (low_slope - high_slope))
-        x = min(max(x, low + 0.1 * span), high - 0.1 * span)
-        slope = _along(table, d, y, z, way, rows, x, width, place, shifted, other, c)
-        slope += straight + bend * x
-        if slope <= 0.0:
-            low = x
-            low_slope = slope
-            if slope >= 0.1 * at_start:
-                break
-        else:
-            high = x
-            high_slope = slope
-    return low
 
 
 @part
@@ -216,8 +85,8 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
     spare = 0.0
     while True:
         mixed(F, rows, slots, w, support, z)
-        _loss(table, JOINT.value, z, y, rows, other)
-        _loss(table, JOINT.derivative, z, y, rows, slopes)
+        loss_of(table, JOINT.value, z, y, rows, other)
+        loss_of(table, JOINT.derivative, z, y, rows, slopes)
         cost = 0.0
         for i in range(rows):
             cost += d[i] * other[i]
@@ -225,11 +94,11 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
             cost += penalty[p] * w[p] * w[p]
         if turn == 0:
             spare = SPARE * abs(cost)
-            width = _first_width(kind, rows, d, cost, slopes, z, y)
+            width = first_width(kind, rows, d, cost, slopes, z, y)
             narrowest = _NARROWEST * width
         slack = 0.0
         if kind == KINKED:
-            _slopes(table, z, y, d, rows, width, shifted, other, c)
+            averaged_slopes(table, z, y, d, rows, width, shifted, other, c)
             for i in range(rows):
                 slack += width * abs(c[i] - d[i] * slopes[i])
         else:
@@ -244,16 +113,16 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
         enough = figures[0] <= tolerance * figures[2]
         if enough or used >= steps or turn == ROUNDS or not np.isfinite(gap + slack + cost):
             return
-        narrow = slack > gap and width * _SHRINK >= narrowest
+        narrow = slack > gap and width * SHRINK >= narrowest
         if kind == QUADRATIC:
             for i in range(rows):
                 h[i] = 2.0 * d[i]
         elif narrow:
-            _predict(table, z, y, d, c, rows, width, shifted, other, h, slopes)
+            predict(table, z, y, d, c, rows, width, shifted, other, h, slopes)
             _gradient(F, rows, slots, slopes, penalty, w, g)
-            width *= _SHRINK
+            width *= SHRINK
         else:
-            _curvatures(table, z, y, d, c, rows, width, shifted, other, h)
+            curvatures(table, z, y, d, c, rows, width, shifted, other, h)
         if turn == 0 or kind != QUADRATIC:  # the columns of a quadratic are those of all rounds
             forget_columns(owner, slots)
             diagonal(F, rows, slots, h, penalty, diag)
@@ -263,7 +132,7 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
         made = descend_pairs(
             F, rows, slots, h, penalty, alive, v, model, diag,
             0.5 * tolerance * spare if kind == QUADRATIC
-            else 0.1 * (_SHRINK * slack if narrow else gap),
+            else 0.1 * (SHRINK * slack if narrow else gap),
             0.5 * tolerance if kind == QUADRATIC else 0.0,
             cost, steps - used, owner, columns, place, support,
             floats(table, JOINT.face),
@@ -287,7 +156,7 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
                     at_start += g[p] * move
             if not at_start < 0.0:
                 return
-            step = _search(
+            step = search(
                 table, d, y, z, way, rows, width, at_start, straight, bend, place, shifted, other, c
             )
             if step == 0.0:
@@ -346,3 +215,6 @@ def joint(table, first, count):
             figures[0] = figures[1] = figures[2] = np.inf
             for p in range(slots):
                 chosen[p] = 1.0 if p == safest else 0.0
+
+
+__all__ = ["BY_ROW", "BY_SLOT", "JOINT", "KINKED", "QUADRATIC", "SMOOTH", "joint"]

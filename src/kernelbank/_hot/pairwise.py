@@ -12,100 +12,15 @@ towards it as all weights stay positive.
 
 import math
 
+from .columns import KEPT, column_place, forget_columns
 from .formulas import pointer
 from .jit import part
-from .lanes import WIDTH, broadcast, load, store
-
-KEPT = 64
-"""Columns of H that are kept; if more slots move, all are forgotten and computed again."""
 
 FACE = 48
 """The most slots of a face step, at most KEPT."""
 
 _PATIENCE = 6  # pairwise steps between two face steps
 _TRACE = 1e-14  # of the largest diagonal member: makes a singular matrix positive
-
-
-@part
-def forget_columns(owner, slots):
-    """No column is known. owner[p] is the place of slot p's column, or -1; owner[slots] counts."""
-    for p in range(slots):
-        owner[p] = -1
-    owner[slots] = 0
-
-
-@part
-def weighted_sums(F, rows, slots, factors, out):
-    """out_p = sum over the rows of factors_i F_ip, in their order; sixteen slots at once."""
-    even = slots - slots % WIDTH
-    wide = even - even % (4 * WIDTH)
-    for p in range(0, wide, 4 * WIDTH):
-        q = r = s = t = broadcast(0.0)
-        for i in range(rows):
-            row = pointer(F, i * slots + p)
-            factor = factors[i]
-            q = q + factor * load(row, 0)
-            r = r + factor * load(row, 1)
-            s = s + factor * load(row, 2)
-            t = t + factor * load(row, 3)
-        store(pointer(out, p), 0, q)
-        store(pointer(out, p), 1, r)
-        store(pointer(out, p), 2, s)
-        store(pointer(out, p), 3, t)
-    for p in range(wide, even, WIDTH):
-        q = broadcast(0.0)
-        for i in range(rows):
-            q = q + factors[i] * load(pointer(F, i * slots + p), 0)
-        store(pointer(out, p), 0, q)
-    for p in range(even, slots):
-        total = 0.0
-        for i in range(rows):
-            total += factors[i] * F[i * slots + p]
-        out[p] = total
-
-
-@part
-def mixed(F, rows, slots, weights, support, out):
-    """out_i = sum over the slots with weight of weights_p F_ip; `support` is scratch."""
-    size = 0
-    for p in range(slots):
-        if weights[p] != 0.0:
-            support[size] = p
-            size += 1
-    for i in range(rows):
-        row = pointer(F, i * slots)
-        total = 0.0
-        for k in range(size):
-            total += weights[support[k]] * row[support[k]]
-        out[i] = total
-
-
-@part
-def diagonal(F, rows, slots, h, penalty, out):
-    """out_p = H_pp."""
-    for p in range(slots):
-        out[p] = 2.0 * penalty[p]
-    for i in range(rows):
-        factor = h[i]
-        row = pointer(F, i * slots)
-        for p in range(slots):
-            out[p] += factor * row[p] * row[p]
-
-
-@part
-def _column(s, F, rows, slots, h, penalty, owner, columns, factors):
-    """The place of column s of H, computed if it is not there."""
-    if owner[s] < 0:
-        if owner[slots] == min(KEPT, slots):
-            forget_columns(owner, slots)
-        owner[s] = owner[slots]
-        owner[slots] += 1
-        for i in range(rows):
-            factors[i] = h[i] * F[i * slots + s]
-        column = pointer(columns, owner[s] * slots)
-        weighted_sums(F, rows, slots, factors, column)
-        column[s] += 2.0 * penalty[s]
-    return owner[s] * slots
 
 
 @part
@@ -184,7 +99,7 @@ def _face_step(
     if owner[slots] + missing > min(KEPT, slots):
         forget_columns(owner, slots)
     for k in range(size):
-        _column(members[k], F, rows, slots, h, penalty, owner, columns, factors)
+        column_place(members[k], F, rows, slots, h, penalty, owner, columns, factors)
     move = pointer(face, FACE * FACE)
     if not _face_direction(columns, owner, slots, g, members, size, face, move):
         return 0.0
@@ -265,7 +180,7 @@ def descend_pairs(
                 objective -= gain
                 continue
         pairs += 1
-        start = _column(s, F, rows, slots, h, penalty, owner, columns, factors)
+        start = column_place(s, F, rows, slots, h, penalty, owner, columns, factors)
         own = pointer(columns, start)
         giver = -1
         amount = 0.0
@@ -288,9 +203,9 @@ def descend_pairs(
         taken = weights[s] + amount
         if kept == weights[giver] or taken == weights[s]:  # below rounding: no step is left
             return step
-        other = _column(giver, F, rows, slots, h, penalty, owner, columns, factors)
+        other = column_place(giver, F, rows, slots, h, penalty, owner, columns, factors)
         # If that has forgotten the first column, it is made again: two always fit.
-        start = _column(s, F, rows, slots, h, penalty, owner, columns, factors)
+        start = column_place(s, F, rows, slots, h, penalty, owner, columns, factors)
         own = pointer(columns, start)
         lost = pointer(columns, other)
         weights[giver] = max(kept, 0.0)
@@ -321,17 +236,3 @@ def on_simplex(weights, alive, slots):
         else:
             weights[p] = 1.0 / living if alive[p] > 0.0 else 0.0
     return living
-
-
-__all__ = [
-    "FACE",
-    "KEPT",
-    "descend_pairs",
-    "diagonal",
-    "forget_columns",
-    "least_gradient",
-    "linear_gap",
-    "mixed",
-    "on_simplex",
-    "weighted_sums",
-]

@@ -8,8 +8,9 @@ import numpy as np
 
 from .. import _validate as check
 from .._hot import joint as hot
+from .._hot.columns import KEPT
 from .._hot.lanes import WIDTH
-from .._hot.pairwise import FACE, KEPT
+from .._hot.pairwise import FACE
 from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..losses import Squared
@@ -31,10 +32,10 @@ class Joint(Combiner):
     The weights are solved for after every sample, from those before it, until a certificate holds:
     an upper bound of cost(w) - least cost, not above tolerance * scale. The scale is cost(w) plus
     1e-4 of what the weights before would have cost (where the least cost is 0, no bound is a
-    fraction of it). The bound is the Frank-Wolfe gap max_p gradient'(w - e_p); for losses with kinks (no `curvature`), with slopes averaged around
-    each prediction, plus what the averaging may cost. The bound is true for every convex loss, also
-    if `steps` or the precision of floats were not enough to bring it down: the gap in
-    `bank.evidence()` is then larger.
+    fraction of it). The bound is the Frank-Wolfe gap max_p gradient'(w - e_p); for losses with
+    kinks (no `curvature`), with slopes averaged around each prediction, plus what the averaging may
+    cost. It is true for every convex loss, also if `steps` or the precision of floats were not
+    enough to bring it down: the gap in `bank.evidence()` is then larger.
 
     Parameters
     ----------
