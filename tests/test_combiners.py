@@ -188,6 +188,14 @@ def test_a_slot_far_behind_does_not_spoil_the_sums_of_the_others():
     assert weights[-1, 1] / weights[-1, 2] == pytest.approx(np.exp(-0.01 * 0.25 * 999), rel=1e-12)
 
 
+def test_losses_that_all_slots_have_had_leave_no_rounding():
+    losses = np.zeros((20_010, 2))
+    losses[0:20_000:2, 0] = losses[1:20_000:2, 1] = 1e12  # 1e16 each, where a unit is two
+    losses[20_000:, 0] = 0.3
+    weights = weigh(C.Hedge(learning_rate=0.1), losses).weights
+    assert weights[-1, 0] / weights[-1, 1] == pytest.approx(np.exp(-0.3), rel=1e-12)
+
+
 def test_hedge_takes_up_the_next_best_when_the_leader_is_out():
     losses = np.tile([0.0, 5.0, 6.0], (2000, 1))
     losses[1500:, 0] = np.inf
