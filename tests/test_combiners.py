@@ -163,7 +163,7 @@ def test_adahedge_keeps_its_bound_on_losses_of_any_scale(name, size):
 
 
 def test_adahedge_against_an_adversary_that_sees_the_weights():
-    losses = np.zeros((1500, 3))
+    losses = np.zeros((60, 3))
     weights = np.full(3, 1 / 3)
     for n in range(60):  # the slot with the largest weight loses, always
         losses[n, np.argmax(weights)] = 1.0
