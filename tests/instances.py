@@ -81,6 +81,24 @@ COMBINERS = [
     (kb.combiners.Best(), "best"),
     (kb.combiners.OMKR(), ("omkr", "exact")),
     (kb.combiners.OMKR(gradient="printed"), ("omkr", "printed")),
+    (kb.combiners.Hedge(), ("hedge", {"rate": None})),
+    (kb.combiners.Hedge(learning_rate=2.0), ("hedge", {"rate": 2.0})),
+    (
+        kb.combiners.FixedShare(learning_rate=1.5, share=0.05),
+        ("fixed_share", {"rate": 1.5, "share": 0.05}),
+    ),
+    (
+        kb.combiners.Intervals(learning_rate=0.8, levels=5),
+        ("intervals", {"learning_rate": 0.8, "levels": 5}),
+    ),
+    (
+        kb.combiners.Joint(ridge=0.3, tolerance=1e-10),
+        ("joint", {"horizon": 0, "discount": 1.0, "ridge": 0.3}),
+    ),
+    (
+        kb.combiners.Joint("prequential", horizon=7, discount=0.9, ridge=0.1, tolerance=1e-10),
+        ("joint", {"horizon": 7, "discount": 0.9, "ridge": 0.1}),
+    ),
 ]
 
 M = kb.learners

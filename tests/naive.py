@@ -11,6 +11,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+import naive_combiners
+
 # ---------------------------------------------------------------- kernels: k(x, t) -> float
 
 
@@ -267,8 +269,9 @@ def column_sums(rows):
 def play(X, y, kernels, loss, *, window, budget, learning_rate, regularization, combiner):
     """The whole game with one NORMA learner per kernel; row n is the n-th sample, from 0.
 
-    combiner: "simplex", ("prequential", horizon), "uniform", "best", ("omkr", "exact") or
-    ("omkr", "printed").
+    combiner: "simplex", ("prequential", horizon), "uniform", "best", ("omkr", "exact"),
+    ("omkr", "printed"), or a name from naive_combiners and its settings: ("hedge", {"rate": 1.0}),
+    "fixed_share", "intervals", and ("joint", settings) for squared loss.
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     X = X.reshape(len(X), -1)
@@ -348,6 +351,15 @@ def play(X, y, kernels, loss, *, window, budget, learning_rate, regularization, 
         elif rule == "omkr":  # row 0 used w^(1), so row n used w^(n+1); this makes w^(n+2)
             rate = omkr_rate(n + 2)
             theta = omkr_step(theta, rate, values, targets, derivative, a, regularization, option)
+        elif rule in ("hedge", "fixed_share", "intervals"):
+            theta = getattr(naive_combiners, rule)(out.slot_loss[: n + 1], **option)
+        elif rule == "joint":
+            rows, seen = np.transpose(values), np.array(targets)
+            if option["horizon"]:
+                rows = out.slot_predictions[: n + 1][-option["horizon"] :]
+                seen = y[: n + 1][-option["horizon"] :]
+            discounts = option["discount"] ** np.arange(len(rows))[::-1]
+            theta = naive_combiners.joint_squared(rows, seen, discounts, a + option["ridge"])
         else:
             raise ValueError(f"unknown combiner {combiner!r}")
 

@@ -153,6 +153,29 @@ class KernelBank:
         """(P,): the weights of the next proposal."""
         return self._weights.copy()
 
+    def evidence(self) -> dict[str, Floats]:
+        """By which figures the combiner has weighed the slots after the last sample.
+
+        Small arrays by names that depend on the combiner, as its `report` says: Simplex the
+        curvature and the linear part of its program, Joint its certificate, Hedge its sums of
+        losses and its rate. Before the first sample they are those of an empty state.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3))
+        >>> bank.learn_one(0.0, 1.0)
+        >>> {name: array.shape for name, array in bank.evidence().items()}
+        {'curvature': (3,), 'linear': (3,)}
+        """
+        if self._at_work:
+            self._refuse_inside()
+        with self._turn:
+            if self._work is not None:
+                memory = self._work.memory
+            else:
+                shapes = self._combiner.shapes(len(self.slots))
+                memory = {name: np.zeros(shape) for name, shape in shapes.items()}
+            return self._combiner.report(memory, self._weights.copy())
+
     @property
     def ledger(self) -> Ledger:
         """What has been charged so far."""

@@ -32,6 +32,19 @@ def simplex(table, first, count):
         )
 
 
+NOTE = fields("slots", "curvature", "linear", "figures")
+
+
+def note(table, first, count):
+    """figures = curvature and linear part of the block's last sample, for whoever asks."""
+    slots = whole(table, NOTE.slots)
+    figures = floats(table, NOTE.figures)
+    for p in range(slots):
+        last = (count - 1) * slots + p
+        figures[p] = floats(table, NOTE.curvature)[last]
+        figures[slots + p] = floats(table, NOTE.linear)[last]
+
+
 SLIDE = fields("slots", "horizon", "losses", "segment", "suffixes", "prefix", "out")
 
 
@@ -67,7 +80,7 @@ def sliding_sums(table, first, count):
 DESCEND = fields(
     "slots",
     "window",
-    "rate",
+    "first_rate",
     "halve_every",
     "least_rate",
     "ridge",
@@ -78,6 +91,8 @@ DESCEND = fields(
     "window_loss",
     "values",
     "weights",
+    "gradient",
+    "rate",
     "scratch",
     "chosen",
 )
@@ -120,12 +135,16 @@ def descend(table, first, count):
             slope,
         )
         halvings = (first + t + 1) // whole(table, DESCEND.halve_every)
-        step = max(real(table, DESCEND.rate) * 2.0**-halvings, real(table, DESCEND.least_rate))
+        step = max(
+            real(table, DESCEND.first_rate) * 2.0**-halvings, real(table, DESCEND.least_rate)
+        )
+        floats(table, DESCEND.rate)[0] = step
         ridge = real(table, DESCEND.ridge)
         for p in range(slots):
             gradient = ridge * floats(table, DESCEND.curvature)[t * slots + p] * before[p]
             for i in range(seen):
                 gradient += slope[i] * values[(t * window + unseen + i) * slots + p]
+            floats(table, DESCEND.gradient)[p] = gradient
             moved = before[p] - step * gradient
             # A slot that is out has no weight; a weight that overflows starts again.
             out = floats(table, DESCEND.window_loss)[t * slots + p] == np.inf

@@ -60,3 +60,11 @@ class Combiner:
         depend on how the stream is cut into blocks.
         """
         raise NotImplementedError
+
+    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+        """By which figures the rule has weighed the slots last, for `KernelBank.evidence`.
+
+        Small arrays by name, made from the state (all zero before the first sample) and the weights
+        of the next proposal; new ones, so that a caller may change them. By default the state.
+        """
+        return {name: array.copy() for name, array in state.items()}

@@ -62,6 +62,9 @@ class OMKR(Combiner):
     def first_weights(self, slots: int) -> Floats:
         return np.zeros(slots)
 
+    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
+        return {"gradient": (slots,), "rate": (1,)}
+
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         rows = -(-setting.window // WIDTH) * WIDTH
         descend = Phase(
@@ -69,7 +72,7 @@ class OMKR(Combiner):
             hot.DESCEND,
             slots=len(weights),
             window=setting.window,
-            rate=self.learning_rate,
+            first_rate=self.learning_rate,
             halve_every=self.halve_every,
             least_rate=self.least_rate,
             ridge=2.0 if self.gradient == "exact" else setting.regularization,
@@ -80,7 +83,12 @@ class OMKR(Combiner):
             window_loss=board.window_loss,
             values=board.values,
             weights=weights,
+            **state,
             scratch=np.ones((4, rows)),
             chosen=board.chosen,
         )
         return [descend]
+
+    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+        """gradient: of the cost, at the weights before the last step; rate: that of the step."""
+        return {name: state[name].copy() for name in ("gradient", "rate")}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from .._hot import combine as hot
 from .._hot.table import Phase, compiled
 from .._validate import Floats
@@ -30,6 +32,10 @@ class Uniform(Combiner):
             chosen=board.chosen,
         )
         return [share]
+
+    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+        """in_play: 1 for a slot that takes part, 0 for one that is out."""
+        return {"in_play": np.where(weights > 0, 1.0, 0.0)}
 
 
 @dataclass(frozen=True)
@@ -58,3 +64,7 @@ class Best(Combiner):
             chosen=board.chosen,
         )
         return [least]
+
+    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+        """cumulative_cost: of every slot alone."""
+        return {"cumulative_cost": state["totals"].copy()}

@@ -51,9 +51,14 @@ class Simplex(Combiner):
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         if self.evidence == "window":
-            return {}
+            return {"figures": (2, slots)}
         table = (self.horizon, slots)
-        return {"segment": table, "suffixes": table, "prefix": (slots,)}
+        return {
+            "figures": (2, slots),
+            "segment": table,
+            "suffixes": table,
+            "prefix": (slots,),
+        }
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         slots = len(weights)
@@ -67,7 +72,9 @@ class Simplex(Combiner):
                 slots=slots,
                 horizon=self.horizon,
                 losses=board.slot_loss,
-                **state,
+                segment=state["segment"],
+                suffixes=state["suffixes"],
+                prefix=state["prefix"],
                 out=linear,
             )
             phases.append(sums)
@@ -86,4 +93,17 @@ class Simplex(Combiner):
             )
             for worker in range(board.workers)
         ]
-        return [*phases, SideBySide(solvers)]
+        note = Phase(
+            compiled(hot.note),
+            hot.NOTE,
+            slots=slots,
+            curvature=board.curvature,
+            linear=linear,
+            figures=state["figures"],
+        )
+        return [*phases, note, SideBySide(solvers)]
+
+    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+        """curvature: a; linear: b, the losses on the window or one step ahead."""
+        curvature, linear = state["figures"]
+        return {"curvature": curvature.copy(), "linear": linear.copy()}
