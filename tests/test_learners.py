@@ -220,7 +220,8 @@ def test_variance_of_the_tracker_is_that_of_the_posterior():
         for x, target in zip(X, y, strict=True):
             oracle.learn(x, target)
         got = bank.predict_variance_slots(X[:5])[:, p]
-        assert np.allclose(got, [oracle.variance(x) for x in X[:5]], rtol=0, atol=1e-7)
+        bound = EPS * len(X) * 20 / naive_learners.JITTER  # of the condition, at most
+        assert np.allclose(got, [oracle.variance(x) for x in X[:5]], rtol=0, atol=bound)
     assert np.isnan(kb.KernelBank().predict_variance_slots([[1.0]])).all()
 
 
