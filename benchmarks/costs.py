@@ -77,7 +77,7 @@ def cases(names: list[str]) -> list[Case]:
     """Every built-in learner, with the first loss and kernel that it takes."""
     found = []
     shapes: list[Callable[[float], kb.kernels.Kernel]] = [kb.kernels.Gaussian, kb.kernels.Linear]
-    for kind in kb.learners.BUILT_IN:
+    for kind in kb.learners.standalone():
         if names and kind.__name__ not in names:
             continue
         options = [
