@@ -21,8 +21,8 @@ from timing import interleaved, timed
 
 import kernelbank as kb
 
-SIZES = (25, 50, 100, 200, 400)
-DIMENSIONS = (1, 10, 100)
+SIZES = (24, 50, 100, 200, 400)
+DIMENSIONS = (1, 10, 100, 400)
 SLOTS = (1, 4, 16, 64)
 SIZE_NAMES = ("budget", "features", "landmarks")
 WINDOW = 10
@@ -76,7 +76,11 @@ class Case:
 def cases(names: list[str]) -> list[Case]:
     """Every built-in learner, with the first loss and kernel that it takes."""
     found = []
-    shapes: list[Callable[[float], kb.kernels.Kernel]] = [kb.kernels.Gaussian, kb.kernels.Linear]
+    shapes: list[Callable[[float], kb.kernels.Kernel]] = [
+        kb.kernels.Gaussian,
+        kb.kernels.Linear,
+        lambda width: kb.kernels.NestedCells(scale=width),
+    ]
     for kind in kb.learners.standalone():
         if names and kind.__name__ not in names:
             continue

@@ -316,3 +316,29 @@ def test_a_bank_with_a_model_from_outside_is_not_saved(tmp_path):
         kb.KernelBank(K.Gaussian(1.0), L.Adapter(Counter()))
     with pytest.raises(ValueError, match="kernel"):
         kb.KernelBank(K.External(), L.KLMS())
+
+
+def test_models_of_river_and_scikit_learn_are_slots():
+    from river import linear_model as river_linear
+    from river import preprocessing
+    from sklearn.linear_model import SGDClassifier, SGDRegressor
+
+    X, y = stream(6, 300, 2)
+    line = preprocessing.StandardScaler() | river_linear.LinearRegression()
+    alone, expected = line.clone(), []
+    for x, target in zip(X, y, strict=True):
+        named = {"x0": x[0], "x1": x[1]}
+        expected.append(alone.predict_one(named))
+        alone.learn_one(named, float(target))
+    slots = [outside(line), outside(SGDRegressor(random_state=0))]
+    trace = kb.KernelBank(slots=slots, window=3).run(X, y)
+    assert np.allclose(trace.slot_predictions[:, 0], expected, rtol=1e-12)
+    assert trace.slot_loss[150:, 1].mean() < (y[150:] ** 2).mean()
+
+    labels = np.where(y >= np.median(y), 1.0, -1.0)
+    slots = [outside(river_linear.LogisticRegression()), outside(SGDClassifier(random_state=0))]
+    bank = kb.KernelBank(slots=slots, window=3, loss="hinge")
+    trace = bank.run(X, labels)
+    assert bank.quarantined == ()
+    right = np.sign(trace.slot_predictions[100:]) == labels[100:, None]
+    assert (right.mean(axis=0) > 0.6).all()

@@ -12,7 +12,16 @@ import pytest
 
 import kernelbank as kb
 
-MODULES = [kb, kb.kernels, kb.losses, kb.learners, kb.combiners, kb.engines, kb.streams]
+MODULES = [
+    kb,
+    kb.kernels,
+    kb.losses,
+    kb.learners,
+    kb.combiners,
+    kb.engines,
+    kb.presets,
+    kb.streams,
+]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
@@ -40,8 +49,8 @@ def test_everything_public_is_documented():
 COMPONENTS = [
     *(getattr(kb.kernels, n) for n in kb.kernels.__all__ if n not in ("Product", "Scaled", "Sum")),
     *(getattr(kb.losses, n) for n in kb.losses.__all__ if n != "Loss"),
-    kb.learners.Norma,
-    kb.learners.PartitionTree,
+    *(getattr(kb.learners, n) for n in kb.learners.__all__ if n != "Learner"),
+    *(getattr(kb.presets, n) for n in kb.presets.__all__),
     *(getattr(kb.combiners, n) for n in kb.combiners.__all__ if n != "Combiner"),
     kb.KernelBank,
     kb.Dictionary,

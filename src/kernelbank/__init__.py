@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import combiners, engines, errors, kernels, learners, losses, streams
+    from . import combiners, engines, errors, kernels, learners, losses, presets, streams
     from .bank import KernelBank
     from .comparison import compare
     from .dictionary import Dictionary, gaussian_grid
@@ -36,7 +36,7 @@ _HOMES = {
     "load": "saved",
     "simplex_qp": "simplex",
 }
-_MODULES = ("combiners", "engines", "errors", "kernels", "learners", "losses", "streams")
+_MODULES = ("combiners", "engines", "errors", "kernels", "learners", "losses", "presets", "streams")
 
 __all__ = [
     "Comparison",
@@ -55,6 +55,7 @@ __all__ = [
     "learners",
     "load",
     "losses",
+    "presets",
     "simplex_qp",
     "streams",
 ]

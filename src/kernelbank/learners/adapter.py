@@ -112,6 +112,17 @@ class Adapter(Learner):
         return out
 
 
+def _tells_shares(model: Any, named: bool) -> bool:
+    """Whether the model is a classifier that tells probabilities one by one."""
+    if not hasattr(model, "predict_proba_one"):
+        return False
+    if not named:
+        return True
+    from river.base import Classifier  # every pipeline of River has the method: ask what it is
+
+    return isinstance(model, Classifier)
+
+
 class _Model:
     """The object under one roof: value(x), learn(x, y). After a failure it is silent: NaN."""
 
@@ -120,6 +131,7 @@ class _Model:
         self._failed = False
         self._started = hasattr(model, "predict_one")
         self._named = type(model).__module__.split(".")[0] == "river"
+        self._shares = _tells_shares(model, self._named)
 
     def value(self, x: Floats) -> float:
         if self._failed:
@@ -152,7 +164,7 @@ class _Model:
     def _value(self, x: Floats) -> float:
         if not self._started:
             return 0.0
-        if hasattr(self._model, "predict_proba_one"):
+        if self._shares:
             shares = self._model.predict_proba_one(self._input(x)) or {}
             return 2.0 * float(shares.get(1.0, 0.0)) - 1.0 if shares else 0.0
         if hasattr(self._model, "predict_one"):
