@@ -131,6 +131,7 @@ class _Model:
         self._failed = False
         self._started = hasattr(model, "predict_one")
         self._named = type(model).__module__.split(".")[0] == "river"
+        self._sorts = any(hasattr(model, n) for n in ("decision_function", "predict_proba"))
         self._shares = _tells_shares(model, self._named)
 
     def value(self, x: Floats) -> float:
@@ -148,7 +149,7 @@ class _Model:
         try:
             if hasattr(self._model, "learn_one"):
                 self._model.learn_one(self._input(x), y)
-            elif hasattr(self._model, "classes_") or hasattr(self._model, "predict_proba"):
+            elif self._sorts:
                 self._model.partial_fit(x[None].copy(), [y], classes=[-1.0, 1.0])
             else:
                 self._model.partial_fit(x[None].copy(), [y])
