@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from .._validate import Floats
 from ..bank import KernelBank
 from ..combiners import Uniform
 from ..errors import InvalidArgument
-from ..kernels import Gaussian
+from ..kernels import Gaussian, Kernel, Linear, NestedCells
 from ..learners import Learner
 from ..streams.synthetic import embedded, lorenz_path
 
@@ -51,11 +51,12 @@ LEARNED = 1_000
 
 @dataclass(frozen=True)
 class Setup:
-    """A learner's settings, the bank's regularisation, and what the toolbox has published."""
+    """A learner's settings, the bank's regularisation, what the toolbox has published; the kernel."""
 
     settings: Mapping[str, Any]
     regularization: float = 0.0
     published: float | None = None
+    kernel: Kernel = field(default_factory=lambda: Gaussian(WIDTH))
 
 
 # The toolbox's own settings where it has the method. Its first-order methods step along y - f; the
@@ -85,6 +86,11 @@ SETUPS: dict[str, tuple[Setup, ...]] = {
     "NystromSGD": (Setup({"learning_rate": 0.25, "novelty": 1e-6}),),
     "FourierSGD": (Setup({"learning_rate": 0.25, "features": 200}),),
     "FourierRLS": (Setup({"ridge": 1e-6, "features": 200}),),
+    # Methods with kernels of their own; the variance of the signal is about 75.
+    "LinearRLS": (Setup({"ridge": 1e-6}, kernel=Linear(1.0)),),
+    "PartitionTree": (
+        Setup({"noise": 0.01, "nodes": 4095}, kernel=NestedCells(levels=20, scale=75.0)),
+    ),
 }
 
 
@@ -121,7 +127,7 @@ def stream(points: int = POINTS) -> tuple[Floats, Floats]:
 
 
 def setups() -> list[tuple[Learner, Setup]]:
-    """Every built-in learner that takes the squared loss and this kernel, with its settings.
+    """Every built-in learner that takes the squared loss, with its settings.
 
     A learner that is not in the list above stands in the table with its own defaults.
     """
@@ -131,7 +137,7 @@ def setups() -> list[tuple[Learner, Setup]]:
             learner = kind(**setup.settings)
             try:
                 bank(learner, setup)
-            except InvalidArgument:  # it is for labels, or for other kernels
+            except InvalidArgument:  # it is for labels
                 continue
             found.append((learner, setup))
     return found
@@ -140,7 +146,7 @@ def setups() -> list[tuple[Learner, Setup]]:
 def bank(learner: Learner, setup: Setup) -> KernelBank:
     """One slot, so that the bank's predictions are the learner's."""
     return KernelBank(
-        [Gaussian(WIDTH)],
+        [setup.kernel],
         learner,
         Uniform(),
         window=1,
