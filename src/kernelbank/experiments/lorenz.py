@@ -51,7 +51,7 @@ LEARNED = 1_000
 
 @dataclass(frozen=True)
 class Setup:
-    """A learner's settings, the bank's regularisation, what the toolbox has published; the kernel."""
+    """A learner's settings, the bank's regularisation and kernel, and the toolbox's figure."""
 
     settings: Mapping[str, Any]
     regularization: float = 0.0
@@ -186,13 +186,20 @@ def learning_curves(entries: list[Entry], span: int = 200) -> Figure:
             color=colours[place % len(colours)],
             ls=("-", "--", ":")[place // len(colours) % 3],
             lw=1.4,
-            label=f"{settings_of(entry.learner)}  {entry.decibels:.1f} dB",
+            label=f"{short_name(entry.learner)}  {entry.decibels:.1f} dB",
         )
     axes.set_title(f"Lorenz, one step ahead: mean squared error of the last {span} samples")
     axes.set_xlabel("samples")
     axes.set_ylabel("dB")
-    figure.legend(loc="outside lower center", fontsize=8, ncols=2)
+    figure.legend(loc="outside lower center", fontsize=8, ncols=3)
     return figure
+
+
+def short_name(learner: Learner) -> str:
+    """The learner and its size: all that a legend has room for."""
+    sizes = (getattr(learner, name, None) for name in ("budget", "features", "landmarks", "nodes"))
+    size = next((size for size in sizes if isinstance(size, int)), None)
+    return type(learner).__name__ + ("" if size is None else f" {size:,}")
 
 
 def settings_of(learner: Learner) -> str:
