@@ -342,3 +342,23 @@ def test_models_of_river_and_scikit_learn_are_slots():
     assert bank.quarantined == ()
     right = np.sign(trace.slot_predictions[100:]) == labels[100:, None]
     assert (right.mean(axis=0) > 0.8).all()
+
+
+def test_an_undone_block_is_undone_in_models_from_outside_too():
+    X, y = stream(3, 40, 2)
+
+    def fails_later(A, B):
+        if (A > 90).any():
+            raise ValueError("no")
+        return np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+    slots = [outside(Counter()), kb.Slot(K.Custom(fails_later), L.Norma())]
+    bank = kb.KernelBank(slots=slots, window=3)
+    bank.run(X[:20], y[:20])
+    spoiled = X[20:30].copy()
+    spoiled[7] = 99.0
+    with pytest.raises(ValueError, match="no"):
+        bank.run(spoiled, y[20:30])
+    assert bank.predict_slots(X[:1])[0, 0] == 20.0
+    trace = bank.run(X[20:], y[20:])
+    assert trace.slot_predictions[:, 0].tolist() == list(range(20, 40))

@@ -386,6 +386,7 @@ class KernelBank:
 
     def _play_or_undo(self, work: Work, first: int, count: int) -> None:
         before = self._state()
+        models = work.crew.remember() if work.may_fail else None
         self._at_work = True
         try:
             work.crew.play(first, count)
@@ -394,6 +395,8 @@ class KernelBank:
             if first == 0:
                 self._work = self._dimension = None
             self._restore(before)
+            if models is not None:
+                work.crew.recall(models)
             raise
         finally:
             self._at_work = False

@@ -15,6 +15,7 @@ from .door import Door
 from .engines import Engine
 from .engines.base import block_length
 from .layout import Layout
+from .learners import Learner
 from .ledger import Ledger
 from .setting import Board, Setting
 
@@ -79,6 +80,11 @@ class Work:
         parts: list[Any] = [setting.loss, *(slot.kernel for slot in layout.slots)]
         own = [callback for part in parts for callback in part.callbacks]
         self.callbacks = (*dict.fromkeys(own), *self.crew.callbacks, *weigh.callbacks)
+        in_python = [
+            m for m in layout.learners if type(m).learn is not Learner.learn and m.saveable
+        ]
+        # Models behind an Adapter raise into it, and never fail a block.
+        self.may_fail = bool(own or weigh.callbacks or in_python)
         single = self.crew.single()
         self.door: Door | None = None
         if plain and single is not None and not self.callbacks:

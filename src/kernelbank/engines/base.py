@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -121,6 +122,13 @@ class Crew:
         """Go on from what `state` returned."""
         raise NotImplementedError
 
+    def remember(self) -> Any:
+        """Copies of what learners keep beside arrays (see `Learner.remember`)."""
+        return None
+
+    def recall(self, kept: Any) -> None:
+        """Go back to what `remember` returned."""
+
 
 class Engine:
     """Where shards live. Subclasses are frozen dataclasses of their settings."""
@@ -222,3 +230,13 @@ class LocalCrew(Crew):
                 group = self._layout.leaves[int(numbers[0])].group
                 array[...] = state[name][numbers - self._layout.first_leaves[group]]
         self._ground.forget_rows()
+
+    def remember(self) -> Any:
+        return [
+            [learner.remember(group) for learner, group in shard.groups] for shard in self._shards
+        ]
+
+    def recall(self, kept: Any) -> None:
+        for shard, parts in zip(self._shards, kept, strict=True):
+            for (learner, group), part in zip(shard.groups, parts, strict=True):
+                learner.recall(group, part)

@@ -87,6 +87,12 @@ class Adapter(Learner):
     def prepare(self, group: Group) -> None:
         group.parts["models"] = [_Model(copy.deepcopy(self.model)) for _ in range(group.leaves)]
 
+    def remember(self, group: Group) -> Any:
+        return copy.deepcopy(group.parts["models"])
+
+    def recall(self, group: Group, kept: Any) -> None:
+        group.parts["models"] = kept
+
     def learn(self, group: Group, block: Block) -> None:
         window = group.setting.window
         ridge = group.setting.half_regularization

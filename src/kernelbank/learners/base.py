@@ -161,6 +161,13 @@ class Learner:
         """
         raise NotImplementedError
 
+    def remember(self, group: Group) -> Any:
+        """A copy of what is not in the arrays, in case a block has to be undone."""
+        return None
+
+    def recall(self, group: Group, kept: Any) -> None:
+        """Go back to what `remember` returned."""
+
     def variance(self, group: Group, points: Floats) -> Floats:
         """(leaves, n, 4): predictive variance of f at the points; NaN where there is none."""
         return np.full((group.leaves, len(points), WIDTH), np.nan)
