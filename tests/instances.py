@@ -117,6 +117,7 @@ LEARNERS = [
     M.LinearRLS(),
     M.LinearRLS(forgetting=0.97),
     M.LinearRLS(forgetting=0.97, forget="prior"),
+    M.LinearRLS(forgetting=0.99, forget="prior", constant_forgetting=0.8),
     M.NystromSGD(landmarks=15, learning_rate=0.2, novelty=0.01),
     M.POLK(0.2, compression=0.05, budget=20),
     M.PartitionTree(nodes=31, split_after=5),

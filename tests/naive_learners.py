@@ -628,11 +628,13 @@ class FourierRLS(OnFeatures):
         forgetting=1.0,
         ridge=0.01,
         forget="exponential",
+        constant_forgetting=None,
         second=squared_curvature,
     ):
         super().__init__(features, loss, regularization, second)
         self.forgetting, self.ridge, self.forget = forgetting, ridge, forget
         self.covariance, self.samples = None, 0
+        self.of_constant = constant_forgetting  # of the last feature, or None
 
     def observe(self, phi, error, variance):
         """Condition on phi . weights + noise, which is `error` larger than expected."""
@@ -655,8 +657,12 @@ class FourierRLS(OnFeatures):
             j = self.samples % size
             self.observe(np.eye(size)[j], -self.weights[j], 1 / (size * (1 - r) * self.ridge))
         elif r < 1:
-            self.covariance = r * self.covariance + (1 - r) * np.eye(size) / self.ridge
-            self.weights = sqrt(r) * self.weights
+            kept = np.full(size, sqrt(r))
+            if self.of_constant is not None:
+                kept[-1] = sqrt(self.of_constant)
+            fresh = np.diag(1 - kept**2) / self.ridge
+            self.covariance = np.outer(kept, kept) * self.covariance + fresh
+            self.weights = kept * self.weights
         self.samples += 1
 
 

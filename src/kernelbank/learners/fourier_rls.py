@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .._hot.single import SINGLE
 from .._hot.table import fields, variant
 from .._hot.waves import WAVES
+from .base import Group
 from .recursive import RECURSIVE, RecursiveLeastSquares, recursive
 from .single import Shapes
 from .waves import OnWaves
@@ -43,6 +45,8 @@ class FourierRLS(OnWaves, RecursiveLeastSquares):
     ridge : positive number: the prior's precision.
     seed : whole number; the frequencies are drawn from it and from the slot's place in the bank.
     forget : "exponential" or "prior".
+    constant_forgetting : with "prior", a forgetting of its own for the constant feature (that of
+        Linear kernels with an offset): 0.9, say, makes it follow what the others leave.
 
     Reference: Rahimi and Recht, Random features for large-scale kernel machines, NeurIPS 2007;
     forgetting to the prior after Van Vaerenbergh et al. 2012 (see `KRLSTracker`).
@@ -60,6 +64,7 @@ class FourierRLS(OnWaves, RecursiveLeastSquares):
     ridge: float = 0.01
     seed: int = 0
     forget: str = "exponential"
+    constant_forgetting: float | None = None
     places = FOURIER_RLS_TABLE
     step = variant(recursive, "fourier_rls", PLACES=FOURIER_RLS_TABLE)
     cost: ClassVar[str] = "O(features^2 + features dimension)"
@@ -67,6 +72,10 @@ class FourierRLS(OnWaves, RecursiveLeastSquares):
     def __post_init__(self) -> None:
         self._check_features()
         self._check_forgetting()
+
+    def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
+        found = OnWaves.extras(self, group, dimension)
+        return {**found, "constant": found["trigonometric"] + dimension}
 
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
         own = RecursiveLeastSquares.own_shapes(self, capacity, dimension)

@@ -51,6 +51,8 @@ class LinearRLS(RecursiveLeastSquares):
     forgetting : what a step leaves of the past, above 0 and at most 1 (nothing is forgotten).
     ridge : positive number: the prior's precision.
     forget : "exponential" or "prior".
+    constant_forgetting : with "prior", a forgetting of its own for the constant feature (that of
+        Linear kernels with an offset): 0.9, say, makes it follow what the others leave.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank([kb.kernels.Linear(1.0)], kb.learners.LinearRLS())
@@ -63,6 +65,7 @@ class LinearRLS(RecursiveLeastSquares):
     forgetting: float = 1.0
     ridge: float = 0.01
     forget: str = "exponential"
+    constant_forgetting: float | None = None
     places = LINEAR_TABLE
     step = variant(recursive, "linear_rls", PLACES=LINEAR_TABLE)
     feature_function = linear_features
@@ -80,7 +83,7 @@ class LinearRLS(RecursiveLeastSquares):
         return dimension + 1
 
     def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
-        return {"constants": _constants(group)}
+        return {"constants": _constants(group), "constant": dimension}
 
     def feature_rows(self, group: Group, points: Floats) -> Floats:
         rows = [np.column_stack([points, np.full(len(points), c)]) for c in _constants(group)]

@@ -18,7 +18,14 @@ from ..setting import Setting
 from .base import Group
 from .single import Shapes, SingleSlot
 
-RECURSIVE = (*hot.RECURSIVE._fields, "forget", "forgetting", "ridge")
+RECURSIVE = (
+    *hot.RECURSIVE._fields,
+    "forget",
+    "forgetting",
+    "constant",
+    "constant_forgetting",
+    "ridge",
+)
 """The names that the tables of such learners have somewhere behind those of SINGLE."""
 
 PLACES = fields(*SINGLE._fields, *RECURSIVE)
@@ -38,10 +45,13 @@ def recursive(table, leaf, number):
         size_of(table, leaf),
         pointer(floats(table, PLACES.covariance), leaf * triangle),
         pointer(floats(table, PLACES.pending), leaf * hot.PENDING),
+        pointer(floats(table, PLACES.scaling), leaf * capacity),
         pointer(floats(table, PLACES.first_vector), leaf * capacity),
         pointer(floats(table, PLACES.second_vector), leaf * capacity),
         whole(table, PLACES.forget),
         real(table, PLACES.forgetting),
+        whole(table, PLACES.constant),
+        real(table, PLACES.constant_forgetting),
         real(table, PLACES.ridge),
     )
 
@@ -53,17 +63,27 @@ class RecursiveLeastSquares(SingleSlot):
     forgetting: float
     ridge: float
     forget: str
+    constant_forgetting: float | None
 
     def _check_forgetting(self) -> None:
         self._share("forgetting", 0.999)
         self._positive("forgetting", 0.999)
         self._positive("ridge", 0.01)
-        check.choice("forget", self.forget, type(self).__name__, FORGET)
+        owner = type(self).__name__
+        check.choice("forget", self.forget, owner, FORGET)
+        if self.constant_forgetting is not None:
+            self._share("constant_forgetting", 0.9)
+            if self.forget != "prior" or self.forgetting == 1:
+                remedy = 'Use forget="prior" with forgetting below 1.'
+                rule = "be given with forgetting to the prior only"
+                value = self.constant_forgetting
+                raise check.refuse("constant_forgetting", rule, value, remedy, owner)
 
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {
             "covariance": (capacity * (capacity + 1) // 2,),
             "pending": (hot.PENDING,),
+            "scaling": (capacity,),
             "first_vector": (capacity,),
             "second_vector": (capacity,),
         }
@@ -72,12 +92,18 @@ class RecursiveLeastSquares(SingleSlot):
         capacity = group.state["coefficients"].shape[1]
         diagonal = np.cumsum(np.arange(1, capacity + 1)) - 1
         group.state["covariance"][:, diagonal] = 1.0 / self.ridge
-        group.state["pending"][:, hot.SCALE] = 1.0
+        group.state["scaling"][:] = 1.0
         group.state["size"][:] = capacity
 
     def settings(self, setting: Setting) -> Mapping[str, float]:
         kind = FORGET[self.forget] if self.forgetting < 1 else hot.NEVER
-        return {"forget": kind, "forgetting": self.forgetting, "ridge": self.ridge}
+        own = self.constant_forgetting
+        return {
+            "forget": kind,
+            "forgetting": self.forgetting,
+            "constant_forgetting": self.forgetting if own is None else own,
+            "ridge": self.ridge,
+        }
 
     def work(self, capacity: int, dimension: int) -> int:
         return capacity
@@ -91,10 +117,12 @@ class RecursiveLeastSquares(SingleSlot):
             full = np.zeros((size, size))
             full[np.tril_indices(size)] = group.state["covariance"][leaf]
             full = full + np.tril(full, -1).T
-            scale, first, second, diagonal = group.state["pending"][leaf]
+            first, second, diagonal = group.state["pending"][leaf]
+            scale = group.state["scaling"][leaf]
             one, two = group.state["first_vector"][leaf], group.state["second_vector"][leaf]
-            full = scale * (full + first * np.outer(one, one)) + second * np.outer(two, two)
-            full[np.diag_indices(size)] += diagonal
+            full = np.outer(scale, scale) * full + first * np.outer(one, one)
+            full = full + second * np.outer(two, two)
+            full[np.diag_indices(size)] += diagonal * (1 - scale**2)
             rows = features[leaf]
             out[leaf, :, 0] = np.maximum(((rows @ full) * rows).sum(axis=1), 0.0)
         return out

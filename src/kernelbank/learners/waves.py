@@ -60,7 +60,8 @@ class OnWaves(SingleSlot):
 
     def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
         kernel = group.kernels[0][0]
-        return {"trigonometric": feature_counts(kernel, self.features, dimension)[0]}
+        waves, _ = feature_counts(kernel, self.features, dimension)
+        return {"trigonometric": waves}
 
     def feature_rows(self, group: Group, points: Floats) -> Floats:
         """(leaves, n, size): the features of some points."""
