@@ -479,8 +479,9 @@ class SlidingWindowKRLS(OnCentres):
         self.z, self.w = np.delete(self.z, j), np.delete(self.w, j)
 
     def regularised(self):
-        """K + ridge diag(1 / w)."""
-        return self.gram() + self.ridge * np.diag(1 / self.w)
+        """K + ridge diag(1 / w), and no less than a little of K's own diagonal."""
+        K = self.gram()
+        return K + np.diag(np.maximum(self.ridge / self.w, JITTER * np.diag(K)))
 
     def fit(self):
         """Minimise sum_i w_i (f(x_i) - z_i)^2 + ridge |f|^2."""

@@ -131,7 +131,7 @@ class NaiveTree:
         target, weight = y, 1.0
         if self.loss == "logistic":
             slope = -y / (1 + np.exp(y * f))
-            curvature = max(abs(slope) * (1 - abs(slope)), 0.001)
+            curvature = np.tanh(f / 2) / (2 * f) if f else 0.25
             target, weight = f - slope / curvature, curvature / 2
         path = self.path(x)
         leaf = path[-1]

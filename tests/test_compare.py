@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -394,3 +395,18 @@ def test_help_of_the_commands_is_light(command):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_bank_that_diverges_to_huge_numbers_stands_last():
+    wild = kb.KernelBank([kb.kernels.Gaussian(1.0)], kb.learners.KLMS(learning_rate=50.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = kb.compare({"wild": wild}, {"s": (np.zeros((200, 1)), np.ones(200))})
+    assert found.table()[-1]["name"] == "wild"
+
+
+def test_a_maker_that_returns_a_used_bank_is_refused():
+    bank = kb.KernelBank()
+    bank.learn_one(0.0, 1.0)
+    with pytest.raises(ValueError, match="learned nothing"):
+        kb.compare({"used": lambda seed: bank}, {"s": noisy(1)})

@@ -12,6 +12,7 @@ import kernelbank as kb
 import naive
 import naive_learners
 from instances import LEARNERS, name_of, stream
+from kernelbank import checkpoint
 
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps
@@ -362,3 +363,96 @@ def test_an_undone_block_is_undone_in_models_from_outside_too():
     assert bank.predict_slots(X[:1])[0, 0] == 20.0
     trace = bank.run(X[20:], y[20:])
     assert trace.slot_predictions[:, 0].tolist() == list(range(20, 40))
+
+
+# --- files that lie, settings at their edges ------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=name_of)
+@pytest.mark.parametrize("size", [0.0, -3.0, 0.5, np.nan, 1e300, "capacity", "beyond"])
+def test_a_forged_size_reads_and_writes_nothing_outside(tmp_path, learner, size):
+    bank = kb.KernelBank([kernel_of(learner)] * 3, learner, loss=losses_of(learner)[0], window=5)
+    X, y = stream(1, 200, 2, losses_of(learner)[0] in ("logistic", "hinge"))
+    bank.run(X[:100], y[:100])
+    bank.save(tmp_path / "bank.kb")
+    header, arrays = checkpoint.read(tmp_path / "bank.kb")
+    name = "slots/group0/size"
+    if name not in arrays:
+        return
+    capacity = arrays["slots/group0/coefficients"].shape[1]
+    arrays[name][1] = {"capacity": capacity, "beyond": capacity + 1}.get(size, size)
+    checkpoint.write(tmp_path / "bank.kb", header, arrays)
+    forged = kb.load(tmp_path / "bank.kb")
+    trace = forged.run(X[100:], y[100:])
+    expected = bank.run(X[100:], y[100:])
+    for p in (0, 2):  # the neighbours keep their bits
+        assert np.array_equal(trace.slot_predictions[:, p], expected.slot_predictions[:, p])
+
+
+def test_a_kernel_that_fails_is_heard_when_variances_are_asked_for():
+    broken = []
+
+    def fragile(A, B):
+        if broken:
+            raise RuntimeError("boom")
+        return np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+    bank = kb.KernelBank([K.Custom(fragile)], L.KRLSTracker(budget=5), window=2)
+    bank.run([0.0, 1.0, 2.0], [1.0, 2.0, 1.0])
+    broken.append(True)
+    with pytest.raises(RuntimeError, match="boom"):
+        bank.predict_variance_slots([0.5])
+    broken.clear()
+    bank.learn_one(3.0, 1.0)
+
+
+@pytest.mark.parametrize("learner", [L.SlidingWindowKRLS, L.FixedBudgetKRLS])
+@pytest.mark.parametrize("ridge", [1e-4, 1e-7, 1e-12])
+def test_a_tiny_ridge_is_still_solved(learner, ridge):
+    draw = np.random.default_rng(0)
+    X, y = draw.uniform(-2, 2, (400, 1)), draw.normal(size=400)
+    bank = kb.KernelBank([K.Gaussian(1.0)], learner(budget=30, ridge=ridge), window=3)
+    bank.run(X, y)
+    state = bank._state()
+    centres = state["slots/group0/centres"][0, :, :30].T
+    A = K.Gaussian(1.0)(centres, centres)
+    A += np.diag(state["slots/group0/noises"][0, :30])
+    wrong = A @ state["slots/group0/coefficients"][0, :30] - state["slots/group0/responses"][0, :30]
+    assert np.abs(wrong).max() <= 1e-6 * np.abs(y).max()
+    assert bank.quarantined == ()
+
+
+def test_exponential_forgetting_that_no_dummy_can_keep_up_with_is_refused():
+    bank = kb.KernelBank([K.Gaussian(1.0)], L.FourierRLS(40, forgetting=0.5))
+    with pytest.raises(ValueError, match=r"'forgetting' of FourierRLS must be >= 0.88"):
+        bank.learn_one(0.0, 1.0)
+    assert bank.samples == 0
+    bank = kb.KernelBank([K.Gaussian(1.0)], L.FourierRLS(40, forgetting=0.5, forget="prior"))
+    bank.learn_one(0.0, 1.0)
+
+
+def test_a_dropped_term_of_klms_is_told():
+    with pytest.warns(kb.errors.TruncationMatters):
+        kb.KernelBank([K.Gaussian(5.0)], L.KLMS(0.1, budget=3), window=2).run(
+            np.arange(50.0) / 5, np.ones(50)
+        )
+
+
+def test_a_residual_is_as_saveable_and_sure_as_its_learner(tmp_path):
+    base = kb.Slot(K.Linear(1.0), L.LinearRLS())
+    model = kb.Slot(K.External(), L.Residual(0, L.Adapter(Counter())))
+    with pytest.raises(kb.errors.KernelBankError, match="not arrays"):
+        kb.KernelBank(slots=[base, model]).save(tmp_path / "bank.kb")
+    sure = kb.Slot(K.Gaussian(1.0), L.Residual(0, L.KRLSTracker(budget=5)))
+    bank = kb.KernelBank(slots=[base, sure], window=2)
+    bank.run(np.arange(9.0), np.ones(9))
+    first, second = bank.predict_variance_slots([20.0])[0]
+    assert second == pytest.approx(first + 1.0)
+
+
+def test_scratch_counts_as_memory(tmp_path):
+    bank = kb.KernelBank([K.Gaussian(1.0)], L.KRLS(budget=600), window=2)
+    bank.run(np.arange(9.0), np.ones(9))
+    bank.save(tmp_path / "bank.kb")
+    with pytest.raises(kb.errors.FileRefused, match="most_memory"):
+        kb.load(tmp_path / "bank.kb", most_memory=9 * 2**20)

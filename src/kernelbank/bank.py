@@ -56,8 +56,8 @@ class KernelBank:
     regularization : weight of half the squared norm in the cost, at least 0.
     engine : where the slots run: "serial", or "threads" for large dictionaries. Same bits.
     slots : instead of dictionary and learner, a list of `Slot`, to mix methods.
-    dtype : "float64", or "float32" to keep kernel values and coefficients in half the memory, at
-        an error of about 1e-7 of their size. The arithmetic is double in both.
+    dtype : "float64", or "float32" to keep Norma's kernel values and coefficients in half the
+        memory, at an error of about 1e-7 of their size. The arithmetic is double in both.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
     scheme.
@@ -260,7 +260,9 @@ class KernelBank:
             self._check_domain(points, "X")
             if self._work is None:
                 return np.full((len(points), len(self.slots)), np.nan)
-            return self._work.crew.variance(points)
+            variances = self._work.crew.variance(points)
+            self._work.check()
+            return variances
 
     def _predict(self, points: Floats, name: str) -> Floats:
         self._check_domain(points, name)

@@ -10,6 +10,7 @@ import inspect
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,11 @@ def _player_of_maker(owner: str, maker: Callable[[int], Any]) -> Callable[..., P
     def play(seed: int, X: Floats, y: Floats) -> Played:
         made = maker(seed)
         if isinstance(made, KernelBank):
-            return _play_bank(lambda: maker(seed), X, y)
+            if made.samples:
+                rule = f"make banks that have learned nothing (one has seen {made.samples})"
+                remedy = "Let it return a new bank each time, or bank.fresh()."
+                raise check.refuse(owner, rule, made, remedy, "compare")
+            return _play_bank(made.fresh, X, y)
         if not _is_model(made):
             raise _refuse(owner, made)
         return _play_model(made, X, y)
@@ -142,6 +147,8 @@ def _play_model(model: Any, X: Floats, y: Floats) -> Played:
             model.learn_one(row, target)
     except ArithmeticError:  # it diverged: what follows has no prediction
         pass
+    except Exception as error:  # it broke: likewise, and its owner should know
+        warnings.warn(f"{type(model).__name__} failed at sample {n}: {error!r}", stacklevel=2)
     return Played(predictions, (time.perf_counter() - start) / len(y))
 
 

@@ -81,21 +81,26 @@ def _p_value(runs: list[Floats], mean: float, error: float) -> float:
 
 def long_run_variance(series: Floats, lag: int) -> float:
     """Newey and West's variance: never negative, since Bartlett's weights are a kernel."""
+    size = float(np.abs(series).max())
+    if not 0 < size < np.inf:
+        return 0.0 if size == 0 else np.nan
+    series = series / size  # squares of what has diverged overflow
     centred = series - series.mean()
     total = float((centred * centred).sum())
     for k in range(1, min(lag, len(series) - 1) + 1):
         weight = 1 - k / (lag + 1)
         total += 2 * weight * float((centred[k:] * centred[:-k]).sum())
-    return max(total, 0.0) / len(series)
+    return max(total, 0.0) / len(series) * size * size
 
 
 def automatic_lag(series: Floats) -> int:
     """Andrews' bandwidth for Bartlett's weights, from the correlation of neighbours."""
     count = len(series)
     least = int(4 * (count / 100) ** (2 / 9))
+    series = series / (float(np.abs(series).max()) or 1.0)
     centred = series - series.mean()
     power = float((centred * centred).sum())
-    if count < 3 or power == 0:
+    if count < 3 or not 0 < power < np.inf:
         return min(least, count - 1)
     # A correlation near 1 would ask for a lag beyond all data.
     near = min(max(float((centred[1:] * centred[:-1]).sum()) / power, -0.97), 0.97)

@@ -34,15 +34,6 @@ def add_outer(matrix, stride, vector, count, factor):
 
 
 @part
-def scale_all(matrix, stride, count, factor):
-    """matrix *= factor."""
-    for i in range(count):
-        row = pointer(matrix, i * stride)
-        for j in range(count):
-            row[j] *= factor
-
-
-@part
 def border(matrix, stride, count, vector, corner):
     """Add a last row and column: `vector`, and `corner` where they meet."""
     last = pointer(matrix, count * stride)

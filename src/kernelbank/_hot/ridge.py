@@ -2,13 +2,14 @@
 
 from .dense import grow_inverse, invert, matrix_times, shrink_inverse, strike_member
 from .formulas import pointer
-from .gram import INVERSE, append_gram, gram_of, inverse_of, norm_by_gram, remove_gram
+from .gram import INVERSE, JITTER, append_gram, gram_of, inverse_of, norm_by_gram, remove_gram
 from .jit import part
 from .single import NORM, RESPONSE, SELF, SINGLE, WEIGHT, coefficients_of, dot, size_of
 from .table import fields, floats, real, whole
 
 RIDGE = fields(*INVERSE._fields, "responses", "noises", "ridge")
 """`noises`: ridge over the weight of each sample, what stands beside K on the diagonal."""
+_TOLERATED = 1e-6  # of the responses: how far the equations may be missed
 
 
 @part
@@ -19,7 +20,7 @@ def join(table, leaf):
     solved = floats(table, SINGLE.work)
     size = size_of(table, leaf)
     now = floats(table, SINGLE.now)
-    noise = real(table, RIDGE.ridge) / sample[WEIGHT]
+    noise = max(real(table, RIDGE.ridge) / sample[WEIGHT], JITTER * sample[SELF])
     matrix_times(inverse_of(table, leaf), capacity, now, size, solved)
     rest = sample[SELF] + noise - dot(now, solved, size)
     rest = max(rest, noise)  # it is never less, but for rounding
@@ -55,24 +56,57 @@ def solve(table, leaf):
 
 
 @part
-def settle(table, leaf, number):
-    """At the end of a step: now and then the inverse anew; alpha and norm^2."""
+def _anew(table, leaf):
+    """The inverse from the Gram matrix, by Cholesky."""
     capacity = whole(table, SINGLE.capacity)
     size = size_of(table, leaf)
-    work = floats(table, SINGLE.work)
-    if (number + 1) % capacity == 0:
-        matrix = pointer(work, 2 * capacity)
-        factor = pointer(matrix, capacity * capacity)
-        fresh = pointer(factor, capacity * capacity)
-        gram = gram_of(table, leaf)
-        inverse = inverse_of(table, leaf)
+    matrix = pointer(floats(table, SINGLE.work), 2 * capacity)
+    factor = pointer(matrix, capacity * capacity)
+    fresh = pointer(factor, capacity * capacity)
+    gram = gram_of(table, leaf)
+    inverse = inverse_of(table, leaf)
+    for i in range(size):
+        for j in range(size):
+            matrix[i * capacity + j] = gram[i * capacity + j]
+        matrix[i * capacity + i] += floats(table, RIDGE.noises)[leaf * capacity + i]
+    if invert(matrix, capacity, size, 0.0, factor, fresh):
         for i in range(size):
             for j in range(size):
-                matrix[i * capacity + j] = gram[i * capacity + j]
-            matrix[i * capacity + i] += floats(table, RIDGE.noises)[leaf * capacity + i]
-        if invert(matrix, capacity, size, 0.0, factor, fresh):
-            for i in range(size):
-                for j in range(size):
-                    inverse[i * capacity + j] = fresh[i * capacity + j]
+                inverse[i * capacity + j] = fresh[i * capacity + j]
+
+
+@part
+def _refine(table, leaf):
+    """alpha += inverse (z - A alpha); returns the largest |z - A alpha| before it, over |z|."""
+    capacity = whole(table, SINGLE.capacity)
+    size = size_of(table, leaf)
+    rest = floats(table, SINGLE.work)
+    change = pointer(rest, capacity)
+    coefficients = coefficients_of(table, leaf)
+    matrix_times(gram_of(table, leaf), capacity, coefficients, size, rest)
+    wrong = 0.0
+    largest = 0.0
+    for m in range(size):
+        response = floats(table, RIDGE.responses)[leaf * capacity + m]
+        noise = floats(table, RIDGE.noises)[leaf * capacity + m]
+        rest[m] = response - (rest[m] + noise * coefficients[m])
+        wrong = max(wrong, abs(rest[m]))
+        largest = max(largest, abs(response))
+    matrix_times(inverse_of(table, leaf), capacity, rest, size, change)
+    for m in range(size):
+        coefficients[m] += change[m]
+    return wrong / largest if wrong > 0.0 else 0.0
+
+
+@part
+def settle(table, leaf, number):
+    """At the end of a step: alpha, refined; and the inverse anew, now and then or if it is bad."""
+    if (number + 1) % whole(table, SINGLE.capacity) == 0:
+        _anew(table, leaf)
     solve(table, leaf)
+    if not _refine(table, leaf) <= _TOLERATED:
+        _anew(table, leaf)
+        solve(table, leaf)
+        _refine(table, leaf)
+    work = floats(table, SINGLE.work)
     floats(table, SINGLE.sample)[NORM] = norm_by_gram(table, leaf, work)

@@ -25,6 +25,7 @@ SINGLE = fields(
     "reach",
     "dimension",
     "capacity",
+    "most",
     "curving",
     "features",
     "step",
@@ -40,6 +41,7 @@ SINGLE = fields(
     "values",
     "norms",
     "predictions",
+    "effects",
     "point",
     "sample",
     "now",
@@ -49,11 +51,13 @@ SINGLE = fields(
     "coefficients",
     "shown",
 )
-"""What every such table begins with. `size`: features in use, of `capacity`; `work`: scratch."""
+"""What every such table begins with. `size`: features in use, of `capacity`, and between steps at
+most `most`, since a new one may come before an old one leaves; `work`: scratch."""
 
-SELF, PREDICTION, TARGET, SLOPE, CURVATURE, ERROR, RESPONSE, WEIGHT, NORM, NUMBER = range(10)
+SELF, PREDICTION, TARGET, SLOPE, ERROR, RESPONSE, WEIGHT, NORM, NUMBER, EFFECT = range(10)
 """Places of `sample`. SELF is k(x, x); ERROR, RESPONSE and WEIGHT are what second-order methods see
-instead of the target: e = -slope / curvature, z = f + e, and half the curvature."""
+instead of the target: e = -slope / curvature, z = f + e, and half the curvature. EFFECT is how far
+dropping moved the window's values, relative to their size."""
 SAMPLE = 10
 
 NO_CURVATURE, CONSTANT, LOGISTIC = range(3)
@@ -121,6 +125,16 @@ def _slope(table, prediction, target):
 
 
 @part
+def curvature_above(prediction):
+    """That of the best parabola above the logistic loss that touches it there.
+
+    (Jaakkola and Jordan.) Unlike l'' it never promises too much: a confident mistake is no leap.
+    """
+    size = abs(prediction)
+    return np.tanh(0.5 * size) / (2.0 * size) if size > _FLAT else 0.25
+
+
+@part
 def _describe(table, prediction, target):
     """Fill `sample` with what the methods see of the target."""
     sample = floats(table, SINGLE.sample)
@@ -132,13 +146,9 @@ def _describe(table, prediction, target):
     curvature = 2.0
     error = target - prediction
     if whole(table, SINGLE.curving) == LOGISTIC:
-        # The curvature of the best parabola above the loss that touches it at f (Jaakkola and
-        # Jordan): unlike l'' it never promises too much, so a confident mistake is no leap.
-        size = abs(prediction)
-        curvature = np.tanh(0.5 * size) / (2.0 * size) if size > _FLAT else 0.25
+        curvature = curvature_above(prediction)
         error = -slope / curvature
         sample[RESPONSE] = prediction + error
-    sample[CURVATURE] = curvature
     sample[ERROR] = error
     sample[WEIGHT] = 0.5 * curvature
 
@@ -151,6 +161,8 @@ def learn(table, first, count):
     position = whole(table, SINGLE.reach) + first % whole(table, SINGLE.page)
     sample = floats(table, SINGLE.sample)
     for leaf in range(whole(table, SINGLE.leaves)):
+        if not size_of(table, leaf) <= whole(table, SINGLE.most):  # only a forged file says so
+            floats(table, SINGLE.size)[leaf] = 0.0
         coefficients = coefficients_of(table, leaf)
         shown = pointer(floats(table, SINGLE.shown), leaf * window * capacity)
         for t in range(count):
@@ -165,8 +177,10 @@ def learn(table, first, count):
             _describe(table, prediction, target)
             sample[NORM] = floats(table, SINGLE.norms)[place * WIDTH]
             sample[NUMBER] = number
+            sample[EFFECT] = 0.0
             call_phase(whole(table, SINGLE.step), table_address(table), leaf, number)
             floats(table, SINGLE.norms)[(place + 1) * WIDTH] = sample[NORM]
+            floats(table, SINGLE.effects)[(leaf * (steps - 1) + t) * WIDTH] = sample[EFFECT]
 
             size = size_of(table, leaf)
             now = floats(table, SINGLE.now)

@@ -7,10 +7,8 @@ from .chance import stirred
 from .formulas import call_loss, pointer, whole_pointer
 from .growth import BESIDE, take_in
 from .lanes import WIDTH, store
+from .single import curvature_above
 from .table import fields, floats, real, whole, wholes
-
-LEAST_CURVATURE = 0.001
-"""Of the logistic loss, so that the step -g / c stays bounded where the loss is flat."""
 
 COUNTERS = 2
 
@@ -92,8 +90,7 @@ def learn(table, first, count):
                     floats(table, LEARN.parameters),
                     slope,
                 )
-                size = abs(slope[0])
-                curvature = max(size * (1.0 - size), LEAST_CURVATURE)
+                curvature = curvature_above(value)
                 target = value - slope[0] / curvature
                 precision = 0.5 * curvature / noise
 

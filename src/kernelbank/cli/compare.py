@@ -78,7 +78,7 @@ def compare(wishes: Wishes) -> None:
 
 def make_banks(wishes: Wishes) -> dict[str, KernelBank]:
     """A bank for every learner and combiner, by their words."""
-    methods = parts.parse(wishes.learners, "--learners", learners.BUILT_IN)
+    methods = parts.parse(wishes.learners, "--learners", learners.standalone())
     rules = parts.parse(wishes.combiners, "--combiners", combiners.BUILT_IN)
     kernels = parts.parse_kernels(wishes.kernels, parts.grid(wishes.widths))
     banks: dict[str, KernelBank] = {}

@@ -29,7 +29,7 @@ def grid(text: str, option: str = "--widths") -> list[float]:
             low, high, count = text.split(":")
             start, end, number = float(low), float(high), int(count)
             _positive(start, end)
-            if number < 1 or end < start:
+            if not 1 <= number <= 1_000_000 or end < start:
                 raise ValueError
             ratio = (end / start) ** (1 / max(number - 1, 1))
             return [start * ratio**place for place in range(number - 1)] + [end]
@@ -45,7 +45,8 @@ def grid(text: str, option: str = "--widths") -> list[float]:
 
 def parse_kernels(text: str, widths: list[float], option: str = "--kernels") -> list[Kernel]:
     """Kernels from words; one that has a width and is not told it comes in every width."""
-    types = {kind.__name__: kind for kind in kernels.BUILT_IN if not _has_parts(kind)}
+    simple = [k for k in kernels.BUILT_IN if k.pairwise or k is kernels.NestedCells]
+    types = {kind.__name__: kind for kind in simple if not _has_parts(kind)}
     found: list[Kernel] = []
     for words, node in _split(text, option):
         kind, given = _kind(words, node, option, types)

@@ -45,7 +45,9 @@ def workspace_bytes(layout: Layout, setting: Setting, dimension: int) -> int:
     sample = bytes_per_sample(layout, setting, dimension) + board
     length = {k.shape: len(k.at(dimension).program()) for k in of_each_shape(layout.row_kernels)}
     programs = 8 * CONSTANTS * sum(length[kernel.shape] for kernel in layout.row_kernels)
-    return (block_length(layout, setting, dimension) + 1) * sample + programs
+    learners = enumerate(layout.learners)
+    own = sum(m.workspace(setting, dimension, layout.first_kernel(k)) for k, m in learners)
+    return (block_length(layout, setting, dimension) + 1) * sample + programs + 8 * own
 
 
 def checked_block(block: int | None, owner: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ class Adapter(Learner):
         remedy = "Give 0, or how strongly the slot's weight is to be held down."
         curvature = check.number("curvature", self.curvature, "Adapter", remedy, least=0)
         object.__setattr__(self, "curvature", curvature)
+        object.__setattr__(self, "model", copy.deepcopy(self.model))
 
     def check(self, setting: Setting) -> None:
         if self.curvature > 0 and setting.regularization == 0:
@@ -183,9 +185,10 @@ class _Model:
     def _fail(self, what: str, error: Exception) -> None:
         self._failed = True
         kind = type(self._model).__name__
-        warnings.warn(
-            f"the model {kind} behind an Adapter failed while {what} ({error!r}); its slot has no "
-            "weight from now on. Repair the model, or leave it out.",
-            SlotQuarantined,
-            stacklevel=2,
-        )
+        with contextlib.suppress(Warning):  # where warnings are errors, the quarantine raises one
+            warnings.warn(
+                f"the model {kind} behind an Adapter failed while {what} ({error!r}); its slot has "
+                "no weight from now on. Repair the model, or leave it out.",
+                SlotQuarantined,
+                stacklevel=2,
+            )

@@ -121,6 +121,10 @@ class Learner:
         """
         raise NotImplementedError
 
+    def workspace(self, setting: Setting, dimension: int, kernel: Kernel) -> int:
+        """About how many numbers a group works with beside its state and the block's arrays."""
+        return 0
+
     def prepare(self, group: Group) -> None:
         """Set what must not start at zero; may depend on the slots' kernels and places only."""
 

@@ -24,10 +24,11 @@ class OnCentres(SingleSlot):
     """f = sum_j alpha_j k(c_j, .), at most `budget` centres c_j, oldest first."""
 
     feature_function = hot.features
+    spare = 1
     budget: int
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
-        return self.budget + 1  # room for a new one before an old one leaves
+        return self.budget + self.spare  # room for a new one before an old one leaves
 
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {"centres": (dimension, capacity)}

@@ -38,6 +38,9 @@ class FourierRLS(OnWaves, RecursiveLeastSquares):
     and it is read and written once a sample. Cost per step:
     O(features^2 + features dimension); memory O(features^2 / 2 + features dimension).
 
+    It works in double precision: phi(x)'phi(x) / ridge beyond 1e12 or so leaves no digits, so scale
+    inputs to the order of one.
+
     Parameters
     ----------
     features : how many, even.

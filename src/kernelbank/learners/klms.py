@@ -9,7 +9,9 @@ from typing import ClassVar
 
 from .._hot.centres import append, centre, centres_of, kernel_values, norm_by_definition, remove
 from .._hot.formulas import pointer
+from .._hot.jit import part
 from .._hot.single import (
+    EFFECT,
     NORM,
     PREDICTION,
     SELF,
@@ -25,6 +27,23 @@ from .centres import OnCentres, places
 from .single import Shapes
 
 KLMS_TABLE = places("learning_rate", "dropped")
+
+
+@part
+def _effect(table, leaf, number, old):
+    """How far the oldest term moves the values on the window, relative to the largest of them."""
+    capacity = whole(table, SINGLE.capacity)
+    window = whole(table, SINGLE.window)
+    shown = pointer(floats(table, SINGLE.shown), leaf * window * capacity)
+    moved = 0.0
+    largest = 0.0
+    for age in range(min(number + 1, window)):
+        row = pointer(shown, (number - age) % window * capacity)
+        if age == 0:
+            row = floats(table, SINGLE.now)
+        moved = max(moved, abs(old * row[0]))
+        largest = max(largest, abs(dot(coefficients_of(table, leaf), row, capacity)))
+    return moved / largest if moved > 0.0 else 0.0
 
 
 def klms(table, leaf, number):
@@ -43,6 +62,7 @@ def klms(table, leaf, number):
         lost = old * old * work[0]
         norm += lost - 2.0 * old * dot(coefficients_of(table, leaf), work, capacity)
         floats(table, KLMS_TABLE.dropped)[leaf] += lost
+        sample[EFFECT] = _effect(table, leaf, number, old)
         remove(table, leaf, 0)
     if (number + 1) % whole(table, SINGLE.page) == 0:
         norm = norm_by_definition(table, leaf, work)

@@ -75,7 +75,9 @@ class KRLS(OnGram):
     c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Cost per step: budget kernel
     values and O(budget^2) products; memory O(budget^2).
 
-    The diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
+    It has no ridge: a new centre takes its sample at its word, so with noisy labels and the
+    logistic loss `KRLSTracker` does better. The diagonal of K is raised by 1e-8 of itself, so that
+    it can be inverted.
 
     Parameters
     ----------

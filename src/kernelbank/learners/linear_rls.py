@@ -46,6 +46,9 @@ class LinearRLS(RecursiveLeastSquares):
     then forgetting, as for `FourierRLS`. For the logistic loss: an online Newton step. Cost per
     step: O(dimension^2); memory O(dimension^2).
 
+    It works in double precision: phi(x)'phi(x) / ridge beyond 1e12 or so leaves no digits, so scale
+    inputs to the order of one.
+
     Parameters
     ----------
     forgetting : what a step leaves of the past, above 0 and at most 1 (nothing is forgotten).

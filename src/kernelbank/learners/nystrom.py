@@ -93,6 +93,7 @@ class NystromSGD(OnCentres):
     learning_rate: float = 0.1
     novelty: float = 0.001
     places = NYSTROM_TABLE
+    spare = 0
     step = nystrom
     cost: ClassVar[str] = "O(landmarks dimension + landmarks^2)"
 

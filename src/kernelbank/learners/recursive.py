@@ -14,6 +14,7 @@ from .._hot.lanes import WIDTH
 from .._hot.single import SINGLE, size_of
 from .._hot.table import fields, floats, real, whole
 from .._validate import Floats
+from ..kernels.base import Kernel
 from ..setting import Setting
 from .base import Group
 from .single import Shapes, SingleSlot
@@ -30,6 +31,9 @@ RECURSIVE = (
 
 PLACES = fields(*SINGLE._fields, *RECURSIVE)
 """Where `recursive` finds them; each learner has a variant of it with its own."""
+
+_LONGEST = 5.0
+"""How much, in units of exp, the covariance may grow until the dummies come round to a weight."""
 
 FORGET = {"exponential": hot.EXPONENTIAL, "prior": hot.PRIOR}
 
@@ -87,6 +91,21 @@ class RecursiveLeastSquares(SingleSlot):
             "first_vector": (capacity,),
             "second_vector": (capacity,),
         }
+
+    def shapes(
+        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+    ) -> Shapes:
+        size = self.capacity(kernel, dimension)
+        if self.forget == "exponential" and -size * np.log(self.forgetting) > _LONGEST:
+            least = np.exp(-_LONGEST / size)
+            raise check.refuse(
+                "forgetting",
+                f"be >= {least:.4g} for {size} features, if it is exponential",
+                self.forgetting,
+                'Raise it, use fewer features, or forget="prior".',
+                type(self).__name__,
+            )
+        return super().shapes(setting, leaves, dimension, kernel, reach)
 
     def prepare(self, group: Group) -> None:
         capacity = group.state["coefficients"].shape[1]

@@ -71,6 +71,10 @@ class Residual(Learner):
     def cost(self) -> str:  # type: ignore[override]
         return self.learner.cost
 
+    @property
+    def saveable(self) -> bool:  # type: ignore[override]
+        return self.learner.saveable
+
     def check(self, setting: Setting) -> None:
         self.learner.check(setting)
         if setting.loss.labels:
@@ -92,6 +96,9 @@ class Residual(Learner):
             "inner_state_norms": (leaves, WIDTH),
         }
         return {**self.learner.shapes(setting, leaves, dimension, kernel, reach), **own}
+
+    def workspace(self, setting: Setting, dimension: int, kernel: Kernel) -> int:
+        return self.learner.workspace(setting, dimension, kernel)
 
     def prepare(self, group: Group) -> None:
         self.learner.prepare(group)
@@ -158,6 +165,20 @@ class Residual(Learner):
         inner = group.parts["inner"][0]
         own = self.learner.evaluate(inner, seen, points, statistics, wanted)
         return np.asarray(own + known[None, :, None])
+
+    def variance(self, group: Group, points: Floats) -> Floats:
+        """That of the base and of what it leaves, as if they were independent."""
+        assert group.base is not None
+        learner, base, leaf, lane = group.base
+        known = learner.variance(base, points)[leaf, :, lane]
+        inner = group.parts["inner"][0]
+        return np.asarray(self.learner.variance(inner, points) + known[None, :, None])
+
+    def remember(self, group: Group) -> Any:
+        return self.learner.remember(group)
+
+    def recall(self, group: Group, kept: Any) -> None:
+        self.learner.recall(group, kept)
 
     def dropped(self, group: Group) -> Floats:
         return self.learner.dropped(group)

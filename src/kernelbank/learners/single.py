@@ -35,6 +35,9 @@ class SingleSlot(Learner):
     feature_function: ClassVar[Callable[..., None]]
     step: ClassVar[Callable[..., None]]
 
+    spare: ClassVar[int] = 0
+    """Room beyond the most features that stand between steps."""
+
     def check(self, setting: Setting) -> None:
         if self.second_order and type(setting.loss) not in _CURVING:
             raise check.refuse(
@@ -72,6 +75,11 @@ class SingleSlot(Learner):
         own = {**common, **self.own_shapes(capacity, dimension)}
         return {name: (leaves, *shape) for name, shape in own.items()}
 
+    def workspace(self, setting: Setting, dimension: int, kernel: Kernel) -> int:
+        capacity = self.capacity(kernel, dimension)
+        rows = 8 * max(capacity, setting.window)  # a row of kernel values in lanes, and its parts
+        return 2 * (self.work(capacity, dimension) + rows + capacity + dimension)
+
     def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
         """What the features and the step find in their table, beyond state and settings."""
         return {}
@@ -93,6 +101,8 @@ class SingleSlot(Learner):
             "reach": 0 if ground is None else ground.reach,
             "dimension": dimension,
             "capacity": capacity,
+            "most": capacity - self.spare,
+            "effects": group.effects,
             "curving": _CURVING.get(type(setting.loss), hot.NO_CURVATURE),
             "features": compiled(type(self).feature_function).address,
             "step": compiled(type(self).step).address,

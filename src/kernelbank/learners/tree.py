@@ -36,8 +36,8 @@ class PartitionTree(Learner):
 
     and the second sum is norm^2. Both are exact after every sample, by messages between the cells
     on one path: no matrix, no step size, no drift. With the logistic loss a sample is a square
-    around its working response f - l' / c, where c = max(|l'| (1 - |l'|), 0.001) is the loss's
-    curvature when the sample is learned; it counts c / 2 as much as one of the squared loss.
+    around its working response f - l' / c, where c = tanh(f / 2) / 2 f bounds the loss's curvature
+    when the sample is learned; it counts c / 2 as much as one of the squared loss.
 
     A leaf holds its samples, and after `split_after` of them is cut in two: of one random cut per
     input, uniform between the smallest and the largest value held, it takes the one that lowers
