@@ -159,9 +159,17 @@ class Shard:
         self, seen: int, points: Floats, statistics: Floats, wanted: Floats, out: Floats
     ) -> None:
         """out[t, p] = f_p(points[t]) for leaves that have a slot with wanted[p] != 0."""
+        needed = {
+            id(group): ((wanted[group.columns] != 0) & (group.columns >= 0)).any(axis=1)
+            for _, group in self.groups
+        }
+        for _, group in reversed(self.groups):  # what stands on another slot needs that one too
+            if group.base is not None and needed[id(group)].any():
+                _, base, leaf, _ = group.base
+                needed[id(base)][leaf] = True
         for learner, group in self.groups:
-            chosen = (wanted[group.columns] != 0) & (group.columns >= 0)
-            values = learner.evaluate(group, seen, points, statistics, chosen.any(axis=1))
+            values = learner.evaluate(group, seen, points, statistics, needed[id(group)])
+            group.parts["evaluated"] = values
             hot.scatter(values, group.columns, out)
 
     def variance(self, points: Floats, out: Floats) -> None:

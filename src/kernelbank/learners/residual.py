@@ -159,9 +159,8 @@ class Residual(Learner):
         self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
         assert group.base is not None
-        learner, base, leaf, lane = group.base
-        only = np.arange(base.leaves) == leaf
-        known = learner.evaluate(base, seen, points, statistics, only)[leaf, :, lane]
+        _, base, leaf, lane = group.base
+        known = base.parts["evaluated"][leaf, :, lane]  # the base comes first
         inner = group.parts["inner"][0]
         own = self.learner.evaluate(inner, seen, points, statistics, wanted)
         return np.asarray(own + known[None, :, None])

@@ -26,7 +26,7 @@ from .._hot.lanes import WIDTH
 from .._hot.single import NORM, RESPONSE, SELF, SINGLE, WEIGHT, coefficients_of, dot, size_of
 from .._hot.table import fields, floats, real, whole
 from .._validate import Floats
-from ..kernels.base import evaluate
+from ..kernels.base import Kernel, evaluate
 from ..setting import Setting
 from .base import Group
 from .gram import OnGram
@@ -155,7 +155,7 @@ class KRLSTracker(OnGram):
             centres = np.ascontiguousarray(group.state["centres"][leaf][:, :size].T)
             inverse = group.state["inverse"][leaf][:size, :size]
             covariance = group.state["covariance"][leaf][:size, :size]
-            own = np.array([evaluate(kernel, x[None], x[None])[0, 0] for x in points])
+            own = _with_itself(kernel, points)
             if size > 0:
                 rows = evaluate(kernel, points, centres)
                 solved = rows @ inverse
@@ -163,3 +163,9 @@ class KRLSTracker(OnGram):
                 own = own + ((solved @ covariance) * solved).sum(axis=1)
             out[leaf, :, 0] = np.maximum(own, 0.0)
         return out
+
+
+def _with_itself(kernel: Kernel, points: Floats) -> Floats:
+    """k(x, x) of every point, a few at a time."""
+    some = [points[start : start + 16] for start in range(0, len(points), 16)]
+    return np.concatenate([np.diag(evaluate(kernel, part, part)) for part in some])

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _validate as check
 from .._hot.waves import waves
 from .._validate import Floats
+from ..errors import InvalidArgument
 from ..kernels.base import Kernel
 from ..kernels.features import FeatureMap, feature_counts, feature_map
 from .base import Group
@@ -34,7 +35,12 @@ class OnWaves(SingleSlot):
 
     def check_kernel(self, kernel: Kernel) -> None:
         super().check_kernel(kernel)
-        feature_counts(kernel, self.features, _widest(kernel))
+        try:
+            feature_counts(kernel, self.features, _widest(kernel))
+        except InvalidArgument as error:  # say it in this learner's words
+            owner = type(self).__name__
+            words = str(error).replace("'count' of feature_map", f"'features' of {owner}")
+            raise InvalidArgument(words.replace("of feature_map", f"of {owner}")) from None
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return feature_counts(kernel, self.features, dimension)[1]
