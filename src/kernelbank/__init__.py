@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import combiners, engines, errors, kernels, learners, losses, streams
+    from . import checks, combiners, engines, errors, kernels, learners, losses, streams
     from .bank import KernelBank
     from .comparison import compare
     from .dictionary import Dictionary, gaussian_grid
@@ -36,7 +36,16 @@ _HOMES = {
     "load": "saved",
     "simplex_qp": "simplex",
 }
-_MODULES = ("combiners", "engines", "errors", "kernels", "learners", "losses", "streams")
+_MODULES = (
+    "checks",
+    "combiners",
+    "engines",
+    "errors",
+    "kernels",
+    "learners",
+    "losses",
+    "streams",
+)
 
 __all__ = [
     "Comparison",
@@ -45,6 +54,7 @@ __all__ = [
     "Ledger",
     "Slot",
     "Trace",
+    "checks",
     "combiners",
     "compare",
     "engines",

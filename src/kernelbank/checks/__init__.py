@@ -1,0 +1,9 @@
+"""Checks of components: what a bank takes for granted, for kernels, losses, learners, combiners.
+
+The tests of kernelbank run these over everything built in; run them over your own.
+"""
+
+from .kernel import check_kernel
+from .loss import check_loss
+
+__all__ = ["check_kernel", "check_loss"]
