@@ -4,6 +4,7 @@ The tests of kernelbank run these over everything built in; run them over your o
 """
 
 from .kernel import check_kernel
+from .learner import check_learner
 from .loss import check_loss
 
-__all__ = ["check_kernel", "check_loss"]
+__all__ = ["check_kernel", "check_learner", "check_loss"]
