@@ -12,7 +12,7 @@ import pytest
 
 import kernelbank as kb
 
-MODULES = [kb, kb.kernels, kb.losses, kb.learners, kb.combiners, kb.engines, kb.streams]
+MODULES = [kb, kb.checks, kb.kernels, kb.losses, kb.learners, kb.combiners, kb.engines, kb.streams]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
@@ -42,6 +42,7 @@ COMPONENTS = [
     *(getattr(kb.losses, n) for n in kb.losses.__all__ if n != "Loss"),
     kb.learners.Norma,
     kb.learners.PartitionTree,
+    kb.learners.PlainLearner,
     *(getattr(kb.combiners, n) for n in kb.combiners.__all__ if n != "Combiner"),
     kb.KernelBank,
     kb.Dictionary,
@@ -53,6 +54,7 @@ COMPONENTS = [
     kb.compare,
     kb.Comparison,
     *(getattr(kb.streams, n) for n in kb.streams.__all__),
+    *(getattr(kb.checks, n) for n in kb.checks.__all__),
 ]
 
 

@@ -72,7 +72,7 @@ def check_combiner(combiner: Combiner) -> None:
 
 
 def _check_game(subject: Subject, combiner: Combiner, evidence: Made, game: str) -> None:
-    samples, slots = evidence.shape
+    slots = evidence.shape[1]
     with subject.works(f"with {game}, before the first sample", _RAISES):
         first = np.asarray(combiner.first_weights(slots), dtype=float)
         _check_report(subject, combiner, Stage(combiner, evidence))

@@ -58,8 +58,8 @@ def check_kernel(kernel: Kernel, dimension: int | None = None) -> None:
     subject = Subject("check_kernel", kernel)
     subject.check_settings()
     for width in _widths(subject, kernel, dimension):
-        for X in _inputs(kernel, width):
-            _check_on(subject, kernel, X)
+        for place, X in enumerate(_inputs(kernel, width)):
+            _check_on(subject, kernel, X, rows=place < 2)
 
 
 def _widths(subject: Subject, kernel: Kernel, dimension: int | None) -> list[int]:
@@ -103,7 +103,7 @@ def _inputs(kernel: Kernel, width: int) -> Iterator[Floats]:
     yield 100 * np.round(draw.uniform(0, 10, size)) - 500 * shift
 
 
-def _check_on(subject: Subject, kernel: Kernel, X: Floats) -> None:
+def _check_on(subject: Subject, kernel: Kernel, X: Floats, *, rows: bool) -> None:
     where = f"on inputs such as {shown(X[0])}"
     kept = X.copy()
     with subject.works(where, _RAISES):
@@ -113,7 +113,8 @@ def _check_on(subject: Subject, kernel: Kernel, X: Floats) -> None:
     if not same_bits(X, kept):
         raise _changes(subject, kept, X)
     _check_values(subject, X, gram, again)
-    _check_rows(subject, kernel, X, gram)
+    if rows:  # many calls: on some of the inputs only
+        _check_rows(subject, kernel, X, gram)
     _check_symmetric(subject, X, gram)
     _check_positive(subject, X, gram)
 

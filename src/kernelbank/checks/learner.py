@@ -11,21 +11,16 @@ from .. import _validate as check
 from .._validate import Floats
 from ..bank import KernelBank
 from ..engines import Serial
-from ..errors import InvalidArgument
-from ..kernels import External, Gaussian, Kernel, Linear, NestedCells
-from ..layout import Slot
+from ..kernels import Kernel
 from ..learners import Learner
-from ..losses import BUILT_IN as LOSSES
-from ..losses import Loss, as_loss
+from ..losses import Loss
 from . import learner_state as state
 from .game import HOSTILE, Game, figures, played, quiet
+from .learner_offers import RAISES, check_offers
 from .subject import Subject, first_difference, same_bits, shown
 
 LONG, SHORT = 280, 60  # the longer one crosses the end of a page of 256 samples
 _CUTS = (1, 2, 3, 7, 8, 50, 51, 120, 255, 256, 257)
-_WINDOWS, _RIDGES = (4, 2, 1), (0.05, 0.001, 0.0)
-_WIDTHS = (2, 1, 3, 5, 16, 64, 256, 1024)
-_RAISES = "See the exception above this one for the line; a small bank raises it too."
 
 
 def check_learner(
@@ -62,104 +57,15 @@ def check_learner(
     by_value = type(learner).__eq__ is not object.__eq__
     subject.check_settings(file=learner.saveable and by_value)
     with quiet():
-        game = _check_offers(subject, learner, kernel, loss)
+        game = check_offers(subject, learner, kernel, loss)
         _check_alone(subject, game)
         _check_looking(subject, game)
-        _check_blocks(subject, game)
         state.check_window(subject, game)
         state.check_memory(subject, game)
+        _check_blocks(subject, game)
         if learner.saveable:
             _check_file(subject, game)
         _check_hostile(subject, game)
-
-
-# --- what it works with ---------------------------------------------------------------------------
-
-
-def _check_offers(
-    subject: Subject, learner: Learner, kernel: Kernel | None, loss: Loss | str | None
-) -> Game:
-    """Offer kernels and losses; the first game that is taken."""
-    kernels = (
-        [Gaussian(0.6), Linear(0.5), NestedCells(), External()] if kernel is None else [kernel]
-    )
-    names = sorted(LOSSES, key=lambda name: name != "squared")
-    losses = [as_loss(name) for name in names] if loss is None else [as_loss(loss)]
-    taken: list[Game] = []
-    refusals: list[InvalidArgument] = []
-    for some_kernel in kernels:
-        width = _width(some_kernel)
-        for some_loss in losses if not taken else losses[:1]:
-            offered = _offer(subject, learner, some_kernel, some_loss, width)
-            if isinstance(offered, Game):
-                _check_start(subject, offered)
-                taken.append(offered)
-            else:
-                refusals.append(offered)
-    if not taken:
-        raise subject.fails(
-            "willing to learn",
-            f"every kernel and loss offered was refused; the last time with: {refusals[-1]}",
-            "A bank asks the learner's check_kernel and check before it makes a slot.",
-            "Give check_learner the kernel and the loss that it is made for.",
-        )
-    return taken[0]
-
-
-def _width(kernel: Kernel) -> int:
-    for width in _WIDTHS:
-        try:
-            kernel.check_width(width, "X")
-        except InvalidArgument:
-            continue
-        return width
-    return _WIDTHS[0]
-
-
-def _offer(
-    subject: Subject, learner: Learner, kernel: Kernel, loss: Loss, width: int
-) -> Game | InvalidArgument:
-    refusal: InvalidArgument | None = None
-    for window in _WINDOWS:
-        for ridge in _RIDGES:
-            game = Game(Slot(kernel, learner), loss, window, ridge, width)
-            try:
-                game.bank()
-                return game
-            except InvalidArgument as error:
-                refusal = refusal or error
-            except Exception as error:
-                raise _unclear(subject, game, error) from error
-    assert refusal is not None
-    if not any(word in str(refusal) for word in ("kernel", "loss", "window", "regularization")):
-        raise _unclear(subject, game, refusal) from refusal
-    return refusal
-
-
-def _unclear(subject: Subject, game: Game, error: Exception) -> Exception:
-    return subject.fails(
-        "clear about what it does not take",
-        f"with {game.slot.kernel!r} and {game.loss!r} a bank was refused by "
-        f"{type(error).__name__}: {error}",
-        "Whoever makes the bank must learn which of its arguments is wrong.",
-        "In check_kernel(kernel) or check(setting), raise kb.errors.InvalidArgument(\"'loss' must "
-        'be ...; got .... Use ..."): the argument, the rule, the value, the remedy.',
-    )
-
-
-def _check_start(subject: Subject, game: Game) -> None:
-    X, y = game.stream(12)
-    doing = f"while learning with {game.slot.kernel!r} and {game.loss!r}"
-    with subject.works(doing, _RAISES + " Refuse what it cannot take in check or check_kernel."):
-        trace = game.bank().run(X, y)
-    first = float(trace.slot_predictions[0, game.place])
-    if first != 0:
-        raise subject.fails(
-            "0 before the first sample",
-            f"the first prediction, at x = {shown(X[0])}, is {first!r}.",
-            "A bank without samples predicts 0 and does not ask; its first round must agree.",
-            "Let the function start at 0; learn an offset from the first target on.",
-        )
 
 
 # --- the same bits --------------------------------------------------------------------------------
@@ -168,7 +74,7 @@ def _check_start(subject: Subject, game: Game) -> None:
 def _check_alone(subject: Subject, game: Game) -> None:
     """Nothing outside the bank: other banks, other slots, the caller's arrays."""
     X, y = game.stream(SHORT)
-    with subject.works("while learning", _RAISES):
+    with subject.works("while learning", RAISES):
         plain = figures(played(game.bank(), X, y))
         again = figures(played(game.bank(), X, y))
     why = "One learner may serve many banks; each goes on from its own state only."
@@ -180,17 +86,17 @@ def _check_alone(subject: Subject, game: Game) -> None:
     _compare(subject, game, name, plain, again, "a second, equal bank", why, repair)
     one, other = game.bank(), game.bank()
     mixed = []
-    with subject.works("while two banks learned in turn", _RAISES):
+    with subject.works("while two banks learned in turn", RAISES):
         for n in range(SHORT):
             mixed += played(one, X[n : n + 1], y[n : n + 1])
             played(other, X[::-1][n : n + 1].copy(), y[::-1][n : n + 1].copy())
     lonely = game.bank()
-    with subject.works("while learning sample by sample", _RAISES):
+    with subject.works("while learning sample by sample", RAISES):
         loop = figures([lonely.run(X[n : n + 1], y[n : n + 1]) for n in range(SHORT)])
     other_way = "learning in turn with another bank"
     _compare(subject, game, name, loop, figures(mixed), other_way, why, repair)
     _check_copies(subject, game, X, y)
-    with subject.works("with two such slots in a bank", _RAISES):
+    with subject.works("with two such slots in a bank", RAISES):
         twice = figures(played(game.bank(twice=True), X, y))
     why = "Slots are grouped, and dealt to shards and threads; that must not show."
     repair = "Use every leaf's and lane's own part of each array, and clear scratch in between."
@@ -202,7 +108,7 @@ def _check_copies(subject: Subject, game: Game, X: Floats, y: Floats) -> None:
     """The board is written over by the next block; whoever keeps a view of it sees that."""
     half = SHORT // 2
     kept, written_over = game.bank(), game.bank()
-    with subject.works("while learning", _RAISES):
+    with subject.works("while learning", RAISES):
         for bank in (kept, written_over):
             bank.run(X[:half], y[:half])
         assert written_over._work is not None
@@ -225,7 +131,7 @@ def _check_looking(subject: Subject, game: Game) -> None:
     X, y = game.stream(SHORT)
     looking, still = game.bank(), game.bank()
     watched, undisturbed, values, single = [], [], [], []
-    with subject.works("while predicting and learning in turn", _RAISES):
+    with subject.works("while predicting and learning in turn", RAISES):
         for n in range(SHORT):
             single.append(looking.predict_one(X[n]))
             values.append(looking.predict_slots(X[n : n + 1])[0, game.place])
@@ -250,7 +156,7 @@ def _check_looking(subject: Subject, game: Game) -> None:
                 "The proposal that a bank is charged for must be the one it would have made.",
                 repair,
             )
-    with subject.works("while predicting", _RAISES):
+    with subject.works("while predicting", RAISES):
         together = looking.predict_slots(X)[:, game.place]
         apart = np.array([looking.predict_slots(x[None])[0, game.place] for x in X[::-1]])[::-1]
     if not same_bits(together, apart):
@@ -267,7 +173,7 @@ def _check_looking(subject: Subject, game: Game) -> None:
 def _check_blocks(subject: Subject, game: Game) -> None:
     X, y = game.stream(LONG)
     whole, ragged, loop = game.bank(), game.bank(engine=Serial(2, block=64)), game.bank()
-    with subject.works("while learning in blocks of several lengths", _RAISES):
+    with subject.works("while learning in blocks of several lengths", RAISES):
         expected = figures(played(whole, X, y))
         cut = figures(played(ragged, X, y, _CUTS))
         for x, target in zip(X, y, strict=True):

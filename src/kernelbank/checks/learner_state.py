@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from .game import Game, group_of
+from .learner_offers import RAISES
 from .subject import Subject, shown
 
 _MOMENTS = (1, 2, 3, 30, 120)
-_RAISES = "See the exception above this one for the line."
 
 
 def check_window(subject: Subject, game: Game) -> None:
@@ -20,7 +20,7 @@ def check_window(subject: Subject, game: Game) -> None:
     repair = "Compute them anew after each step: O(window) values; or carry them along exactly."
     done = 0
     for moment in _MOMENTS:
-        with subject.works("while learning", _RAISES):
+        with subject.works("while learning", RAISES):
             bank.run(X[done:moment], y[done:moment])
             seen = min(moment, game.window)
             present = bank.predict_slots(X[moment - seen : moment])[:, game.place]
@@ -55,7 +55,7 @@ def check_memory(subject: Subject, game: Game) -> None:
     sizes: list[dict[str, int]] = []
     shapes = []
     for start in (0, half):
-        with subject.works("while learning", _RAISES):
+        with subject.works("while learning", RAISES):
             bank.run(X[start : start + half], y[start : start + half])
         group, _, _ = group_of(bank, game.place)
         shapes.append({name: array.shape for name, array in group.state.items()})

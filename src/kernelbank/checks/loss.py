@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import _validate as check
 from .._validate import Floats
 from ..losses import Custom, Loss, as_loss
 from .subject import Subject, first_difference, same_bits, shown

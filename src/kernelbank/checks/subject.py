@@ -87,16 +87,17 @@ def parts_of(*components: Any) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
     waiting = list(components)
     while waiting:
-        part = waiting.pop()
+        part: Any = waiting.pop()
         if isinstance(part, tuple):
             waiting += part
         elif is_dataclass(part) and not isinstance(part, type):
             waiting += [getattr(part, field.name) for field in fields(part)]
             held = [field for field in fields(part) if field.metadata.get("callable")]
-            if held and type(part).__name__ == "Custom":
-                found[part.name] = part
+            name = type(part).__name__
+            if held and name == "Custom":
+                found[str(getattr(part, "name", name))] = part
             else:  # a type with functions of its own cannot be made from a file
-                found[type(part).__name__] = part if held else type(part)
+                found[name] = part if held else type(part)
     return found
 
 

@@ -85,7 +85,7 @@ class PlainLearner(Learner):
         dimension = group.dimension
         for leaf in range(group.leaves):
             for name, array in self._started(dimension, group.kernels[leaf][0]).items():
-                self._keep(group.state[name][leaf], array, name, "start")
+                self._keep(group.state[name][leaf, ...], array, name, "start")
 
     def learn(self, group: Group, block: Block) -> None:
         window, loss = group.setting.window, group.setting.loss
