@@ -111,7 +111,7 @@ def _check_weights(
     if (weights[~living] != 0).any():
         n, p = (int(i) for i in np.argwhere(~living & (weights != 0))[0])
         raise subject.fails(
-            "without weight on slots that are out",
+            "free of weight on slots that are out",
             f"{game}, slot {p} is out (its window_loss is infinite) at sample {n}, and has the "
             f"weight {float(weights[n, p])!r}.",
             "Its values are NaN or infinite, and would be all that is left of the proposal.",

@@ -18,7 +18,7 @@ from .subject import Subject, first_difference, same_bits, shown
 EPS = float(np.finfo(float).eps)
 _POINTS = 20
 _USUAL_WIDTHS = (1, 2, 5)
-_UNUSUAL_WIDTHS = (16, 64, 256, 1024, 4096)
+_UNUSUAL_WIDTHS = (*range(6, 65), 128, 256, 1024, 4096)
 _RAISES = "Let it take any (n, d) and (m, d) arrays of floats and return an (n, m) array."
 
 

@@ -62,9 +62,9 @@ def check_learner(
         _check_looking(subject, game)
         state.check_window(subject, game)
         state.check_memory(subject, game)
-        _check_blocks(subject, game)
+        undisturbed = _check_blocks(subject, game)
         if learner.saveable:
-            _check_file(subject, game)
+            _check_file(subject, game, *undisturbed)
         _check_hostile(subject, game)
 
 
@@ -82,8 +82,8 @@ def _check_alone(subject: Subject, game: Game) -> None:
         "Keep what changes in the state (group.state, or what `start` returns), not in the "
         "learner, its class or its module; draw random numbers from a seed."
     )
-    name = "without state outside its bank"
-    _compare(subject, game, name, plain, again, "a second, equal bank", why, repair)
+    name = "free of state outside its bank"
+    _compare(subject, game, name, plain, again, "in a second, equal bank", why, repair)
     one, other = game.bank(), game.bank()
     mixed = []
     with subject.works("while two banks learned in turn", RAISES):
@@ -93,7 +93,7 @@ def _check_alone(subject: Subject, game: Game) -> None:
     lonely = game.bank()
     with subject.works("while learning sample by sample", RAISES):
         loop = figures([lonely.run(X[n : n + 1], y[n : n + 1]) for n in range(SHORT)])
-    other_way = "learning in turn with another bank"
+    other_way = "when learning in turn with another bank"
     _compare(subject, game, name, loop, figures(mixed), other_way, why, repair)
     _check_copies(subject, game, X, y)
     with subject.works("with two such slots in a bank", RAISES):
@@ -170,7 +170,7 @@ def _check_looking(subject: Subject, game: Game) -> None:
         )
 
 
-def _check_blocks(subject: Subject, game: Game) -> None:
+def _check_blocks(subject: Subject, game: Game) -> tuple[KernelBank, dict[str, Floats]]:
     X, y = game.stream(LONG)
     whole, ragged, loop = game.bank(), game.bank(engine=Serial(2, block=64)), game.bank()
     with subject.works("while learning in blocks of several lengths", RAISES):
@@ -190,21 +190,24 @@ def _check_blocks(subject: Subject, game: Game) -> None:
     ends = [b - a for a, b in pairwise([0, *_CUTS, LONG])]
     _compare(subject, game, name, expected, cut, f"in blocks of {ends}", why, repair)
     _compare_states(subject, name, whole, loop, "with learn_one", why, repair)
+    return whole, expected
 
 
-def _check_file(subject: Subject, game: Game) -> None:
+def _check_file(
+    subject: Subject, game: Game, whole: KernelBank, undisturbed: dict[str, Floats]
+) -> None:
     X, y = game.stream(LONG)
     moment = int(np.random.default_rng(1).integers(150, 250))
-    whole, first = game.bank(), game.bank()
+    first = game.bank()
     repair = (
         "Keep everything that the next sample depends on in the arrays of the state; what is in "
         "group.parts, group.scratch or the learner is not saved. Or say saveable = False."
     )
     with subject.works("while being saved and loaded", repair, "saveable"):
-        expected = figures([*played(whole, X, y, [moment])[1:]])
         first.run(X[:moment], y[:moment])
         again = game.reloaded(first)
         rest = figures(played(again, X[moment:], y[moment:]))
+    expected = {field: array[moment:] for field, array in undisturbed.items()}
     why = "A bank that is loaded must go on as if it had never been away."
     name = "the same after saving and loading"
     way = f"loaded from a file after {moment} samples"

@@ -39,7 +39,7 @@ def check_window(subject: Subject, game: Game) -> None:
         norm = float(group.norms[leaf, 0, lane])
         if not 0 <= norm < np.inf:
             raise subject.fails(
-                "of a norm",
+                "sound in its norm",
                 f"after {moment} samples its norm^2 is {norm!r}.",
                 "norm^2 is the slot's curvature in the program for the weights: a negative one "
                 "has no minimum.",

@@ -147,7 +147,7 @@ def _check_derivative(subject: Subject, loss: Loss, f: Floats, y: float) -> None
     rounding = 64 * EPS * (1 + np.abs(values)) / _STEP
     wrong = (slopes < left - rounding) | (slopes > right + rounding)
     if wrong.any():
-        i = int(np.argmin(np.where(wrong, np.abs(f - y), np.inf)))
+        i = int(np.argmin(np.where(wrong, np.abs(np.abs(f - y) - 1), np.inf)))  # a plain example
         raise subject.fails(
             "consistent with its derivative",
             f"at the prediction {f[i]} and the target {y} the derivative is {slopes[i]:.6g}, but "
