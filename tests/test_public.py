@@ -14,6 +14,7 @@ import kernelbank as kb
 
 MODULES = [
     kb,
+    kb.checks,
     kb.kernels,
     kb.losses,
     kb.learners,
@@ -62,6 +63,7 @@ COMPONENTS = [
     kb.compare,
     kb.Comparison,
     *(getattr(kb.streams, n) for n in kb.streams.__all__),
+    *(getattr(kb.checks, n) for n in kb.checks.__all__),
 ]
 
 

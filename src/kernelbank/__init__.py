@@ -10,7 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import combiners, engines, errors, kernels, learners, losses, presets, streams
+    from . import (
+        checks,
+        combiners,
+        engines,
+        errors,
+        kernels,
+        learners,
+        losses,
+        presets,
+        streams,
+    )
     from .bank import KernelBank
     from .comparison import compare
     from .dictionary import Dictionary, gaussian_grid
@@ -36,7 +46,17 @@ _HOMES = {
     "load": "saved",
     "simplex_qp": "simplex",
 }
-_MODULES = ("combiners", "engines", "errors", "kernels", "learners", "losses", "presets", "streams")
+_MODULES = (
+    "checks",
+    "combiners",
+    "engines",
+    "errors",
+    "kernels",
+    "learners",
+    "losses",
+    "presets",
+    "streams",
+)
 
 __all__ = [
     "Comparison",
@@ -45,6 +65,7 @@ __all__ = [
     "Ledger",
     "Slot",
     "Trace",
+    "checks",
     "combiners",
     "compare",
     "engines",

@@ -13,6 +13,17 @@ class FileRefused(KernelBankError, ValueError):
     """A saved bank cannot be read: foreign, truncated, damaged or from a newer version."""
 
 
+class CheckFailed(KernelBankError, AssertionError):
+    """A component lacks a property that a bank relies on; `kb.checks` says which, and why.
+
+    `failed` names the property.
+    """
+
+    def __init__(self, message: str, failed: str) -> None:
+        super().__init__(message)
+        self.failed = failed
+
+
 class KernelBankWarning(UserWarning):
     """Something that a user should know and that does not stop the work."""
 

@@ -58,6 +58,7 @@ class Shard:
                 learner.shapes(setting, len(members), dimension, kernels[0][0], ground.reach),
                 learner.bulky,
                 board.size,
+                dimension,
             )
             learner.prepare(group)
             self.groups.append((learner, group))

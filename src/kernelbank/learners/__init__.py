@@ -15,6 +15,7 @@ from .krls import KRLS
 from .linear_rls import LinearRLS
 from .norma import Norma
 from .nystrom import NystromSGD
+from .plain import PlainLearner
 from .polk import POLK
 from .projectron import Projectron
 from .qklms import QKLMS
@@ -71,6 +72,7 @@ __all__ = [
     "NystromSGD",
     "POLK",
     "PartitionTree",
+    "PlainLearner",
     "Projectron",
     "QKLMS",
     "Residual",

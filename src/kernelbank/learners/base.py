@@ -26,7 +26,7 @@ class Group:
 
     Every array has the leaf as its first axis (see `_hot.score` for the meaning of the common
     ones), so a group is cut into shards, and put together again, along that axis. `size` is the
-    longest block.
+    longest block, `dimension` the width of the inputs.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class Group:
         shapes: dict[str, tuple[int, ...]],
         bulky: frozenset[str],
         size: int,
+        dimension: int,
     ) -> None:
         count = len(kernels)
         self.setting = setting
@@ -47,6 +48,7 @@ class Group:
         self.columns = columns
         self.numbers = numbers
         self.size = size
+        self.dimension = dimension
         self.state = {
             name: np.zeros(shape, dtype=setting.dtype if name in bulky else "float64")
             for name, shape in shapes.items()

@@ -1,0 +1,123 @@
+"""Banks and streams on which a learner or a combiner is tried."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._validate import Floats
+from ..bank import KernelBank
+from ..errors import KernelBankWarning
+from ..kernels import Gaussian
+from ..layout import Slot
+from ..learners import Norma, Residual
+from ..learners.base import Group
+from ..losses import Loss
+from ..saved import load
+from ..trace import Trace
+from .subject import parts_of
+
+FIGURES = ("slot_predictions", "curvature", "window_loss", "slot_cost", "weights", "predictions")
+"""What is compared, sample by sample."""
+
+HOSTILE = {
+    "a constant input": lambda X, y: (np.full_like(X, 1.5), y),
+    "inputs that are all 0": lambda X, y: (np.zeros_like(X), y),
+    "every input ten times": lambda X, y: (np.repeat(X[::10], 10, axis=0)[: len(X)], y),
+    "nearly equal inputs": lambda X, y: (1 + 1e-9 * X, y),
+    "tiny numbers": lambda X, y: (1e-12 * X, 1e-12 * y),
+    "huge inputs": lambda X, y: (1e12 * X, y),
+    "huge targets": lambda X, y: (X, 1e12 * y),
+    "one target of 1e9 among small ones": lambda X, y: (X, np.where(y == y[30], 1e9, y)),
+}
+"""Streams on which formulas break, from an ordinary one."""
+
+
+def stream(samples: int, width: int, *, labels: bool, seed: int = 0) -> tuple[Floats, Floats]:
+    """Non-negative inputs, some of them twice, and a wave with noise, or its sign."""
+    draw = np.random.default_rng(seed)
+    X = draw.uniform(0, 1.5, (samples, width))
+    X[9::10] = X[4::10][: len(X[9::10])]
+    y = np.sin(3 * X).mean(axis=1) + 0.1 * draw.normal(size=samples)
+    return X, np.where(y >= np.median(y), 1.0, -1.0) if labels else y
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the bank's warnings: what they tell is no fault of a component here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KernelBankWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+@dataclass(frozen=True)
+class Game:
+    """A recipe for a bank with a slot under examination, its first but for what it stands on."""
+
+    slot: Slot
+    loss: Loss
+    window: int
+    regularization: float
+    width: int
+    combiner: Any = None
+
+    @property
+    def place(self) -> int:
+        """Where the slot stands."""
+        learner = self.slot.learner
+        return learner.base + 1 if isinstance(learner, Residual) else 0
+
+    def bank(self, *, twice: bool = False, engine: Any = "serial") -> KernelBank:
+        """A new bank: the slot (or two such), and a learner of our own beside it."""
+        beside = Slot(Gaussian(0.3), Norma(0.01, 20))
+        slots = [*[beside] * self.place, *[self.slot] * (1 + twice), beside]
+        return KernelBank(
+            slots=slots,
+            combiner=self.combiner,
+            loss=self.loss,
+            window=self.window,
+            regularization=self.regularization,
+            engine=engine,
+        )
+
+    def stream(self, samples: int, seed: int = 0) -> tuple[Floats, Floats]:
+        return stream(samples, self.width, labels=self.loss.labels, seed=seed)
+
+    def reloaded(self, bank: KernelBank) -> KernelBank:
+        """The bank, written to a file and read again."""
+        parts = parts_of(self.slot.learner, self.slot.kernel, self.loss, self.combiner)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "bank.kb"
+            bank.save(path)
+            return load(path, components=parts)
+
+
+def played(bank: KernelBank, X: Floats, y: Floats, cuts: Sequence[int] = ()) -> list[Trace]:
+    """The traces of a stream in blocks that end at the cuts."""
+    ends = [*(cut for cut in cuts if 0 < cut < len(X)), len(X)]
+    starts = [0, *ends[:-1]]
+    return [bank.run(X[a:b], y[a:b]) for a, b in zip(starts, ends, strict=True)]
+
+
+def figures(traces: Sequence[Trace]) -> dict[str, Floats]:
+    """What is compared of the traces, put together."""
+    return {name: np.concatenate([getattr(t, name) for t in traces]) for name in FIGURES}
+
+
+def group_of(bank: KernelBank, place: int) -> tuple[Group, int, int]:
+    """Where a slot of a serial bank at work is kept: group, leaf and lane."""
+    assert bank._work is not None
+    for shard in bank._work.crew._shards:  # type: ignore[attr-defined]
+        for _, group in shard.groups:
+            found = np.argwhere(group.columns == place)
+            if len(found):
+                return group, int(found[0, 0]), int(found[0, 1])
+    raise AssertionError("every slot stands in a shard")

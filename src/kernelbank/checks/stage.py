@@ -1,0 +1,118 @@
+"""Made evidence, and the weights that a combiner chooses from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from .._hot.table import Phases
+from .._validate import Floats
+from ..combiners import Combiner
+from ..combiners.base import State
+from ..losses import Loss, Squared
+from ..setting import Board, Setting
+
+RIDGE = 0.1
+
+
+@dataclass(frozen=True)
+class Made:
+    """Evidence of n samples and P slots, whose parts agree with each other."""
+
+    loss: Loss
+    targets: Floats
+    """Those of the window before the first sample, then one a sample."""
+    values: Floats
+    predictions: Floats
+    curvature: Floats
+    window_loss: Floats
+    slot_loss: Floats
+    slot_cost: Floats
+
+    @property
+    def window(self) -> int:
+        return self.values.shape[1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Samples and slots."""
+        return self.slot_loss.shape[0], self.slot_loss.shape[1]
+
+
+def made(
+    slots: int, samples: int, *, window: int = 3, size: float = 1.0, out: Sequence[int] = ()
+) -> Made:
+    """Slots of different worth; slot p is out from sample out[p] on (never, if it is beyond)."""
+    draw = np.random.default_rng([slots, samples])
+    loss = Squared()
+    targets = size * draw.normal(size=window - 1 + samples)
+    recent = np.lib.stride_tricks.sliding_window_view(targets, window)
+    worth = np.linspace(0.2, 1.5, slots)
+    values = recent[:, :, None] + size * worth * draw.normal(size=(samples, window, slots)) / 2
+    predictions = recent[:, -1, None] + size * worth * draw.normal(size=(samples, slots))
+    curvature = RIDGE / 2 * size**2 * draw.exponential(size=(samples, slots))
+    window_loss = loss.value(values, recent[:, :, None]).sum(axis=1)
+    slot_loss = loss.value(predictions, recent[:, -1, None])
+    slot_cost = slot_loss + curvature + loss.value(values[:, :-1], recent[:, :-1, None]).sum(axis=1)
+    for p, moment in enumerate(out):
+        values[moment:, :, p] = curvature[moment:, p] = 0.0
+        predictions[moment:, p] = np.nan
+        for array in (window_loss, slot_loss, slot_cost):
+            array[moment:, p] = np.inf
+    return Made(loss, targets, values, predictions, curvature, window_loss, slot_loss, slot_cost)
+
+
+class Stage:
+    """A combiner with its board, as a bank has it. `resumed` starts from another's state."""
+
+    def __init__(self, combiner: Combiner, evidence: Made, resumed: Stage | None = None) -> None:
+        samples, slots = evidence.shape
+        self._made = evidence
+        self._setting = Setting(evidence.loss, evidence.window, RIDGE)
+        self._board = Board(
+            self._setting, samples, 1, slots, 1, values=combiner.needs_values, workers=1
+        )
+        self.combiner = combiner
+        self.weights = np.array(combiner.first_weights(slots), dtype=np.float64)
+        shapes = combiner.shapes(slots)
+        self.state: State = {name: np.zeros(shape) for name, shape in shapes.items()}
+        self._done = 0
+        if resumed is not None:
+            self.weights[...] = resumed.weights
+            for name, array in resumed.state.items():
+                self.state[name][...] = array
+            self._done = resumed._done
+        steps = combiner.phases(self._setting, self._board, self.state, self.weights)
+        self._phases = Phases(steps)
+
+    def play(self, until: int) -> Floats:
+        """(n, P): the weights after each sample of one block, which ends at that sample."""
+        board, evidence = self._board, self._made
+        start, count = self._done, until - self._done
+        block = slice(start, until)
+        board.curvature[:count] = evidence.curvature[block]
+        board.window_loss[:count] = evidence.window_loss[block]
+        board.slot_loss[:count] = evidence.slot_loss[block]
+        board.slot_cost[:count] = evidence.slot_cost[block]
+        board.slot_predictions[:count] = evidence.predictions[block]
+        if board.values.size:
+            board.values[:count] = evidence.values[block]
+        before = evidence.window - 1
+        board.recent[: before + count] = evidence.targets[start : before + until]
+        board.new_targets[:count] = evidence.targets[before + start : before + until]
+        self._phases.run(start, count)
+        for callback in self._phases.callbacks:
+            callback.check()
+        chosen = board.chosen[:count].copy()
+        self.weights[:] = chosen[-1]
+        self._done = until
+        return chosen
+
+    def play_all(self, cuts: Sequence[int] = ()) -> Floats:
+        """The weights after each sample, in blocks that end at the cuts."""
+        last = self._made.shape[0]
+        ends = [self._done, *(cut for cut in cuts if self._done < cut < last), last]
+        return np.vstack([self.play(end) for _, end in pairwise(ends)])
