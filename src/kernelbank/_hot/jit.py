@@ -42,6 +42,10 @@ def hot(function: Any) -> Any:
 
 
 def part(function: Any) -> Any:
-    """Compile `function` for use by hot functions only: no way in from Python, half the time."""
+    """Compile `function` for use by hot functions only: no way in from Python, half the time.
+
+    Not kept on disk by itself: it is inside those that use it, and asking the disk for each of more
+    than a hundred would double the time of the import.
+    """
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cached(numba.njit(nogil=True, error_model="numpy", **options)(function))
+    return numba.njit(nogil=True, error_model="numpy", **options)(function)
