@@ -15,7 +15,7 @@ from rich.table import Table
 
 from kernelbank._hot.table import run_phases
 
-NAMES = ("take", "learn", "score", "recall", "simplex", "note", "propose", "mix", "charge")
+NAMES = ("take", "learn", "score", "recall", "note", "simplex", "propose", "mix", "charge")
 
 
 def profile(x, y, slots: int, budget: int) -> tuple[dict[str, float], float]:
