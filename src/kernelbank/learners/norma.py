@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _validate as check
 from .._hot import norma as hot
+from .._hot import norma_look as look
 from .._hot.lanes import WIDTH
 from .._hot.table import Phase, Phases, compiled
 from .._validate import Floats
@@ -98,7 +99,7 @@ class Norma(Learner):
     def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
         setting, program = group.setting, group.program
         learn = Phase(
-            compiled(hot.PHASES[setting.dtype][0]),
+            compiled(hot.LEARNING[setting.dtype]),
             hot.LEARN,
             **group.common(),
             **group.state,
@@ -127,8 +128,8 @@ class Norma(Learner):
 
     def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
         glance = Phase(
-            compiled(hot.PHASES[group.setting.dtype][1]),
-            hot.GLANCE,
+            compiled(look.GLANCING[group.setting.dtype]),
+            look.GLANCE,
             leaves=group.leaves,
             window=group.setting.window,
             page=PAGE,
@@ -154,8 +155,8 @@ class Norma(Learner):
     ) -> Floats:
         out = np.zeros((group.leaves, len(points), WIDTH))
         phase = Phase(
-            compiled(hot.PHASES[group.setting.dtype][2]),
-            hot.EVALUATE,
+            compiled(look.EVALUATING[group.setting.dtype]),
+            look.EVALUATE,
             leaves=group.leaves,
             page=PAGE,
             budget=self.budget,
