@@ -1,0 +1,53 @@
+"""Convex losses of a prediction f and a target y: one value and one derivative each.
+
+At a kink the derivative is the subgradient of smallest absolute value. `curvature` bounds the
+second derivative in f, if there is a bound: it is what the largest stable step depends on.
+"""
+
+from typing import Any
+
+from .. import _validate as check
+from .base import Loss
+from .custom import Custom
+from .labels import Hinge, Logistic, SquaredHinge
+from .regression import Absolute, EpsilonInsensitive, Huber, Pinball, Squared
+
+BUILT_IN: dict[str, type[Loss]] = {
+    "absolute": Absolute,
+    "epsilon_insensitive": EpsilonInsensitive,
+    "hinge": Hinge,
+    "huber": Huber,
+    "logistic": Logistic,
+    "pinball": Pinball,
+    "squared": Squared,
+    "squared_hinge": SquaredHinge,
+}
+"""The losses by the names that `loss=` takes."""
+
+
+def as_loss(loss: Any) -> Loss:
+    """A loss from a loss or from its name."""
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in BUILT_IN:
+        return BUILT_IN[loss]()
+    raise check.refuse(
+        "loss",
+        f"be a loss or one of the names {sorted(BUILT_IN)}",
+        loss,
+        "Use a name, one of kb.losses, or kb.losses.Custom for your own.",
+    )
+
+
+__all__ = [
+    "Absolute",
+    "Custom",
+    "EpsilonInsensitive",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Pinball",
+    "Squared",
+    "SquaredHinge",
+]

@@ -1,0 +1,92 @@
+"""Losses for the labels -1 and +1."""
+
+# mypy: disable-error-code="no-untyped-def"
+# The formulas are compiled with types of their own.
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba.extending import register_jitable
+
+from .._hot.lanes import (
+    absolute,
+    exp2_of_product,
+    log1p_of_fraction,
+    where_less,
+)
+from .base import Loss
+
+_LOG2E = 1 / np.log(2)
+
+
+@register_jitable
+def _margin_exponential(f, y):
+    """exp(-|y f|), which never overflows."""
+    return exp2_of_product(absolute(y * f), -_LOG2E)
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """log(1 + exp(-y f)), y = -1 or +1.
+
+    >>> Logistic().value(0.0, 1.0).round(4), Logistic().derivative(0.0, 1.0)
+    (np.float64(0.6931), np.float64(-0.5))
+    """
+
+    labels = True
+    curvature = 0.25
+
+    @staticmethod
+    def _value(f, y, p):
+        margin = y * f
+        return where_less(margin, 0.0, -margin, 0.0 * margin) + log1p_of_fraction(
+            _margin_exponential(f, y)
+        )
+
+    @staticmethod
+    def _derivative(f, y, p):
+        small = _margin_exponential(f, y)
+        return -y * where_less(y * f, 0.0, 1.0, small) / (1.0 + small)
+
+
+@dataclass(frozen=True)
+class Hinge(Loss):
+    """max(0, 1 - y f), y = -1 or +1; derivative 0 at margin 1.
+
+    >>> Hinge().value([0.0, 2.0], 1.0).tolist()
+    [1.0, 0.0]
+    """
+
+    labels = True
+
+    @staticmethod
+    def _value(f, y, p):
+        short = 1.0 - y * f
+        return where_less(short, 0.0, 0.0, short)
+
+    @staticmethod
+    def _derivative(f, y, p):
+        return where_less(y * f, 1.0, -y, 0.0)
+
+
+@dataclass(frozen=True)
+class SquaredHinge(Loss):
+    """max(0, 1 - y f)^2, y = -1 or +1.
+
+    >>> SquaredHinge().value([-1.0, 2.0], 1.0).tolist()
+    [4.0, 0.0]
+    """
+
+    labels = True
+    curvature = 2.0
+
+    @staticmethod
+    def _value(f, y, p):
+        short = 1.0 - y * f
+        return where_less(short, 0.0, 0.0, short * short)
+
+    @staticmethod
+    def _derivative(f, y, p):
+        short = 1.0 - y * f
+        return where_less(0.0, short, -2.0 * y * short, 0.0)
