@@ -1,0 +1,91 @@
+"""Signals of change: in the size of the errors, and in who has the weights.
+
+*Errors.* Each error is ranked among the last ones. While nothing changes the ranks are uniform, and
+a game that bets on small ranks (large errors) multiplies its capital by a factor of mean 1. The
+Shiryaev-Roberts sum of all games, one begun at every row, then rises by 1 a row on average; so it
+passes `limit` not oftener than once in `limit` rows, whatever the distribution of the errors
+(Vovk 2021). A second sum bets on large ranks, on errors that have become smaller.
+
+*Weights.* A short and a long running mean of the weights; the signal is given when more than half
+of the weight stands elsewhere, and again only after the two have come together.
+"""
+
+import math
+
+from .jit import hot, part
+
+GREW, FELL, SEEN, ROWS, APART = range(5)
+WATCH = 5
+"""Figures of a watch: the two sums, errors in the ring, rows, whether the weights are apart."""
+
+FEWEST = 50.0
+"""Errors that are ranked among fewer than so many say nothing."""
+
+SHORT, LONG = 0.95, 0.998
+PART, TOGETHER = 0.5, 0.25
+"""Share of the weight that has moved: where the signal is given, and where it may come again."""
+
+
+@part
+def _bet(share):
+    """A factor of mean 1 over the uniform ranks, large for small ones: two powers, mixed."""
+    return 0.05 * share**-0.9 + 0.25 * share**-0.5
+
+
+@part
+def watch_error(size, figures, ring, limit):
+    """1 if the errors have grown, -1 if they have become smaller, else 0."""
+    length = len(ring)
+    seen = figures[SEEN]
+    if not 0.0 <= seen < 2.0**53:
+        seen = figures[SEEN] = 0.0
+    held = min(int(seen), length)
+    signal = 0
+    if seen >= FEWEST:
+        greater = 0
+        same = 0
+        for i in range(held):
+            greater += ring[i] > size
+            same += ring[i] == size
+        share = (greater + 0.5 * (same + 1.0)) / (held + 1.0)
+        figures[GREW] = (1.0 + figures[GREW]) * _bet(share)
+        figures[FELL] = (1.0 + figures[FELL]) * _bet(1.0 - share)
+        if not figures[GREW] < limit:
+            signal = 1
+        elif not figures[FELL] < limit:
+            signal = -1
+    if signal != 0:
+        figures[GREW] = figures[FELL] = 0.0
+        seen = 0.0
+    ring[int(seen) % length] = size if math.isfinite(size) else 0.0
+    figures[SEEN] = seen + 1.0
+    return signal
+
+
+@part
+def watch_weights(weights, means, figures):
+    """Whether the weights have just moved; means[0] is the short mean, means[1] the long one."""
+    figures[ROWS] += 1.0
+    short = max(1.0 - SHORT, 1.0 / figures[ROWS])
+    long = max(1.0 - LONG, 1.0 / figures[ROWS])
+    moved = 0.0
+    for p in range(len(weights)):
+        means[0, p] += short * (weights[p] - means[0, p])
+        means[1, p] += long * (weights[p] - means[1, p])
+        moved += 0.5 * abs(means[0, p] - means[1, p])
+    if figures[APART] == 0.0 and moved > PART and figures[ROWS] > 1.0 / (1.0 - LONG):
+        figures[APART] = 1.0
+        for p in range(len(weights)):
+            means[1, p] = means[0, p]
+        return True
+    if moved < TOGETHER:
+        figures[APART] = 0.0
+    return False
+
+
+@hot
+def watch_rows(sizes, weights, figures, ring, means, limit, errors, moves):
+    """Watch row after row; errors[t] and moves[t] are the signals."""
+    for t in range(len(sizes)):
+        errors[t] = watch_error(sizes[t], figures, ring, limit)
+        moves[t] = watch_weights(weights[t], means, figures)

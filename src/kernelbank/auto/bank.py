@@ -1,0 +1,477 @@
+"""`AutoBank`: a stream in, answers out, nothing to tune."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import _validate as check
+from .._validate import Floats
+from ..bank import KernelBank
+from ..combiners import Combiner
+from ..engines import as_engine
+from ..errors import InvalidArgument
+from ..interrupts import held_interrupts
+from ..layout import Slot
+from .classification import Classification
+from .desk import Desk, Said
+from .labels import MOST, Labels
+from .ledger import AutoLedger
+from .pending import Pending
+from .plan import Plan
+from .recipe import SCALINGS, SIZES
+from .regression import Regression
+from .trace import AutoTrace, chosen_fields
+
+COVERAGE = 0.9
+
+
+class AutoBank:
+    """A bank that needs no parameters: scaling, slots, weights and intervals all run online.
+
+    Inputs are scaled in three ways, the target in its running deviations; each scaling has slots of
+    several kinds (`kernelbank.auto.recipe`): least squares on random features of low order with
+    three kinds of memory, linear ones, partition trees on the target and on what other slots leave.
+    `kb.combiners.Stacking` weighs them by what they predicted. The first rows (4, 8, 16, 32) start
+    everything anew from all rows so far, so that scaling need not be right at once.
+
+    Parameters
+    ----------
+    task : "regression", or "classification" (labels as they are: numbers, booleans, text; more
+        than two are learned one against the rest).
+    lags : how many of the last targets are inputs too.
+    size : "small", "default" or "large": how many slots and features, so how much time.
+    classes : the labels, in the order of the columns of probabilities. By default they are found
+        in the stream, in the order in which they appear.
+    slots : slots of your own instead of the recipe. They see the scalings side by side.
+    combiner : the rule for the weights.
+    scalings : which of "standard", "asinh", "rank" (see `Scaling`); by default those of the size,
+        or "standard" alone for slots of your own.
+    engine : where the slots run: "serial" or "threads". Same bits.
+    seed : whole number from which random features and random cuts follow.
+
+    An input may be missing (NaN): it is taken to be where its column's correlation from row to row
+    would expect it, and no row is lost. A missing target is an error.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> draw = np.random.default_rng(0)
+    >>> X = draw.uniform(-2, 2, (300, 2))
+    >>> y = 100 + 10 * np.sin(2 * X[:, 0]) * X[:, 1]
+    >>> bank = kb.AutoBank()
+    >>> trace = bank.run(X, y)
+    >>> bool(np.mean((trace.predictions[200:] - y[200:]) ** 2) < 0.1 * y[200:].var())
+    True
+    """
+
+    def __init__(
+        self,
+        task: str = "regression",
+        lags: int = 0,
+        size: str = "default",
+        classes: Iterable[Any] | None = None,
+        *,
+        slots: Iterable[Slot] | None = None,
+        combiner: Combiner | None = None,
+        scalings: Iterable[str] | None = None,
+        engine: Any = "serial",
+        seed: int = 0,
+    ) -> None:
+        owner = "AutoBank"
+        self._task = check.choice("task", task, owner, ("regression", "classification"))
+        remedy = "Give how many of the last targets are inputs, 0 for none."
+        count = check.count("lags", lags, owner, remedy, least=0, most=1000)
+        check.choice("size", size, owner, SIZES)
+        if classes is not None and task == "regression":
+            remedy = 'Use task="classification", or leave classes out.'
+            raise check.refuse("classes", "be left out for regression", classes, remedy, owner)
+        self._labels = Labels(classes)
+        self._most_classes = MOST if classes is None else len(self._labels)
+        if combiner is not None and not isinstance(combiner, Combiner):
+            remedy = "Use one of kb.combiners, such as kb.combiners.Stacking()."
+            raise check.refuse("combiner", "be a combiner", combiner, remedy, owner)
+        own = None if slots is None else _checked_slots(slots)
+        seed = check.count("seed", seed, owner, "Give a whole number.", least=0, most=2**31)
+        given = _checked_scalings(scalings, SIZES[size].scalings if own is None else ("standard",))
+        self._plan = Plan(count, size, seed, given, own, combiner, as_engine(engine))
+        self._desk: Desk | None = None
+        self._pending = Pending()
+        self._ledger = AutoLedger(self)
+        self._turn = threading.RLock()
+
+    # --- looking ------------------------------------------------------------------------------
+
+    @property
+    def task(self) -> str:
+        """"regression" or "classification"."""
+        return self._task
+
+    @property
+    def lags(self) -> int:
+        """How many of the last targets are inputs."""
+        return self._plan.lags
+
+    @property
+    def size(self) -> str:
+        """"small", "default" or "large"."""
+        return self._plan.size
+
+    @property
+    def samples(self) -> int:
+        """How many rows have been learned."""
+        return self._ledger.samples
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels, in the order of the columns of probabilities."""
+        return tuple(self._labels.known)
+
+    @property
+    def ledger(self) -> AutoLedger:
+        """Errors so far, and signals of change."""
+        return self._ledger
+
+    @property
+    def bank(self) -> KernelBank | None:
+        """The inner bank, on scaled inputs; None before the fourth row.
+
+        With more than two classes, that of the first; all are in `banks`.
+        """
+        return self.banks[0] if self.banks else None
+
+    @property
+    def banks(self) -> tuple[KernelBank, ...]:
+        """The inner banks: one, or one a class if there are more than two."""
+        return () if self._desk is None else tuple(self._desk.banks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the slots are, in words; empty before the first row."""
+        return () if self._desk is None else tuple(self._desk.names)
+
+    def __repr__(self) -> str:
+        lags = f", lags={self.lags}" if self.lags else ""
+        size = "" if self.size == "default" else f", size={self.size!r}"
+        slots = f"; {len(self.names)} slots" if self.names else ""
+        return f"AutoBank({self.task!r}{lags}{size}{slots}; {self.samples} samples)"
+
+    # --- answering ----------------------------------------------------------------------------
+
+    def predict_one(self, x: Any) -> Any:
+        """The prediction for one input: a number, or a label. Learns nothing.
+
+        The question is remembered until its target comes, so that a target that comes late is
+        learned with what was known when the question was asked (see `learn_one`).
+        """
+        said = self._ask_one(x, COVERAGE)
+        return None if said is None else self._worded(said)
+
+    def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> tuple[float, float]:
+        """The ends of an interval that holds the target with this probability.
+
+        Calibrated online on the answers given so far, also under drift: in the long run a share of
+        `coverage` of the targets lies inside, whatever the stream does.
+        """
+        share = self._checked_coverage(coverage)
+        said = self._ask_one(x, share)
+        assert said is not None
+        return float(said.answer[1]), float(said.answer[2])
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of each label so far, in the order of `classes`."""
+        self._need("classification", "predict_proba_one")
+        said = self._ask_one(x, COVERAGE)
+        values = [] if said is None else said.answer.tolist()
+        return dict(zip(self.classes, values, strict=True))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n,): predictions for the rows of an (n, d) array. Learns nothing.
+
+        Without lags, each row is answered as the next one of the stream. With lags, the rows are
+        the next n of the stream in their order: each prediction is a lagged target of those after.
+        """
+        said = self._ask_many(X, COVERAGE)
+        if self._task == "regression":
+            return np.array([one.answer[0] for one in said])
+        self._need_classes("predict")
+        return self._labels.array(np.array([int(np.argmax(one.answer)) for one in said]))
+
+    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
+        """(n, 2): the ends of the intervals, each as of an answer one step ahead."""
+        said = self._ask_many(X, self._checked_coverage(coverage))
+        return np.array([one.answer[1:] for one in said])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """(n, classes): probabilities, columns in the order of `classes`."""
+        self._need("classification", "predict_proba")
+        said = self._ask_many(X, COVERAGE)
+        self._need_classes("predict_proba")
+        return np.array([one.answer for one in said])
+
+    def _ask_one(self, x: Any, coverage: float) -> Said | None:
+        with self._turn:
+            row = inputs(x, self._dimension, "x", one=True)
+            if self._desk is None:
+                if self._task == "classification" and not len(self._labels):
+                    return None
+                return self._new_desk(row.shape[1]).ask(row, np.full((1, self.lags), np.nan), 0.5)[0]
+            desk = self._desk
+            said = desk.ask(row, desk.lagged[None], 0.5 * (1 - coverage))[0]
+            self._pending.note(row[0], said)
+            return said
+
+    def _ask_many(self, X: Any, coverage: float) -> list[Said]:
+        with self._turn:
+            rows = inputs(X, self._dimension, "X")
+            desk = self._desk if self._desk is not None else self._new_desk(rows.shape[1])
+            tail = 0.5 * (1 - coverage)
+            lagged = desk.lagged.copy()
+            if not self.lags:
+                return desk.ask(rows, np.tile(lagged, (len(rows), 1)), tail)
+            said = []
+            for row in rows:
+                said += desk.ask(row[None], lagged[None], tail)
+                lagged[1:] = lagged[:-1].copy()
+                lagged[0] = desk.as_lag(said[-1])
+            return said
+
+    def _worded(self, said: Said) -> Any:
+        if self._task == "regression":
+            return float(said.answer[0])
+        return self._labels.known[int(np.argmax(said.answer))]
+
+    # --- learning -----------------------------------------------------------------------------
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        """Learn one row. Its target may come any number of steps after `predict_one(x)`.
+
+        If the same input was asked for before (among the last 1,000 questions whose targets have
+        not come), then the answer given then is scored, and the lagged targets of that moment are
+        learned from; else those of now.
+        """
+        with self._turn:
+            row = inputs(x, self._dimension, "x", one=True)
+            if self._task == "regression":
+                target = float(check.one_target(y)[0])
+            else:
+                (label,) = self._labels.check(y, None, self._most_classes)
+            desk = self._open(row.shape[1])
+            said = self._pending.take(row[0])
+            with held_interrupts():
+                if said is None or said.row == desk.rows and said.scores.shape[0] == 0:
+                    said = desk.ask(row, desk.lagged[None], 0.5 * (1 - COVERAGE))[0]
+                if self._task == "classification":
+                    target = float(self._class_of(label))
+                desk.tell(row[0], said, target)
+
+    def run(
+        self,
+        X: Any,
+        y: Any,
+        delay: int = 0,
+        record: Any = "light",
+        coverage: float = COVERAGE,
+    ) -> AutoTrace:
+        """Answer every row, and learn it when its target comes.
+
+        Parameters
+        ----------
+        X : (n, d), or (n,) for inputs of one number. NaN where a value is missing.
+        y : (n,) targets or labels.
+        delay : how many rows later a target comes; row t is learned after row t + delay was
+            answered, and the last ones after the last answer.
+        record : "light", "all" (also what is kept for every slot) or a list of names.
+        coverage : of the intervals in the trace.
+
+        The result does not depend, in any bit, on how a stream is cut into calls of `run` and of
+        `predict_one` and `learn_one`.
+        """
+        with self._turn:
+            rows = inputs(X, self._dimension, "X")
+            steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
+            fields = chosen_fields(record, self._task)
+            tail = 0.5 * (1 - _share(coverage))
+            labels: list[Any] = []
+            if self._task == "regression":
+                targets = check.targets(y, len(rows))
+            else:
+                labels = self._labels.check(y, len(rows), self._most_classes)
+                targets = np.zeros(len(rows))
+            desk = self._open(rows.shape[1])
+            parts: dict[str, list[Any]] = {name: [] for name in fields}
+            slots = "slot_predictions" in fields
+            if steps:
+                self._run_late(desk, rows, targets, labels, steps, tail, parts)
+            else:
+                done = 0
+                while done < len(rows):
+                    with held_interrupts():
+                        end = self._ready(targets, labels, done)
+                        if end == done:
+                            found = self._play_new(desk, rows[done], labels[done], tail, slots)
+                        else:
+                            found = desk.play(rows[done:end], targets[done:end], tail, slots)
+                    done += self._record(found, parts)
+            return AutoTrace(fields, parts, self.classes)
+
+    def _ready(self, targets: Floats, labels: list[Any], start: int) -> int:
+        """Up to where targets are known classes; writes their numbers."""
+        if self._task == "regression":
+            return len(targets)
+        end = start
+        known = set(self._labels.known)
+        while end < min(len(labels), start + 1024) and labels[end] in known:
+            targets[end] = self._labels.number(labels[end])
+            end += 1
+        return end
+
+    def _play_new(
+        self, desk: Desk, row: Floats, label: Any, tail: float, slots: bool
+    ) -> dict[str, Any]:
+        """A row whose class has never been seen: answered without it, then learned."""
+        assert isinstance(desk, Classification)
+        lagged = desk.lagged.copy()
+        said = desk.ask(row[None], lagged[None], tail)[0]
+        found = {"probabilities": said.answer[None].copy()}
+        equal = np.full((1, len(desk.names)), 1 / len(desk.names))
+        found["weights"] = desk.banks[0].weights[None] if desk.banks else equal
+        if slots:
+            found["slot_predictions"] = desk.slot_values(row[None], lagged[None])
+        desk.tell(row, said, float(self._class_of(label)))
+        return found
+
+    def _run_late(
+        self,
+        desk: Desk,
+        rows: Floats,
+        targets: Floats,
+        labels: list[Any],
+        delay: int,
+        tail: float,
+        parts: dict[str, list[Any]],
+    ) -> None:
+        waiting: list[Said] = []
+        for t in range(len(rows) + delay):
+            with held_interrupts():
+                if t < len(rows):
+                    lagged = desk.lagged.copy()
+                    said = desk.ask(rows[t][None], lagged[None], tail)[0]
+                    waiting.append(said)
+                    found: dict[str, Any] = {"weights": np.full((1, len(desk.names)), np.nan)}
+                    if desk.banks:
+                        found["weights"] = desk.banks[0].weights[None]
+                    if isinstance(desk, Regression):
+                        value, lower, upper = said.answer
+                        found["predictions"] = np.array([value])
+                        found["lower"], found["upper"] = np.array([lower]), np.array([upper])
+                    else:
+                        found["probabilities"] = said.answer[None].copy()
+                    if "slot_predictions" in parts:
+                        found["slot_predictions"] = desk.slot_values(rows[t][None], lagged[None])
+                    self._record(found, parts)
+                if t >= delay:
+                    late = t - delay
+                    if late >= len(rows):
+                        break
+                    if labels:
+                        targets[late] = self._class_of(labels[late])
+                    desk.tell(rows[late], waiting.pop(0), float(targets[late]))
+
+    def _record(self, found: dict[str, Any], parts: dict[str, list[Any]]) -> int:
+        if self._task == "classification":
+            sure = found["probabilities"]
+            count = len(sure)
+            if "predictions" in parts:
+                numbers = np.argmax(sure, axis=1) if sure.shape[1] else np.zeros(count, dtype=int)
+                found["predictions"] = self._labels.array(numbers)
+        for name, pieces in parts.items():
+            pieces.append(found[name])
+        return len(next(iter(found.values())))
+
+    # --- the inside ---------------------------------------------------------------------------
+
+    @property
+    def _dimension(self) -> int | None:
+        return None if self._desk is None else self._desk.dimension
+
+    def _new_desk(self, dimension: int) -> Desk:
+        if self._task == "regression":
+            return Regression(self._plan, dimension)
+        return Classification(self._plan, dimension, len(self._labels))
+
+    def _open(self, dimension: int) -> Desk:
+        if self._desk is None:
+            self._desk = self._new_desk(dimension)
+        return self._desk
+
+    def _class_of(self, label: Any) -> int:
+        """The number of a label's class, which may be new."""
+        if label not in self._labels.known:
+            self._labels.add([label])
+            assert isinstance(self._desk, Classification)
+            self._desk.add_class()
+        return self._labels.number(label)
+
+    def _need(self, task: str, method: str) -> None:
+        if self._task != task:
+            raise InvalidArgument(
+                f"{method} needs task={task!r}; this AutoBank does {self._task}. "
+                f"Make one with kb.AutoBank(task={task!r})."
+            )
+
+    def _need_classes(self, method: str) -> None:
+        if not len(self._labels):
+            raise InvalidArgument(
+                f"{method} needs to know the labels. Learn some rows first, or name them: "
+                "kb.AutoBank(classes=[...])."
+            )
+
+    def _checked_coverage(self, coverage: Any) -> float:
+        self._need("regression", "an interval")
+        return _share(coverage)
+
+
+def _share(coverage: Any) -> float:
+    remedy = "Give a share between 0 and 1, such as 0.9."
+    return check.number("coverage", coverage, "AutoBank", remedy, above=0, below=1)
+
+
+def _checked_slots(slots: Any) -> tuple[Slot, ...]:
+    listed = tuple(slots) if isinstance(slots, Iterable) else ()
+    if not listed or not all(isinstance(slot, Slot) for slot in listed):
+        remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the recipe."
+        raise check.refuse("slots", "be a list of at least one Slot", slots, remedy, "AutoBank")
+    return listed
+
+
+def _checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
+    if scalings is None:
+        return usual
+    remedy = 'Give a list of some of them, such as ["standard", "rank"].'
+    if isinstance(scalings, str) or not isinstance(scalings, Iterable):
+        raise check.refuse("scalings", "be a list of words", scalings, remedy, "AutoBank")
+    given = tuple(check.choice("scalings", name, "AutoBank", SCALINGS) for name in scalings)
+    if not given or len(set(given)) < len(given):
+        raise check.refuse("scalings", "name at least one, none twice", given, remedy, "AutoBank")
+    return tuple(name for name in SCALINGS if name in given)
+
+
+def inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:
+    """Inputs as (n, d), in which NaN may stand for what is missing."""
+    shape = "a number or have the shape (d,)" if one else "have the shape (n, d)"
+    remedy = "Give one sample as a (d,) array." if one else "Give one sample a row."
+    array = check.floats(name, X, remedy)
+    if one:
+        if array.ndim > 1 or array.size == 0:
+            raise check.refuse(name, f"be {shape}", array.shape, remedy)
+        array = array.reshape(1, -1)
+    elif array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.size == 0:
+        raise check.refuse(name, shape, array.shape, remedy)
+    check.check_width(array.shape[1], dimension, name)
+    missing = np.isnan(array)
+    check.within_range(name, np.where(missing, 0.0, array) if missing.any() else array)
+    return array

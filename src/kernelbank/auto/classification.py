@@ -1,0 +1,215 @@
+"""The desk for targets that are classes, numbered from 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._hot import answers as hot
+from .._validate import Floats
+from .desk import CHUNK, STARTS, Desk, Said
+from .plan import Plan
+
+KEPT = 256
+"""Rows from which the bank of a class that appears late starts."""
+
+
+class Classification(Desk):
+    """Two classes: one bank on labels of -1 and 1. More: one bank a class, against the rest.
+
+    The squared loss on such labels has the conditional mean as its best function, and each score is
+    turned into a probability by a logistic curve that is fitted online (Platt 1999).
+    """
+
+    def __init__(self, plan: Plan, dimension: int, classes: int) -> None:
+        super().__init__(plan, dimension, target=False, kept=KEPT)
+        self.classes = classes
+        self.counts = np.zeros(classes)
+        self.platt = np.zeros((0, hot.PLATT))
+        self.wrong = np.zeros(2)
+        """How many answers were wrong, and how often the label changed."""
+        self._last = -1
+
+    @property
+    def heads(self) -> int:
+        """How many banks this many classes need."""
+        return {0: 0, 1: 0, 2: 1}.get(self.classes, self.classes)
+
+    def _positive(self, head: int) -> int:
+        """The class that is 1 for a bank."""
+        return 1 if self.heads == 1 else head
+
+    def add_class(self) -> None:
+        """A class has appeared: it, and whoever has no bank yet, starts from the rows kept."""
+        self.classes += 1
+        self.counts = np.append(self.counts, 0.0)
+        if self.heads > 1 and len(self.banks) == 1:
+            self.banks.insert(0, self._new_bank(0))  # the bank of two classes is that of class 1
+            self.platt = np.vstack([[hot.PLATT_START], self.platt])
+        self._fill()
+
+    def _fill(self) -> None:
+        if self.rows < STARTS[0]:
+            return
+        while len(self.banks) < self.heads:
+            self.banks.append(self._new_bank(self._positive(len(self.banks))))
+            self.platt = np.vstack([self.platt, [hot.PLATT_START]])
+
+    def _new_bank(self, positive: int) -> Any:
+        bank = self.plan.bank(self.scaling)
+        X, lagged, targets = self.kept()
+        if len(X):
+            rows = self._with_lags(self.scaling.rows(X, lagged), lagged, positive)
+            bank.run(rows, np.where(targets == positive, 1.0, -1.0), record="light")
+        return bank
+
+    def _with_lags(self, rows: Floats, lagged: Floats, positive: int) -> Floats:
+        """The rows with the lagged classes as this bank sees them: 1, -1, or 0 if unknown."""
+        if self.plan.lags:
+            signs = np.where(np.isnan(lagged), 0.0, np.where(lagged == positive, 1.0, -1.0))
+            repeats = len(self.scaling.lag_columns) // self.plan.lags
+            rows[:, self.scaling.lag_columns] = np.tile(signs, (1, repeats))
+        return rows
+
+    # --- answering ------------------------------------------------------------------------------
+
+    def ask(self, X: Floats, lagged: Floats, tail: float) -> list[Said]:
+        scores = np.zeros((len(X), len(self.banks)))
+        if self.banks:
+            rows = self.scaling.rows(X, lagged)
+            for head, bank in enumerate(self.banks):
+                own = self._with_lags(rows, lagged, self._positive(head))
+                if len(X) == 1:
+                    scores[0, head] = bank.predict_one(own[0])
+                else:
+                    scores[:, head] = bank.predict(own)
+        answers = self._probabilities(scores)
+        return [
+            Said(self.rows, lagged[t].copy(), scores[t], answers[t]) for t in range(len(X))
+        ]
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        if not self.banks:
+            total = self.counts.sum() + self.classes
+            return np.tile((self.counts + 1.0) / max(total, 1.0), (len(scores), 1))
+        out = np.empty((len(scores), self.classes))
+        hot.probability_rows(scores, self.platt, out)
+        return out
+
+    def slot_values(self, X: Floats, lagged: Floats) -> Floats:
+        """(n, P): the score of every slot for the second of two classes."""
+        if len(self.banks) != 1:
+            return np.zeros((len(X), len(self.names)))
+        return self.banks[0].predict_slots(
+            self._with_lags(self.scaling.rows(X, lagged), lagged, 1)
+        )
+
+    def as_lag(self, said: Said) -> float:
+        return float(np.argmax(said.answer))
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def tell(self, x: Floats, said: Said, target: float) -> None:
+        number = int(target)
+        self._count(np.array([int(np.argmax(said.answer)) if len(said.answer) else -1]), [number])
+        if self.banks:
+            # Banks that came after the question was asked have said nothing.
+            scores = np.zeros(len(self.banks))
+            scores[: len(said.scores)] = said.scores
+            sure = said.answer[number] if number < len(said.answer) else 0.0
+            hot.calibrate_row(scores, number, self.platt)
+            self.watch(np.array([1.0 - sure]), self.banks[0].weights[None], self.rows + 1)
+        self.rows += 1
+        self.keep(x[None], said.lagged[None], np.array([target]))
+        rows = self.scaling.rows(x[None], said.lagged[None])
+        if self.rows in STARTS:
+            self.shift(target)
+            self.start()
+            return
+        if self.rows > STARTS[0]:
+            for column in self.scaling.take(x):
+                self.note("input level", self.rows, column)
+        self.shift(target)
+        for head, bank in enumerate(self.banks):
+            positive = self._positive(head)
+            own = self._with_lags(rows, said.lagged[None], positive)
+            bank.learn_one(own[0], 1.0 if number == positive else -1.0)
+
+    def _count(self, answered: np.ndarray, numbers: Any) -> None:
+        for answer, number in zip(answered.tolist(), numbers, strict=True):
+            self.counts[number] += 1.0
+            self.wrong[0] += answer != number
+            self.wrong[1] += self._last != number and self._last >= 0
+            self._last = number
+
+    def start(self) -> None:
+        X, _, _ = self.kept()
+        self.scaling.begin(X, None)
+        self.banks = []
+        self.platt = np.zeros((0, hot.PLATT))
+        self._fill()
+
+    def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
+        if self.rows < STARTS[-1] or not self.banks:
+            return self._play_one(X[0], targets[0], tail, slots)
+        X, targets = X[:CHUNK], targets[:CHUNK]
+        count, first = len(X), self.rows
+        lags = self.plan.lags
+        history = np.concatenate([targets[::-1], self.lagged])  # newest first
+        lagged = np.array([history[count - t : count - t + lags] for t in range(count)])
+        lagged = lagged.reshape(count, lags)
+        nothing = np.zeros(0)
+        rows, _, _, news = self.scaling.stream(X, np.zeros(count), nothing)
+        scores = np.empty((count, len(self.banks)))
+        found: dict[str, Floats] = {}
+        for head, bank in enumerate(self.banks):
+            positive = self._positive(head)
+            own = self._with_lags(rows, lagged, positive)
+            wanted = ["predictions", "weights", *(["slot_predictions"] if slots else [])]
+            trace = bank.run(own, np.where(targets == positive, 1.0, -1.0), record=wanted)
+            scores[:, head] = trace.predictions
+            if head == 0:
+                found["weights"] = trace.weights
+                if slots:
+                    found["slot_predictions"] = trace.slot_predictions
+        probabilities = np.empty((count, self.classes))
+        hot.calibrate_rows(scores, targets, self.platt, probabilities)
+        numbers = targets.astype(np.int64)
+        self._count(np.argmax(probabilities, axis=1), numbers.tolist())
+        self.lagged[:] = history[:lags]
+        self.rows += count
+        self.keep(X, lagged, targets)
+        for t, column in news:
+            self.note("input level", first + t + 1, column)
+        sure = probabilities[np.arange(count), numbers]
+        self.watch(1.0 - sure, found["weights"], first + 1)
+        return found | {"probabilities": probabilities}
+
+    def _play_one(self, x: Floats, target: float, tail: float, slots: bool) -> dict[str, Floats]:
+        lagged = self.lagged.copy()
+        said = self.ask(x[None], lagged[None], tail)[0]
+        equal = np.full((1, len(self.names)), 1 / len(self.names))
+        found = {"probabilities": said.answer[None].copy()}
+        found["weights"] = self.banks[0].weights[None] if self.banks else equal
+        if slots:
+            found["slot_predictions"] = self.slot_values(x[None], lagged[None])
+        self.tell(x, said, target)
+        return found
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Floats]:
+        own = {"counts": self.counts, "platt": self.platt, "wrong": self.wrong}
+        return super().state() | own
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"classes": self.classes, "last": self._last}
+
+    def restore(self, state: Mapping[str, Floats], facts: Mapping[str, Any]) -> None:
+        self.classes = int(facts["classes"])
+        self.counts = np.zeros(self.classes)
+        self.platt = np.zeros_like(state["platt"])
+        super().restore(state, facts)
+        self._last = int(facts["last"])

@@ -1,0 +1,159 @@
+"""What both tasks of an AutoBank have in common: scaled rows in, signals of change out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import insort
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._hot import watch as hot
+from .._validate import Floats
+from ..bank import KernelBank
+from .plan import Plan
+
+STARTS = (4, 8, 16, 32)
+"""Rows after which banks start anew: the scaling of the first rows is that of all of them."""
+
+CHUNK = 256
+"""Rows that are worked on at once."""
+
+LIMIT = 10_000.0
+"""A false signal of a changed error comes at most once in so many rows, on average."""
+
+MOST_CHANGES = 1000
+
+
+class Change(NamedTuple):
+    """A signal of change.
+
+    what: "error grew", "error fell", "weights" (more than half of the weight has moved), "target
+    level" or "input level"; row: after how many rows; column: of the input, else -1.
+    """
+
+    row: int
+    what: str
+    column: int = -1
+
+
+class Said(NamedTuple):
+    """What was answered to a question, kept until the target comes."""
+
+    row: int
+    lagged: Floats
+    scores: Floats
+    """The value of each bank, scaled."""
+    answer: Floats
+    """Regression: prediction, lower, upper. Classification: one probability a class."""
+
+
+class Desk(ABC):
+    """Answers questions and learns from targets, for inputs of a known width."""
+
+    def __init__(self, plan: Plan, dimension: int, *, target: bool, kept: int) -> None:
+        self.plan = plan
+        self.dimension = dimension
+        self.scaling = plan.scaling(dimension, target=target)
+        self.names = [name for name, _ in plan.named_slots(self.scaling)]
+        self.banks: list[KernelBank] = []
+        self.rows = 0
+        self.lagged = np.full(plan.lags, np.nan)
+        self.changes: list[Change] = []
+        self.figures = np.zeros(hot.WATCH)
+        self.errors = np.zeros(500)
+        self.means = np.zeros((2, len(self.names)))
+        self._kept_inputs = np.zeros((kept, dimension))
+        self._kept_lagged = np.zeros((kept, plan.lags))
+        self._kept_targets = np.zeros(kept)
+
+    # --- what the tasks do differently ----------------------------------------------------------
+
+    @abstractmethod
+    def ask(self, X: Floats, lagged: Floats, tail: float) -> list[Said]:
+        """Answers for rows with these lagged targets; changes nothing."""
+
+    @abstractmethod
+    def tell(self, x: Floats, said: Said, target: float) -> None:
+        """Learn one row from the target that has come."""
+
+    @abstractmethod
+    def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
+        """Answer and learn the first rows of a chunk; what was answered, for as many as were done.
+
+        The same bits as asking and telling row by row.
+        """
+
+    @abstractmethod
+    def as_lag(self, said: Said) -> float:
+        """The answer as a target, for forecasts that go on from it."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start scaling and banks anew from the rows that are kept."""
+
+    # --- common ---------------------------------------------------------------------------------
+
+    def keep(self, X: Floats, lagged: Floats, targets: Floats) -> None:
+        """Keep the last rows, as long as something may start from them."""
+        size = len(self._kept_inputs)
+        X, lagged, targets = X[-size:], lagged[-size:], targets[-size:]
+        places = (self.rows - len(X) + np.arange(len(X))) % size
+        self._kept_inputs[places] = X
+        self._kept_lagged[places] = lagged
+        self._kept_targets[places] = targets
+
+    def kept(self) -> tuple[Floats, Floats, Floats]:
+        """The kept rows, the oldest first: inputs, lagged targets, targets."""
+        size = len(self._kept_inputs)
+        count = min(self.rows, size)
+        places = (self.rows - count + np.arange(count)) % size
+        return self._kept_inputs[places], self._kept_lagged[places], self._kept_targets[places]
+
+    def shift(self, target: float) -> None:
+        """A new target is the newest of the lagged ones."""
+        if len(self.lagged):
+            self.lagged[1:] = self.lagged[:-1].copy()
+            self.lagged[0] = target
+
+    def note(self, what: str, row: int, column: int = -1) -> None:
+        insort(self.changes, Change(row, what, column))  # in the order of rows, whatever the blocks
+        del self.changes[:-MOST_CHANGES]
+
+    def watch(self, sizes: Floats, weights: Floats, first: int) -> None:
+        """Look for changes in the sizes of the errors and in the weights, after row `first`."""
+        errors = np.zeros(len(sizes), dtype=np.int64)
+        moves = np.zeros(len(sizes), dtype=np.bool_)
+        hot.watch_rows(
+            sizes, weights, self.figures, self.errors, self.means, LIMIT, errors, moves
+        )
+        for t in np.flatnonzero((errors != 0) | moves):
+            if errors[t]:
+                self.note("error grew" if errors[t] > 0 else "error fell", first + int(t))
+            if moves[t]:
+                self.note("weights", first + int(t))
+
+    def state(self) -> dict[str, Floats]:
+        """The arrays that the next answer depends on, beside the banks'."""
+        own = {
+            "lagged": self.lagged,
+            "watch": self.figures,
+            "errors": self.errors,
+            "means": self.means,
+            "kept_inputs": self._kept_inputs,
+            "kept_lagged": self._kept_lagged,
+            "kept_targets": self._kept_targets,
+        }
+        return own | {f"scaling/{name}": a for name, a in self.scaling.state().items()}
+
+    def facts(self) -> dict[str, Any]:
+        """What else, as plain data."""
+        return {"rows": self.rows, "changes": [list(change) for change in self.changes]}
+
+    def restore(self, state: Mapping[str, Floats], facts: Mapping[str, Any]) -> None:
+        """Go on from what `state` and `facts` said; shapes have been checked."""
+        for name, array in self.state().items():
+            array[...] = state[name]
+        self.rows = int(facts["rows"])
+        self.changes = [Change(int(r), str(w), int(c)) for r, w, c in facts["changes"]]

@@ -1,0 +1,107 @@
+"""Labels as they are given, and as numbers from 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import _validate as check
+from ..errors import InvalidArgument
+
+MOST = 100
+"""More classes than this are found only if they were named: such a target may be a number."""
+
+_REMEDY = "Give booleans, whole or other finite numbers, or text."
+
+
+class Labels:
+    """The classes in order: as named, then as they first appear."""
+
+    def __init__(self, classes: Iterable[Any] | None) -> None:
+        self.known: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+        if classes is None:
+            return
+        if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable):
+            remedy = 'Give a list of labels, such as ["no", "yes"], or leave it out.'
+            raise check.refuse("classes", "be a list of labels", classes, remedy, "AutoBank")
+        named = [plain(label, "classes") for label in classes]
+        if len(named) < 2 or len(set(named)) < len(named):
+            remedy = "Name each label once, or leave classes out: they are found in the stream."
+            raise check.refuse("classes", "be at least two different labels", named, remedy)
+        self.add(named)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def add(self, labels: Iterable[Any]) -> None:
+        """Labels that were checked before."""
+        for label in labels:
+            if label not in self._numbers:
+                self._numbers[label] = len(self.known)
+                self.known.append(label)
+
+    def number(self, label: Any) -> int:
+        return self._numbers[label]
+
+    def check(self, y: Any, length: int | None, limit: int) -> list[Any]:
+        """The labels of some rows, plain; refuses what cannot be one, before anything is learned.
+
+        limit : how many classes there may be.
+        """
+        values = [y] if length is None else _listed(y, length)
+        found = [plain(value, "y") for value in values]
+        most = max(limit, len(self.known))
+        new = [label for label in dict.fromkeys(found) if label not in self._numbers]
+        if len(self.known) + len(new) > most:
+            raise check.refuse(
+                "y",
+                f"have at most {most} different labels",
+                new[-1],
+                'Use task="regression" for numbers, or name all the classes: classes=[...].',
+            )
+        return found
+
+    def array(self, numbers: np.ndarray) -> np.ndarray:
+        """The labels of some class numbers, as an array of their own kind."""
+        kinds = {type(label) for label in self.known}
+        if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
+            return np.array(self.known)[numbers]
+        mixed = np.empty(len(self.known), dtype=object)
+        mixed[:] = self.known
+        return mixed[numbers]
+
+
+def plain(label: Any, name: str) -> Any:
+    """A label as a plain Python value; whole floats are whole numbers."""
+    value = label.item() if isinstance(label, (np.generic, np.ndarray)) and label.size == 1 else label
+    if isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        raise InvalidArgument(
+            f"'{name}' has a missing label ({value!r}). Leave such rows out of learning: "
+            "predict_one answers them."
+        )
+    raise check.refuse(name, "hold labels", label, _REMEDY)
+
+
+def _listed(y: Any, length: int) -> list[Any]:
+    if isinstance(y, (str, bytes)) or not isinstance(y, Iterable):
+        raise check.refuse("y", "be a list of labels", y, "Give one label for each row of X.")
+    array = np.asarray(y) if not isinstance(y, (list, tuple)) else None
+    if array is not None and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array is not None and array.ndim != 1:
+        raise check.refuse("y", "have the shape (n,)", array.shape, "Give one label a row.")
+    values = list(y) if array is None else list(array)
+    if len(values) != length:
+        remedy = "Give one label for each row of X."
+        raise check.refuse("y", f"have as many rows as X ({length})", len(values), remedy)
+    return values

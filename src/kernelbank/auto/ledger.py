@@ -1,0 +1,65 @@
+"""How an AutoBank has done so far, and what has changed on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._hot import answers as hot
+from .classification import Classification
+from .desk import Change, Desk
+from .regression import Regression
+
+if TYPE_CHECKING:
+    from .bank import AutoBank
+
+
+class AutoLedger:
+    """Errors and signals of change, over all rows learned so far."""
+
+    def __init__(self, bank: AutoBank) -> None:
+        self._bank = bank
+
+    @property
+    def _desk(self) -> Desk | None:
+        return self._bank._desk
+
+    @property
+    def samples(self) -> int:
+        """How many rows have been learned."""
+        return 0 if self._desk is None else self._desk.rows
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean squared error of the answers, or the share of wrong ones; NaN before the first."""
+        desk = self._desk
+        if isinstance(desk, Regression) and desk.rows:
+            return float(desk.answers[hot.LOSS] / desk.rows)
+        if isinstance(desk, Classification) and desk.rows:
+            return float(desk.wrong[0] / desk.rows)
+        return float("nan")
+
+    @property
+    def persistence_loss(self) -> float:
+        """The same for the last target as an answer, from the second row on."""
+        desk = self._desk
+        if isinstance(desk, Regression) and desk.rows > 1:
+            return float(desk.answers[hot.NAIVE_LOSS] / (desk.rows - 1))
+        if isinstance(desk, Classification) and desk.rows > 1:
+            return float(desk.wrong[1] / (desk.rows - 1))
+        return float("nan")
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Signals of change, at most the last 1,000.
+
+        `what` is "error grew" or "error fell" (false at most once in 10,000 rows on average while
+        errors are exchangeable), "weights" (more than half of the weight stands elsewhere than
+        before), "target level" or "input level" (five values in a row beyond 10 sd on one side).
+        """
+        return () if self._desk is None else tuple(self._desk.changes)
+
+    def __repr__(self) -> str:
+        return (
+            f"AutoLedger({self.samples} samples; mean loss {self.mean_loss:.6g}, persistence "
+            f"{self.persistence_loss:.6g}; {len(self.changes)} signals of change)"
+        )

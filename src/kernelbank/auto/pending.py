@@ -1,0 +1,40 @@
+"""Questions whose targets have not come yet."""
+
+from __future__ import annotations
+
+from .._validate import Floats
+from .desk import Said
+
+MOST = 1000
+
+
+class Pending:
+    """The last questions, the oldest first, by their input.
+
+    A question that is asked twice before anything is learned is one question.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[bytes, Said]] = []
+
+    def note(self, x: Floats, said: Said) -> None:
+        """Remember what was answered."""
+        key = x.tobytes()
+        for place in range(len(self.asked) - 1, -1, -1):
+            other, before = self.asked[place]
+            if before.row != said.row:
+                break
+            if other == key:
+                self.asked[place] = (key, said)
+                return
+        self.asked.append((key, said))
+        del self.asked[:-MOST]
+
+    def take(self, x: Floats) -> Said | None:
+        """The oldest question for this input, which is then answered for; None if there is none."""
+        key = x.tobytes()
+        for place, (other, said) in enumerate(self.asked):
+            if other == key:
+                del self.asked[place]
+                return said
+        return None

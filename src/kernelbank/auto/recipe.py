@@ -1,0 +1,101 @@
+"""The slots of an AutoBank: which kernels, which learners, how many.
+
+One recipe for every stream, nothing tuned. Each scaling of the inputs has its own slots:
+
+- *mixed*: Bayesian least squares on random features of kernels of one, two, three and all inputs,
+  with widths from narrow to wide, and linear terms. Three kinds of memory: everything counts for
+  ever; everything fades slowly; everything fades slowly and the constant fast, so that it follows
+  what the others leave (an autoregression of the error).
+- *linear*: the same with linear terms only, which learn from few rows.
+- *trees*: nested cells on the target and on what a linear and two mixed slots leave. They see steps
+  and interactions that cosines need many rows for. Their cuts are random: so several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from ..kernels import Gaussian, Kernel, Linear, LowOrder, NestedCells, On
+from ..layout import Slot
+from ..learners import FourierRLS, LinearRLS, PartitionTree, Residual
+
+SCALINGS = ("standard", "asinh", "rank")
+"""How inputs are shown to slots; see `Scaling`."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a bank may spend."""
+
+    features: int
+    widths: int
+    trees: int
+    nodes: int
+    scalings: tuple[str, ...]
+
+
+SIZES = {
+    "small": Size(96, 3, 1, 255, ("standard", "rank")),
+    "default": Size(192, 6, 3, 511, SCALINGS),
+    "large": Size(384, 8, 6, 1023, SCALINGS),
+}
+
+ORDERS = (1, 2, 3)
+NARROWEST, WIDEST = 0.3, 2.4
+"""Widths of kernels of one input, in its standard deviations; of k inputs, times sqrt(k)."""
+
+RIDGE = 0.01
+LINEAR_RIDGE = 1.0
+SLOW, FAST = 0.9999, 0.8
+"""What a row leaves of weights that fade, and of the constant that follows."""
+
+WIDE = 200
+"""Beyond so many columns least squares on each of them is too slow: random features only."""
+
+
+def mixed_kernel(dimension: int, widths: int) -> Kernel:
+    """The mean of Gaussians of low and full order and of several widths, plus linear terms."""
+    ratio = WIDEST / NARROWEST
+    steps = [NARROWEST * ratio ** ((i + 0.5) / widths) for i in range(widths)]
+    parts: list[Kernel] = [
+        LowOrder(Gaussian(width * sqrt(order)), order) for order in ORDERS for width in steps
+    ]
+    parts += [Gaussian(width * sqrt(dimension)) for width in steps]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    mean = (1.0 / len(parts)) * total
+    return mean if dimension > WIDE else mean + Linear(1.0)
+
+
+def slots_on(
+    name: str, columns: Sequence[int], base: int, size: Size, seed: int
+) -> list[tuple[str, Slot]]:
+    """The named slots of one scaling, which stands in these columns; `base` come before them."""
+    fading = {"forgetting": SLOW, "forget": "prior"}
+    following = {**fading, "constant_forgetting": FAST}
+    mixed = On(mixed_kernel(len(columns), size.widths), tuple(columns))
+    cells = On(NestedCells(decay=0.7, levels=20), tuple(columns))
+
+    def features(**memory: float | str) -> FourierRLS:
+        return FourierRLS(features=size.features, ridge=RIDGE, seed=seed, **memory)  # type: ignore[arg-type]
+
+    found = [("mixed", Slot(mixed, features())), ("mixed, fading", Slot(mixed, features(**fading)))]
+    if len(columns) <= WIDE:
+        line = On(Linear(1.0), tuple(columns))
+        found += [
+            ("mixed, following", Slot(mixed, features(**following))),
+            ("linear", Slot(line, LinearRLS(ridge=LINEAR_RIDGE))),
+            ("linear, following", Slot(line, LinearRLS(ridge=LINEAR_RIDGE, **following))),  # type: ignore[arg-type]
+        ]
+    places = {slot_name: base + place for place, (slot_name, _) in enumerate(found)}
+    under = [part for part in ("mixed", "mixed, following", "linear, following") if part in places]
+    for number in range(size.trees):
+        tree = PartitionTree(nodes=size.nodes, noise=0.1, seed=seed * 1000 + number)
+        found.append((f"tree {number + 1}", Slot(cells, tree)))
+        for part in under:
+            learner = Residual(places[part], tree)
+            found.append((f"tree {number + 1} on {part}", Slot(cells, learner)))
+    return [(f"{name}: {slot_name}", slot) for slot_name, slot in found]

@@ -1,0 +1,152 @@
+"""Scaling online: every input shown in up to three ways, and the target in its deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+from .._hot import scaling as hot
+from .._validate import Floats
+
+MEMORY = 1000
+"""Values among which a value is ranked."""
+
+_STEPS = 2048
+_NORMAL = NormalDist()
+QUANTILES = np.array(
+    [_NORMAL.inv_cdf(min(max(i / _STEPS, 0.5 / _STEPS), 1 - 0.5 / _STEPS)) for i in range(_STEPS + 1)]
+)
+"""Normal quantiles over equal steps of probability."""
+
+
+class Scaling:
+    """The running figures of the inputs and of the target, and what is made of them.
+
+    - "standard": z = (x - mean) / sd by the rows so far, at most 8 in size;
+    - "asinh": asinh(z), for heavy tails;
+    - "rank": the normal quantile of the rank among the last 1,000 values.
+
+    A value enters mean and sd as if it were at most 10 sd away. Five in a row beyond that on one
+    side are a new level, from which mean and sd start anew. A missing value stands at the last
+    one's standing times its column's correlation from row to row, to the power of the rows since.
+
+    Lagged targets stand behind the inputs, in the target's own figures, in all scalings but asinh:
+    some slots should not see them, since a stream whose targets say nothing about the next would
+    only be blurred.
+    """
+
+    def __init__(self, dimension: int, lags: int, names: Sequence[str], *, target: bool) -> None:
+        self.dimension = dimension
+        self.lags = lags
+        self.names = tuple(names)
+        self.has_target = target
+        self.columns = np.zeros((dimension, hot.FIGURES))
+        self.rings = np.zeros((dimension, MEMORY if "rank" in names else hot.PATIENCE))
+        self.target = np.zeros(hot.FIGURES)
+        self.ring = np.zeros(MEMORY if lags and target and "rank" in names else hot.PATIENCE)
+        self.starts = np.full(3, -1)
+        self.places: dict[str, tuple[int, ...]] = {}
+        width = 0
+        for number, name in enumerate(("standard", "asinh", "rank")):
+            if name in self.names:
+                self.starts[number] = width
+                own = dimension + (0 if name == "asinh" and len(self.names) > 1 else lags)
+                self.places[name] = tuple(range(width, width + own))
+                width += own
+        self.width = width
+        self.lag_columns = [
+            place for columns in self.places.values() for place in columns[dimension:]
+        ]
+
+    def begin(self, rows: Floats, targets: Floats | None) -> None:
+        """Start all figures from some first rows."""
+        hot.begin_columns(self.columns, self.rings, QUANTILES, rows)
+        if targets is not None:
+            hot.begin_columns(self.target[None], self.ring[None], QUANTILES, targets[:, None])
+
+    def rows(self, X: Floats, lagged: Floats) -> Floats:
+        """(n, width): inputs, and the lagged targets of each, as the slots see them now."""
+        out = np.zeros((len(X), self.width))
+        hot.scale_rows(
+            X,
+            lagged,
+            self.columns,
+            self.rings,
+            self.target,
+            self.ring,
+            QUANTILES,
+            self.starts,
+            out,
+        )
+        return out
+
+    def take(self, x: Floats) -> list[int]:
+        """Let an input enter the figures; the columns that have a new level."""
+        changed = np.zeros(self.dimension, dtype=np.bool_)
+        hot.take_row(x, self.columns, self.rings, QUANTILES, changed)
+        return [int(k) for k in np.flatnonzero(changed)]
+
+    def take_target(self, y: float) -> bool:
+        """Let a target enter its figures; whether it made a new level."""
+        return bool(hot.take_target(y, self.target, self.ring, QUANTILES))
+
+    def stream(
+        self, X: Floats, y: Floats, lagged: Floats
+    ) -> tuple[Floats, Floats, Floats, list[tuple[int, int]]]:
+        """Scale and take in row after row, up to a target that is far off.
+
+        Returns the scaled rows, the scaled targets, the target's (mean, sd) before each, and the
+        (row, column) of new levels; as many rows as were done. `lagged` moves on.
+        """
+        count = len(X)
+        out = np.zeros((count, self.width))
+        scaled, scale = np.empty(count), np.empty((count, 2))
+        news = np.zeros(count, dtype=np.int64)
+        done = hot.scale_stream(
+            X,
+            y,
+            self.columns,
+            self.rings,
+            self.target if self.has_target else self.target.copy(),
+            self.ring if self.has_target else self.ring.copy(),
+            QUANTILES,
+            self.starts,
+            lagged,
+            out,
+            scaled,
+            scale,
+            news,
+        )
+        found = [(int(t), int(news[t]) - 1) for t in np.flatnonzero(news[:done])]
+        return out[:done], scaled[:done], scale[:done], found
+
+    def far(self, y: float) -> bool:
+        """Whether a target is so far off that it may be a glitch or a new level."""
+        return bool(hot.is_far(self.target, y))
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The target's mean and sd."""
+        mean, sd = hot.target_scale(self.target)
+        return float(mean), float(sd)
+
+    def scaled(self, y: Floats) -> Floats:
+        """Targets in their present deviations, at most 10 in size."""
+        mean, sd = self.scale
+        if sd == 0.0:
+            return np.zeros(len(y))
+        return np.clip((y - mean) / sd, -hot.LIMIT, hot.LIMIT)
+
+    def state(self) -> dict[str, Floats]:
+        return {
+            "columns": self.columns,
+            "rings": self.rings,
+            "target": self.target,
+            "ring": self.ring,
+        }
+
+    def restore(self, state: Mapping[str, Floats]) -> None:
+        for name, array in self.state().items():
+            array[...] = state[name]
