@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,8 @@ LAGS = 3
 VIEWS = {"given": 0, f"lags{LAGS}": LAGS}
 """How many of the last targets everybody is told as further inputs."""
 
-_NUMBERS = "TrumpApproval ChickWeights SP500Stocks WaterFlow AirlinePassengers".split()
-_LABELS = "Phishing Bananas Shuttle ImageSegments".split()
+_NUMBERS = ["TrumpApproval", "ChickWeights", "SP500Stocks", "WaterFlow", "AirlinePassengers"]
+_LABELS = ["Phishing", "Bananas", "Shuttle", "ImageSegments"]
 _SHUFFLED = {
     "diabetes": REGRESSION,
     "breast_cancer": CLASSIFICATION,
@@ -151,7 +150,7 @@ def _of_river(name: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """A date becomes the days since 1970; labels become their places in sorted order."""
     from river import datasets
 
-    pairs = list(islice(getattr(datasets, name)(), rows))
+    pairs = list(getattr(datasets, name)())[:rows]  # River closes a file at its end only
     X = np.array([[_number(value) for value in x.values()] for x, _ in pairs])
     targets = [y for _, y in pairs]
     if name in _LABELS:

@@ -73,23 +73,23 @@ def _scaled(model: Any) -> Any:
 
 
 def _play_river(make: Callable[[Entry], Any], entry: Entry) -> Played:
-    """Rows as the dictionaries that River wants, made outside the timer. A classifier that has
-    seen nothing yet says None, which counts as the first class."""
+    """Rows as the dictionaries that River wants, made outside the timer. A model that has seen
+    nothing yet may say None, which counts as 0."""
     model = make(entry)
     names = [f"x{place}" for place in range(entry.inputs.shape[1])]
     rows = [dict(zip(names, row)) for row in entry.inputs.tolist()]
+    labels = entry.task == CLASSIFICATION
+    truths = labels and entry.classes <= 2  # LogisticRegression learns from truth values alone
+
+    def predict(row: dict) -> float:
+        predicted = model.predict_one(row)
+        return 0.0 if predicted is None else float(predicted)
+
+    def learn(row: dict, target: float) -> None:
+        model.learn_one(row, target == 1.0 if truths else int(target) if labels else target)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of overflows; the table says who has diverged
-        if entry.task == REGRESSION:
-            return one_by_one(entry, rows, model.predict_one, model.learn_one)
-        yes_or_no = entry.classes <= 2  # LogisticRegression learns from nothing but truth values
-
-        def predict(row: dict) -> float:
-            return float(model.predict_one(row) or 0)
-
-        def learn(row: dict, label: float) -> None:
-            model.learn_one(row, label == 1.0 if yes_or_no else int(label))
-
         return one_by_one(entry, rows, predict, learn)
 
 

@@ -45,7 +45,10 @@ class Store:
         try:
             with np.load(path, allow_pickle=False) as file:
                 return Played(
-                    file["predictions"], float(file["seconds"]), str(file["note"]), int(file["jobs"])
+                    file["predictions"],
+                    float(file["seconds"]),
+                    str(file["note"]),
+                    int(file["jobs"]),
                 )
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None  # broken: it is played and written anew
