@@ -246,6 +246,16 @@ def test_no_error_at_all_counts_as_half_an_error():
     assert scores.ratio(entry, 0.01, 0.0) == pytest.approx(2.0)
 
 
+def test_running_error_is_a_mean_of_the_last_rows():
+    losses = np.random.default_rng(0).random(60)
+    losses[20] = 1e30
+    found = pictures.running(losses, 10)
+    naive = [losses[max(0, t - 9) : t + 1].mean() for t in range(60)]
+    assert found == pytest.approx(naive, rel=1e-12)
+    losses[20] = np.inf
+    assert np.isnan(pictures.running(losses, 10)).nonzero()[0].tolist() == list(range(20, 30))
+
+
 def test_lags_stand_behind_the_inputs():
     entry = _entry(view="lags3")
     assert entry.inputs.shape == (200, 5)

@@ -21,13 +21,12 @@ _GAP = 0.042
 
 def running(losses: np.ndarray, window: int = WINDOW) -> np.ndarray:
     """The mean of the last `window` losses, of all so far before that; NaN where not finite."""
-    finite = np.isfinite(losses)
-    sums = np.concatenate([[0.0], np.cumsum(np.where(finite, losses, 0.0))])
-    broken = np.concatenate([[0], np.cumsum(~finite)])
-    ends = np.arange(1, len(losses) + 1)
-    starts = np.maximum(ends - window, 0)
-    means = (sums[ends] - sums[starts]) / (ends - starts)
-    return np.where(broken[ends] > broken[starts], np.nan, means)
+    first = losses[: window - 1]
+    means = np.cumsum(first) / np.arange(1, len(first) + 1)
+    if len(losses) >= window:  # no difference of sums: who has diverged once may come back
+        later = np.lib.stride_tricks.sliding_window_view(losses, window).mean(axis=1)
+        means = np.concatenate([means, later])
+    return np.where(np.isfinite(means), means, np.nan)
 
 
 @plots.styled
@@ -57,7 +56,7 @@ def draw(row: Scored, skip: int, folder: Path) -> Path:
     axis.set_ylim(low, high)
     axis.set_xlim(rows[0], rows[-1])
     _label(axis, ends, low, high, row)
-    what = "error rate" if labels else "squared error / variance of the target"
+    what = "error rate" if labels else "MSE / variance of the target"
     axis.set(xlabel="row", ylabel=f"{what}, last {WINDOW} rows")
     axis.set_title(row.name)
     path = folder / f"{row.stream}-{row.view}.png"

@@ -23,7 +23,8 @@ def play_all(
     """
     if jobs == 1:
         for entry in entries:
-            yield entry, {p.name: _play(entry, p, store, tell) for p in players if p.takes(entry)}
+            takers = [player for player in players if player.takes(entry)]
+            yield entry, {p.name: _play(entry, p, store, tell) for p in takers}
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         waiting: dict[tuple[str, str], Future[Played]] = {}
@@ -41,16 +42,17 @@ def play_all(
                     passes[player.name] = replace(future.result(), jobs=jobs)
                     store.put(entry, player, passes[player.name])
                 elif player.takes(entry):
-                    passes[player.name] = _play(entry, player, store, tell)
+                    beside = jobs if waiting else 1
+                    passes[player.name] = _play(entry, player, store, tell, beside)
             yield entry, passes
 
 
-def _play(entry: Entry, player: Player, store: Store, tell: Told) -> Played:
+def _play(entry: Entry, player: Player, store: Store, tell: Told, jobs: int = 1) -> Played:
     tell(f"{player.name} on {entry.name}")
     kept = store.get(entry, player)
     if kept is not None:
         return kept
-    played = player.play(entry)
+    played = replace(player.play(entry), jobs=jobs)
     store.put(entry, player, played)
     return played
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from .entries import CLASSIFICATION, REGRESSION
 from .players import OURS, Player
-from .scores import Scored, Summary
+from .scores import CLOSE, Scored, Summary
 
 _SHORT = {"autobank": "ours", "bayesian-linear": "bayes", "rbf-sgd": "rbf", "persistence": "last"}
 
@@ -143,7 +143,13 @@ def bars(found: Summary) -> Grid:
 
 def legend(players: Iterable[Player]) -> list[str]:
     """What each name means."""
-    lines = []
+    lines = [
+        "+3: everybody is told the last three targets as well, and last y competes too",
+        f"close: behind by no more than {CLOSE:.0%}, or one standard error of the difference of the "
+        "losses, which counts correlations in time",
+        "last y: the last target again; slot: the best single slot of ours, chosen afterwards",
+        "us: microseconds a sample, to predict and to learn",
+    ]
     for player in players:
         name = _SHORT.get(player.name, player.name)
         shown = player.name if name == player.name else f"{player.name} ({name})"
