@@ -145,8 +145,8 @@ def legend(players: Iterable[Player]) -> list[str]:
     """What each name means."""
     lines = [
         "+3: everybody is told the last three targets as well, and last y competes too",
-        f"close: behind by no more than {CLOSE:.0%}, or one standard error of the difference of the "
-        "losses, which counts correlations in time",
+        f"close: behind by no more than {CLOSE:.0%}, or one standard error of the difference of "
+        "the losses, which counts correlations in time",
         "last y: the last target again; slot: the best single slot of ours, chosen afterwards",
         "us: microseconds a sample, to predict and to learn",
     ]
