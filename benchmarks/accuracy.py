@@ -100,9 +100,8 @@ def play(chosen: argparse.Namespace, players: list[Player]) -> list[Scored]:
     return rows
 
 
-def show(chosen: argparse.Namespace, players: list[Player], rows: list[Scored]) -> None:
-    """Tables on the terminal and in files."""
-    console = Console(width=None if Console().is_terminal else 100, highlight=False)
+def report(chosen: argparse.Namespace, players: list[Player], rows: list[Scored]) -> None:
+    """Tables in files, and then on the terminal, whose reader may have gone away."""
     found = summary(rows)
     grids = [
         tables.results(rows),
@@ -111,27 +110,33 @@ def show(chosen: argparse.Namespace, players: list[Player], rows: list[Scored]) 
         None if found is None else tables.bars(found),
     ]
     shown = [grid for grid in grids if grid is not None]
-    for grid in shown:
-        console.print(grid.drawn())
     words = [*tables.legend(players), *tables.notes(rows)]
-    for line in words:
-        console.print(line, markup=False)
     text = "\n".join([*(grid.markdown() for grid in shown), *(f"- {line}" for line in words)])
     (chosen.out / "accuracy.md").write_text(text + "\n")
+    (chosen.out / "accuracy.json").write_text(tables.to_json(facts(chosen, players), rows, found))
+    console = Console(width=None if Console().is_terminal else 100, highlight=False)
+    for grid in shown:
+        console.print(grid.drawn())
+    for line in words:
+        console.print(line, markup=False)
+    console.print(f"Written to {chosen.out.resolve()}", markup=False)
+
+
+def facts(chosen: argparse.Namespace, players: list[Player]) -> dict[str, object]:
+    """What the figures depend on beside the streams."""
     names = ("river", "scikit-learn", "numpy", "numba")
-    facts = {
+    return {
         "machine": platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "kernelbank": kb.__version__,
         **{name: version(name) for name in names},
+        "data": None if chosen.data is None else chosen.data.name,
         "start": chosen.start,
         "played": chosen.rows,
         "skip": chosen.skip,
         "jobs": chosen.jobs,
         "players": {player.name: player.words for player in players},
     }
-    (chosen.out / "accuracy.json").write_text(tables.to_json(facts, rows, found))
-    console.print(f"Written to {chosen.out.resolve()}", markup=False)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -141,7 +146,7 @@ def main(arguments: list[str] | None = None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
         rows = play(chosen, players)
-    show(chosen, players, rows)
+    report(chosen, players, rows)
 
 
 if __name__ == "__main__":
