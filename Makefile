@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format bench costs clean
+.PHONY: run test test-all lint format bench costs accuracy clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -31,8 +31,15 @@ bench: .venv/bench-ready
 costs: .venv/ready
 	$(BIN)/python benchmarks/costs.py --out bench
 
+# AutoBank beside its peers. DATA is a folder of .csv.gz streams; without it those that River and
+# scikit-learn bring. ONLY names some of them; OPTIONS go to benchmarks/accuracy.py (see --help).
+accuracy: OUT := accuracy
+accuracy: .venv/bench-ready
+	$(BIN)/python benchmarks/accuracy.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
+		$(if $(ONLY),--only $(ONLY)) $(OPTIONS)
+
 clean:
-	rm -rf .venv reproduction comparison lorenz bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv reproduction comparison lorenz bench accuracy .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # River, scikit-learn and gcc are only for the comparison.
 .venv/bench-ready: .venv/ready
