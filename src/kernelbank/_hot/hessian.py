@@ -3,9 +3,15 @@
 Row i of F holds the values of all slots at sample i, h_i the curvature of the loss there.
 """
 
+from collections import namedtuple
+
+from .columns import source_of_columns
 from .formulas import pointer
 from .jit import part
 from .lanes import WIDTH, broadcast, load, store
+
+Hessian = namedtuple("Hessian", ["F", "rows", "h", "penalty", "factors"])
+"""What H is made from, and a row of scratch."""
 
 
 @part
@@ -66,11 +72,9 @@ def diagonal(F, rows, slots, h, penalty, out):
             out[p] += factor * row[p] * row[p]
 
 
-@part
-def hessian_column(source, s, slots, out):
-    """out = column s of H; source = F, rows, h, penalty, and a row of scratch."""
-    F, rows, h, penalty, factors = source
-    for i in range(rows):
-        factors[i] = h[i] * F[i * slots + s]
-    weighted_sums(F, rows, slots, factors, out)
-    out[s] += 2.0 * penalty[s]
+@source_of_columns(Hessian)
+def _column(source, s, slots, out):
+    for i in range(source.rows):
+        source.factors[i] = source.h[i] * source.F[i * slots + s]
+    weighted_sums(source.F, source.rows, slots, source.factors, out)
+    out[s] += 2.0 * source.penalty[s]

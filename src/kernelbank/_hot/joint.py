@@ -20,7 +20,7 @@ import numpy as np
 
 from .columns import forget_columns
 from .formulas import pointer
-from .hessian import diagonal, hessian_column, mixed, weighted_sums
+from .hessian import Hessian, diagonal, mixed, weighted_sums
 from .jit import part
 from .pairwise import descend_pairs, least_gradient, linear_gap, on_simplex
 from .slopes import (
@@ -131,7 +131,7 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
             v[p] = w[p]
             model[p] = g[p]
         made = descend_pairs(
-            hessian_column, (F, rows, h, penalty, place), slots, alive, v, model, diag,
+            Hessian(F, rows, h, penalty, place), slots, alive, v, model, diag,
             0.5 * tolerance * spare if kind == QUADRATIC
             else 0.1 * (SHRINK * slack if narrow else gap),
             0.5 * tolerance if kind == QUADRATIC else 0.0,

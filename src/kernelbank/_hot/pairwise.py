@@ -76,7 +76,7 @@ def _face_direction(columns, owner, slots, g, members, size, B, move):
 
 
 @part
-def _face_step(make, source, slots, weights, g, owner, columns, members, face):
+def _face_step(source, slots, weights, g, owner, columns, members, face):
     """One face step, if it is worth it; returns by how much it lowers the quadratic.
 
     `members`, and `face` for the matrix B and the move, are scratch.
@@ -96,7 +96,7 @@ def _face_step(make, source, slots, weights, g, owner, columns, members, face):
     if owner[slots] + missing > min(KEPT, slots):
         forget_columns(owner, slots)
     for k in range(size):
-        column_place(members[k], make, source, slots, owner, columns)
+        column_place(members[k], source, slots, owner, columns)
     move = pointer(face, FACE * FACE)
     if not _face_direction(columns, owner, slots, g, members, size, face, move):
         return 0.0
@@ -154,7 +154,7 @@ def linear_gap(g, weights, s, slots):
 
 @part
 def descend_pairs(
-    make, source, slots, alive, weights, g, diag, target, share, objective, steps, owner, columns,
+    source, slots, alive, weights, g, diag, target, share, objective, steps, owner, columns,
     members, face,
 ):  # fmt: skip
     """Move weight in pairs until the gap is at most target + share * objective.
@@ -162,7 +162,7 @@ def descend_pairs(
     The slot of least gradient takes from the slot with which the decrease is largest, as far as the
     quadratic says or as the other has weight. `objective` is the value at the start: it is carried
     along. Returns how many steps were made. `weights` and `g` are changed; `diag` is H's diagonal,
-    and make(source, s, slots, out) writes column s of it.
+    and `source` what its columns are made from.
     """
     pairs = 0  # since the last face step
     for step in range(steps):
@@ -171,12 +171,12 @@ def descend_pairs(
             return step
         if pairs >= _PATIENCE:
             pairs = 0
-            gain = _face_step(make, source, slots, weights, g, owner, columns, members, face)
+            gain = _face_step(source, slots, weights, g, owner, columns, members, face)
             if gain > 0.0:
                 objective -= gain
                 continue
         pairs += 1
-        start = column_place(s, make, source, slots, owner, columns)
+        start = column_place(s, source, slots, owner, columns)
         own = pointer(columns, start)
         giver = -1
         amount = 0.0
@@ -199,9 +199,9 @@ def descend_pairs(
         taken = weights[s] + amount
         if kept == weights[giver] or taken == weights[s]:  # below rounding: no step is left
             return step
-        other = column_place(giver, make, source, slots, owner, columns)
+        other = column_place(giver, source, slots, owner, columns)
         # If that has forgotten the first column, it is made again: two always fit.
-        start = column_place(s, make, source, slots, owner, columns)
+        start = column_place(s, source, slots, owner, columns)
         own = pointer(columns, start)
         lost = pointer(columns, other)
         weights[giver] = max(kept, 0.0)
