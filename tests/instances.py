@@ -99,6 +99,10 @@ COMBINERS = [
         kb.combiners.Joint("prequential", horizon=7, discount=0.9, ridge=0.1, tolerance=1e-10),
         ("joint", {"horizon": 7, "discount": 0.9, "ridge": 0.1}),
     ),
+    (
+        kb.combiners.Stacking(discount=0.9, ridge=0.2, tolerance=1e-10),
+        ("stacking", {"discount": 0.9, "ridge": 0.2}),
+    ),
 ]
 
 M = kb.learners

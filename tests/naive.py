@@ -271,7 +271,7 @@ def play(X, y, kernels, loss, *, window, budget, learning_rate, regularization, 
 
     combiner: "simplex", ("prequential", horizon), "uniform", "best", ("omkr", "exact"),
     ("omkr", "printed"), or a name from naive_combiners and its settings: ("hedge", {"rate": 1.0}),
-    "fixed_share", "intervals", and ("joint", settings) for squared loss.
+    "fixed_share", "intervals", "stacking", and ("joint", settings) for squared loss.
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     X = X.reshape(len(X), -1)
@@ -353,6 +353,9 @@ def play(X, y, kernels, loss, *, window, budget, learning_rate, regularization, 
             theta = omkr_step(theta, rate, values, targets, derivative, a, regularization, option)
         elif rule in ("hedge", "fixed_share", "intervals"):
             theta = getattr(naive_combiners, rule)(out.slot_loss[: n + 1], **option)
+        elif rule == "stacking":
+            seen = out.slot_predictions[: n + 1], y[: n + 1]
+            theta = naive_combiners.stacking(*seen, **option)
         elif rule == "joint":
             rows, seen = np.transpose(values), np.array(targets)
             if option["horizon"]:

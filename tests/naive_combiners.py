@@ -117,3 +117,11 @@ def joint_squared(values, targets, discounts, penalty):
             if cost < least:
                 best, least = weights, cost
     return best
+
+
+def stacking(predictions, targets, discount, ridge):
+    """Least discounted squares on the simplex; the ridge is relative to the best slot's loss."""
+    discounts = discount ** np.arange(len(targets))[::-1]
+    losses = [fsum(discounts * (column - targets) ** 2) for column in np.transpose(predictions)]
+    penalty = np.full(len(losses), ridge * min(losses))
+    return joint_squared(predictions, targets, discounts, penalty)

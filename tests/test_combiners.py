@@ -1,8 +1,5 @@
 """Combiners on evidence of our own making: against definitions, bounds and other solvers."""
 
-import itertools
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,56 +11,11 @@ import naive
 import naive_combiners
 from instances import COMBINERS, LOSSES, name_of, stream
 from kernelbank._hot.columns import KEPT
-from kernelbank._hot.table import Phases
-from kernelbank.setting import Board, Setting
+from weighing import one_by_one, problem, weigh
 
 EPS = np.finfo(float).eps
 C, L = kb.combiners, kb.losses
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-
-
-def weigh(combiner, losses=None, *, values=None, targets=None, curvature=None, cuts=(), loss=None):
-    """The weights after each sample, from made-up evidence; `cuts` are where blocks end.
-
-    values is (n, window, P) for window evidence, or (n, P): predictions one step ahead.
-    """
-    shape = losses.shape if values is None else (len(values), values.shape[-1])
-    samples, slots = shape
-    window = values.shape[1] if values is not None and values.ndim == 3 else 1
-    setting = Setting(loss or L.Squared(), window, 0.0)
-    board = Board(setting, samples, 1, slots, 1, values=combiner.needs_values, workers=1)
-    state = {name: np.zeros(shape) for name, shape in combiner.shapes(slots).items()}
-    weights = combiner.first_weights(slots)
-    phases = Phases(combiner.phases(setting, board, state, weights))
-    rows, figures = [], []
-    targets = np.zeros(window - 1 + samples) if targets is None else targets
-    for start, end in itertools.pairwise([0, *cuts, samples]):
-        count = end - start
-        board.window_loss[:count] = 1.0
-        if losses is not None:
-            board.slot_loss[:count] = losses[start:end]
-            board.window_loss[:count] = np.where(np.isinf(losses[start:end]), np.inf, 1.0)
-        if values is not None:
-            out = np.isnan(values[start:end])
-            board.window_loss[:count][out.any(axis=1) if out.ndim == 3 else out] = np.inf
-            if window > 1 or values.ndim == 3:
-                board.values[:count] = np.nan_to_num(values[start:end])
-            board.slot_predictions[:count] = values[start:end].reshape(count, -1, slots)[:, -1]
-        if curvature is not None:
-            board.curvature[:count] = curvature[start:end]
-        board.recent[: window - 1 + count] = targets[start : end + window - 1]
-        board.new_targets[:count] = targets[start + window - 1 : end + window - 1]
-        phases.run(start, count)
-        rows.append(board.chosen[:count].copy())
-        weights[:] = rows[-1][-1]
-        figures.append(combiner.report(state, weights))
-    return SimpleNamespace(
-        weights=np.vstack(rows), state=state, report=figures[-1], reports=figures
-    )
-
-
-def one_by_one(samples):
-    return range(1, samples)
 
 
 EXPONENTIAL = [
@@ -241,19 +193,6 @@ def test_intervals_start_anew_at_multiples_of_their_length():
 
 
 # --- the joint problem ----------------------------------------------------------------------------
-
-
-def problem(seed, slots, rows, labels, *, spread=1.0, alike=0.0):
-    """Values of slots that are each partly right; `alike` makes them nearly collinear."""
-    draw = np.random.default_rng(seed)
-    truth = draw.normal(size=rows)
-    noise = draw.normal(size=(rows, slots)) * draw.uniform(0.3, 1.5, slots)
-    common = draw.normal(size=(rows, 1))
-    values = truth[:, None] + alike * common + (1 - alike) * noise
-    targets = truth + 0.3 * draw.normal(size=rows)
-    if labels:
-        targets = np.where(targets > 0, 1.0, -1.0)
-    return spread * values, targets if labels else spread * targets
 
 
 def solve_joint(values, targets, loss, penalty, **options):
@@ -501,6 +440,7 @@ REPORTS = {
     C.Joint: {"gap": (), "cost": (), "scale": (), "steps": ()},
     C.OMKR: {"gradient": (4,), "rate": (1,)},
     C.Simplex: {"curvature": (4,), "linear": (4,)},
+    C.Stacking: {"gap": (), "cost": (), "scale": (), "steps": ()},
     C.Uniform: {"in_play": (4,)},
 }
 
@@ -549,7 +489,7 @@ def check_evidence(combiner, bank, trace, evidence):
     elif isinstance(combiner, C.Intervals):
         assert evidence["shares"].sum() == pytest.approx(1)
         assert evidence["scale"] > 0
-    elif isinstance(combiner, C.Joint):
+    elif isinstance(combiner, (C.Joint, C.Stacking)):
         assert evidence["gap"] <= combiner.tolerance * evidence["scale"]
     elif isinstance(combiner, C.OMKR):
         assert evidence["rate"] == max(8e-4 * 2.0**-6, 1e-5)

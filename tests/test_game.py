@@ -112,6 +112,12 @@ def weight_errors(oracle, combiner, evidence):
         least = oracle.curvature.min(axis=1) + combiner.ridge
         cost = combiner.horizon * oracle.slot_loss.max() + least.max()
         errors[1:] = np.sqrt(combiner.tolerance * cost / least) + 50 * evidence / least
+    elif isinstance(combiner, kb.combiners.Stacking):  # likewise, with the ridge in units of loss
+        powers = np.arange(rows)[:, None] - np.arange(rows)
+        losses = np.tril(combiner.discount ** np.maximum(powers, 0)) @ oracle.slot_loss
+        least = combiner.ridge * losses.min(axis=1)
+        scale = 2 * losses.max(axis=1) + least
+        errors[1:] = np.sqrt(combiner.tolerance * scale / least) + rows * evidence / least
     assert np.median(errors) < 1e-3  # or else this would not test weights
     return errors
 

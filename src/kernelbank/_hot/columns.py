@@ -1,14 +1,40 @@
-"""The matrix H = F' diag(h) F + 2 diag(penalty), of which only those columns exist that are used.
+"""A symmetric matrix of which only those columns exist that are used.
 
-Row i of F holds the values of all slots at sample i, h_i the curvature of the loss there.
+What the matrix is, is told by the type of its *source*, a named tuple of whatever it is made from:
+`source_of_columns` registers the function that writes a column. (A function handed over as an
+argument would keep all loops that use it out of the file cache.)
 """
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+from numba.extending import overload
 
 from .formulas import pointer
 from .jit import part
-from .lanes import WIDTH, broadcast, load, store
 
 KEPT = 64
-"""Columns of H that are kept; if more slots move, all are forgotten and computed again."""
+"""Columns that are kept; if more slots move, all are forgotten and made again."""
+
+
+def make_column(source, s, slots, out):
+    """out = column s of the matrix; from compiled code only."""
+    raise NotImplementedError
+
+
+def source_of_columns(kind: Any) -> Callable[[Any], Any]:
+    """Decorate function(source, s, slots, out), which writes column s, for sources of this kind."""
+
+    def register(function: Any) -> Any:
+        @overload(make_column, jit_options={"error_model": "numpy"})
+        def choose(source, s, slots, out):
+            own = isinstance(source, types.BaseNamedTuple) and source.instance_class is kind
+            return function if own else None
+
+        return function
+
+    return register
 
 
 @part
@@ -20,74 +46,12 @@ def forget_columns(owner, slots):
 
 
 @part
-def weighted_sums(F, rows, slots, factors, out):
-    """out_p = sum over the rows of factors_i F_ip, in their order; sixteen slots at once."""
-    even = slots - slots % WIDTH
-    wide = even - even % (4 * WIDTH)
-    for p in range(0, wide, 4 * WIDTH):
-        q = r = s = t = broadcast(0.0)
-        for i in range(rows):
-            row = pointer(F, i * slots + p)
-            factor = factors[i]
-            q = q + factor * load(row, 0)
-            r = r + factor * load(row, 1)
-            s = s + factor * load(row, 2)
-            t = t + factor * load(row, 3)
-        store(pointer(out, p), 0, q)
-        store(pointer(out, p), 1, r)
-        store(pointer(out, p), 2, s)
-        store(pointer(out, p), 3, t)
-    for p in range(wide, even, WIDTH):
-        q = broadcast(0.0)
-        for i in range(rows):
-            q = q + factors[i] * load(pointer(F, i * slots + p), 0)
-        store(pointer(out, p), 0, q)
-    for p in range(even, slots):
-        total = 0.0
-        for i in range(rows):
-            total += factors[i] * F[i * slots + p]
-        out[p] = total
-
-
-@part
-def mixed(F, rows, slots, weights, support, out):
-    """out_i = sum over the slots with weight of weights_p F_ip; `support` is scratch."""
-    size = 0
-    for p in range(slots):
-        if weights[p] != 0.0:
-            support[size] = p
-            size += 1
-    for i in range(rows):
-        row = pointer(F, i * slots)
-        total = 0.0
-        for k in range(size):
-            total += weights[support[k]] * row[support[k]]
-        out[i] = total
-
-
-@part
-def diagonal(F, rows, slots, h, penalty, out):
-    """out_p = H_pp."""
-    for p in range(slots):
-        out[p] = 2.0 * penalty[p]
-    for i in range(rows):
-        factor = h[i]
-        row = pointer(F, i * slots)
-        for p in range(slots):
-            out[p] += factor * row[p] * row[p]
-
-
-@part
-def column_place(s, F, rows, slots, h, penalty, owner, columns, factors):
-    """The place of column s of H, computed if it is not there."""
+def column_place(s, source, slots, owner, columns):
+    """The place of column s, which is made if it is not there."""
     if owner[s] < 0:
         if owner[slots] == min(KEPT, slots):
             forget_columns(owner, slots)
         owner[s] = owner[slots]
         owner[slots] += 1
-        for i in range(rows):
-            factors[i] = h[i] * F[i * slots + s]
-        column = pointer(columns, owner[s] * slots)
-        weighted_sums(F, rows, slots, factors, column)
-        column[s] += 2.0 * penalty[s]
+        make_column(source, s, slots, pointer(columns, owner[s] * slots))
     return owner[s] * slots

@@ -18,8 +18,9 @@ averaged loss has a second derivative, so Newton's steps apply; m shrinks until 
 
 import numpy as np
 
-from .columns import diagonal, forget_columns, mixed, weighted_sums
+from .columns import forget_columns
 from .formulas import pointer
+from .hessian import Hessian, diagonal, mixed, weighted_sums
 from .jit import part
 from .pairwise import descend_pairs, least_gradient, linear_gap, on_simplex
 from .slopes import (
@@ -130,11 +131,11 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
             v[p] = w[p]
             model[p] = g[p]
         made = descend_pairs(
-            F, rows, slots, h, penalty, alive, v, model, diag,
+            Hessian(F, rows, h, penalty, place), slots, alive, v, model, diag,
             0.5 * tolerance * spare if kind == QUADRATIC
             else 0.1 * (SHRINK * slack if narrow else gap),
             0.5 * tolerance if kind == QUADRATIC else 0.0,
-            cost, steps - used, owner, columns, place, support,
+            cost, steps - used, owner, columns, support,
             floats(table, JOINT.face),
         )  # fmt: skip
         if made == 0 and not narrow:

@@ -1,9 +1,8 @@
 """Pairwise steps: a quadratic on the simplex, minimised by moving weight between two slots.
 
-minimise g'(w - v) + (w - v)' H (w - v) / 2 over the simplex, H = F' diag(h) F + 2 diag(penalty),
-where row i of F holds the slots' values at sample i. H is never formed: a step between slots s and
-q needs two of its columns, and a column is computed when its slot first moves. Few do: the
-solution is sparse and the start is the solution of the sample before.
+minimise g'(w - v) + (w - v)' H (w - v) / 2 over the simplex. H need not be formed: a step between
+slots s and q needs two of its columns, and a column is made when its slot first moves (`columns`).
+Few do: the solution is sparse and the start is the solution of the sample before.
 
 Pairs are slow where H is stiff: rows of large h allow only moves of three slots or more. So, every
 now and then, a *face step* goes to the minimiser on the face of the slots with weight, or as far
@@ -77,9 +76,7 @@ def _face_direction(columns, owner, slots, g, members, size, B, move):
 
 
 @part
-def _face_step(
-    F, rows, slots, h, penalty, weights, g, owner, columns, factors, members, face
-):  # fmt: skip
+def _face_step(source, slots, weights, g, owner, columns, members, face):
     """One face step, if it is worth it; returns by how much it lowers the quadratic.
 
     `members`, and `face` for the matrix B and the move, are scratch.
@@ -99,7 +96,7 @@ def _face_step(
     if owner[slots] + missing > min(KEPT, slots):
         forget_columns(owner, slots)
     for k in range(size):
-        column_place(members[k], F, rows, slots, h, penalty, owner, columns, factors)
+        column_place(members[k], source, slots, owner, columns)
     move = pointer(face, FACE * FACE)
     if not _face_direction(columns, owner, slots, g, members, size, face, move):
         return 0.0
@@ -157,14 +154,15 @@ def linear_gap(g, weights, s, slots):
 
 @part
 def descend_pairs(
-    F, rows, slots, h, penalty, alive, weights, g, diag, target, share, objective, steps, owner,
-    columns, factors, members, face,
+    source, slots, alive, weights, g, diag, target, share, objective, steps, owner, columns,
+    members, face,
 ):  # fmt: skip
     """Move weight in pairs until the gap is at most target + share * objective.
 
     The slot of least gradient takes from the slot with which the decrease is largest, as far as the
     quadratic says or as the other has weight. `objective` is the value at the start: it is carried
-    along. Returns how many steps were made. `weights` and `g` are changed.
+    along. Returns how many steps were made. `weights` and `g` are changed; `diag` is H's diagonal,
+    and `source` what its columns are made from.
     """
     pairs = 0  # since the last face step
     for step in range(steps):
@@ -173,14 +171,12 @@ def descend_pairs(
             return step
         if pairs >= _PATIENCE:
             pairs = 0
-            gain = _face_step(
-                F, rows, slots, h, penalty, weights, g, owner, columns, factors, members, face
-            )
+            gain = _face_step(source, slots, weights, g, owner, columns, members, face)
             if gain > 0.0:
                 objective -= gain
                 continue
         pairs += 1
-        start = column_place(s, F, rows, slots, h, penalty, owner, columns, factors)
+        start = column_place(s, source, slots, owner, columns)
         own = pointer(columns, start)
         giver = -1
         amount = 0.0
@@ -203,9 +199,9 @@ def descend_pairs(
         taken = weights[s] + amount
         if kept == weights[giver] or taken == weights[s]:  # below rounding: no step is left
             return step
-        other = column_place(giver, F, rows, slots, h, penalty, owner, columns, factors)
+        other = column_place(giver, source, slots, owner, columns)
         # If that has forgotten the first column, it is made again: two always fit.
-        start = column_place(s, F, rows, slots, h, penalty, owner, columns, factors)
+        start = column_place(s, source, slots, owner, columns)
         own = pointer(columns, start)
         lost = pointer(columns, other)
         weights[giver] = max(kept, 0.0)

@@ -8,6 +8,7 @@ from .joint import Joint
 from .omkr import OMKR
 from .plain import Best, Uniform
 from .simplex import Simplex
+from .stacking import Stacking
 
 BUILT_IN: tuple[type[Combiner], ...] = (
     Best,
@@ -17,6 +18,7 @@ BUILT_IN: tuple[type[Combiner], ...] = (
     Joint,
     OMKR,
     Simplex,
+    Stacking,
     Uniform,
 )
 """Every combiner that a file may name."""
@@ -30,5 +32,6 @@ __all__ = [
     "Joint",
     "OMKR",
     "Simplex",
+    "Stacking",
     "Uniform",
 ]

@@ -1,0 +1,114 @@
+"""Stacking: the convex combination whose predictions would have been best, from moments alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _validate as check
+from .._hot import stacking as hot
+from .._hot.columns import KEPT
+from .._hot.pairwise import FACE
+from .._hot.table import Phase, compiled
+from .._validate import Floats
+from ..setting import Board, Setting
+from .base import Combiner, State, Steps
+
+
+@dataclass(frozen=True)
+class Stacking(Combiner):
+    """Weights that minimise sum_i d^(n-i) (w'f_i - y_i)^2 + ridge L |w|^2 on the simplex.
+
+    f_i holds the slots' predictions of sample i, each made before the slot learned it, and
+    L = min_p sum_i d^(n-i) (f_ip - y_i)^2 is the loss of the best slot. So the ridge has no unit,
+    and multiplying targets and predictions by a factor changes no weight. Slots are judged by
+    squared error, whatever the loss of the bank.
+
+    On the simplex w'f_i - y_i = w'e_i with the errors e_i = f_i - y_i. All that is kept of the
+    stream are their moments sum_i d^(n-i) e_i e_i'; hence the same cost for a memory of any length,
+    where `Joint(evidence="prequential")` walks through its horizon.
+
+    The weights are solved for after every sample, from those before it, until the Frank-Wolfe gap,
+    an upper bound of cost(w) - least cost, is not above tolerance * scale. The scale is cost(w)
+    plus 1e-4 of what the weights before would have cost. The gap in `bank.evidence()` is larger if
+    `steps` or the precision of the moments were not enough: where errors cancel, a cost below about
+    1e-15 of the slots' own is rounding.
+
+    Parameters
+    ----------
+    discount : d, above 0 and at most 1: how much less a sample counts with each one after it. The
+        memory is about 1 / (1 - d) samples long.
+    ridge : 0 to 1e9, as a fraction of the best slot's loss: draws the weights towards equal ones.
+    tolerance : above 0: how far above the least cost the weights may be, as a fraction of it.
+    steps : at most so many moves of weight between slots a sample.
+
+    Cost a sample: O(P^2), and O(P) a move. Memory: P^2 + 4, and at most 64 P of scratch. An error
+    beyond 2^470, about 3e141, counts as 2^470.
+
+    Reference: Wolpert, Stacked generalization, Neural Networks 1992; Breiman, Stacked regressions,
+    Machine Learning 1996, who found that weights should not be negative.
+
+    >>> import kernelbank as kb
+    >>> stacking = kb.combiners.Stacking(discount=0.99)
+    >>> bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 8), combiner=stacking)
+    >>> trace = bank.run([0.0, 0.5, 1.0, 1.5], [1.0, 1.1, 1.2, 1.1])
+    >>> figures = bank.evidence()
+    >>> bool(figures["gap"] <= stacking.tolerance * figures["scale"])
+    True
+    """
+
+    discount: float = 0.998
+    ridge: float = 0.1
+    tolerance: float = 1e-4
+    steps: int = 200
+
+    def __post_init__(self) -> None:
+        remedy = "Give 1, or a little less, such as 0.998."
+        discount = check.number("discount", self.discount, "Stacking", remedy, above=0, most=1)
+        remedy = "Give 0 or a fraction of the best slot's loss, such as 0.1; for equal weights, "
+        remedy += "use Uniform."
+        ridge = check.number("ridge", self.ridge, "Stacking", remedy, least=0, most=1e9)
+        remedy = "Give a small positive fraction, such as 1e-4."
+        tolerance = check.number("tolerance", self.tolerance, "Stacking", remedy, above=0)
+        remedy = "Give how many moves a sample may take, such as 200."
+        steps = check.count("steps", self.steps, "Stacking", remedy, most=2**31)
+        for name, value in (
+            ("discount", discount),
+            ("ridge", ridge),
+            ("tolerance", tolerance),
+            ("steps", steps),
+        ):
+            object.__setattr__(self, name, value)
+
+    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
+        return {"figures": (4,), "moments": (slots, slots)}
+
+    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
+        slots = len(weights)
+        stacking = Phase(
+            compiled(hot.stacking),
+            hot.STACKING,
+            slots=slots,
+            discount=self.discount,
+            ridge=self.ridge,
+            tolerance=self.tolerance,
+            steps=self.steps,
+            new_targets=board.new_targets,
+            window_loss=board.window_loss,
+            slot_predictions=board.slot_predictions,
+            weights=weights,
+            **state,
+            by_slot=np.zeros((hot.BY_SLOT, slots)),
+            columns=np.zeros((min(KEPT, slots), slots)),
+            owner=np.zeros(slots + 1, dtype=np.int64),
+            support=np.zeros(slots, dtype=np.int64),
+            face=np.zeros(FACE * (FACE + 1)),
+            chosen=board.chosen,
+        )
+        return [stacking]
+
+    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+        """gap: the certificate; cost: what was minimised; scale; steps: how many moves it took."""
+        names = ("gap", "cost", "scale", "steps")
+        return {name: np.array(x) for name, x in zip(names, state["figures"], strict=True)}
