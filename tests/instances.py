@@ -131,6 +131,23 @@ LEARNERS = [
 ]
 """Learners with settings under which all of their branches are taken; Norma has its own tests."""
 
+VIEWS = [
+    (K.NestedCells(0.7, 6), M.PartitionTree(nodes=31, split_after=5)),
+    (K.NestedCells(0.7, 6), M.PartitionTree(nodes=15, split_after=5, seed=1)),
+    (K.Linear(0.5), M.LinearRLS(forgetting=0.97)),
+    (K.Linear(0.5), M.LinearRLS(forgetting=0.99, forget="prior", constant_forgetting=0.8)),
+    (K.Gaussian(0.6), M.FourierRLS(features=12, ridge=0.05)),
+    (K.LowOrder(K.Matern(0.6), 2), M.FourierRLS(features=12, ridge=0.05, seed=1)),
+    (
+        0.5 * K.Laplacian(0.6) + K.Linear(0.3),
+        M.FourierRLS(
+            features=12, ridge=0.05, forgetting=0.98, forget="prior", constant_forgetting=0.8
+        ),
+    ),
+    (K.Gaussian(0.6) + K.On(K.Linear(0.3), [1]), M.FourierSGD(features=12, learning_rate=0.2)),
+]
+"""Kernels and learners that cost no more `On` some columns than on these columns alone."""
+
 
 def name_of(pair):
     """A readable test id."""

@@ -164,11 +164,12 @@ def test_a_point_with_itself_is_exact(kernel, count):
 def test_features_are_what_the_arrays_say(kernel):
     phi = feature_map(kernel, 22, 4, rng(7))
     X, _ = stream(4, 30, 4)
-    angles = X @ phi.frequencies + phi.phases
+    seen = X[:, list(phi.coordinates)]
+    angles = seen @ phi.frequencies + phi.phases
     waves = phi.trigonometric
     expected = phi.amplitudes * np.hstack([np.cos(angles[:, :waves]), angles[:, waves:]])
     # The angles themselves are rounded, and -pi/2 is.
-    allowed = 8 * EPS * (np.abs(X) @ np.abs(phi.frequencies) + 4) * phi.amplitudes
+    allowed = 8 * EPS * (np.abs(seen) @ np.abs(phi.frequencies) + 4) * phi.amplitudes
     assert (np.abs(phi(X) - expected) <= allowed).all()
     for row in range(3):
         assert (phi(X[row : row + 1]) == phi(X)[row]).all()
@@ -192,7 +193,7 @@ def test_linear_kernels_are_exact(kernel):
     X = rng(8).normal(size=(20, 5))
     phi = feature_map(kernel, 10, 5, rng(9))
     assert phi.trigonometric == 0
-    assert phi.total == 8
+    assert phi.total == (4 if isinstance(kernel, K.On) else 8)  # coordinates, a constant, filling
     features = phi(X)
     assert np.abs(features @ features.T - kernel(X, X)).max() <= 20 * EPS * (
         1 + (X**2).sum(1).max()
@@ -206,8 +207,36 @@ def test_linear_features_are_the_inputs_and_a_constant():
     assert (features[:, 3] == 2.0).all()
 
 
+@pytest.mark.parametrize("view", [[2], [3, 0], [1, 4, 0], range(5)], ids=repr)
+@pytest.mark.parametrize(
+    "base",
+    [
+        K.Gaussian(0.7),
+        K.Matern(0.9) + K.Linear(0.4),
+        2.0 * K.LowOrder(K.Laplacian(0.5), 2) + K.LowOrder(K.Linear(0.1), 1),
+        K.Linear(1.0),
+        K.On(K.Gaussian(0.4) + K.Linear(), [0]) + K.Gaussian(1.0),
+    ],
+    ids=repr,
+)
+def test_a_map_on_coordinates_is_the_base_s_map_of_these_bit_for_bit(base, view):
+    X = rng(13).normal(size=(30, 5))
+    wide = feature_map(K.On(base, view), 20, 5, rng(14))
+    alone = feature_map(base, 20, len(view), rng(14))
+    assert feature_counts(K.On(base, view), 20, 5) == feature_counts(base, 20, len(view))
+    assert wide.frequencies.shape == alone.frequencies.shape
+    assert (wide.frequencies == alone.frequencies).all()
+    assert (wide(X) == alone(X[:, list(view)])).all()
+    inner = K.On(K.On(base, range(len(view))), view)
+    assert (feature_map(inner, 20, 5, rng(14))(X) == wide(X)).all()
+
+
 def test_frequencies_are_zero_where_a_kernel_does_not_look():
     phi = feature_map(K.On(K.Gaussian(1.0), [2, 0]), 40, 5, rng(10))
+    assert phi.coordinates == (2, 0)
+    assert (phi.frequencies != 0).all()
+    phi = feature_map(1.0 * K.On(K.Gaussian(1.0), [2, 0]), 40, 5, rng(10))  # not the outermost
+    assert phi.coordinates == (0, 1, 2, 3, 4)
     assert (phi.frequencies[[1, 3, 4]] == 0).all()
     assert (phi.frequencies[[0, 2]] != 0).all()
     phi = feature_map(K.LowOrder(K.Gaussian(1.0), 2), 4000, 5, rng(11))

@@ -130,8 +130,11 @@ def squared_norm(cells):
 
 
 @part
-def walk(cells, limit, levels, dimension, point, stride, path):
-    """From the root to the leaf of a point: the number of cells, written to path, and f there."""
+def walk(cells, limit, levels, dimension, point, offsets, path):
+    """From the root to the leaf of a point: the number of cells, written to path, and f there.
+
+    Coordinate k of the point, of those that the tree looks at, is point[offsets[k]].
+    """
     value = 0.0
     index = 0
     for level in range(levels):
@@ -142,5 +145,5 @@ def walk(cells, limit, levels, dimension, point, stride, path):
         if child == 0:
             return level + 1, value
         coordinate = index_below(cell[CELL.coordinate], dimension)
-        index = child if point[coordinate * stride] <= cell[CELL.cut] else child + 1
+        index = child if point[offsets[coordinate]] <= cell[CELL.cut] else child + 1
     return levels, value

@@ -52,26 +52,26 @@ def _entries_of(cell, entries, limit, capacity, dimension):
 
 
 @part
-def _is_input(entry, point, stride, dimension):
+def _is_input(entry, point, offsets, dimension):
     for k in range(dimension):
-        if entry[k] != point[k * stride]:
+        if entry[k] != point[offsets[k]]:
             return False
     return True
 
 
 @part
-def hold(cell, entries, limit, capacity, dimension, point, stride, precision, target, number):
+def hold(cell, entries, limit, capacity, dimension, point, offsets, precision, target, number):
     """Let a leaf hold one more sample. Whether it can be cut now."""
     held = _entries_of(cell, entries, limit, capacity, dimension)
     width = dimension + BESIDE
     count = index_below(cell[CELL.entries], capacity)
     at = 0
-    while at < count and not _is_input(pointer(held, at * width), point, stride, dimension):
+    while at < count and not _is_input(pointer(held, at * width), point, offsets, dimension):
         at += 1
     entry = pointer(held, at * width)
     if at == count:
         for k in range(dimension):
-            entry[k] = point[k * stride]
+            entry[k] = point[offsets[k]]
         for k in range(dimension, width - 1):
             entry[k] = 0.0
         entry[width - 1] = number
@@ -259,7 +259,7 @@ def take_in(
     depth,
     other_path,
     point,
-    stride,
+    offsets,
     precision,
     target,
     number,
@@ -270,7 +270,7 @@ def take_in(
     cell = cell_at(cells, index)
     if depth == levels:
         own(cell, precision, target)
-    elif hold(cell, entries, limit, capacity, dimension, point, stride, precision, target, number):
+    elif hold(cell, entries, limit, capacity, dimension, point, offsets, precision, target, number):
         cuts = index_below(counters[CUTS], MOST)
         coordinate, where, gain = best_cut(
             cell, entries, limit, capacity, dimension, stirred(key, cuts)

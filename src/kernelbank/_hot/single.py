@@ -23,7 +23,9 @@ SINGLE = fields(
     "window",
     "page",
     "reach",
+    "width",
     "dimension",
+    "offsets",
     "capacity",
     "most",
     "curving",
@@ -51,8 +53,10 @@ SINGLE = fields(
     "coefficients",
     "shown",
 )
-"""What every such table begins with. `size`: features in use, of `capacity`, and between steps at
-most `most`, since a new one may come before an old one leaves; `work`: scratch."""
+"""What every such table begins with. Inputs are `width` wide; `offsets` lists the coordinates that
+the slots look at, `dimension` of them, and `point` holds these. `size`: features in use, of
+`capacity`, and between steps at most `most`, since a new one may come before an old one leaves;
+`work`: scratch."""
 
 SELF, PREDICTION, TARGET, SLOPE, ERROR, RESPONSE, WEIGHT, NORM, NUMBER, EFFECT = range(10)
 """Places of `sample`. SELF is k(x, x); ERROR, RESPONSE and WEIGHT are what second-order methods see
@@ -100,10 +104,12 @@ def _value(table, leaf, number):
 
 
 @part
-def _put_point(table, point):
-    place = floats(table, SINGLE.point)
+def _put_point(table, whole_input):
+    """point = what the slots look at of an input."""
+    point = floats(table, SINGLE.point)
+    offsets = wholes(table, SINGLE.offsets)
     for k in range(whole(table, SINGLE.dimension)):
-        place[k] = point[k]
+        point[k] = whole_input[offsets[k]]
 
 
 @part
@@ -168,9 +174,7 @@ def learn(table, first, count):
         for t in range(count):
             number = first + t
             place = leaf * steps + t
-            _put_point(
-                table, pointer(floats(table, SINGLE.points), t * whole(table, SINGLE.dimension))
-            )
+            _put_point(table, pointer(floats(table, SINGLE.points), t * whole(table, SINGLE.width)))
             prediction = _value(table, leaf, number)
             floats(table, SINGLE.predictions)[(leaf * (steps - 1) + t) * WIDTH] = prediction
             target = floats(table, SINGLE.targets)[(position + t) * WIDTH]
@@ -208,8 +212,6 @@ def evaluate(table, first, count):
         if wholes(table, SINGLE.wanted)[leaf] == 0:
             continue
         for t in range(count):
-            _put_point(
-                table, pointer(floats(table, SINGLE.points), t * whole(table, SINGLE.dimension))
-            )
+            _put_point(table, pointer(floats(table, SINGLE.points), t * whole(table, SINGLE.width)))
             value = _value(table, leaf, first)
             floats(table, SINGLE.out)[(leaf * count + t) * WIDTH] = value

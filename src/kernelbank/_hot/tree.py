@@ -19,6 +19,7 @@ LEARN = fields(
     "page",
     "reach",
     "dimension",
+    "offsets",
     "limit",
     "capacity",
     "most_levels",
@@ -61,7 +62,7 @@ def learn(table, first, count):
     scratch = floats(table, LEARN.scratch)
     slope = pointer(scratch, WIDTH)
     values = floats(table, LEARN.values)
-    stride = reach + page
+    offsets = wholes(table, LEARN.offsets)
     position = reach + first % page
     room = (limit + 1) // 2 * capacity * (dimension + BESIDE)
     for leaf in range(whole(table, LEARN.leaves)):
@@ -74,7 +75,7 @@ def learn(table, first, count):
         key = stirred(stirred(np.uint64(0), whole(table, LEARN.seed)), column)
         for t in range(count):
             point = pointer(inputs, position + t)
-            depth, value = walk(cells, limit, levels, dimension, point, stride, path)
+            depth, value = walk(cells, limit, levels, dimension, point, offsets, path)
             store(floats(table, LEARN.predictions), leaf * (steps - 1) + t, value)
 
             # The loss as a square around the working response, with half its curvature as weight.
@@ -107,7 +108,7 @@ def learn(table, first, count):
                 depth,
                 other_path,
                 point,
-                stride,
+                offsets,
                 precision,
                 target,
                 first + t,
@@ -119,21 +120,22 @@ def learn(table, first, count):
                 value = 0.0
                 if i >= window - seen:
                     point = pointer(inputs, position + t - (window - 1 - i))
-                    _, value = walk(cells, limit, levels, dimension, point, stride, path)
+                    _, value = walk(cells, limit, levels, dimension, point, offsets, path)
                 store(values, row + i, value)
             store(floats(table, LEARN.norms), leaf * steps + t + 1, squared_norm(cells))
 
 
 EVALUATE = fields(
     "leaves",
+    "width",
     "dimension",
+    "offsets",
     "limit",
     "levels",
     "paths",
     "cells",
     "wanted",
     "points",
-    "stride",
     "room",
     "out",
 )
@@ -141,7 +143,9 @@ EVALUATE = fields(
 
 def evaluate(table, first, count):
     """out[leaf, t] = f at point t < count, for leaves with wanted[leaf]; changes nothing."""
+    width = whole(table, EVALUATE.width)
     dimension = whole(table, EVALUATE.dimension)
+    offsets = wholes(table, EVALUATE.offsets)
     limit = whole(table, EVALUATE.limit)
     path = wholes(table, EVALUATE.paths)
     for leaf in range(whole(table, EVALUATE.leaves)):
@@ -150,7 +154,6 @@ def evaluate(table, first, count):
         cells = pointer(floats(table, EVALUATE.cells), leaf * limit * SIZE)
         levels = wholes(table, EVALUATE.levels)[leaf]
         for t in range(count):
-            point = pointer(floats(table, EVALUATE.points), t * dimension)
-            stride = whole(table, EVALUATE.stride)
-            _, value = walk(cells, limit, levels, dimension, point, stride, path)
+            point = pointer(floats(table, EVALUATE.points), t * width)
+            _, value = walk(cells, limit, levels, dimension, point, offsets, path)
             store(floats(table, EVALUATE.out), leaf * whole(table, EVALUATE.room) + t, value)

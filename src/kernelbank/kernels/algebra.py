@@ -12,13 +12,13 @@ from .._validate import Floats
 from .base import Instruction, Kernel
 
 
-def require_kernel(name: str, value: Any, owner: str) -> None:
-    """Refuse a part that is not a kernel."""
+def require_kernel(name: str, value: Any, owner: str, *, pairwise: bool = True) -> None:
+    """Refuse a part that is not a kernel, or has no values of its own where they are needed."""
     if not isinstance(value, Kernel):
         raise check.refuse(
             name, "be a kernel", value, "Use one of kb.kernels, or Custom for your own.", owner
         )
-    if not value.pairwise:
+    if pairwise and not value.pairwise:
         remedy = "Give it a slot of its own: a bank adds slots up."
         raise check.refuse(name, "be a function of two inputs alone", value, remedy, owner)
 

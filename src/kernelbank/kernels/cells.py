@@ -19,7 +19,9 @@ class NestedCells(Kernel):
     v_l = scale * decay^l is the variance that level l adds; level 0 is one cell for all inputs,
     and every cell of level l + 1 lies inside one of level l. The cells are no part of the kernel:
     `kb.learners.PartitionTree`, the one learner that works with it, cuts them where the samples
-    fall. So there is no k(x, t) before a stream has been seen, and the kernel cannot be called.
+    fall. So there is no k(x, t) before a stream has been seen, and the kernel cannot be called,
+    added or multiplied. `On` lets the cells be cut, and the inputs be kept, on some coordinates
+    only.
 
     Parameters
     ----------

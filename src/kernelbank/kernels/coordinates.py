@@ -37,11 +37,14 @@ class On(_Around):
     """k(x, t) = base(x_c, t_c), where x_c holds only the coordinates c of x, in that order.
 
     Costs as much per term as the base on so many coordinates. Kernels on the same coordinates
-    share their statistics, as all kernels do.
+    share their statistics, as all kernels do. Learners that work on the inputs themselves or on
+    random features (LinearRLS, FourierRLS, FourierSGD, PartitionTree) cost as much time and memory
+    with a kernel that is an `On` as with its base on inputs of so many columns, and give the same
+    bits.
 
     Parameters
     ----------
-    base : the kernel, also a sum, a product or a `Custom` one.
+    base : the kernel, also a sum, a product, a `Custom` one or `NestedCells`.
     coordinates : different whole numbers, counted from 0.
 
     Reference: Duvenaud, Nickisch and Rasmussen, Additive Gaussian processes, NeurIPS 2011.
@@ -51,13 +54,15 @@ class On(_Around):
     >>> k = hour * kb.kernels.On(kb.kernels.Gaussian(width=5.0), [1])
     >>> k([[1.0, 20.0]], [[25.0, 20.0]]).round(4).tolist()
     [[1.0]]
+    >>> cells = kb.kernels.On(kb.kernels.NestedCells(), [2, 3])  # a tree on two columns of many
+    >>> bank = kb.KernelBank([cells], kb.learners.PartitionTree())
     """
 
     base: Kernel
     coordinates: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        require_kernel("base", self.base, "On")
+        require_kernel("base", self.base, "On", pairwise=False)
         remedy = "Give a list of different coordinates, counted from 0, such as [0, 2]."
         given = self.coordinates
         if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
@@ -67,6 +72,10 @@ class On(_Around):
             rule = "hold at least one coordinate, none twice"
             raise check.refuse("coordinates", rule, own, remedy, "On")
         object.__setattr__(self, "coordinates", own)
+
+    @property
+    def pairwise(self) -> bool:  # type: ignore[override]
+        return self.base.pairwise
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -92,6 +101,23 @@ class On(_Around):
 
     def check_inputs(self, X: Floats, name: str) -> None:
         self.base.check_inputs(X[:, list(self.coordinates)], name)
+
+
+def base_of(kernel: Kernel) -> Kernel:
+    """The kernel without the `On` around it, however many there are."""
+    while isinstance(kernel, On):
+        kernel = kernel.base
+    return kernel
+
+
+def view_of(kernel: Kernel, dimension: int) -> tuple[int, ...]:
+    """The coordinates of inputs of that width that `base_of(kernel)` is given, in its order."""
+    kernel.check_width(dimension, "X")
+    view = tuple(range(dimension))
+    while isinstance(kernel, On):
+        view = tuple(view[k] for k in kernel.coordinates)
+        kernel = kernel.base
+    return view
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from .._hot.lanes import WIDTH
 from .._validate import Floats
 from .algebra import Scaled, Sum
 from .base import Kernel
-from .coordinates import LowOrder, On
+from .coordinates import LowOrder, On, base_of, view_of
 from .elementary import Gaussian, Laplacian, Linear, Matern
 
 
@@ -29,18 +29,22 @@ from .elementary import Gaussian, Laplacian, Linear, Matern
 class FeatureMap:
     """phi_m(x) = amplitude_m cos(angle_m) for m < trigonometric, amplitude_m angle_m for the rest.
 
-    angle_m = frequency_m'x + phase_m. Made by `feature_map`; nothing but arrays, so that a learner
-    can keep it in its state. Trigonometric features come in blocks of eight: four cosines, and the
-    sines of the same angles. The linear ones follow: the coordinates, and a constant. Both are
-    filled up, to a multiple of eight and of four, with features of the amplitude 0.
+    angle_m = frequency_m'x_c + phase_m, where x_c holds the coordinates c of x. Made by
+    `feature_map`; nothing but arrays, so that a learner can keep it in its state. Trigonometric
+    features come in blocks of eight: four cosines, and the sines of the same angles. The linear
+    ones follow: the coordinates, and a constant. Both are filled up, to a multiple of eight and of
+    four, with features of the amplitude 0.
 
-    Costs `dimension * total` multiplications an input and half a cosine per trigonometric feature.
+    Costs `len(coordinates) * total` multiplications an input and half a cosine per trigonometric
+    feature.
 
     Parameters
     ----------
-    frequencies : (dimension, total), a column a feature.
+    frequencies : (len(coordinates), total), a column a feature.
     phases, amplitudes : (total,).
     trigonometric : how many features are cosines, the filling included; they come first.
+    dimension : the width of the inputs.
+    coordinates : those of an input that the features look at: all, or what an outermost `On` says.
 
     >>> import numpy as np, kernelbank as kb
     >>> draw = np.random.default_rng(0)
@@ -53,11 +57,8 @@ class FeatureMap:
     phases: Floats
     amplitudes: Floats
     trigonometric: int
-
-    @property
-    def dimension(self) -> int:
-        """The width of the inputs."""
-        return int(self.frequencies.shape[0])
+    dimension: int
+    coordinates: tuple[int, ...]
 
     @property
     def total(self) -> int:
@@ -70,6 +71,8 @@ class FeatureMap:
         if points.shape[1] != self.dimension:
             remedy = "Give samples as wide as the map was drawn for."
             raise check.refuse("X", f"have {self.dimension} columns", points.shape[1], remedy)
+        if self.coordinates != tuple(range(self.dimension)):
+            points = np.ascontiguousarray(points[:, list(self.coordinates)])
         out = np.empty((len(points), self.total))
         hot.feature_rows(
             points, self.frequencies, self.phases, self.amplitudes, self.trigonometric, out
@@ -86,7 +89,8 @@ def feature_map(
     most sqrt(1 - k^2) / sqrt(count), k = k(x, t). A sum gives each of its random parts as many
     frequencies as the others, up to one. Linear parts are exact: together they are one feature a
     coordinate and a constant. A kernel of low order draws a subset of the coordinates for every
-    frequency.
+    frequency. The map of `On(base, coordinates)` is that of the base on these coordinates alone:
+    the same features, and as few.
 
     Parameters
     ----------
@@ -110,10 +114,16 @@ def feature_map(
     if not isinstance(draw, np.random.Generator):
         remedy = "Give np.random.default_rng(seed)."
         raise check.refuse("draw", "be a NumPy generator", draw, remedy, "feature_map")
+    view = view_of(kernel, dimension)
     result = FeatureMap(
-        np.zeros((dimension, total)), np.zeros(total), np.zeros(total), trigonometric
+        np.zeros((len(view), total)),
+        np.zeros(total),
+        np.zeros(total),
+        trigonometric,
+        dimension,
+        view,
     )
-    terms = _terms(kernel)
+    terms = _terms(base_of(kernel))
     _write_waves(result, [term for term in terms if not term.linear], count // 2, draw)
     _write_lines(result, [term for term in terms if term.linear])
     return result
@@ -129,9 +139,10 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     (104, 112)
     """
     owner = "feature_map"
-    terms = _terms(kernel)
+    terms = _terms(base_of(kernel))
     check.count("dimension", dimension, owner, "Give the width of the inputs.")
     kernel.check_width(dimension, "dimension")
+    seen = len(view_of(kernel, dimension))
     remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
     if check.count("count", count, owner, remedy, least=2) % 2:
         raise check.refuse("count", "be even", count, remedy, owner)
@@ -140,7 +151,7 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
         remedy = "Each random part of a sum needs a pair of features of its own."
         raise check.refuse("count", f"be >= {2 * random} for {kernel!r}", count, remedy, owner)
     waves = _filled(count, hot.BLOCK) if random else 0
-    lines = _filled(dimension + 1, WIDTH) if random < len(terms) else 0
+    lines = _filled(seen + 1, WIDTH) if random < len(terms) else 0
     return waves, waves + lines
 
 
@@ -214,16 +225,17 @@ def _write_waves(
         return
     shares = [pairs // len(terms) + (i < pairs % len(terms)) for i in range(len(terms))]
     ends = list(accumulate(shares))
-    frequencies = np.zeros((_filled(pairs, WIDTH), result.dimension))
+    dimension = len(result.coordinates)
+    frequencies = np.zeros((_filled(pairs, WIDTH), dimension))
     amplitudes = np.zeros(len(frequencies))
     for term, share, end in zip(terms, shares, ends, strict=True):
-        frequencies[end - share : end] = _drawn(term, share, result.dimension, draw)
+        frequencies[end - share : end] = _drawn(term, share, dimension, draw)
         amplitudes[end - share : end] = sqrt(term.factor / share)
     # Four pairs are a block: their cosines, then their sines.
     blocks = (-1, 2, WIDTH)
     waves = slice(0, result.trigonometric)
-    own = np.repeat(frequencies.reshape(-1, 1, WIDTH, result.dimension), 2, axis=1)
-    result.frequencies[:, waves] = own.reshape(-1, result.dimension).T
+    own = np.repeat(frequencies.reshape(-1, 1, WIDTH, dimension), 2, axis=1)
+    result.frequencies[:, waves] = own.reshape(-1, dimension).T
     result.amplitudes[waves].reshape(blocks)[...] = amplitudes.reshape(-1, 1, WIDTH)
     result.phases[waves].reshape(blocks)[:, 1] = -pi / 2
 
@@ -251,7 +263,7 @@ def _write_lines(result: FeatureMap, terms: list[_Term]) -> None:
     """All linear parts together: sum_k weight_k x_k t_k + constant."""
     if not terms:
         return
-    dimension, start = result.dimension, result.trigonometric
+    dimension, start = len(result.coordinates), result.trigonometric
     weights = np.zeros(dimension)
     constant = 0.0
     for term in terms:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from .._hot.table import fields, floats, variant, whole
 from .._validate import Floats
 from ..kernels import Linear
 from ..kernels.base import Kernel
+from ..kernels.coordinates import base_of, view_of
 from .base import Group
 from .recursive import RECURSIVE, RecursiveLeastSquares, recursive
 
@@ -44,7 +45,8 @@ class LinearRLS(RecursiveLeastSquares):
         u = P phi(x),  s = 1 + phi(x)'u,  weights <- weights + u (y - f(x)) / s,  P <- P - u u' / s,
 
     then forgetting, as for `FourierRLS`. For the logistic loss: an online Newton step. Cost per
-    step: O(dimension^2); memory O(dimension^2).
+    step: O(dimension^2); memory O(dimension^2). With the kernel On(Linear(...), coordinates) only
+    these coordinates count as dimension.
 
     It works in double precision: phi(x)'phi(x) / ridge beyond 1e12 or so leaves no digits, so scale
     inputs to the order of one.
@@ -78,24 +80,26 @@ class LinearRLS(RecursiveLeastSquares):
         self._check_forgetting()
 
     def check_kernel(self, kernel: Kernel) -> None:
-        if not isinstance(kernel, Linear):
+        if not isinstance(base_of(kernel), Linear):
             remedy = "Use kb.kernels.Linear(...), or kb.learners.FourierRLS for other kernels."
-            raise check.refuse("kernel", "be Linear for LinearRLS", kernel, remedy)
+            rule = "be Linear for LinearRLS, or On(Linear(...), coordinates)"
+            raise check.refuse("kernel", rule, kernel, remedy)
+
+    def view(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
+        return view_of(kernel, dimension)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
-        return dimension + 1
+        return len(self.view(kernel, dimension)) + 1
 
     def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
         return {"constants": _constants(group), "constant": dimension}
 
     def feature_rows(self, group: Group, points: Floats) -> Floats:
-        rows = [np.column_stack([points, np.full(len(points), c)]) for c in _constants(group)]
+        seen = points[:, list(self.view(group.kernels[0][0], group.dimension))]
+        rows = [np.column_stack([seen, np.full(len(points), c)]) for c in _constants(group)]
         return np.array(rows)
 
 
 def _constants(group: Group) -> Floats:
-    return np.array([np.sqrt(leaf[0].offset) for leaf in group.kernels if _is_linear(leaf[0])])
-
-
-def _is_linear(kernel: Kernel) -> TypeGuard[Linear]:
-    return isinstance(kernel, Linear)
+    bases = [base_of(kernel) for (kernel,) in group.kernels]
+    return np.array([np.sqrt(base.offset) for base in bases if isinstance(base, Linear)])

@@ -47,12 +47,22 @@ class SingleSlot(Learner):
                 "Use one of these, or a first-order learner such as kb.learners.KLMS().",
             )
 
+    def view(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
+        """The coordinates of an input, of `dimension`, that the features are made of.
+
+        By default all: learners on kernel values leave it to the kernel where to look.
+        """
+        return tuple(range(dimension))
+
     def capacity(self, kernel: Kernel, dimension: int) -> int:
-        """The most features that a slot can have."""
+        """The most features that a slot can have, for inputs of that width."""
         raise NotImplementedError
 
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
-        """The state of one slot beyond its coefficients; the leaf axis is added."""
+        """The state of one slot beyond its coefficients; the leaf axis is added.
+
+        Here, and wherever there is a capacity beside it, `dimension` counts the view only.
+        """
         return {}
 
     def settings(self, setting: Setting) -> Mapping[str, float]:
@@ -72,34 +82,41 @@ class SingleSlot(Learner):
             "coefficients": (capacity,),
             "shown": (setting.window, capacity),
         }
-        own = {**common, **self.own_shapes(capacity, dimension)}
+        own = {**common, **self.own_shapes(capacity, len(self.view(kernel, dimension)))}
         return {name: (leaves, *shape) for name, shape in own.items()}
 
     def workspace(self, setting: Setting, dimension: int, kernel: Kernel) -> int:
         capacity = self.capacity(kernel, dimension)
+        seen = len(self.view(kernel, dimension))
         rows = 8 * max(capacity, setting.window)  # a row of kernel values in lanes, and its parts
-        return 2 * (self.work(capacity, dimension) + rows + capacity + dimension)
+        return 2 * (self.work(capacity, seen) + rows + capacity + 2 * seen)
 
     def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
-        """What the features and the step find in their table, beyond state and settings."""
+        """What the features and the step find in their table, beyond state and settings.
+
+        `dimension` counts the view; the inputs are `group.dimension` wide.
+        """
         return {}
 
     def _table(
         self,
         group: Group,
-        dimension: int,
         ground: Ground | None,
         board: Board | None,
         **instead: Any,
     ) -> dict[str, Any]:
         setting = group.setting
+        view = self.view(group.kernels[0][0], group.dimension)
+        dimension = len(view)
         capacity = group.state["coefficients"].shape[1]
         nothing = np.zeros(1)
         values: dict[str, Any] = {
             **group.common(),
             "page": PAGE,
             "reach": 0 if ground is None else ground.reach,
+            "width": group.dimension,
             "dimension": dimension,
+            "offsets": np.array(view, dtype=np.int64),
             "capacity": capacity,
             "most": capacity - self.spare,
             "effects": group.effects,
@@ -127,11 +144,11 @@ class SingleSlot(Learner):
         return values | instead
 
     def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
-        values = self._table(group, board.points.shape[1], ground, board)
+        values = self._table(group, ground, board)
         return [Phase(compiled(hot.learn), self.places, **values)]
 
     def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
-        values = self._table(group, board.points.shape[1], ground, board)
+        values = self._table(group, ground, board)
         return [Phase(compiled(hot.glance), self.places, **values)]
 
     def evaluate(
@@ -140,7 +157,6 @@ class SingleSlot(Learner):
         out = np.zeros((group.leaves, len(points), WIDTH))
         values = self._table(
             group,
-            points.shape[1],
             None,
             None,
             points=np.ascontiguousarray(points),

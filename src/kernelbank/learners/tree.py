@@ -16,6 +16,7 @@ from .._hot.table import Phase, Phases, compiled
 from .._validate import Floats
 from ..ground import Ground
 from ..kernels import Kernel, NestedCells
+from ..kernels.coordinates import base_of, view_of
 from ..losses import Logistic, Squared
 from ..setting import PAGE, Board, Setting
 from .base import Group, Learner
@@ -54,7 +55,8 @@ class PartitionTree(Learner):
 
     Cost per step and slot: O(levels * (window + 1)), `split_after` comparisons of inputs, and
     rarely, for a cut, O(split_after * inputs + nodes). Memory: at most
-    nodes * (18 + split_after * (inputs + 4) / 2) numbers, whatever the length of the stream.
+    nodes * (18 + split_after * (inputs + 4) / 2) numbers, whatever the length of the stream. With
+    the kernel On(NestedCells(...), coordinates) only these inputs count, are kept and are cut.
 
     Parameters
     ----------
@@ -63,7 +65,8 @@ class PartitionTree(Learner):
     noise : variance of the error, positive, in squared units of the target.
     seed : whole number from which the random cuts follow, with the slot's place in the bank.
 
-    It works with `kb.kernels.NestedCells` and with the squared and the logistic loss only.
+    It works with `kb.kernels.NestedCells`, also `On` some coordinates, and with the squared and the
+    logistic loss only.
 
     Reference: Willsky, Multiresolution Markov models for signal and image processing, Proceedings
     of the IEEE 90 (2002), for the messages; Geurts, Ernst and Wehenkel, Extremely randomized trees,
@@ -111,14 +114,16 @@ class PartitionTree(Learner):
             )
 
     def check_kernel(self, kernel: Kernel) -> None:
-        if not isinstance(kernel, NestedCells):
+        if not isinstance(base_of(kernel), NestedCells):
             remedy = "Use kb.kernels.NestedCells(), or another learner for this kernel."
-            raise check.refuse("kernel", "be NestedCells", kernel, remedy, "PartitionTree")
+            rule = "be NestedCells, or On(NestedCells(...), coordinates)"
+            raise check.refuse("kernel", rule, kernel, remedy, "PartitionTree")
 
     def shapes(
         self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
     ) -> dict[str, tuple[int, ...]]:
-        entries = (leaves, (self.nodes + 1) // 2, self.split_after, dimension + BESIDE)
+        seen = len(view_of(kernel, dimension))
+        entries = (leaves, (self.nodes + 1) // 2, self.split_after, seen + BESIDE)
         return {
             "cells": (leaves, self.nodes, SIZE),
             "entries": entries,
@@ -130,9 +135,9 @@ class PartitionTree(Learner):
         levels = _levels(group)
         most = int(levels.max())
         variances = np.zeros((group.leaves, most))
-        for leaf, (kernel,) in enumerate(group.kernels):
-            assert isinstance(kernel, NestedCells)
+        for leaf, kernel in enumerate(_cells(group)):
             variances[leaf, : kernel.levels] = kernel.variances()
+        view = _view(group)
         learn = Phase(
             compiled(hot.learn),
             hot.LEARN,
@@ -140,7 +145,8 @@ class PartitionTree(Learner):
             **group.state,
             page=PAGE,
             reach=ground.reach,
-            dimension=len(board.look_point),
+            dimension=len(view),
+            offsets=view * (ground.reach + PAGE),  # inputs lie coordinate by coordinate
             limit=self.nodes,
             capacity=self.split_after,
             most_levels=most,
@@ -173,25 +179,35 @@ class PartitionTree(Learner):
 
     def _values(self, group: Group, points: Floats, wanted: np.ndarray, out: Any) -> Phase:
         """The phase that writes f at the points for the wanted leaves."""
-        levels = _levels(group)
+        levels, view = _levels(group), _view(group)
         return Phase(
             compiled(hot.evaluate),
             hot.EVALUATE,
             leaves=group.leaves,
-            dimension=points.shape[1],
+            width=points.shape[1],
+            dimension=len(view),
+            offsets=view,
             limit=self.nodes,
             levels=levels,
             paths=np.zeros(int(levels.max()), dtype=np.int64),
             cells=group.state["cells"],
             wanted=wanted,
             points=points,
-            stride=1,
             room=len(points),
             out=out,
         )
 
 
+def _cells(group: Group) -> list[NestedCells]:
+    """The kernel of every leaf, without the `On` around it."""
+    bases = [base_of(kernel) for (kernel,) in group.kernels]
+    return [base for base in bases if isinstance(base, NestedCells)]
+
+
 def _levels(group: Group) -> np.ndarray:
-    """Of the kernel of every leaf."""
-    kernels = [kernel for (kernel,) in group.kernels]
-    return np.array([k.levels for k in kernels if isinstance(k, NestedCells)], dtype=np.int64)
+    return np.array([kernel.levels for kernel in _cells(group)], dtype=np.int64)
+
+
+def _view(group: Group) -> np.ndarray:
+    """The coordinates of the inputs that the trees look at."""
+    return np.array(view_of(group.kernels[0][0], group.dimension), dtype=np.int64)

@@ -12,6 +12,7 @@ from .._hot.waves import waves
 from .._validate import Floats
 from ..errors import InvalidArgument
 from ..kernels.base import Kernel
+from ..kernels.coordinates import view_of
 from ..kernels.features import FeatureMap, feature_counts, feature_map
 from .base import Group
 from .single import Shapes, SingleSlot
@@ -42,6 +43,9 @@ class OnWaves(SingleSlot):
             words = str(error).replace("'count' of feature_map", f"'features' of {owner}")
             raise InvalidArgument(words.replace("of feature_map", f"of {owner}")) from None
 
+    def view(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
+        return view_of(kernel, dimension)
+
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return feature_counts(kernel, self.features, dimension)[1]
 
@@ -54,28 +58,34 @@ class OnWaves(SingleSlot):
 
     def prepare(self, group: Group) -> None:
         super().prepare(group)
-        dimension = group.state["frequencies"].shape[1]
         for leaf, (kernel, *_) in enumerate(group.kernels):
             # The slot's place takes part, so that slots of one kernel and seed differ.
             draw = np.random.default_rng([self.seed, int(group.columns[leaf, 0])])
-            drawn = feature_map(kernel, self.features, dimension, draw)
+            drawn = feature_map(kernel, self.features, group.dimension, draw)
             group.state["frequencies"][leaf] = drawn.frequencies
             group.state["phases"][leaf] = drawn.phases
             group.state["amplitudes"][leaf] = drawn.amplitudes
         group.state["size"][:] = group.state["phases"].shape[1]
 
     def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
-        kernel = group.kernels[0][0]
-        waves, _ = feature_counts(kernel, self.features, dimension)
-        return {"trigonometric": waves}
+        return {"trigonometric": self._trigonometric(group)}
+
+    def _trigonometric(self, group: Group) -> int:
+        """How many of the features are cosines and sines."""
+        return feature_counts(group.kernels[0][0], self.features, group.dimension)[0]
 
     def feature_rows(self, group: Group, points: Floats) -> Floats:
         """(leaves, n, size): the features of some points."""
-        waves = feature_counts(group.kernels[0][0], self.features, points.shape[1])[0]
         state = group.state
+        view = self.view(group.kernels[0][0], group.dimension)
         rows = [
             FeatureMap(
-                state["frequencies"][leaf], state["phases"][leaf], state["amplitudes"][leaf], waves
+                state["frequencies"][leaf],
+                state["phases"][leaf],
+                state["amplitudes"][leaf],
+                self._trigonometric(group),
+                group.dimension,
+                view,
             )(points)
             for leaf in range(group.leaves)
         ]
