@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         presets,
         streams,
     )
+    from .auto import AutoBank, AutoLedger, AutoTrace, Change
     from .bank import KernelBank
     from .comparison import compare
     from .dictionary import Dictionary, gaussian_grid
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AutoBank": "auto",
+    "AutoLedger": "auto",
+    "AutoTrace": "auto",
+    "Change": "auto",
     "Comparison": "outcome",
     "Dictionary": "dictionary",
     "KernelBank": "bank",
@@ -59,6 +64,10 @@ _MODULES = (
 )
 
 __all__ = [
+    "AutoBank",
+    "AutoLedger",
+    "AutoTrace",
+    "Change",
     "Comparison",
     "Dictionary",
     "KernelBank",

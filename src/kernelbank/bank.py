@@ -231,6 +231,17 @@ class KernelBank:
                 self._at_work = False
             return float(work.blended[0])
 
+    def answer_one(self, x: Any) -> tuple[float, Floats]:
+        """The proposal at one input, and (P,) what every slot says. Learns nothing.
+
+        The slots' values can be given back to `learn_one`, if the target comes late.
+        """
+        with self._turn:
+            proposal = self.predict_one(x)
+            if self._work is None:
+                return proposal, np.zeros(len(self.slots))
+            return proposal, self._work.board.slot_values.copy()
+
     def predict(self, X: Any) -> Floats:
         """(n,): the proposals at the rows of an (n, d) array. Learns nothing."""
         if self._at_work:
@@ -286,12 +297,20 @@ class KernelBank:
 
     # --- learning -----------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Any) -> None:
-        """Play one round: charge the present proposal for the sample, then learn it."""
+    def learn_one(self, x: Any, y: Any, said: Any = None) -> None:
+        """Play one round: charge the present proposal for the sample, then learn it.
+
+        said : (P,), for a target that comes late: what `answer_one` gave for the slots when the
+            question was asked. Combiners and losses one step ahead then judge the slots by that,
+            not by what they would say now that they have learned other samples.
+        """
         if self._at_work:
             self._refuse_inside()
         with self._turn:
             work = self._work
+            if said is not None:
+                self._learn_late(x, y, said)
+                return
             if work is not None and work.door is not None and (told := work.door.learn(x, y)):
                 if told == NEWS:
                     self._notices.look(self._ledger, work.crew, self._ledger.samples - 1)
@@ -300,6 +319,23 @@ class KernelBank:
             target = check.one_target(y)
             self._check_samples(X, target, "x")
             self._play_block(X, target)
+
+    def _learn_late(self, x: Any, y: Any, said: Any) -> None:
+        X = check.one_sample(x, self._dimension)
+        target = check.one_target(y)
+        remedy = "Give the second of what answer_one returned."
+        values = check.floats("said", said, remedy)
+        if values.shape != (len(self.slots),):
+            raise check.refuse("said", f"hold {len(self.slots)} values", values.shape, remedy)
+        check.within_range("said", np.where(np.isfinite(values), values, 0.0))
+        self._check_samples(X, target, "x")
+        board = self._open(X[0]).board
+        board.said[0] = values
+        board.heard[0] = 1.0
+        try:
+            self._play_block(X, target)
+        finally:
+            board.heard[0] = 0.0
 
     def run(self, X: Any, y: Any, record: Any = "all") -> Trace:
         """Play a round for every row: propose, reveal, charge, learn, weigh.
@@ -439,6 +475,11 @@ class KernelBank:
 
         `kb.load(path)` goes on bit for bit. The file holds arrays and JSON, no code.
         """
+        header, state = self._description()
+        checkpoint.write(path, header, state)
+
+    def _description(self) -> tuple[dict[str, Any], dict[str, Floats]]:
+        """Everything that the next round depends on: settings as plain data, and arrays."""
         for place, slot in enumerate(self.slots):
             if not slot.learner.saveable:
                 raise KernelBankError(
@@ -462,8 +503,7 @@ class KernelBank:
         with self._turn:
             header["dimension"] = self._dimension
             header["said"] = sorted(self._notices.said)
-            state = self._state()
-        checkpoint.write(path, header, state)
+            return header, self._state()
 
     def _state(self) -> dict[str, Floats]:
         """Copies of all arrays that the next round depends on."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from . import _validate as check
 from . import checkpoint, combiners, kernels, learners, losses
+from .auto.files import KIND, rebuild
 from .bank import KernelBank
 from .engines import Engine, as_engine
 from .engines.base import workspace_bytes
@@ -43,8 +45,8 @@ def load(
     components: Mapping[str, Any] | None = None,
     engine: Any = "serial",
     most_memory: int = 2**30,
-) -> KernelBank:
-    """The bank that `KernelBank.save` wrote; it goes on bit for bit.
+) -> Any:
+    """The bank that `KernelBank.save` or `AutoBank.save` wrote; it goes on bit for bit.
 
     Parameters
     ----------
@@ -73,24 +75,39 @@ def load(
         raise check.refuse("components", "be a dictionary", components, remedy)
     chosen = as_engine(engine)
     header, arrays = checkpoint.read(path)
+    part = partial(from_spec, known=_KNOWN, components=given)
+    restore = partial(_restored, given=given, engine=chosen, most_memory=most_memory)
     try:
-        bank, dimension, said = _bank_of(header, given, chosen)
+        if header.get("kind") == KIND:
+            return rebuild(header, arrays, part, restore, chosen)
+        return restore(header, arrays)
     except (FileRefused, InvalidArgument) as error:
-        if isinstance(error, FileRefused) or "components" in str(error):
+        if "components" in str(error) or "most_memory" in str(error):
             raise
         raise FileRefused(f"{path} is damaged: {error}") from None
     except _DAMAGE as error:
         raise FileRefused(f"{path} is damaged: {error}") from None
+
+
+def _restored(
+    header: Mapping[str, Any],
+    arrays: Mapping[str, Any],
+    given: Mapping[str, Any],
+    engine: Engine,
+    most_memory: int,
+) -> KernelBank:
+    """The bank that a header and arrays describe."""
+    bank, dimension, said = _bank_of(header, given, engine)
     found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
     if found != bank._forms(dimension):
-        raise FileRefused(f"{path} is damaged: its arrays do not fit its settings.")
+        raise FileRefused("its arrays do not fit its settings.")
     samples = arrays["ledger/running"][-1]
     if not (samples >= 0 and samples == np.floor(samples) and samples < _MOST_SAMPLES):
-        raise FileRefused(f"{path} is damaged: it claims {samples} samples.")
+        raise FileRefused(f"it claims {samples} samples.")
     if (dimension is None) != (samples == 0):
-        raise FileRefused(f"{path} is damaged: its number of samples does not fit its inputs.")
+        raise FileRefused("its number of samples does not fit its inputs.")
     if dimension is not None:
-        _check_workspace(path, bank, dimension, most_memory)
+        _check_workspace(bank, dimension, most_memory)
         bank._open(np.zeros(dimension))
     bank._restore(arrays)
     bank._notices.said = said
@@ -123,14 +140,14 @@ def _bank_of(
     return bank, dimension, {str(word) for word in header["said"]}
 
 
-def _check_workspace(path: Any, bank: KernelBank, dimension: int, most_memory: int) -> None:
+def _check_workspace(bank: KernelBank, dimension: int, most_memory: int) -> None:
     """Refuse a file whose bank would need more memory to work than the caller wants to give."""
     try:
         needed = workspace_bytes(bank._layout, bank._setting, dimension)
     except InvalidArgument as error:  # a kernel that cannot be for inputs of this width
-        raise FileRefused(f"{path} is damaged: {error}") from None
+        raise FileRefused(str(error)) from None
     if needed > most_memory:
         raise FileRefused(
-            f"{path} holds a bank that needs {needed / 2**20:.0f} MB to work, more than "
+            f"The file holds a bank that needs {needed / 2**20:.0f} MB to work, more than "
             f"most_memory ({most_memory / 2**20:.0f} MB). Raise most_memory if you trust the file."
         )

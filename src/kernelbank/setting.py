@@ -95,6 +95,8 @@ class Board:
         self.charged = np.zeros((size, CHARGED))
         self.look_point = np.zeros(dimension)
         self.slot_values = np.zeros(slots)
+        self.heard = np.zeros(size)  # 1 where `said` holds what slots said when they were asked
+        self.said = np.zeros((size, slots))
 
     def evidence(self, first: int, count: int) -> Evidence:
         """The evidence of a block that has been learned."""

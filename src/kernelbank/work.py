@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ._hot import charge as hot
+from ._hot import hear as late
 from ._hot import score
+from ._hot.lanes import WIDTH
 from ._hot.table import Phase, Phases, compiled
 from ._validate import Floats
 from .combiners import Combiner
@@ -62,7 +64,20 @@ class Work:
             slot_predictions=self.board.slot_predictions,
             proposed=self.board.proposed,
         )
-        weigh = Phases([recall, *chosen, propose])
+        hear = Phase(
+            compiled(late.hear),
+            late.HEAR,
+            slots=slots,
+            loss=setting.loss.value_address,
+            parameters=setting.loss.parameters,
+            heard=self.board.heard,
+            said=self.board.said,
+            new_targets=self.board.new_targets,
+            slot_predictions=self.board.slot_predictions,
+            slot_loss=self.board.slot_loss,
+            scratch=np.zeros((3, WIDTH)),
+        )
+        weigh = Phases([hear, recall, *chosen, propose])
         self.blended = np.zeros(1)
         blend_one = Phase(
             compiled(score.blend_one),

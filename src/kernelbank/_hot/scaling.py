@@ -191,7 +191,8 @@ def take(column, ring, value, shown):
 def begin(column, ring, quantiles, values):
     """Figures from some first values, as if they had always been the usual ones.
 
-    Values far from the median, by LIMIT times the typical distance from it, count as far as that.
+    Values farther from the median than LIMIT times the distance that an eighth of them exceeds
+    count as far as that: a few glitches, but not the start of a signal that was at rest.
     """
     for k in range(FIGURES):
         column[k] = 0.0
@@ -201,10 +202,8 @@ def begin(column, ring, quantiles, values):
         return
     middle = np.median(present)
     distances = np.sort(np.abs(present - middle))
-    typical = 1.4826 * distances[count // 2]
-    if typical == 0.0 and count > 1:
-        typical = distances[count - 2]  # more than half are equal: all but the farthest
-    reach = LIMIT * typical if typical > 0.0 else np.inf
+    usual = distances[count - 1 - count // 8]
+    reach = LIMIT * usual if usual > 0.0 else np.inf
     mean = 0.0
     for value in present:
         mean += clipped(value - middle, reach) / count

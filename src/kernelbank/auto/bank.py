@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate as check
+from .. import checkpoint
 from .._validate import Floats
 from ..bank import KernelBank
 from ..combiners import Combiner
@@ -314,7 +316,16 @@ class AutoBank:
                         else:
                             found = desk.play(rows[done:end], targets[done:end], tail, slots)
                     done += self._record(found, parts)
+            if labels and "predictions" in parts:
+                parts["predictions"] = [self._worded_rows(parts["predictions"], labels)]
             return AutoTrace(fields, parts, self.classes)
+
+    def _worded_rows(self, parts: list[np.ndarray], labels: list[Any]) -> np.ndarray:
+        """Labels for class numbers; where no class was known (-1), one that was not it, if any."""
+        numbers = np.concatenate(parts)
+        for t in np.flatnonzero(numbers < 0):
+            numbers[t] = (self._labels.number(labels[t]) + 1) % len(self._labels)
+        return self._labels.array(numbers)
 
     def _ready(self, targets: Floats, labels: list[Any], start: int) -> int:
         """Up to where targets are known classes; writes their numbers."""
@@ -384,11 +395,23 @@ class AutoBank:
             sure = found["probabilities"]
             count = len(sure)
             if "predictions" in parts:
-                numbers = np.argmax(sure, axis=1) if sure.shape[1] else np.zeros(count, dtype=int)
-                found["predictions"] = self._labels.array(numbers)
+                unknown = np.full(count, -1)
+                parts["predictions"].append(np.argmax(sure, axis=1) if sure.shape[1] else unknown)
         for name, pieces in parts.items():
-            pieces.append(found[name])
+            if name in found:
+                pieces.append(found[name])
         return len(next(iter(found.values())))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that the next answer depends on to one file, atomically.
+
+        `kb.load(path)` goes on bit for bit. The file holds arrays and JSON, no code.
+        """
+        from .files import describe  # it knows the class of this
+
+        with self._turn:
+            header, arrays = describe(self)
+        checkpoint.write(path, header, arrays)
 
     # --- the inside ---------------------------------------------------------------------------
 

@@ -77,17 +77,18 @@ class Classification(Desk):
 
     def ask(self, X: Floats, lagged: Floats, tail: float) -> list[Said]:
         scores = np.zeros((len(X), len(self.banks)))
+        slots = np.zeros((len(self.banks) if len(X) == 1 else 0, len(self.names)))
         if self.banks:
             rows = self.scaling.rows(X, lagged)
             for head, bank in enumerate(self.banks):
                 own = self._with_lags(rows, lagged, self._positive(head))
                 if len(X) == 1:
-                    scores[0, head] = bank.predict_one(own[0])
+                    scores[0, head], slots[head] = bank.answer_one(own[0])
                 else:
                     scores[:, head] = bank.predict(own)
         answers = self._probabilities(scores)
         return [
-            Said(self.rows, lagged[t].copy(), scores[t], answers[t]) for t in range(len(X))
+            Said(self.rows, lagged[t].copy(), scores[t], slots, answers[t]) for t in range(len(X))
         ]
 
     def _probabilities(self, scores: Floats) -> Floats:
@@ -135,7 +136,9 @@ class Classification(Desk):
         for head, bank in enumerate(self.banks):
             positive = self._positive(head)
             own = self._with_lags(rows, said.lagged[None], positive)
-            bank.learn_one(own[0], 1.0 if number == positive else -1.0)
+            late = said.row + 1 < self.rows and head < len(said.slots)
+            slots = said.slots[head] if late else None
+            bank.learn_one(own[0], 1.0 if number == positive else -1.0, slots)
 
     def _count(self, answered: np.ndarray, numbers: Any) -> None:
         for answer, number in zip(answered.tolist(), numbers, strict=True):

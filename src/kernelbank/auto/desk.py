@@ -45,6 +45,9 @@ class Said(NamedTuple):
     lagged: Floats
     scores: Floats
     """The value of each bank, scaled."""
+    slots: Floats
+    """(banks, P): what every slot said, in the target's units; empty if many rows were asked for.
+    """
     answer: Floats
     """Regression: prediction, lower, upper. Classification: one probability a class."""
 

@@ -38,12 +38,14 @@ class Regression(Desk):
 
     def ask(self, X: Floats, lagged: Floats, tail: float) -> list[Said]:
         mean, sd = self.scaling.scale
+        slots = np.zeros((0, len(self.names)))
         if not self.banks:
             mean = float(self.kept()[2].mean()) if self.rows else 0.0
             sd = 0.0
             scores = np.zeros(len(X))
         elif len(X) == 1:
-            scores = np.array([self.banks[0].predict_one(self.scaling.rows(X, lagged)[0])])
+            value, own = self.banks[0].answer_one(self.scaling.rows(X, lagged)[0])
+            scores, slots = np.array([value]), mean + sd * own[None]
         else:
             scores = self.banks[0].predict(self.scaling.rows(X, lagged))
         values, ends = np.empty(len(X)), np.empty((len(X), 2))
@@ -52,7 +54,7 @@ class Regression(Desk):
         )
         answers = np.column_stack([values, ends])
         return [
-            Said(self.rows, lagged[t].copy(), scores[t : t + 1], answers[t])
+            Said(self.rows, lagged[t].copy(), scores[t : t + 1], slots, answers[t])
             for t in range(len(X))
         ]
 
@@ -93,6 +95,8 @@ class Regression(Desk):
         else:
             waiting = [*self.held, row]
             inputs, targets = self._shown(waiting)
+            late = said if said.row + 1 < self.rows and len(said.slots) and not self.held else None
+            slots = None if late is None else self.scaling.scaled(late.slots[0])
         for column in self.scaling.take(x):
             self.note("input level", self.rows, column)
         changed = self.scaling.take_target(target)
@@ -103,6 +107,7 @@ class Regression(Desk):
             mean, sd = self.scaling.scale
             hot.forget_range(self.answers, min(*seen, mean - sd), max(*seen, mean + sd))
             inputs, targets = self._shown(self.held)
+            slots = None
         elif far and not self._turned(target):
             return
         elif far:  # far off on the other side: those before were glitches
@@ -111,7 +116,7 @@ class Regression(Desk):
             self._learn(inputs, targets)
             return
         self.held = []
-        self._learn(inputs, targets)
+        self._learn(inputs, targets, slots)
 
     def _turned(self, target: float) -> bool:
         """Whether the last far target is on another side than the one before."""
@@ -126,9 +131,9 @@ class Regression(Desk):
         lagged = np.array([lags for _, lags, _ in rows])
         return self.scaling.rows(X, lagged), self.scaling.scaled(np.array([y for *_, y in rows]))
 
-    def _learn(self, inputs: Floats, targets: Floats) -> None:
+    def _learn(self, inputs: Floats, targets: Floats, said: Floats | None = None) -> None:
         if len(inputs) == 1:
-            self.banks[0].learn_one(inputs[0], targets[0])
+            self.banks[0].learn_one(inputs[0], float(targets[0]), said)
         else:
             self.banks[0].run(inputs, targets, record="light")
 
