@@ -197,7 +197,9 @@ def descend_pairs(
             return step
         kept = weights[giver] - amount
         taken = weights[s] + amount
-        if kept == weights[giver] or taken == weights[s]:  # below rounding: no step is left
+        # A slot of large values may need a weight far below the rounding of the other's: the sum
+        # of the weights, off by that, is put right in the end. No step is left if both stay.
+        if kept == weights[giver] and taken == weights[s]:
             return step
         other = column_place(giver, source, slots, owner, columns)
         # If that has forgotten the first column, it is made again: two always fit.
