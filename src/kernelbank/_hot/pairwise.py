@@ -18,6 +18,9 @@ from .jit import part
 FACE = 48
 """The most slots of a face step, at most KEPT."""
 
+SPARE = 1e-4
+"""Of the cost at the start: belongs to the certificate's scale, since the least cost may be 0."""
+
 _PATIENCE = 6  # pairwise steps between two face steps
 _TRACE = 1e-14  # of the largest diagonal member: makes a singular matrix positive
 

@@ -15,7 +15,7 @@ import numpy as np
 from .columns import forget_columns, source_of_columns
 from .formulas import pointer
 from .jit import part
-from .pairwise import descend_pairs, least_gradient, linear_gap, on_simplex
+from .pairwise import SPARE, descend_pairs, least_gradient, linear_gap, on_simplex
 from .table import fields, floats, real, whole, wholes
 
 STACKING = fields(
@@ -23,9 +23,6 @@ STACKING = fields(
     "slot_predictions", "weights", "moments", "figures", "by_slot", "columns", "owner", "support",
     "face", "chosen",
 )  # fmt: skip
-
-SPARE = 1e-4
-"""Of the cost at the start: belongs to the certificate's scale, since the least cost may be 0."""
 
 FARTHEST = 2.0**470
 """An error counts as at most this: its square, summed over 2^30 samples and times a ridge of 2^30,
