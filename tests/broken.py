@@ -457,6 +457,39 @@ class Wanting(Fair):
         return np.abs(evidence.values[:, 0])
 
 
+class Stacked(Fair):
+    """Discounted moments of the errors, and thirty steps of Frank and Wolfe: sound."""
+
+    def shapes(self, slots):
+        return {"moments": (slots, slots)}
+
+    def discount(self, t):
+        return 0.9
+
+    def weigh(self, setting, evidence, state, weights):
+        targets = evidence.targets[-len(evidence.slot_loss) :]
+        out = np.zeros_like(evidence.slot_loss)
+        for t, target in enumerate(targets):
+            alive = np.isfinite(evidence.window_loss[t])
+            errors = np.where(alive, evidence.slot_predictions[t] - target, 0.0)
+            state["moments"] *= self.discount(t)
+            state["moments"] += np.outer(errors, errors)
+            own = alive / max(alive.sum(), 1)
+            for step in range(30 if alive.any() else 0):
+                slopes = np.where(alive, (state["moments"] * own).sum(axis=1), np.inf)
+                best = np.arange(len(own)) == np.argmin(slopes)
+                own += (best - own) * 2 / (step + 3)
+            out[t] = own
+        return out
+
+
+class OnceABlock(Stacked):
+    """Discounts by blocks."""
+
+    def discount(self, t):
+        return 0.9 if t == 0 else 1.0
+
+
 COMBINERS = [
     (Fair(), None),
     (Blockwise(), "the same for blocks and sample by sample"),
@@ -472,4 +505,6 @@ COMBINERS = [
     (Silent(), "able to report"),
     (Scribbling(), "able to work"),
     (Wanting(), "able to work"),
+    (Stacked(), None),
+    (OnceABlock(), "the same for blocks and sample by sample"),
 ]

@@ -417,6 +417,16 @@ def test_joint_weights_are_finite_for_values_of_any_size(loss, size):
         assert costs[1] == pytest.approx(costs[0], rel=2e-4)
 
 
+@pytest.mark.parametrize("power", [4, 8, 12])
+def test_a_slot_of_large_values_does_not_keep_the_others_from_their_weights(power):
+    values, targets = problem(4, 5, 60, False)
+    values[:, 2] *= 10.0**power  # its weight is far below the rounding of the others'
+    joint = C.Joint("prequential", horizon=40, ridge=0.1)
+    played = weigh(joint, values=values, targets=targets, cuts=one_by_one(60))
+    for report in played.reports:
+        assert report["gap"] <= joint.tolerance * report["scale"]
+
+
 def test_joint_beats_its_bound_on_the_papers_stream():
     x, y = naive.ar1(0, 400)
     costs = {}

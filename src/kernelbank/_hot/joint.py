@@ -22,7 +22,7 @@ from .columns import forget_columns
 from .formulas import pointer
 from .hessian import Hessian, diagonal, mixed, weighted_sums
 from .jit import part
-from .pairwise import descend_pairs, least_gradient, linear_gap, on_simplex
+from .pairwise import SPARE, descend_pairs, least_gradient, linear_gap, on_simplex
 from .slopes import (
     JOINT,
     KINKED,
@@ -39,9 +39,6 @@ from .slopes import (
 from .table import floats, real, whole, wholes
 
 ROUNDS = 40
-SPARE = 1e-4
-"""Of the cost at the start: belongs to the certificate's scale, since the least cost may be 0."""
-
 _NARROWEST = 1e-7  # of the first width: below, the difference of two values is rounding
 
 BY_ROW, BY_SLOT = 10, 6

@@ -18,6 +18,9 @@ from .jit import part
 FACE = 48
 """The most slots of a face step, at most KEPT."""
 
+SPARE = 1e-4
+"""Of the cost at the start: belongs to the certificate's scale, since the least cost may be 0."""
+
 _PATIENCE = 6  # pairwise steps between two face steps
 _TRACE = 1e-14  # of the largest diagonal member: makes a singular matrix positive
 
@@ -197,7 +200,9 @@ def descend_pairs(
             return step
         kept = weights[giver] - amount
         taken = weights[s] + amount
-        if kept == weights[giver] or taken == weights[s]:  # below rounding: no step is left
+        # A slot of large values may need a weight far below the rounding of the other's: the sum
+        # of the weights, off by that, is put right in the end. No step is left if both stay.
+        if kept == weights[giver] and taken == weights[s]:
             return step
         other = column_place(giver, source, slots, owner, columns)
         # If that has forgotten the first column, it is made again: two always fit.

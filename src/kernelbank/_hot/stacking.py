@@ -15,7 +15,7 @@ import numpy as np
 from .columns import forget_columns, source_of_columns
 from .formulas import pointer
 from .jit import part
-from .pairwise import descend_pairs, least_gradient, linear_gap, on_simplex
+from .pairwise import SPARE, descend_pairs, least_gradient, linear_gap, on_simplex
 from .table import fields, floats, real, whole, wholes
 
 STACKING = fields(
@@ -24,12 +24,14 @@ STACKING = fields(
     "face", "chosen",
 )  # fmt: skip
 
-SPARE = 1e-4
-"""Of the cost at the start: belongs to the certificate's scale, since the least cost may be 0."""
-
 FARTHEST = 2.0**470
 """An error counts as at most this: its square, summed over 2^30 samples and times a ridge of 2^30,
 is finite, so that one wild prediction does not make the moments infinite for good."""
+
+HOPELESS = 2.0**60
+"""A slot whose loss is larger than the best one's by this is left out. It could use a weight of at
+most 2^-30, to cancel errors of the others by its own, and the rounding of its large moments would
+hide from the certificate whether the others are solved."""
 
 BY_SLOT = 4
 """How many scratch arrays of one number a slot there are."""
@@ -149,13 +151,15 @@ def stacking(table, first, count):
             errors[p] = error if alive[p] > 0.0 else 0.0
         _remember(moments, errors, real(table, STACKING.discount), slots)
         figures[0] = figures[1] = figures[2] = figures[3] = 0.0
-        if on_simplex(chosen, alive, slots) == 0:
-            continue
         least = np.inf
         for p in range(slots):
             if alive[p] > 0.0:
                 least = min(least, moments[p * slots + p])
-        _solve(table, moments, real(table, STACKING.ridge) * least, alive, chosen)
+        for p in range(slots):
+            if moments[p * slots + p] > HOPELESS * least:
+                alive[p] = 0.0
+        if on_simplex(chosen, alive, slots) > 0:
+            _solve(table, moments, real(table, STACKING.ridge) * least, alive, chosen)
 
 
 __all__ = ["BY_SLOT", "STACKING", "stacking"]

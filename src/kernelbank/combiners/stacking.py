@@ -44,7 +44,8 @@ class Stacking(Combiner):
     steps : at most so many moves of weight between slots a sample.
 
     Cost a sample: O(P^2), and O(P) a move. Memory: P^2 + 4, and at most 64 P of scratch. An error
-    beyond 2^470, about 3e141, counts as 2^470.
+    beyond 2^470, about 3e141, counts as 2^470, and a slot with more than 2^60 times the best slot's
+    loss gets no weight and is not counted in the gap.
 
     Reference: Wolpert, Stacked generalization, Neural Networks 1992; Breiman, Stacked regressions,
     Machine Learning 1996, who found that weights should not be negative.
