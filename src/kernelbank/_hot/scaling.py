@@ -6,11 +6,12 @@ of its mid-rank among the values in the ring. Nothing is frozen, and nothing mov
 
 - a value enters mean and sd as if it were at most LIMIT deviations away, so one glitch of a million
   deviations does what a value at LIMIT does;
-- PATIENCE values in a row beyond LIMIT on one side are a change of level: mean and sd are taken
-  from these values, and the ring forgets the others.
+- PATIENCE values in a row beyond LIMIT are a change of level or scale: mean and sd are taken from
+  these values, and the ring forgets the others.
 
 A missing value (NaN) stands where an autoregressive process of the column's own correlation would
-expect it: at r^k times the standing seen k rows ago. It changes no figure.
+expect it: at r^k times the standing seen k rows ago. It changes no figure. A *glitch*, a value
+beyond GLITCH deviations, stands there too, since it says nothing.
 """
 
 import math
@@ -27,11 +28,14 @@ SEEN counts values since the ring was last emptied; AGE is how many rows ago LAS
 LIMIT = 10.0
 """Deviations beyond which a value counts as far as this, and may be a change of level."""
 
+GLITCH = 1000.0
+"""Deviations beyond which a value is no measurement."""
+
 CLIP = 8.0
 """Deviations as they are shown to learners end here."""
 
 PATIENCE = 5
-"""So many values in a row beyond LIMIT are a new level."""
+"""So many values in a row beyond LIMIT are a new level or scale."""
 
 LONGEST = 10_000.0
 """Rows after which mean and sd forget: old levels fade."""
@@ -62,6 +66,12 @@ def deviation(column, value):
         return away / width
     # A constant column's mean has the rounding of its sum.
     return 0.0 if abs(away) <= _RELATIVE * abs(column[MEAN]) else math.copysign(np.inf, away)
+
+
+@part
+def is_glitch(column, value):
+    """Whether a value is no measurement. A constant column that moves is none: it has no scale."""
+    return abs(value - column[MEAN]) > GLITCH * spread(column) > 0.0
 
 
 @part
@@ -104,7 +114,7 @@ def _fading(column):
 @part
 def standing(column, ring, quantiles, value, out):
     """out = clipped deviation and rank of a value that is not yet taken in; NaN for missing."""
-    if math.isnan(value):
+    if math.isnan(value) or is_glitch(column, value):
         fading = max(_fading(column), 0.0)
         out[0] = column[LAST] * fading
         out[1] = column[LAST_RANK] * fading
@@ -156,12 +166,15 @@ def take(column, ring, value, shown):
     if math.isnan(value):
         column[AGE] += 1.0
         return False
-    if column[AGE] == 0.0:
-        column[PRODUCT] = _MEMORY * column[PRODUCT] + column[LAST] * shown[0]
-        column[POWER] = _MEMORY * column[POWER] + column[LAST] ** 2
-    column[LAST] = shown[0]
-    column[LAST_RANK] = shown[1]
-    column[AGE] = 0.0
+    if is_glitch(column, value):
+        column[AGE] += 1.0
+    else:
+        if column[AGE] == 0.0:
+            column[PRODUCT] = _MEMORY * column[PRODUCT] + column[LAST] * shown[0]
+            column[POWER] = _MEMORY * column[POWER] + column[LAST] ** 2
+        column[LAST] = shown[0]
+        column[LAST_RANK] = shown[1]
+        column[AGE] = 0.0
 
     z = deviation(column, value)
     width = spread(column)
@@ -177,9 +190,8 @@ def take(column, ring, value, shown):
     _push(column, ring, value)
 
     if abs(z) > LIMIT:
-        side = math.copysign(1.0, z)
-        column[STREAK] = column[STREAK] + side if column[STREAK] * side > 0.0 else side
-        if abs(column[STREAK]) >= PATIENCE and column[SEEN] >= PATIENCE and len(ring) >= PATIENCE:
+        column[STREAK] += 1.0
+        if column[STREAK] >= PATIENCE and column[SEEN] >= PATIENCE:
             _change_level(column, ring)
             return True
     else:
@@ -191,8 +203,9 @@ def take(column, ring, value, shown):
 def begin(column, ring, quantiles, values):
     """Figures from some first values, as if they had always been the usual ones.
 
-    Values farther from the median than LIMIT times the distance that an eighth of them exceeds
-    count as far as that: a few glitches, but not the start of a signal that was at rest.
+    Values farther from the median than three times the distance that an eighth of them exceeds
+    count as far as that: a few outliers, but not the start of a signal that was at rest. Glitches
+    count not at all.
     """
     for k in range(FIGURES):
         column[k] = 0.0
@@ -203,7 +216,10 @@ def begin(column, ring, quantiles, values):
     middle = np.median(present)
     distances = np.sort(np.abs(present - middle))
     usual = distances[count - 1 - count // 8]
-    reach = LIMIT * usual if usual > 0.0 else np.inf
+    if usual > 0.0:
+        present = present[np.abs(present - middle) <= GLITCH * usual]
+        count = len(present)
+    reach = 3.0 * usual if usual > 0.0 else np.inf
     mean = 0.0
     for value in present:
         mean += clipped(value - middle, reach) / count
@@ -216,7 +232,7 @@ def begin(column, ring, quantiles, values):
     column[SQUARES] = squares
     shown = np.zeros(2)
     for value in values:
-        if math.isnan(value):
+        if math.isnan(value) or is_glitch(column, value):
             column[AGE] += 1.0
             continue
         standing(column, ring, quantiles, value, shown)
@@ -297,10 +313,16 @@ def target_scale(target):
     return target[MEAN], spread(target)
 
 
+FAR, WILD = 1, 2
+"""What a target may be: beyond LIMIT; a glitch, unless it is one of PATIENCE in a row."""
+
+
 @hot
-def is_far(target, y):
-    """Whether a target is beyond LIMIT, and may be a glitch or a new level."""
-    return abs(deviation(target, y)) > LIMIT
+def farness(target, y):
+    """0 for a usual target, else FAR or WILD."""
+    if is_glitch(target, y):
+        return WILD
+    return FAR if abs(deviation(target, y)) > LIMIT else 0
 
 
 @hot

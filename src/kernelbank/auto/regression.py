@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._hot import answers as hot
-from .._hot.scaling import PATIENCE
+from .._hot.scaling import PATIENCE, WILD
 from .._validate import Floats
 from .desk import CHUNK, STARTS, Desk, Said
 from .plan import Plan
@@ -21,10 +21,10 @@ LEVELS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3
 class Regression(Desk):
     """One bank, on the target in its deviations.
 
-    A target that is far off (beyond 10 sd) is held back, with its row: if the next ones are far off
-    on the same side, five in a row are a new level, the target's figures start anew, and the rows
-    are learned in the new ones. If not, it was a glitch, and is learned at 10 sd. So a level that
-    jumps does not teach the slots nonsense, and the combiner no wrong trust.
+    A target that is far off (beyond 10 sd) is held back, with its row. Five in a row are a new
+    level: the target's figures start anew, and the rows are learned in the new ones. If a usual
+    target comes before, those held back are learned at 10 sd, and not at all beyond 1,000 sd. So a
+    level that jumps does not teach the slots nonsense, and the combiner no wrong trust.
     """
 
     def __init__(self, plan: Plan, dimension: int) -> None:
@@ -89,41 +89,36 @@ class Regression(Desk):
         if not self.banks:
             self.shift(target)
             return
-        far = self.scaling.far(target)
-        if far:
-            self.held.append(row)
-        else:
-            waiting = [*self.held, row]
-            inputs, targets = self._shown(waiting)
-            late = said if said.row + 1 < self.rows and len(said.slots) and not self.held else None
-            slots = None if late is None else self.scaling.scaled(late.slots[0])
+        far = self.scaling.farness(target)
+        waiting = [*self.held, row]
+        inputs, targets = self._shown(waiting)
         for column in self.scaling.take(x):
             self.note("input level", self.rows, column)
         changed = self.scaling.take_target(target)
         self.shift(target)
         if changed:
-            self.note("target level", self.rows)
-            seen = [y for *_, y in self.held]
-            mean, sd = self.scaling.scale
-            hot.forget_range(self.answers, min(*seen, mean - sd), max(*seen, mean + sd))
-            inputs, targets = self._shown(self.held)
-            slots = None
-        elif far and not self._turned(target):
-            return
-        elif far:  # far off on the other side: those before were glitches
-            inputs, targets = self._shown(self.held[:-1])
-            self.held = self.held[-1:]
-            self._learn(inputs, targets)
-            return
-        self.held = []
-        self._learn(inputs, targets, slots)
+            self._change_level(waiting)
+        elif far:
+            self.held = waiting
+        elif self.held:
+            measured = [place for place, (*_, y) in enumerate(waiting) if not self._wild(y)]
+            self.held = []
+            self._learn(inputs[measured], targets[measured])
+        else:
+            late = said.row + 1 < self.rows and len(said.slots) > 0
+            self._learn(inputs, targets, self.scaling.scaled(said.slots[0]) if late else None)
 
-    def _turned(self, target: float) -> bool:
-        """Whether the last far target is on another side than the one before."""
-        if len(self.held) < 2:
-            return False
-        mean, _ = self.scaling.scale
-        return (self.held[-2][2] > mean) != (target > mean)
+    def _change_level(self, waiting: list[tuple[Floats, Floats, float]]) -> None:
+        """The target has a new level: learn the rows that were held back, in its figures."""
+        self.note("target level", self.rows)
+        seen = [y for *_, y in waiting]
+        mean, sd = self.scaling.scale
+        hot.forget_range(self.answers, min(*seen, mean - sd), max(*seen, mean + sd))
+        self.held = []
+        self._learn(*self._shown(waiting))
+
+    def _wild(self, y: float) -> bool:
+        return self.scaling.farness(y) == WILD
 
     def _shown(self, rows: list[tuple[Floats, Floats, float]]) -> tuple[Floats, Floats]:
         """Rows as the bank sees them now."""
@@ -134,7 +129,7 @@ class Regression(Desk):
     def _learn(self, inputs: Floats, targets: Floats, said: Floats | None = None) -> None:
         if len(inputs) == 1:
             self.banks[0].learn_one(inputs[0], float(targets[0]), said)
-        else:
+        elif len(inputs):
             self.banks[0].run(inputs, targets, record="light")
 
     def start(self) -> None:
@@ -142,12 +137,12 @@ class Regression(Desk):
         self.scaling.begin(X, targets)
         self.banks = [self.plan.bank(self.scaling)]
         self.held = []
-        self.banks[0].run(
-            self.scaling.rows(X, lagged), self.scaling.scaled(targets), record="light"
-        )
+        measured = [t for t, y in enumerate(targets) if not self._wild(y)]
+        rows = self.scaling.rows(X[measured], lagged[measured])
+        self._learn(rows, self.scaling.scaled(targets[measured]))
 
     def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
-        if self.rows < STARTS[-1] or self.held or self.scaling.far(targets[0]):
+        if self.rows < STARTS[-1] or self.held or self.scaling.farness(targets[0]):
             return self._play_one(X[0], targets[0], tail, slots)
         first = self.rows
         rows, scaled, scale, news = self.scaling.stream(X[:CHUNK], targets[:CHUNK], self.lagged)

@@ -28,9 +28,10 @@ class Scaling:
     - "asinh": asinh(z), for heavy tails;
     - "rank": the normal quantile of the rank among the last 1,000 values.
 
-    A value enters mean and sd as if it were at most 10 sd away. Five in a row beyond that on one
-    side are a new level, from which mean and sd start anew. A missing value stands at the last
-    one's standing times its column's correlation from row to row, to the power of the rows since.
+    A value enters mean and sd as if it were at most 10 sd away. Five in a row beyond that are a new
+    level or scale, from which mean and sd start anew. A missing value, or one beyond 1,000 sd,
+    stands at the last one's standing times its column's correlation from row to row, to the power
+    of the rows since.
 
     Lagged targets stand behind the inputs, in the target's own figures, in all scalings but asinh:
     some slots should not see them, since a stream whose targets say nothing about the next would
@@ -122,9 +123,9 @@ class Scaling:
         found = [(int(t), int(news[t]) - 1) for t in np.flatnonzero(news[:done])]
         return out[:done], scaled[:done], scale[:done], found
 
-    def far(self, y: float) -> bool:
-        """Whether a target is so far off that it may be a glitch or a new level."""
-        return bool(hot.is_far(self.target, y))
+    def farness(self, y: float) -> int:
+        """0 for a usual target; `hot.FAR` beyond 10 sd, `hot.WILD` beyond 1,000."""
+        return int(hot.farness(self.target, y))
 
     @property
     def scale(self) -> tuple[float, float]:
