@@ -7,7 +7,8 @@ of its mid-rank among the values in the ring. Nothing is frozen, and nothing mov
 - a value enters mean and sd as if it were at most LIMIT deviations away, so one glitch of a million
   deviations does what a value at LIMIT does;
 - PATIENCE values in a row beyond LIMIT are a change of level or scale: mean and sd are taken from
-  these values, and the ring forgets the others.
+  these values, and the ring forgets the others. Until there are so many they change nothing, so
+  that the first do not hide the next; if a usual value comes before, they enter with it.
 
 A missing value (NaN) stands where an autoregressive process of the column's own correlation would
 expect it: at r^k times the standing seen k rows ago. It changes no figure. A *glitch*, a value
@@ -161,6 +162,20 @@ def _change_level(column, ring):
 
 
 @part
+def _enter(column, value):
+    """Let a value change mean and sd, as if it were at most LIMIT deviations away."""
+    width = spread(column)
+    if width > 0.0:
+        value = column[MEAN] + clipped(deviation(column, value), LIMIT) * width
+    count = min(column[COUNT] + 1.0, LONGEST)
+    keeping = (count - 1.0) / column[COUNT] if column[COUNT] + 1.0 > LONGEST else 1.0
+    away = value - column[MEAN]
+    column[MEAN] += away / count
+    column[SQUARES] = (column[SQUARES] + away * (value - column[MEAN])) * keeping
+    column[COUNT] = count
+
+
+@part
 def take(column, ring, value, shown):
     """Let a value enter the figures; `shown` are its standings. True if it made a new level."""
     if math.isnan(value):
@@ -176,26 +191,21 @@ def take(column, ring, value, shown):
         column[LAST_RANK] = shown[1]
         column[AGE] = 0.0
 
-    z = deviation(column, value)
-    width = spread(column)
-    entering = value
-    if width > 0.0:
-        entering = column[MEAN] + clipped(z, LIMIT) * width
-    count = min(column[COUNT] + 1.0, LONGEST)
-    keeping = (count - 1.0) / column[COUNT] if column[COUNT] + 1.0 > LONGEST else 1.0
-    away = entering - column[MEAN]
-    column[MEAN] += away / count
-    column[SQUARES] = (column[SQUARES] + away * (entering - column[MEAN])) * keeping
-    column[COUNT] = count
-    _push(column, ring, value)
-
-    if abs(z) > LIMIT:
+    if abs(deviation(column, value)) > LIMIT:  # waits until it is clear what it is
+        _push(column, ring, value)
         column[STREAK] += 1.0
         if column[STREAK] >= PATIENCE and column[SEEN] >= PATIENCE:
             _change_level(column, ring)
             return True
-    else:
+        return False
+    if column[STREAK] > 0.0:
+        waiting = min(int(min(column[STREAK], PATIENCE)), _held(column, ring))
+        newest = int(column[SEEN])
+        for i in range(waiting):
+            _enter(column, ring[(newest - waiting + i) % len(ring)])
         column[STREAK] = 0.0
+    _enter(column, value)
+    _push(column, ring, value)
     return False
 
 

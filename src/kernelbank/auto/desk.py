@@ -14,7 +14,7 @@ from .._validate import Floats
 from ..bank import KernelBank
 from .plan import Plan
 
-STARTS = (4, 8, 16, 32)
+STARTS = (5, 32)
 """Rows after which banks start anew: the scaling of the first rows is that of all of them."""
 
 CHUNK = 256
