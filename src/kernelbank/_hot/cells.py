@@ -130,11 +130,18 @@ def squared_norm(cells):
 
 
 @part
-def walk(cells, limit, levels, dimension, point, offsets, path):
-    """From the root to the leaf of a point: the number of cells, written to path, and f there.
+def seen(point, k, stride, offsets):
+    """Coordinate k of those that a tree looks at.
 
-    Coordinate k of the point, of those that the tree looks at, is point[offsets[k]].
+    They are `stride` apart, or, where that is 0, wherever the list says: most trees look at all
+    coordinates, and a multiplication is sooner done than a look into the list.
     """
+    return point[k * stride] if stride != 0 else point[offsets[k]]
+
+
+@part
+def walk(cells, limit, levels, dimension, point, stride, offsets, path):
+    """From the root to the leaf of a point: the number of cells, written to path, and f there."""
     value = 0.0
     index = 0
     for level in range(levels):
@@ -145,5 +152,5 @@ def walk(cells, limit, levels, dimension, point, offsets, path):
         if child == 0:
             return level + 1, value
         coordinate = index_below(cell[CELL.coordinate], dimension)
-        index = child if point[offsets[coordinate]] <= cell[CELL.cut] else child + 1
+        index = child if seen(point, coordinate, stride, offsets) <= cell[CELL.cut] else child + 1
     return levels, value

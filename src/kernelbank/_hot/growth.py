@@ -16,7 +16,7 @@ by without samples, what was cut in places that the stream has left is worth les
 
 import numpy as np
 
-from .cells import CELL, SIZE, cell_at, child_of, index_below, refresh, together
+from .cells import CELL, SIZE, cell_at, child_of, index_below, refresh, seen, together
 from .chance import fraction, stirred
 from .formulas import pointer
 from .jit import part
@@ -52,26 +52,30 @@ def _entries_of(cell, entries, limit, capacity, dimension):
 
 
 @part
-def _is_input(entry, point, offsets, dimension):
+def _is_input(entry, point, stride, offsets, dimension):
     for k in range(dimension):
-        if entry[k] != point[offsets[k]]:
+        if entry[k] != seen(point, k, stride, offsets):
             return False
     return True
 
 
 @part
-def hold(cell, entries, limit, capacity, dimension, point, offsets, precision, target, number):
+def hold(
+    cell, entries, limit, capacity, dimension, point, stride, offsets, precision, target, number
+):
     """Let a leaf hold one more sample. Whether it can be cut now."""
     held = _entries_of(cell, entries, limit, capacity, dimension)
     width = dimension + BESIDE
     count = index_below(cell[CELL.entries], capacity)
     at = 0
-    while at < count and not _is_input(pointer(held, at * width), point, offsets, dimension):
+    while at < count and not _is_input(
+        pointer(held, at * width), point, stride, offsets, dimension
+    ):
         at += 1
     entry = pointer(held, at * width)
     if at == count:
         for k in range(dimension):
-            entry[k] = point[offsets[k]]
+            entry[k] = seen(point, k, stride, offsets)
         for k in range(dimension, width - 1):
             entry[k] = 0.0
         entry[width - 1] = number
@@ -259,6 +263,7 @@ def take_in(
     depth,
     other_path,
     point,
+    stride,
     offsets,
     precision,
     target,
@@ -270,7 +275,9 @@ def take_in(
     cell = cell_at(cells, index)
     if depth == levels:
         own(cell, precision, target)
-    elif hold(cell, entries, limit, capacity, dimension, point, offsets, precision, target, number):
+    elif hold(
+        cell, entries, limit, capacity, dimension, point, stride, offsets, precision, target, number
+    ):
         cuts = index_below(counters[CUTS], MOST)
         coordinate, where, gain = best_cut(
             cell, entries, limit, capacity, dimension, stirred(key, cuts)

@@ -26,6 +26,7 @@ SINGLE = fields(
     "width",
     "dimension",
     "offsets",
+    "neighbours",
     "capacity",
     "most",
     "curving",
@@ -54,9 +55,9 @@ SINGLE = fields(
     "shown",
 )
 """What every such table begins with. Inputs are `width` wide; `offsets` lists the coordinates that
-the slots look at, `dimension` of them, and `point` holds these. `size`: features in use, of
-`capacity`, and between steps at most `most`, since a new one may come before an old one leaves;
-`work`: scratch."""
+the slots look at, `dimension` of them, and `point` holds these; `neighbours`: whether each is one
+more than the last. `size`: features in use, of `capacity`, and between steps at most `most`, since
+a new one may come before an old one leaves; `work`: scratch."""
 
 SELF, PREDICTION, TARGET, SLOPE, ERROR, RESPONSE, WEIGHT, NORM, NUMBER, EFFECT = range(10)
 """Places of `sample`. SELF is k(x, x); ERROR, RESPONSE and WEIGHT are what second-order methods see
@@ -107,9 +108,15 @@ def _value(table, leaf, number):
 def _put_point(table, whole_input):
     """point = what the slots look at of an input."""
     point = floats(table, SINGLE.point)
-    offsets = wholes(table, SINGLE.offsets)
-    for k in range(whole(table, SINGLE.dimension)):
-        point[k] = whole_input[offsets[k]]
+    dimension = whole(table, SINGLE.dimension)
+    if whole(table, SINGLE.neighbours) != 0:  # copied four at a time
+        start = wholes(table, SINGLE.offsets)[0]
+        for k in range(dimension):
+            point[k] = whole_input[start + k]
+    else:
+        offsets = wholes(table, SINGLE.offsets)
+        for k in range(dimension):
+            point[k] = whole_input[offsets[k]]
 
 
 @part

@@ -19,6 +19,8 @@ LEARN = fields(
     "page",
     "reach",
     "dimension",
+    "start",
+    "stride",
     "offsets",
     "limit",
     "capacity",
@@ -55,13 +57,14 @@ def learn(table, first, count):
     capacity = whole(table, LEARN.capacity)
     most_levels = whole(table, LEARN.most_levels)
     noise = real(table, LEARN.noise)
-    inputs = floats(table, LEARN.inputs)
+    inputs = pointer(floats(table, LEARN.inputs), whole(table, LEARN.start))
     targets = floats(table, LEARN.targets)
     path = wholes(table, LEARN.paths)
     other_path = whole_pointer(path, most_levels)
     scratch = floats(table, LEARN.scratch)
     slope = pointer(scratch, WIDTH)
     values = floats(table, LEARN.values)
+    stride = whole(table, LEARN.stride)
     offsets = wholes(table, LEARN.offsets)
     position = reach + first % page
     room = (limit + 1) // 2 * capacity * (dimension + BESIDE)
@@ -75,7 +78,7 @@ def learn(table, first, count):
         key = stirred(stirred(np.uint64(0), whole(table, LEARN.seed)), column)
         for t in range(count):
             point = pointer(inputs, position + t)
-            depth, value = walk(cells, limit, levels, dimension, point, offsets, path)
+            depth, value = walk(cells, limit, levels, dimension, point, stride, offsets, path)
             store(floats(table, LEARN.predictions), leaf * (steps - 1) + t, value)
 
             # The loss as a square around the working response, with half its curvature as weight.
@@ -108,6 +111,7 @@ def learn(table, first, count):
                 depth,
                 other_path,
                 point,
+                stride,
                 offsets,
                 precision,
                 target,
@@ -120,7 +124,7 @@ def learn(table, first, count):
                 value = 0.0
                 if i >= window - seen:
                     point = pointer(inputs, position + t - (window - 1 - i))
-                    _, value = walk(cells, limit, levels, dimension, point, offsets, path)
+                    _, value = walk(cells, limit, levels, dimension, point, stride, offsets, path)
                 store(values, row + i, value)
             store(floats(table, LEARN.norms), leaf * steps + t + 1, squared_norm(cells))
 
@@ -129,6 +133,8 @@ EVALUATE = fields(
     "leaves",
     "width",
     "dimension",
+    "start",
+    "stride",
     "offsets",
     "limit",
     "levels",
@@ -145,7 +151,9 @@ def evaluate(table, first, count):
     """out[leaf, t] = f at point t < count, for leaves with wanted[leaf]; changes nothing."""
     width = whole(table, EVALUATE.width)
     dimension = whole(table, EVALUATE.dimension)
+    stride = whole(table, EVALUATE.stride)
     offsets = wholes(table, EVALUATE.offsets)
+    points = pointer(floats(table, EVALUATE.points), whole(table, EVALUATE.start))
     limit = whole(table, EVALUATE.limit)
     path = wholes(table, EVALUATE.paths)
     for leaf in range(whole(table, EVALUATE.leaves)):
@@ -154,6 +162,6 @@ def evaluate(table, first, count):
         cells = pointer(floats(table, EVALUATE.cells), leaf * limit * SIZE)
         levels = wholes(table, EVALUATE.levels)[leaf]
         for t in range(count):
-            point = pointer(floats(table, EVALUATE.points), t * width)
-            _, value = walk(cells, limit, levels, dimension, point, offsets, path)
+            point = pointer(points, t * width)
+            _, value = walk(cells, limit, levels, dimension, point, stride, offsets, path)
             store(floats(table, EVALUATE.out), leaf * whole(table, EVALUATE.room) + t, value)

@@ -117,6 +117,7 @@ class SingleSlot(Learner):
             "width": group.dimension,
             "dimension": dimension,
             "offsets": np.array(view, dtype=np.int64),
+            "neighbours": view == tuple(range(view[0], view[0] + dimension)),
             "capacity": capacity,
             "most": capacity - self.spare,
             "effects": group.effects,

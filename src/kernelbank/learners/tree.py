@@ -137,16 +137,14 @@ class PartitionTree(Learner):
         variances = np.zeros((group.leaves, most))
         for leaf, kernel in enumerate(_cells(group)):
             variances[leaf, : kernel.levels] = kernel.variances()
-        view = _view(group)
         learn = Phase(
             compiled(hot.learn),
             hot.LEARN,
             **group.common(),
             **group.state,
+            **_reading(group, ground.reach + PAGE),  # inputs lie coordinate by coordinate
             page=PAGE,
             reach=ground.reach,
-            dimension=len(view),
-            offsets=view * (ground.reach + PAGE),  # inputs lie coordinate by coordinate
             limit=self.nodes,
             capacity=self.split_after,
             most_levels=most,
@@ -179,14 +177,13 @@ class PartitionTree(Learner):
 
     def _values(self, group: Group, points: Floats, wanted: np.ndarray, out: Any) -> Phase:
         """The phase that writes f at the points for the wanted leaves."""
-        levels, view = _levels(group), _view(group)
+        levels = _levels(group)
         return Phase(
             compiled(hot.evaluate),
             hot.EVALUATE,
+            **_reading(group, 1),
             leaves=group.leaves,
             width=points.shape[1],
-            dimension=len(view),
-            offsets=view,
             limit=self.nodes,
             levels=levels,
             paths=np.zeros(int(levels.max()), dtype=np.int64),
@@ -208,6 +205,14 @@ def _levels(group: Group) -> np.ndarray:
     return np.array([kernel.levels for kernel in _cells(group)], dtype=np.int64)
 
 
-def _view(group: Group) -> np.ndarray:
-    """The coordinates of the inputs that the trees look at."""
-    return np.array(view_of(group.kernels[0][0], group.dimension), dtype=np.int64)
+def _reading(group: Group, apart: int) -> dict[str, Any]:
+    """How to find what the trees look at in inputs whose neighbouring coordinates are `apart`."""
+    view = np.array(view_of(group.kernels[0][0], group.dimension), dtype=np.int64)
+    steps = np.diff(view) if len(view) > 1 else np.ones(1, dtype=np.int64)
+    even = bool((steps == steps[0]).all())
+    return {
+        "dimension": len(view),
+        "start": view[0] * apart,
+        "stride": steps[0] * apart if even else 0,
+        "offsets": (view - view[0]) * apart,
+    }
