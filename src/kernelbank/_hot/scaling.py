@@ -7,8 +7,7 @@ of its mid-rank among the values in the ring. Nothing is frozen, and nothing mov
 - a value enters mean and sd as if it were at most LIMIT deviations away, so one glitch of a million
   deviations does what a value at LIMIT does;
 - PATIENCE values in a row beyond LIMIT are a change of level or scale: mean and sd are taken from
-  these values, and the ring forgets the others. Until there are so many they change nothing, so
-  that the first do not hide the next; if a usual value comes before, they enter with it.
+  these values, and the ring forgets the others.
 
 A missing value (NaN) stands where an autoregressive process of the column's own correlation would
 expect it: at r^k times the standing seen k rows ago. It changes no figure. A *glitch*, a value
@@ -132,19 +131,24 @@ def _push(column, ring, value):
 
 
 @part
-def _change_level(column, ring):
-    """Take mean and sd from the last PATIENCE values, and forget the others."""
+def _last_values(column, ring):
+    """The last PATIENCE values, the oldest first, their mean and standard deviation."""
     newest = int(column[SEEN])
-    size = len(ring)
     kept = np.empty(PATIENCE)
     mean = 0.0
     for i in range(PATIENCE):
-        kept[i] = ring[(newest - PATIENCE + i) % size]
+        kept[i] = ring[(newest - PATIENCE + i) % len(ring)]
         mean += kept[i] / PATIENCE
     squares = 0.0
     for i in range(PATIENCE):
         squares += (kept[i] - mean) ** 2
-    width = math.sqrt(squares / (PATIENCE - 1))
+    return kept, mean, math.sqrt(squares / (PATIENCE - 1))
+
+
+@part
+def _change_level(column, ring):
+    """Take mean and sd from the last PATIENCE values, and forget the others."""
+    kept, mean, width = _last_values(column, ring)
     before = spread(column)
     if width <= _RELATIVE * abs(mean):
         # The new level is constant: the step itself is the scale.
@@ -162,11 +166,11 @@ def _change_level(column, ring):
 
 
 @part
-def _enter(column, value):
-    """Let a value change mean and sd, as if it were at most LIMIT deviations away."""
+def _enter(column, value, most):
+    """Let a value change mean and sd, as if it were at most so many deviations away."""
     width = spread(column)
     if width > 0.0:
-        value = column[MEAN] + clipped(deviation(column, value), LIMIT) * width
+        value = column[MEAN] + clipped(deviation(column, value), most) * width
     count = min(column[COUNT] + 1.0, LONGEST)
     keeping = (count - 1.0) / column[COUNT] if column[COUNT] + 1.0 > LONGEST else 1.0
     away = value - column[MEAN]
@@ -176,36 +180,35 @@ def _enter(column, value):
 
 
 @part
+def _remember(column, value, shown):
+    """Keep the standings, from which missing values are filled in."""
+    if math.isnan(value) or is_glitch(column, value):
+        column[AGE] += 1.0
+        return
+    if column[AGE] == 0.0:
+        column[PRODUCT] = _MEMORY * column[PRODUCT] + column[LAST] * shown[0]
+        column[POWER] = _MEMORY * column[POWER] + column[LAST] ** 2
+    column[LAST] = shown[0]
+    column[LAST_RANK] = shown[1]
+    column[AGE] = 0.0
+
+
+@part
 def take(column, ring, value, shown):
     """Let a value enter the figures; `shown` are its standings. True if it made a new level."""
+    _remember(column, value, shown)
     if math.isnan(value):
-        column[AGE] += 1.0
         return False
-    if is_glitch(column, value):
-        column[AGE] += 1.0
-    else:
-        if column[AGE] == 0.0:
-            column[PRODUCT] = _MEMORY * column[PRODUCT] + column[LAST] * shown[0]
-            column[POWER] = _MEMORY * column[POWER] + column[LAST] ** 2
-        column[LAST] = shown[0]
-        column[LAST_RANK] = shown[1]
-        column[AGE] = 0.0
-
-    if abs(deviation(column, value)) > LIMIT:  # waits until it is clear what it is
-        _push(column, ring, value)
+    z = deviation(column, value)
+    _enter(column, value, LIMIT)
+    _push(column, ring, value)
+    if abs(z) > LIMIT:
         column[STREAK] += 1.0
         if column[STREAK] >= PATIENCE and column[SEEN] >= PATIENCE:
             _change_level(column, ring)
             return True
-        return False
-    if column[STREAK] > 0.0:
-        waiting = min(int(min(column[STREAK], PATIENCE)), _held(column, ring))
-        newest = int(column[SEEN])
-        for i in range(waiting):
-            _enter(column, ring[(newest - waiting + i) % len(ring)])
+    else:
         column[STREAK] = 0.0
-    _enter(column, value)
-    _push(column, ring, value)
     return False
 
 
@@ -309,12 +312,63 @@ def take_row(x, columns, rings, quantiles, changed):
         changed[k] = take(columns[k], rings[k], x[k], shown)
 
 
+# --- the target ---------------------------------------------------------------------------------
+
+
+@part
+def _take_target(target, ring, y, shown):
+    """Let a target enter its figures, unless it is far: such wait, and only a usual one after them
+    lets them in. True if PATIENCE wait: then one of the three below has to follow."""
+    _remember(target, y, shown)
+    if abs(deviation(target, y)) > LIMIT:
+        _push(target, ring, y)
+        target[STREAK] += 1.0
+        return target[STREAK] >= PATIENCE and target[SEEN] >= PATIENCE
+    _let_in(target, ring, LIMIT)
+    _enter(target, y, LIMIT)
+    _push(target, ring, y)
+    return False
+
+
+@part
+def _let_in(target, ring, most):
+    """The targets that wait enter, as if they were at most so many deviations away."""
+    waiting = min(int(clipped(target[STREAK], PATIENCE)), _held(target, ring))
+    newest = int(target[SEEN])
+    for i in range(waiting):
+        _enter(target, ring[(newest - waiting + i) % len(ring)], most)
+    target[STREAK] = 0.0
+
+
 @hot
-def take_target(y, target, target_ring, quantiles):
-    """Let a target enter its figures; True if it made a new level."""
+def take_target(y, target, ring, quantiles):
+    """`_take_target` with the standings of y."""
     shown = np.zeros(2)
-    standing(target, target_ring, quantiles, y, shown)
-    return take(target, target_ring, y, shown)
+    standing(target, ring, quantiles, y, shown)
+    return _take_target(target, ring, y, shown)
+
+
+@hot
+def new_scale(target, ring):
+    """The targets that wait have a level and a scale of their own: figures start from them."""
+    _change_level(target, ring)
+
+
+@hot
+def new_level(target, ring, shift):
+    """The targets that wait are as before, but for a shift: move the mean and all that is kept."""
+    target[MEAN] += shift
+    older = _held(target, ring) - PATIENCE
+    newest = int(target[SEEN])
+    for i in range(older):
+        ring[(newest - PATIENCE - 1 - i) % len(ring)] += shift
+    _let_in(target, ring, LIMIT)
+
+
+@hot
+def wider(target, ring):
+    """The targets that wait are no surprise: the figures were too narrow for them."""
+    _let_in(target, ring, np.inf)
 
 
 @hot
@@ -362,7 +416,7 @@ def scale_stream(
             if take(columns[k], rings[k], X[t, k], shown[k]) and news[t] == 0:
                 news[t] = k + 1
         standing(target, target_ring, quantiles, y[t], pair)
-        take(target, target_ring, y[t], pair)
+        _take_target(target, target_ring, y[t], pair)
         for i in range(len(lagged) - 1, 0, -1):
             lagged[i] = lagged[i - 1]
         if len(lagged) > 0:

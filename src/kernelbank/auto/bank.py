@@ -167,8 +167,7 @@ class AutoBank:
         The question is remembered until its target comes, so that a target that comes late is
         learned with what was known when the question was asked (see `learn_one`).
         """
-        said = self._ask_one(x, COVERAGE)
-        return None if said is None else self._worded(said)
+        return self._worded(self._ask_one(x, COVERAGE))
 
     def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> tuple[float, float]:
         """The ends of an interval that holds the target with this probability.
@@ -178,15 +177,13 @@ class AutoBank:
         """
         share = self._checked_coverage(coverage)
         said = self._ask_one(x, share)
-        assert said is not None
         return float(said.answer[1]), float(said.answer[2])
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each label so far, in the order of `classes`."""
         self._need("classification", "predict_proba_one")
         said = self._ask_one(x, COVERAGE)
-        values = [] if said is None else said.answer.tolist()
-        return dict(zip(self.classes, values, strict=True))
+        return dict(zip(self.classes, said.answer.tolist(), strict=True))
 
     def predict(self, X: Any) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array. Learns nothing.
@@ -212,14 +209,10 @@ class AutoBank:
         self._need_classes("predict_proba")
         return np.array([one.answer for one in said])
 
-    def _ask_one(self, x: Any, coverage: float) -> Said | None:
+    def _ask_one(self, x: Any, coverage: float) -> Said:
         with self._turn:
             row = inputs(x, self._dimension, "x", one=True)
-            if self._desk is None:
-                if self._task == "classification" and not len(self._labels):
-                    return None
-                return self._new_desk(row.shape[1]).ask(row, np.full((1, self.lags), np.nan), 0.5)[0]
-            desk = self._desk
+            desk = self._open(row.shape[1])
             said = desk.ask(row, desk.lagged[None], 0.5 * (1 - coverage))[0]
             self._pending.note(row[0], said)
             return said
@@ -227,7 +220,7 @@ class AutoBank:
     def _ask_many(self, X: Any, coverage: float) -> list[Said]:
         with self._turn:
             rows = inputs(X, self._dimension, "X")
-            desk = self._desk if self._desk is not None else self._new_desk(rows.shape[1])
+            desk = self._open(rows.shape[1])
             tail = 0.5 * (1 - coverage)
             lagged = desk.lagged.copy()
             if not self.lags:
@@ -242,6 +235,8 @@ class AutoBank:
     def _worded(self, said: Said) -> Any:
         if self._task == "regression":
             return float(said.answer[0])
+        if not len(said.answer):
+            return None
         return self._labels.known[int(np.argmax(said.answer))]
 
     # --- learning -----------------------------------------------------------------------------
@@ -262,7 +257,7 @@ class AutoBank:
             desk = self._open(row.shape[1])
             said = self._pending.take(row[0])
             with held_interrupts():
-                if said is None or said.row == desk.rows and said.scores.shape[0] == 0:
+                if said is None:
                     said = desk.ask(row, desk.lagged[None], 0.5 * (1 - COVERAGE))[0]
                 if self._task == "classification":
                     target = float(self._class_of(label))
@@ -312,7 +307,7 @@ class AutoBank:
                     with held_interrupts():
                         end = self._ready(targets, labels, done)
                         if end == done:
-                            found = self._play_new(desk, rows[done], labels[done], tail, slots)
+                            found = self._play_new(desk, rows[done], labels[done], tail)
                         else:
                             found = desk.play(rows[done:end], targets[done:end], tail, slots)
                     done += self._record(found, parts)
@@ -338,18 +333,10 @@ class AutoBank:
             end += 1
         return end
 
-    def _play_new(
-        self, desk: Desk, row: Floats, label: Any, tail: float, slots: bool
-    ) -> dict[str, Any]:
+    def _play_new(self, desk: Desk, row: Floats, label: Any, tail: float) -> dict[str, Floats]:
         """A row whose class has never been seen: answered without it, then learned."""
-        assert isinstance(desk, Classification)
-        lagged = desk.lagged.copy()
-        said = desk.ask(row[None], lagged[None], tail)[0]
-        found = {"probabilities": said.answer[None].copy()}
-        equal = np.full((1, len(desk.names)), 1 / len(desk.names))
-        found["weights"] = desk.banks[0].weights[None] if desk.banks else equal
-        if slots:
-            found["slot_predictions"] = desk.slot_values(row[None], lagged[None])
+        said = desk.ask(row[None], desk.lagged[None], tail)[0]
+        found = desk.described(said)
         desk.tell(row, said, float(self._class_of(label)))
         return found
 
@@ -367,21 +354,9 @@ class AutoBank:
         for t in range(len(rows) + delay):
             with held_interrupts():
                 if t < len(rows):
-                    lagged = desk.lagged.copy()
-                    said = desk.ask(rows[t][None], lagged[None], tail)[0]
+                    said = desk.ask(rows[t][None], desk.lagged[None], tail)[0]
                     waiting.append(said)
-                    found: dict[str, Any] = {"weights": np.full((1, len(desk.names)), np.nan)}
-                    if desk.banks:
-                        found["weights"] = desk.banks[0].weights[None]
-                    if isinstance(desk, Regression):
-                        value, lower, upper = said.answer
-                        found["predictions"] = np.array([value])
-                        found["lower"], found["upper"] = np.array([lower]), np.array([upper])
-                    else:
-                        found["probabilities"] = said.answer[None].copy()
-                    if "slot_predictions" in parts:
-                        found["slot_predictions"] = desk.slot_values(rows[t][None], lagged[None])
-                    self._record(found, parts)
+                    self._record(desk.described(said), parts)
                 if t >= delay:
                     late = t - delay
                     if late >= len(rows):
@@ -417,16 +392,17 @@ class AutoBank:
 
     @property
     def _dimension(self) -> int | None:
-        return None if self._desk is None else self._desk.dimension
-
-    def _new_desk(self, dimension: int) -> Desk:
-        if self._task == "regression":
-            return Regression(self._plan, dimension)
-        return Classification(self._plan, dimension, len(self._labels))
+        """The width of the inputs, once something was learned: a question fixes nothing."""
+        return None if self._desk is None or not self._desk.rows else self._desk.dimension
 
     def _open(self, dimension: int) -> Desk:
-        if self._desk is None:
-            self._desk = self._new_desk(dimension)
+        if self._desk is None or self._desk.dimension != dimension:
+            self._pending.asked.clear()
+            self._desk = (
+                Regression(self._plan, dimension)
+                if self._task == "regression"
+                else Classification(self._plan, dimension, len(self._labels))
+            )
         return self._desk
 
     def _class_of(self, label: Any) -> int:

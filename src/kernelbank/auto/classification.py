@@ -9,11 +9,8 @@ import numpy as np
 
 from .._hot import answers as hot
 from .._validate import Floats
-from .desk import CHUNK, STARTS, Desk, Said
+from .desk import STARTS, Desk, Said, lagged_rows
 from .plan import Plan
-
-KEPT = 256
-"""Rows from which the bank of a class that appears late starts."""
 
 
 class Classification(Desk):
@@ -24,7 +21,7 @@ class Classification(Desk):
     """
 
     def __init__(self, plan: Plan, dimension: int, classes: int) -> None:
-        super().__init__(plan, dimension, target=False, kept=KEPT)
+        super().__init__(plan, dimension, target=False, kept=STARTS[-1], until=np.inf)
         self.classes = classes
         self.counts = np.zeros(classes)
         self.platt = np.zeros((0, hot.PLATT))
@@ -99,14 +96,6 @@ class Classification(Desk):
         hot.probability_rows(scores, self.platt, out)
         return out
 
-    def slot_values(self, X: Floats, lagged: Floats) -> Floats:
-        """(n, P): the score of every slot for the second of two classes."""
-        if len(self.banks) != 1:
-            return np.zeros((len(X), len(self.names)))
-        return self.banks[0].predict_slots(
-            self._with_lags(self.scaling.rows(X, lagged), lagged, 1)
-        )
-
     def as_lag(self, said: Said) -> float:
         return float(np.argmax(said.answer))
 
@@ -124,21 +113,19 @@ class Classification(Desk):
             self.watch(np.array([1.0 - sure]), self.banks[0].weights[None], self.rows + 1)
         self.rows += 1
         self.keep(x[None], said.lagged[None], np.array([target]))
-        rows = self.scaling.rows(x[None], said.lagged[None])
-        if self.rows in STARTS:
-            self.shift(target)
-            self.start()
-            return
         if self.rows > STARTS[0]:
+            rows = self.scaling.rows(x[None], said.lagged[None])
             for column in self.scaling.take(x):
                 self.note("input level", self.rows, column)
+            for head, bank in enumerate(self.banks):
+                positive = self._positive(head)
+                own = self._with_lags(rows, said.lagged[None], positive)
+                late = said.row + 1 < self.rows and head < len(said.slots)
+                slots = said.slots[head] if late else None
+                bank.learn_one(own[0], 1.0 if number == positive else -1.0, slots)
         self.shift(target)
-        for head, bank in enumerate(self.banks):
-            positive = self._positive(head)
-            own = self._with_lags(rows, said.lagged[None], positive)
-            late = said.row + 1 < self.rows and head < len(said.slots)
-            slots = said.slots[head] if late else None
-            bank.learn_one(own[0], 1.0 if number == positive else -1.0, slots)
+        if self.rows in STARTS:
+            self.start()
 
     def _count(self, answered: np.ndarray, numbers: Any) -> None:
         for answer, number in zip(answered.tolist(), numbers, strict=True):
@@ -155,16 +142,13 @@ class Classification(Desk):
         self._fill()
 
     def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
-        if self.rows < STARTS[-1] or not self.banks:
+        if not self.banks:
             return self._play_one(X[0], targets[0], tail, slots)
-        X, targets = X[:CHUNK], targets[:CHUNK]
+        room = self.room()
+        X, targets = X[:room], targets[:room]
         count, first = len(X), self.rows
-        lags = self.plan.lags
-        history = np.concatenate([targets[::-1], self.lagged])  # newest first
-        lagged = np.array([history[count - t : count - t + lags] for t in range(count)])
-        lagged = lagged.reshape(count, lags)
-        nothing = np.zeros(0)
-        rows, _, _, news = self.scaling.stream(X, np.zeros(count), nothing)
+        lagged = lagged_rows(targets, self.lagged)
+        rows, _, _, news = self.scaling.stream(X, np.zeros(count), np.zeros(0))
         scores = np.empty((count, len(self.banks)))
         found: dict[str, Floats] = {}
         for head, bank in enumerate(self.banks):
@@ -181,25 +165,28 @@ class Classification(Desk):
         hot.calibrate_rows(scores, targets, self.platt, probabilities)
         numbers = targets.astype(np.int64)
         self._count(np.argmax(probabilities, axis=1), numbers.tolist())
-        self.lagged[:] = history[:lags]
+        for target in targets[-self.plan.lags :] if self.plan.lags else ():
+            self.shift(target)
         self.rows += count
         self.keep(X, lagged, targets)
         for t, column in news:
             self.note("input level", first + t + 1, column)
         sure = probabilities[np.arange(count), numbers]
         self.watch(1.0 - sure, found["weights"], first + 1)
+        if self.rows in STARTS:
+            self.start()
         return found | {"probabilities": probabilities}
 
     def _play_one(self, x: Floats, target: float, tail: float, slots: bool) -> dict[str, Floats]:
-        lagged = self.lagged.copy()
-        said = self.ask(x[None], lagged[None], tail)[0]
-        equal = np.full((1, len(self.names)), 1 / len(self.names))
-        found = {"probabilities": said.answer[None].copy()}
-        found["weights"] = self.banks[0].weights[None] if self.banks else equal
-        if slots:
-            found["slot_predictions"] = self.slot_values(x[None], lagged[None])
+        said = self.ask(x[None], self.lagged[None], tail)[0]
+        found = self.described(said)
         self.tell(x, said, target)
         return found
+
+    def described(self, said: Said) -> dict[str, Floats]:
+        spoken = said.slots[0] if len(said.slots) else np.zeros(len(self.names))
+        rows = {"probabilities": said.answer, "weights": self.weights(), "slot_predictions": spoken}
+        return {name: np.array([value]) for name, value in rows.items()}
 
     # --- saving ---------------------------------------------------------------------------------
 

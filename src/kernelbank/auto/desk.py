@@ -14,8 +14,9 @@ from .._validate import Floats
 from ..bank import KernelBank
 from .plan import Plan
 
-STARTS = (5, 32)
-"""Rows after which banks start anew: the scaling of the first rows is that of all of them."""
+STARTS = (5, 32, 128, 512)
+"""Rows after which banks start anew from all of them, in their common scaling: what was learned in
+figures that still moved does not fit those of later."""
 
 CHUNK = 256
 """Rows that are worked on at once."""
@@ -55,7 +56,9 @@ class Said(NamedTuple):
 class Desk(ABC):
     """Answers questions and learns from targets, for inputs of a known width."""
 
-    def __init__(self, plan: Plan, dimension: int, *, target: bool, kept: int) -> None:
+    def __init__(
+        self, plan: Plan, dimension: int, *, target: bool, kept: int, until: float
+    ) -> None:
         self.plan = plan
         self.dimension = dimension
         self.scaling = plan.scaling(dimension, target=target)
@@ -67,6 +70,7 @@ class Desk(ABC):
         self.figures = np.zeros(hot.WATCH)
         self.errors = np.zeros(500)
         self.means = np.zeros((2, len(self.names)))
+        self._kept_until = until
         self._kept_inputs = np.zeros((kept, dimension))
         self._kept_lagged = np.zeros((kept, plan.lags))
         self._kept_targets = np.zeros(kept)
@@ -96,11 +100,28 @@ class Desk(ABC):
     def start(self) -> None:
         """Start scaling and banks anew from the rows that are kept."""
 
+    @abstractmethod
+    def described(self, said: Said) -> dict[str, Floats]:
+        """An answer as one row of a trace."""
+
     # --- common ---------------------------------------------------------------------------------
+
+    def room(self) -> int:
+        """How many rows may be worked on at once: none beyond the next start."""
+        ahead = [start - self.rows for start in STARTS if start > self.rows]
+        return min([CHUNK, *ahead])
+
+    def weights(self) -> Floats:
+        """Those of the first bank, or equal ones before there is any."""
+        if self.banks:
+            return self.banks[0].weights
+        return np.full(len(self.names), 1 / len(self.names))
 
     def keep(self, X: Floats, lagged: Floats, targets: Floats) -> None:
         """Keep the last rows, as long as something may start from them."""
         size = len(self._kept_inputs)
+        if self.rows - len(X) >= self._kept_until:
+            return
         X, lagged, targets = X[-size:], lagged[-size:], targets[-size:]
         places = (self.rows - len(X) + np.arange(len(X))) % size
         self._kept_inputs[places] = X
@@ -160,3 +181,11 @@ class Desk(ABC):
             array[...] = state[name]
         self.rows = int(facts["rows"])
         self.changes = [Change(int(r), str(w), int(c)) for r, w, c in facts["changes"]]
+
+
+def lagged_rows(targets: Floats, before: Floats) -> Floats:
+    """(n, lags): the targets before each of these, the newest first."""
+    count, lags = len(targets), len(before)
+    history = np.concatenate([targets[::-1], before])
+    rows = [history[count - t : count - t + lags] for t in range(count)]
+    return np.array(rows).reshape(count, lags)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._hot.scaling import PATIENCE
 from .._validate import Floats
 from ..bank import KernelBank
 from ..errors import FileRefused
@@ -111,9 +112,10 @@ def rebuild(
         return auto
     facts = header["facts"]
     desk = auto._open(_natural(header["dimension"], 1, 10**6, "inputs"))
-    rows = _natural(facts["rows"], 1, 2**53, "rows")
+    rows = _natural(facts["rows"], 0, 2**53, "rows")
+    _natural(facts.get("held", 0), 0, PATIENCE - 1, "rows held back")
     if isinstance(desk, Classification):
-        desk.classes = _natural(facts["classes"], 1, len(labels), "classes")
+        desk.classes = _natural(facts["classes"], 0, len(labels), "classes")
         desk.counts = np.zeros(desk.classes)
         _natural(facts["last"] + 1, 0, desk.classes, "the last class")
     expected = 1 if auto.task == "regression" else _heads(desk, rows)

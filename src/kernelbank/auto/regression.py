@@ -4,35 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._hot import answers as hot
-from .._hot.scaling import PATIENCE, WILD
+from .._hot.scaling import KINDRED, PATIENCE, WILD
 from .._validate import Floats
-from .desk import CHUNK, STARTS, Desk, Said
+from .desk import STARTS, Desk, Said, lagged_rows
 from .plan import Plan
 
 LEVELS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 """Tails whose quantiles are followed; others lie between them."""
 
 
+class Row(NamedTuple):
+    """A row that is held back."""
+
+    inputs: Floats
+    lagged: Floats
+    target: float
+    expected: float
+    """What the bank had predicted, in the target's units, wherever that was."""
+
+
 class Regression(Desk):
     """One bank, on the target in its deviations.
 
-    A target that is far off (beyond 10 sd) is held back, with its row. Five in a row are a new
-    level: the target's figures start anew, and the rows are learned in the new ones. If a usual
-    target comes before, those held back are learned at 10 sd, and not at all beyond 1,000 sd. So a
-    level that jumps does not teach the slots nonsense, and the combiner no wrong trust.
+    A target that is far off (beyond 10 sd) is held back, with its row. If a usual target comes
+    before there are five, those held back are learned at 10 sd, and not at all beyond 1,000 sd.
+    Five in a row are a change, and what the bank had predicted for them tells which: if it foresaw
+    most of the way, they are no surprise, and the target's sd was too small; if it was off by much
+    the same each time, the level has moved, and so does the mean; else there is a new scale, and
+    the figures start anew. The rows are then learned in the new figures. So a jump does not teach
+    the slots nonsense, nor the combiner a wrong trust.
     """
 
     def __init__(self, plan: Plan, dimension: int) -> None:
-        super().__init__(plan, dimension, target=True, kept=STARTS[-1])
+        super().__init__(plan, dimension, target=True, kept=STARTS[-1], until=STARTS[-1])
         self.answers = np.zeros(hot.ANSWERS)
         normal = [NormalDist().inv_cdf(1 - tail) for tail in LEVELS]
         self.quantiles = np.array([normal, normal])
-        self.held: list[tuple[Floats, Floats, float]] = []
+        self.held: list[Row] = []
 
     # --- answering ------------------------------------------------------------------------------
 
@@ -58,14 +71,6 @@ class Regression(Desk):
             for t in range(len(X))
         ]
 
-    def slot_values(self, X: Floats, lagged: Floats) -> Floats:
-        """(n, P): what every slot would answer, in the target's units."""
-        mean, sd = self.scaling.scale
-        if not self.banks:
-            mean = float(self.kept()[2].mean()) if self.rows else 0.0
-            return np.full((len(X), len(self.names)), mean)
-        return mean + sd * self.banks[0].predict_slots(self.scaling.rows(X, lagged))
-
     def as_lag(self, said: Said) -> float:
         return float(said.answer[0])
 
@@ -79,52 +84,61 @@ class Regression(Desk):
             weights = self.banks[0].weights
             self.watch(np.array([abs(target - value)]), weights[None], self.rows + 1)
         self.rows += 1
-        row = (x.copy(), said.lagged, target)
-        if self.rows <= STARTS[-1]:
-            self.keep(x[None], said.lagged[None], np.array([target]))
+        self.keep(x[None], said.lagged[None], np.array([target]))
+        if self.banks:
+            row = Row(x.copy(), said.lagged, target, mean + sd * float(said.scores[0]))
+            self._take(row, said.slots if said.row + 1 < self.rows else said.slots[:0])
+        self.shift(target)
         if self.rows in STARTS:
-            self.shift(target)
             self.start()
-            return
-        if not self.banks:
-            self.shift(target)
-            return
-        far = self.scaling.farness(target)
+
+    def _take(self, row: Row, late: Floats) -> None:
+        """Learn a row, or hold it back; `late` is what slots said, if that was some rows ago."""
+        far = self.scaling.farness(row.target)
         waiting = [*self.held, row]
         inputs, targets = self._shown(waiting)
-        for column in self.scaling.take(x):
+        spoken = self.scaling.scaled(late[0]) if len(late) else None
+        for column in self.scaling.take(row.inputs):
             self.note("input level", self.rows, column)
-        changed = self.scaling.take_target(target)
-        self.shift(target)
-        if changed:
-            self._change_level(waiting)
+        if self.scaling.take_target(row.target):
+            self._change(waiting)
         elif far:
             self.held = waiting
         elif self.held:
-            measured = [place for place, (*_, y) in enumerate(waiting) if not self._wild(y)]
+            measured = [i for i, held in enumerate(waiting) if not self._wild(held.target)]
             self.held = []
             self._learn(inputs[measured], targets[measured])
         else:
-            late = said.row + 1 < self.rows and len(said.slots) > 0
-            self._learn(inputs, targets, self.scaling.scaled(said.slots[0]) if late else None)
+            self._learn(inputs, targets, spoken)
 
-    def _change_level(self, waiting: list[tuple[Floats, Floats, float]]) -> None:
-        """The target has a new level: learn the rows that were held back, in its figures."""
-        self.note("target level", self.rows)
-        seen = [y for *_, y in waiting]
+    def _change(self, waiting: list[Row]) -> None:
+        """Five targets in a row were far off: decide what has changed, and learn them."""
+        seen = np.array([row.target for row in waiting])
+        missed = seen - np.array([row.expected for row in waiting])
         mean, sd = self.scaling.scale
-        hot.forget_range(self.answers, min(*seen, mean - sd), max(*seen, mean + sd))
+        shift = float(np.median(missed))
+        if abs(shift) < 0.5 * abs(float(np.median(seen)) - mean):
+            self.scaling.wider()
+        elif np.median(np.abs(missed - shift)) < KINDRED * sd:
+            self.scaling.new_level(shift)
+            self.note("target level", self.rows)
+        else:
+            self.scaling.new_scale()
+            self.note("target level", self.rows)
+        mean, sd = self.scaling.scale
+        hot.forget_range(self.answers, min(seen.min(), mean - sd), max(seen.max(), mean + sd))
         self.held = []
         self._learn(*self._shown(waiting))
 
     def _wild(self, y: float) -> bool:
         return self.scaling.farness(y) == WILD
 
-    def _shown(self, rows: list[tuple[Floats, Floats, float]]) -> tuple[Floats, Floats]:
+    def _shown(self, rows: list[Row]) -> tuple[Floats, Floats]:
         """Rows as the bank sees them now."""
-        X = np.array([x for x, _, _ in rows])
-        lagged = np.array([lags for _, lags, _ in rows])
-        return self.scaling.rows(X, lagged), self.scaling.scaled(np.array([y for *_, y in rows]))
+        inputs = np.array([row.inputs for row in rows])
+        lagged = np.array([row.lagged for row in rows])
+        targets = np.array([row.target for row in rows])
+        return self.scaling.rows(inputs, lagged), self.scaling.scaled(targets)
 
     def _learn(self, inputs: Floats, targets: Floats, said: Floats | None = None) -> None:
         if len(inputs) == 1:
@@ -142,10 +156,11 @@ class Regression(Desk):
         self._learn(rows, self.scaling.scaled(targets[measured]))
 
     def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
-        if self.rows < STARTS[-1] or self.held or self.scaling.farness(targets[0]):
+        if not self.banks or self.held or self.scaling.farness(targets[0]):
             return self._play_one(X[0], targets[0], tail, slots)
-        first = self.rows
-        rows, scaled, scale, news = self.scaling.stream(X[:CHUNK], targets[:CHUNK], self.lagged)
+        first, room = self.rows, self.room()
+        history = self.lagged.copy()
+        rows, scaled, scale, news = self.scaling.stream(X[:room], targets[:room], self.lagged)
         count = len(rows)
         wanted = ["predictions", "weights", *(["slot_predictions"] if slots else [])]
         trace = self.banks[0].run(rows, scaled, record=wanted)
@@ -162,6 +177,7 @@ class Regression(Desk):
             ends,
         )
         self.rows += count
+        self.keep(X[:count], lagged_rows(targets[:count], history), targets[:count])
         for t, column in news:
             self.note("input level", first + t + 1, column)
         self.watch(np.abs(targets[:count] - values), trace.weights, first + 1)
@@ -169,23 +185,23 @@ class Regression(Desk):
         found["weights"] = trace.weights
         if slots:
             found["slot_predictions"] = scale[:, :1] + scale[:, 1:] * trace.slot_predictions
+        if self.rows in STARTS:
+            self.start()
         return found
 
     def _play_one(self, x: Floats, target: float, tail: float, slots: bool) -> dict[str, Floats]:
-        lagged = self.lagged.copy()
-        said = self.ask(x[None], lagged[None], tail)[0]
-        value, lower, upper = said.answer
-        found = {
-            "predictions": np.array([value]),
-            "lower": np.array([lower]),
-            "upper": np.array([upper]),
-        }
-        equal = np.full((1, len(self.names)), 1 / len(self.names))
-        found["weights"] = self.banks[0].weights[None] if self.banks else equal
-        if slots:
-            found["slot_predictions"] = self.slot_values(x[None], lagged[None])
+        said = self.ask(x[None], self.lagged[None], tail)[0]
+        found = self.described(said)
         self.tell(x, said, target)
         return found
+
+    def described(self, said: Said) -> dict[str, Floats]:
+        """An answer as the row of a trace."""
+        value, lower, upper = said.answer
+        found = {"predictions": value, "lower": lower, "upper": upper}
+        spoken = said.slots[0] if len(said.slots) else np.full(len(self.names), value)
+        rows = {"weights": self.weights(), "slot_predictions": spoken}
+        return {name: np.array([value]) for name, value in (found | rows).items()}
 
     # --- saving ---------------------------------------------------------------------------------
 
@@ -194,6 +210,7 @@ class Regression(Desk):
             "held_inputs": np.zeros((PATIENCE, self.dimension)),
             "held_lagged": np.zeros((PATIENCE, self.plan.lags)),
             "held_targets": np.zeros(PATIENCE),
+            "held_expected": np.zeros(PATIENCE),
         }
         for place, row in enumerate(self.held):
             for array, value in zip(held.values(), row, strict=True):
@@ -205,6 +222,6 @@ class Regression(Desk):
 
     def restore(self, state: Mapping[str, Floats], facts: Mapping[str, Any]) -> None:
         super().restore(state, facts)
-        arrays = [state[f"held_{name}"] for name in ("inputs", "lagged", "targets")]
-        rows = zip(*(array[: int(facts["held"])] for array in arrays), strict=True)
-        self.held = [(x.copy(), lagged.copy(), float(y)) for x, lagged, y in rows]
+        names = ("inputs", "lagged", "targets", "expected")
+        rows = zip(*(state[f"held_{name}"][: int(facts["held"])] for name in names), strict=True)
+        self.held = [Row(x.copy(), lags.copy(), float(y), float(e)) for x, lags, y, e in rows]

@@ -90,8 +90,23 @@ class Scaling:
         return [int(k) for k in np.flatnonzero(changed)]
 
     def take_target(self, y: float) -> bool:
-        """Let a target enter its figures; whether it made a new level."""
+        """Let a target enter its figures; True if it is the fifth in a row that is far off.
+
+        Then one of `new_scale`, `new_level` and `wider` has to follow.
+        """
         return bool(hot.take_target(y, self.target, self.ring, QUANTILES))
+
+    def new_scale(self) -> None:
+        """The target's figures start anew from the last five."""
+        hot.new_scale(self.target, self.ring)
+
+    def new_level(self, shift: float) -> None:
+        """The target goes on as before, but for a shift."""
+        hot.new_level(self.target, self.ring, shift)
+
+    def wider(self) -> None:
+        """The target's figures take in the last five as they are."""
+        hot.wider(self.target, self.ring)
 
     def stream(
         self, X: Floats, y: Floats, lagged: Floats
