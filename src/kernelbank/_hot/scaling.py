@@ -1,8 +1,14 @@
 """Running standings of numbers: how far from usual, in standard deviations and in ranks.
 
-A column is a row of figures (COUNT .. POWER) and a ring of its last values. A value's *deviation*
-is z = (value - mean) / sd by the figures of the values before it; its *rank* is the normal quantile
-of its mid-rank among the values in the ring. Nothing is frozen, and nothing moves far at once:
+A column is a row of figures and a ring of its last values. A value has three *standings*:
+
+- its deviation from what stands still, z = (value - base) / unit. Base and unit are the mean and sd
+  of some time ago: they follow when the mean has moved by a tenth of the sd, or the sd by a tenth
+  of itself. So a function of z keeps its meaning while nothing much changes;
+- its deviation from what moves, by the mean and sd of all values before it;
+- its rank: the normal quantile of its mid-rank among the values in the ring.
+
+Nothing is frozen, and nothing moves far at once:
 
 - a value enters mean and sd as if it were at most LIMIT deviations away, so one glitch of a million
   deviations does what a value at LIMIT does;
@@ -20,10 +26,16 @@ import numpy as np
 
 from .jit import hot, part
 
-COUNT, MEAN, SQUARES, STREAK, SEEN, LAST, LAST_RANK, AGE, PRODUCT, POWER = range(10)
-FIGURES = 10
+(
+    COUNT, MEAN, SQUARES, BASE, UNIT, STREAK, SEEN, AGE, LAST, LAST_MOVING, LAST_RANK, PRODUCT, POWER,
+) = range(13)  # fmt: skip
+FIGURES = 13
 """Figures of a column. COUNT is the weight of MEAN and SQUARES, which stops growing at LONGEST;
-SEEN counts values since the ring was last emptied; AGE is how many rows ago LAST was seen."""
+STREAK counts values in a row beyond LIMIT, SEEN values since the ring was last emptied; AGE is how
+many rows ago the LAST standings were seen, PRODUCT and POWER are sums over pairs of rows."""
+
+STILL, MOVING, RANK = range(3)
+STANDINGS = 3
 
 LIMIT = 10.0
 """Deviations beyond which a value counts as far as this, and may be a change of level."""
@@ -39,6 +51,9 @@ PATIENCE = 5
 
 LONGEST = 10_000.0
 """Rows after which mean and sd forget: old levels fade."""
+
+DRIFT = 0.1
+"""How far mean and sd may move, in sds, before base and unit follow."""
 
 KINDRED = 4.0
 """Standard deviations of old and new level that differ by less are one: five values tell no more.
@@ -58,20 +73,35 @@ def spread(column):
 
 
 @part
-def deviation(column, value):
-    """z, infinite where a column that was constant moves."""
-    away = value - column[MEAN]
-    width = spread(column)
-    if width > 0.0:
-        return away / width
+def _away(column, value, base, unit):
+    """(value - base) / unit, infinite where a column that was constant moves."""
+    away = value - base
+    if unit > 0.0:
+        return away / unit
     # A constant column's mean has the rounding of its sum.
-    return 0.0 if abs(away) <= _RELATIVE * abs(column[MEAN]) else math.copysign(np.inf, away)
+    return 0.0 if abs(away) <= _RELATIVE * abs(base) else math.copysign(np.inf, away)
+
+
+@part
+def deviation(column, value):
+    """The deviation from what stands still."""
+    return _away(column, value, column[BASE], column[UNIT])
+
+
+@part
+def _follow(column):
+    """Base and unit come after, if mean or sd have moved."""
+    width = spread(column)
+    moved = abs(column[MEAN] - column[BASE])
+    if moved > DRIFT * width or not abs(width - column[UNIT]) <= DRIFT * width:
+        column[BASE] = column[MEAN]
+        column[UNIT] = width
 
 
 @part
 def is_glitch(column, value):
     """Whether a value is no measurement. A constant column that moves is none: it has no scale."""
-    return abs(value - column[MEAN]) > GLITCH * spread(column) > 0.0
+    return abs(value - column[BASE]) > GLITCH * column[UNIT] > 0.0
 
 
 @part
@@ -108,19 +138,22 @@ def _fading(column):
     """What is left of the last standing: the correlation to the power of its age."""
     if not column[POWER] > 0.0:
         return 0.0
-    return clipped(column[PRODUCT] / column[POWER], 1.0) ** (column[AGE] + 1.0)
+    correlation = min(max(column[PRODUCT] / column[POWER], 0.0), 1.0)
+    return correlation ** (column[AGE] + 1.0)
 
 
 @part
 def standing(column, ring, quantiles, value, out):
-    """out = clipped deviation and rank of a value that is not yet taken in; NaN for missing."""
+    """out = the standings, deviations clipped, of a value not yet taken in; NaN for missing."""
     if math.isnan(value) or is_glitch(column, value):
-        fading = max(_fading(column), 0.0)
-        out[0] = column[LAST] * fading
-        out[1] = column[LAST_RANK] * fading
+        fading = _fading(column)
+        out[STILL] = column[LAST] * fading
+        out[MOVING] = column[LAST_MOVING] * fading
+        out[RANK] = column[LAST_RANK] * fading
     else:
-        out[0] = clipped(deviation(column, value), CLIP)
-        out[1] = rank(column, ring, quantiles, value)
+        out[STILL] = clipped(deviation(column, value), CLIP)
+        out[MOVING] = clipped(_away(column, value, column[MEAN], spread(column)), CLIP)
+        out[RANK] = rank(column, ring, quantiles, value)
 
 
 @part
@@ -159,6 +192,8 @@ def _change_level(column, ring):
     column[MEAN] = mean
     column[COUNT] = PATIENCE
     column[SQUARES] = width * width * (PATIENCE - 1)
+    column[BASE] = mean
+    column[UNIT] = width
     column[STREAK] = 0.0
     column[SEEN] = 0.0
     for i in range(PATIENCE):
@@ -170,13 +205,14 @@ def _enter(column, value, most):
     """Let a value change mean and sd, as if it were at most so many deviations away."""
     width = spread(column)
     if width > 0.0:
-        value = column[MEAN] + clipped(deviation(column, value), most) * width
+        value = column[MEAN] + clipped((value - column[MEAN]) / width, most) * width
     count = min(column[COUNT] + 1.0, LONGEST)
     keeping = (count - 1.0) / column[COUNT] if column[COUNT] + 1.0 > LONGEST else 1.0
     away = value - column[MEAN]
     column[MEAN] += away / count
     column[SQUARES] = (column[SQUARES] + away * (value - column[MEAN])) * keeping
     column[COUNT] = count
+    _follow(column)
 
 
 @part
@@ -186,10 +222,11 @@ def _remember(column, value, shown):
         column[AGE] += 1.0
         return
     if column[AGE] == 0.0:
-        column[PRODUCT] = _MEMORY * column[PRODUCT] + column[LAST] * shown[0]
+        column[PRODUCT] = _MEMORY * column[PRODUCT] + column[LAST] * shown[STILL]
         column[POWER] = _MEMORY * column[POWER] + column[LAST] ** 2
-    column[LAST] = shown[0]
-    column[LAST_RANK] = shown[1]
+    column[LAST] = shown[STILL]
+    column[LAST_MOVING] = shown[MOVING]
+    column[LAST_RANK] = shown[RANK]
     column[AGE] = 0.0
 
 
@@ -243,19 +280,17 @@ def begin(column, ring, quantiles, values):
     column[COUNT] = count
     column[MEAN] = mean
     column[SQUARES] = squares
-    shown = np.zeros(2)
+    column[BASE] = mean
+    column[UNIT] = spread(column)
+    shown = np.zeros(STANDINGS)
+    last = middle
     for value in values:
-        if math.isnan(value) or is_glitch(column, value):
-            column[AGE] += 1.0
-            continue
         standing(column, ring, quantiles, value, shown)
+        _remember(column, value, shown)
         if column[AGE] == 0.0:
-            column[PRODUCT] += column[LAST] * shown[0]
-            column[POWER] += column[LAST] ** 2
-        column[LAST] = shown[0]
-        column[AGE] = 0.0
-        _push(column, ring, value)
-    column[LAST_RANK] = rank(column, ring, quantiles, present[count - 1])
+            _push(column, ring, value)
+            last = value
+    column[LAST_RANK] = rank(column, ring, quantiles, last)
 
 
 @hot
@@ -277,26 +312,26 @@ def scale_row(x, lagged, columns, rings, target, target_ring, quantiles, starts,
     for k in range(dimension):
         standing(columns[k], rings[k], quantiles, x[k], shown[k])
         if starts[0] >= 0:
-            out[starts[0] + k] = shown[k, 0]
+            out[starts[0] + k] = shown[k, STILL]
         if starts[1] >= 0:
-            out[starts[1] + k] = math.asinh(shown[k, 0])
+            out[starts[1] + k] = math.asinh(shown[k, MOVING])
         if starts[2] >= 0:
-            out[starts[2] + k] = shown[k, 1]
-    pair = np.zeros(2)
+            out[starts[2] + k] = shown[k, RANK]
+    pair = np.zeros(STANDINGS)
     for i in range(len(lagged)):
-        pair[0] = pair[1] = 0.0
+        pair[:] = 0.0
         if not math.isnan(lagged[i]):
             standing(target, target_ring, quantiles, lagged[i], pair)
         if starts[0] >= 0:
-            out[starts[0] + dimension + i] = pair[0]
+            out[starts[0] + dimension + i] = pair[STILL]
         if starts[2] >= 0:
-            out[starts[2] + dimension + i] = pair[1]
+            out[starts[2] + dimension + i] = pair[RANK]
 
 
 @hot
 def scale_rows(X, lagged, columns, rings, target, target_ring, quantiles, starts, out):
     """`scale_row` of each row with its own lagged targets; nothing is taken in."""
-    shown = np.zeros((X.shape[1], 2))
+    shown = np.zeros((X.shape[1], STANDINGS))
     for t in range(len(X)):
         scale_row(
             X[t], lagged[t], columns, rings, target, target_ring, quantiles, starts, shown, out[t]
@@ -306,7 +341,7 @@ def scale_rows(X, lagged, columns, rings, target, target_ring, quantiles, starts
 @hot
 def take_row(x, columns, rings, quantiles, changed):
     """Let an input enter the figures of its columns; changed[k] tells of new levels."""
-    shown = np.zeros(2)
+    shown = np.zeros(STANDINGS)
     for k in range(len(x)):
         standing(columns[k], rings[k], quantiles, x[k], shown)
         changed[k] = take(columns[k], rings[k], x[k], shown)
@@ -316,11 +351,13 @@ def take_row(x, columns, rings, quantiles, changed):
 
 
 @part
-def _take_target(target, ring, y, shown):
-    """Let a target enter its figures, unless it is far: such wait, and only a usual one after them
-    lets them in. True if PATIENCE wait: then one of the three below has to follow."""
+def _take_target(target, ring, y, wait, shown):
+    """Let a target enter its figures, or let it wait until one that does not have to lets it in.
+
+    True if PATIENCE wait: then one of the three below has to follow.
+    """
     _remember(target, y, shown)
-    if abs(deviation(target, y)) > LIMIT:
+    if wait:
         _push(target, ring, y)
         target[STREAK] += 1.0
         return target[STREAK] >= PATIENCE and target[SEEN] >= PATIENCE
@@ -341,11 +378,11 @@ def _let_in(target, ring, most):
 
 
 @hot
-def take_target(y, target, ring, quantiles):
+def take_target(y, wait, target, ring, quantiles):
     """`_take_target` with the standings of y."""
-    shown = np.zeros(2)
+    shown = np.zeros(STANDINGS)
     standing(target, ring, quantiles, y, shown)
-    return _take_target(target, ring, y, shown)
+    return _take_target(target, ring, y, wait, shown)
 
 
 @hot
@@ -358,6 +395,7 @@ def new_scale(target, ring):
 def new_level(target, ring, shift):
     """The targets that wait are as before, but for a shift: move the mean and all that is kept."""
     target[MEAN] += shift
+    target[BASE] += shift
     older = _held(target, ring) - PATIENCE
     newest = int(target[SEEN])
     for i in range(older):
@@ -373,8 +411,8 @@ def wider(target, ring):
 
 @hot
 def target_scale(target):
-    """The target's mean and standard deviation."""
-    return target[MEAN], spread(target)
+    """The target's base and unit."""
+    return target[BASE], target[UNIT]
 
 
 FAR, WILD = 1, 2
@@ -399,8 +437,8 @@ def scale_stream(
     targets, the newest first, and is moved on. news[t] is the number, from 1, of the first column
     that made a new level. Returns how many rows were done.
     """
-    shown = np.zeros((X.shape[1], 2))
-    pair = np.zeros(2)
+    shown = np.zeros((X.shape[1], STANDINGS))
+    pair = np.zeros(STANDINGS)
     for t in range(len(X)):
         z = deviation(target, y[t])
         if abs(z) > LIMIT:
@@ -409,14 +447,14 @@ def scale_stream(
             X[t], lagged, columns, rings, target, target_ring, quantiles, starts, shown, out[t]
         )
         scaled[t] = z
-        scale[t, 0] = target[MEAN]
-        scale[t, 1] = spread(target)
+        scale[t, 0] = target[BASE]
+        scale[t, 1] = target[UNIT]
         news[t] = 0
         for k in range(X.shape[1]):
             if take(columns[k], rings[k], X[t, k], shown[k]) and news[t] == 0:
                 news[t] = k + 1
         standing(target, target_ring, quantiles, y[t], pair)
-        _take_target(target, target_ring, y[t], pair)
+        _take_target(target, target_ring, y[t], False, pair)
         for i in range(len(lagged) - 1, 0, -1):
             lagged[i] = lagged[i - 1]
         if len(lagged) > 0:

@@ -17,6 +17,9 @@ from .plan import Plan
 LEVELS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 """Tails whose quantiles are followed; others lie between them."""
 
+UNUSUAL = 2.0
+"""Root mean square of inputs, in their deviations, beyond which they may explain a far target."""
+
 
 class Row(NamedTuple):
     """A row that is held back."""
@@ -31,13 +34,13 @@ class Row(NamedTuple):
 class Regression(Desk):
     """One bank, on the target in its deviations.
 
-    A target that is far off (beyond 10 sd) is held back, with its row. If a usual target comes
-    before there are five, those held back are learned at 10 sd, and not at all beyond 1,000 sd.
-    Five in a row are a change, and what the bank had predicted for them tells which: if it foresaw
-    most of the way, they are no surprise, and the target's sd was too small; if it was off by much
-    the same each time, the level has moved, and so does the mean; else there is a new scale, and
-    the figures start anew. The rows are then learned in the new figures. So a jump does not teach
-    the slots nonsense, nor the combiner a wrong trust.
+    A target that is far off (beyond 10 sd) though its inputs are not is held back, with its row. If
+    another comes before there are five, those held back are learned at 10 sd, and not at all beyond
+    1,000 sd. Five in a row are a change. If the bank had foreseen half of the way, the target's sd
+    was too small. Else, if the bank was off by much the same each time, the level has moved, and so
+    does the mean; if not, there is a new scale, and the figures start anew. The rows are then
+    learned in the new figures. So a jump does not teach the slots nonsense, nor the combiner a
+    wrong trust.
     """
 
     def __init__(self, plan: Plan, dimension: int) -> None:
@@ -94,13 +97,14 @@ class Regression(Desk):
 
     def _take(self, row: Row, late: Floats) -> None:
         """Learn a row, or hold it back; `late` is what slots said, if that was some rows ago."""
-        far = self.scaling.farness(row.target)
         waiting = [*self.held, row]
         inputs, targets = self._shown(waiting)
         spoken = self.scaling.scaled(late[0]) if len(late) else None
+        unusual = np.mean(inputs[-1, : self.dimension] ** 2) > UNUSUAL**2
+        far = self.scaling.farness(row.target) > 0 and not unusual
         for column in self.scaling.take(row.inputs):
             self.note("input level", self.rows, column)
-        if self.scaling.take_target(row.target):
+        if self.scaling.take_target(row.target, far):
             self._change(waiting)
         elif far:
             self.held = waiting

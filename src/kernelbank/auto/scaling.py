@@ -89,12 +89,12 @@ class Scaling:
         hot.take_row(x, self.columns, self.rings, QUANTILES, changed)
         return [int(k) for k in np.flatnonzero(changed)]
 
-    def take_target(self, y: float) -> bool:
-        """Let a target enter its figures; True if it is the fifth in a row that is far off.
+    def take_target(self, y: float, wait: bool) -> bool:
+        """Let a target enter its figures, or wait; True if it is the fifth in a row that waits.
 
         Then one of `new_scale`, `new_level` and `wider` has to follow.
         """
-        return bool(hot.take_target(y, self.target, self.ring, QUANTILES))
+        return bool(hot.take_target(y, wait, self.target, self.ring, QUANTILES))
 
     def new_scale(self) -> None:
         """The target's figures start anew from the last five."""
