@@ -105,17 +105,18 @@ def rank(column, ring, quantiles, value):
 
 @part
 def _fading(column):
-    """What is left of the last standing: the correlation to the power of its age."""
+    """What is left of the last standing: the correlation, at least 0, to the power of its age."""
     if not column[POWER] > 0.0:
         return 0.0
-    return clipped(column[PRODUCT] / column[POWER], 1.0) ** (column[AGE] + 1.0)
+    # Clipped before the power is taken: that of a negative number would come and go with the age.
+    return min(max(column[PRODUCT] / column[POWER], 0.0), 1.0) ** (column[AGE] + 1.0)
 
 
 @part
 def standing(column, ring, quantiles, value, out):
     """out = clipped deviation and rank of a value that is not yet taken in; NaN for missing."""
     if math.isnan(value) or is_glitch(column, value):
-        fading = max(_fading(column), 0.0)
+        fading = _fading(column)
         out[0] = column[LAST] * fading
         out[1] = column[LAST_RANK] * fading
     else:
@@ -190,7 +191,8 @@ def take(column, ring, value, shown):
     _push(column, ring, value)
 
     if abs(z) > LIMIT:
-        column[STREAK] += 1.0
+        # A file may say anything: no streak may wait for ever.
+        column[STREAK] = column[STREAK] + 1.0 if 0.0 <= column[STREAK] < PATIENCE else 1.0
         if column[STREAK] >= PATIENCE and column[SEEN] >= PATIENCE:
             _change_level(column, ring)
             return True
@@ -231,6 +233,7 @@ def begin(column, ring, quantiles, values):
     column[MEAN] = mean
     column[SQUARES] = squares
     shown = np.zeros(2)
+    newest = middle
     for value in values:
         if math.isnan(value) or is_glitch(column, value):
             column[AGE] += 1.0
@@ -242,7 +245,8 @@ def begin(column, ring, quantiles, values):
         column[LAST] = shown[0]
         column[AGE] = 0.0
         _push(column, ring, value)
-    column[LAST_RANK] = rank(column, ring, quantiles, present[count - 1])
+        newest = value
+    column[LAST_RANK] = rank(column, ring, quantiles, newest)
 
 
 @hot
@@ -258,7 +262,8 @@ def scale_row(x, lagged, columns, rings, target, target_ring, quantiles, starts,
 
     starts[v] is where scaling v begins in `out`, -1 if it is not wanted. Deviations and ranks are
     followed by those of the lagged targets, in the target's own figures; asinh is of the input
-    alone. shown[k] holds the standings of input k afterwards.
+    alone, unless starts[3] is where the asinh of the lagged targets begins. shown[k] holds the
+    standings of input k afterwards.
     """
     dimension = len(x)
     for k in range(dimension):
@@ -278,6 +283,8 @@ def scale_row(x, lagged, columns, rings, target, target_ring, quantiles, starts,
             out[starts[0] + dimension + i] = pair[0]
         if starts[2] >= 0:
             out[starts[2] + dimension + i] = pair[1]
+        if starts[3] >= 0:
+            out[starts[3] + i] = math.asinh(pair[0])
 
 
 @hot
@@ -332,8 +339,8 @@ def scale_stream(
     """Rows one after the other: scale, then take in. Stops before a target that is far.
 
     scaled[t] and scale[t] are the target and its (mean, sd) before it; `lagged` holds the last
-    targets, the newest first, and is moved on. news[t] is the number, from 1, of the first column
-    that made a new level. Returns how many rows were done.
+    targets, the newest first, and is moved on. news[t, k] tells whether column k made a new level.
+    Returns how many rows were done.
     """
     shown = np.zeros((X.shape[1], 2))
     pair = np.zeros(2)
@@ -347,10 +354,8 @@ def scale_stream(
         scaled[t] = z
         scale[t, 0] = target[MEAN]
         scale[t, 1] = spread(target)
-        news[t] = 0
         for k in range(X.shape[1]):
-            if take(columns[k], rings[k], X[t, k], shown[k]) and news[t] == 0:
-                news[t] = k + 1
+            news[t, k] = take(columns[k], rings[k], X[t, k], shown[k])
         standing(target, target_ring, quantiles, y[t], pair)
         take(target, target_ring, y[t], pair)
         for i in range(len(lagged) - 1, 0, -1):

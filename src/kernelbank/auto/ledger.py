@@ -54,7 +54,7 @@ class AutoLedger:
 
         `what` is "error grew" or "error fell" (false at most once in 10,000 rows on average while
         errors are exchangeable), "weights" (more than half of the weight stands elsewhere than
-        before), "target level" or "input level" (five values in a row beyond 10 sd on one side).
+        before), "target level" or "input level" (five values in a row beyond 10 sd, on any side).
         """
         return () if self._desk is None else tuple(self._desk.changes)
 

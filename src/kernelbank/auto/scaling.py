@@ -33,9 +33,9 @@ class Scaling:
     stands at the last one's standing times its column's correlation from row to row, to the power
     of the rows since.
 
-    Lagged targets stand behind the inputs, in the target's own figures, in all scalings but asinh:
-    some slots should not see them, since a stream whose targets say nothing about the next would
-    only be blurred.
+    Lagged targets stand behind the inputs, in the target's own figures, in all scalings but asinh
+    (unless it is the only one): some slots should not see them, since a stream whose targets say
+    nothing about the next would only be blurred.
     """
 
     def __init__(self, dimension: int, lags: int, names: Sequence[str], *, target: bool) -> None:
@@ -47,13 +47,15 @@ class Scaling:
         self.rings = np.zeros((dimension, MEMORY if "rank" in names else hot.PATIENCE))
         self.target = np.zeros(hot.FIGURES)
         self.ring = np.zeros(MEMORY if lags and target and "rank" in names else hot.PATIENCE)
-        self.starts = np.full(3, -1)
+        self.starts = np.full(4, -1)
         self.places: dict[str, tuple[int, ...]] = {}
         width = 0
         for number, name in enumerate(("standard", "asinh", "rank")):
             if name in self.names:
                 self.starts[number] = width
                 own = dimension + (0 if name == "asinh" and len(self.names) > 1 else lags)
+                if name == "asinh" and own > dimension:
+                    self.starts[3] = width + dimension
                 self.places[name] = tuple(range(width, width + own))
                 width += own
         self.width = width
@@ -104,7 +106,7 @@ class Scaling:
         count = len(X)
         out = np.zeros((count, self.width))
         scaled, scale = np.empty(count), np.empty((count, 2))
-        news = np.zeros(count, dtype=np.int64)
+        news = np.zeros((count, self.dimension), dtype=np.bool_)
         done = hot.scale_stream(
             X,
             y,
@@ -120,7 +122,7 @@ class Scaling:
             scale,
             news,
         )
-        found = [(int(t), int(news[t]) - 1) for t in np.flatnonzero(news[:done])]
+        found = [(int(t), int(k)) for t, k in np.argwhere(news[:done])]
         return out[:done], scaled[:done], scale[:done], found
 
     def farness(self, y: float) -> int:

@@ -1,0 +1,278 @@
+"""The compiled parts of AutoBank against their naive forms, on ordinary and on hostile data."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernelbank as kb
+import naive_auto as naive
+from kernelbank._hot import answers as hot_answers
+from kernelbank._hot import scaling as hot
+from kernelbank._hot import watch as hot_watch
+from kernelbank.auto.labels import MOST, Labels, plain
+from kernelbank.auto.regression import LEVELS
+from kernelbank.auto.scaling import QUANTILES, Scaling
+
+EPS = np.finfo(float).eps
+NAN = math.nan
+
+
+# --- standings ------------------------------------------------------------------------------------
+
+
+class Pair:
+    """A column in both forms, led through the same values."""
+
+    def __init__(self, memory=1000):
+        self.columns, self.rings = np.zeros((1, hot.FIGURES)), np.zeros((1, memory))
+        self.naive = naive.Column(memory)
+        self.rows = 0
+        self.size = 0.0
+        self.levels = 0
+
+    def begin(self, values):
+        hot.begin_columns(self.columns, self.rings, QUANTILES, np.array(values)[:, None])
+        self.naive.begin(values)
+        self._seen(values)
+        self.check_figures()
+
+    def _seen(self, values):
+        self.rows += len(values)
+        self.size = max([self.size, *(abs(v) for v in values if not math.isnan(v))])
+
+    def shown(self, value):
+        out = np.zeros((1, 2))
+        nothing = np.zeros((1, 0))
+        args = np.array([[value]]), nothing, self.columns, self.rings, self.columns[0]
+        hot.scale_rows(*args, self.rings[0], QUANTILES, np.array([0, -1, 1, -1]), out)
+        return out[0]
+
+    @property
+    def room(self):
+        """What rounding may do to a deviation: eps a row, of the sizes in units of the sd."""
+        unit = self.naive.sd
+        return 16 * EPS * (self.rows + 4) * (1 + (self.size / unit if unit > 0 else 0.0))
+
+    def feed(self, values):
+        for value in values:
+            before, found = self.naive.show(value), self.shown(value)
+            missing = math.isnan(value) or self.naive.is_glitch(value)
+            # r is a ratio of two sums of as many rows, and is raised to the power of its age.
+            room = self.room * (64 * (self.naive.age + 1) if missing else 1)
+            assert abs(found[0] - before[0]) <= room * 8, (value, found, before)
+            assert abs(found[1] - before[1]) <= (room * 4 if missing else 1e-13), (value, found)
+            changed = np.zeros(1, dtype=np.bool_)
+            hot.take_row(np.array([value]), self.columns, self.rings, QUANTILES, changed)
+            assert bool(changed[0]) == self.naive.take(value), value
+            self.levels += int(changed[0])
+            self._seen([value])
+            self.check_figures()
+
+    def check_figures(self):
+        own, figures = self.naive, self.columns[0]
+        mean, sd = hot.target_scale(figures)
+        room = self.room
+        assert figures[hot.COUNT] == own.weight
+        assert abs(mean - own.mean) <= 4 * EPS * (self.rows + 4) * self.size
+        assert abs(sd - own.sd) <= room * own.sd
+        assert figures[hot.STREAK] == own.far_in_a_row
+        assert figures[hot.AGE] == own.age
+        held = min(int(figures[hot.SEEN]), self.rings.shape[1])
+        assert sorted(self.rings[0, :held]) == sorted(own.values)
+
+
+def test_quantiles_are_those_of_the_normal():
+    assert np.array_equal(QUANTILES, naive.QUANTILES)
+    assert np.array_equal(QUANTILES, -QUANTILES[::-1]) or np.allclose(QUANTILES, -QUANTILES[::-1])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e149])
+@pytest.mark.parametrize("offset", [0.0, 1.0, -1e6])
+@pytest.mark.parametrize("memory", [5, 50])
+def test_ordinary_columns(scale, offset, memory):
+    draw = np.random.default_rng(3)
+    values = scale * (draw.normal(size=300) + offset) / (1 + abs(offset))
+    pair = Pair(memory)
+    pair.begin(values[:32])
+    pair.feed(values[32:])
+    assert pair.levels == 0
+
+
+def hostile(seed):
+    """Pieces of every kind that streams have been seen to have."""
+    draw = np.random.default_rng(seed)
+    level, scale, pieces = draw.normal(), 10.0 ** draw.integers(-3, 4), []
+    for _ in range(12):
+        count = int(draw.integers(1, 40))
+        kind = draw.integers(0, 9)
+        piece = level + scale * draw.normal(size=count)
+        if kind == 0:
+            piece[:] = NAN
+        elif kind == 1:
+            piece[draw.random(count) < 0.4] = NAN
+        elif kind == 2:
+            piece[:] = piece[0]
+        elif kind == 3:
+            piece = np.round(piece / scale) * scale
+        elif kind == 4:
+            piece[draw.integers(count)] += scale * draw.choice([-1, 1]) * 10.0 ** draw.integers(1, 9)
+        elif kind == 5:
+            level += scale * draw.choice([-1, 1]) * 10.0 ** draw.integers(1, 6)
+        elif kind == 6:
+            scale *= 10.0 ** draw.integers(-3, 4)
+        elif kind == 7:
+            piece += 30 * scale * draw.choice([-1, 1], size=count)
+        else:
+            walk = np.cumsum(draw.normal(size=count)) * scale
+            piece = level + walk * draw.choice([-1, 1], size=count)
+        pieces.append(piece)
+    return np.concatenate(pieces)
+
+
+@pytest.mark.parametrize("memory", [5, 7, 100])
+def test_hostile_columns(memory):
+    levels = 0
+    for seed in range(40):
+        values = hostile(seed)
+        pair = Pair(memory)
+        pair.begin(values[:32])
+        pair.feed(values[32:])
+        levels += pair.levels
+    assert levels > 20  # the streams do what they are for
+
+
+places = st.sampled_from(
+    [0.0, 1.0, -1.0, 1.0, NAN, 2.0, 30.0, -30.0, 31.0, 5e3, 1e150, -1e150, 1e-150, 1e-5]
+)
+
+
+@given(st.lists(places, min_size=4, max_size=32), st.lists(places, max_size=60))
+def test_few_different_values(first, then):
+    pair = Pair(11)
+    pair.begin(first)
+    pair.feed(then)
+
+
+def test_columns_from_nothing():
+    for start in ([], [NAN] * 4, [2.5], [0.0] * 8):
+        pair = Pair(20)
+        if start:
+            pair.begin(start)
+        pair.feed([3.0, 3.0, NAN, 3.0, 4.0, 3.5, NAN, NAN, 2.0, 1.0])
+
+
+def test_the_ring_goes_round():
+    """Among the last 1,000 values only, whatever came before them."""
+    draw = np.random.default_rng(0)
+    values = np.concatenate([draw.normal(size=700) + 3, draw.normal(size=1100)])
+    pair = Pair(1000)
+    pair.begin(values[:32])
+    for value in values[32:]:
+        hot.take_row(np.array([value]), pair.columns, pair.rings, QUANTILES, np.zeros(1, np.bool_))
+    for value in [*values[-1100:-1090], *values[-3:], -9.0, 9.0]:
+        share = ((values[-1000:] < value).sum() + (values[-1000:] == value).sum() / 2 + 0.5) / 1001
+        expected = np.interp(share, naive.PROBABILITIES, naive.QUANTILES)
+        assert abs(pair.shown(value)[1] - expected) <= 1e-13
+    assert pair.columns[0, hot.SEEN] == len(values)
+
+
+def take_all(values, column, ring):
+    for value in values:
+        hot.take_target(value, column, ring, QUANTILES)
+
+
+def test_figures_are_those_of_all_values_up_to_the_longest_memory():
+    """Before 10,000 rows plain mean and variance; afterwards both forget by 1 / 10,000 a row."""
+    draw = np.random.default_rng(1)
+    values = draw.normal(size=25_000) + 7
+    values[10_000:] = 2 * (values[10_000:] - 7) + 8
+    column, ring = np.zeros((1, hot.FIGURES)), np.zeros((1, 5))
+    hot.begin_columns(column, ring, QUANTILES, values[:32, None])
+    # The first rows are clipped: start from what they left.
+    take_all(values[32:10_000], column[0], ring[0])
+    mean, sd = hot.target_scale(column[0])
+    assert column[0, hot.COUNT] == 10_000
+    assert abs(mean - values[:10_000].mean()) < 1e-3
+    assert abs(sd / values[:10_000].std(ddof=1) - 1) < 1e-3
+    squares = column[0, hot.SQUARES]
+    take_all(values[10_000:], column[0], ring[0])
+    keep = 1 - 1e-4
+    for value in values[10_000:]:
+        away = value - mean
+        mean += away / 10_000
+        squares = (squares + away * (value - mean)) * keep
+    assert column[0, hot.COUNT] == 10_000
+    assert abs(column[0, hot.MEAN] - mean) <= 1e-12
+    assert abs(column[0, hot.SQUARES] / squares - 1) <= 1e-11
+    # After n rows of a new scale the old one has the share keep^n, up to chance and the levels.
+    share = keep**15_000
+    between = share * (1 - share)
+    assert hot.target_scale(column[0])[1] ** 2 == pytest.approx(4 - 3 * share + between, rel=0.05)
+
+
+def test_beyond_the_longest_memory_with_the_naive_form():
+    draw = np.random.default_rng(2)
+    pair = Pair(5)
+    pair.begin(draw.normal(size=32))
+    pair.columns[0, hot.COUNT] = pair.naive.weight = 9_990
+    pair.columns[0, hot.SQUARES] = pair.naive.squares = 9_989.0
+    pair.feed(draw.normal(size=60) * 2)
+    assert pair.naive.weight == 10_000
+
+
+def test_a_negative_correlation_fades_to_nothing():
+    """r is at least 0: an alternating column says nothing of rows that are missing."""
+    values = [(-1.0) ** t for t in range(40)]
+    pair = Pair(50)
+    pair.begin(values[:32])
+    pair.feed([*values[32:], NAN, NAN, NAN, NAN])
+    assert pair.naive.correlation() == 0.0
+    assert np.array_equal(pair.shown(NAN), [0.0, 0.0])
+
+
+def test_a_slow_column_fades_slowly():
+    values = np.cumsum(np.random.default_rng(0).normal(size=200))
+    pair = Pair(200)
+    pair.begin(values[:32])
+    pair.feed([*values[32:], *[NAN] * 5])
+    r = pair.naive.correlation()
+    assert 0.8 < r < 1
+    assert pair.shown(NAN)[0] == pytest.approx(pair.naive.last[0] * r**6, rel=1e-9)
+
+
+def level_of(values, changes):
+    pair = Pair(50)
+    pair.begin(np.random.default_rng(5).normal(size=1000))  # five far values must not make the sd
+    pair.feed(values)
+    assert pair.levels == changes
+    return hot.target_scale(pair.columns[0]), pair
+
+
+def test_new_levels():
+    usual = hot.target_scale(level_of([], 0)[1].columns[0])[1]
+    (mean, sd), _ = level_of([100.0, 101.0, NAN, 100.5, 102.0, 99.0], 1)
+    assert mean == pytest.approx(100.5)
+    assert usual < sd < 2 * usual  # that after the five have entered at 10 sd each
+    (mean, sd), _ = level_of([100.0, -300.0, 500.0, -900.0, 70.0], 1)  # a new scale, on any side
+    assert sd == pytest.approx(np.std([100.0, -300.0, 500.0, -900.0, 70.0], ddof=1))
+    assert mean == pytest.approx(-106)
+    (mean, sd), pair = level_of([64.0] * 5, 1)
+    assert mean + sd == pytest.approx(64)
+    assert sorted(pair.rings[0, :5]) == [64.0] * 5
+    assert pair.columns[0, hot.SEEN] == 5
+    level_of([100.0, 101.0, 100.5, 102.0, 0.0, 99.0], 0)
+    level_of([1e9, 2e9, 1e10, 1e9], 0)  # glitches count
+    level_of([1e9, 2e9, 1e10, 1e9, 3e9], 1)
+
+
+def test_farness():
+    target = np.zeros(hot.FIGURES)
+    target[[hot.COUNT, hot.MEAN, hot.SQUARES]] = 101, 5.0, 400.0  # sd 2
+    for z, kind in [(0, 0), (9.9, 0), (-10.1, hot.FAR), (999, hot.FAR), (-1001, hot.WILD)]:
+        assert hot.farness(target, 5.0 + 2.0 * z) == kind
+    target[hot.SQUARES] = 0.0
+    assert hot.farness(target, 5.0) == hot.farness(target, 5.0 + 1e-11) == 0
+    assert hot.farness(target, 1e20) == hot.FAR
