@@ -244,7 +244,7 @@ class WeightWatch:
         self.short = self.short + max(0.05, 1 / self.rows) * (weights - self.short)
         self.long = self.long + max(0.002, 1 / self.rows) * (weights - self.long)
         moved = abs(self.short - self.long).sum() / 2
-        if not self.apart and moved > 0.5 and self.rows > 500:
+        if not self.apart and moved > 0.5 and self.rows >= 500:
             self.apart, self.long = True, self.short.copy()
             return True
         if moved < 0.25:

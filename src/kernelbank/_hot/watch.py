@@ -7,7 +7,8 @@ passes `limit` not oftener than once in `limit` rows, whatever the distribution 
 (Vovk 2021). A second sum bets on large ranks, on errors that have become smaller.
 
 *Weights.* A short and a long running mean of the weights; the signal is given when more than half
-of the weight stands elsewhere, and again only after the two have come together.
+of the weight stands elsewhere, not before the long one has its length. Then the long one starts
+from the short one, and there is no other signal before the two have been together.
 """
 
 import math
@@ -22,6 +23,9 @@ FEWEST = 50.0
 """Errors that are ranked among fewer than so many say nothing."""
 
 SHORT, LONG = 0.95, 0.998
+FIRST = 500.0
+"""Factors of the two means, and the row from which the weights are compared: 1 / (1 - LONG)."""
+
 PART, TOGETHER = 0.5, 0.25
 """Share of the weight that has moved: where the signal is given, and where it may come again."""
 
@@ -73,7 +77,7 @@ def watch_weights(weights, means, figures):
         means[0, p] += short * (weights[p] - means[0, p])
         means[1, p] += long * (weights[p] - means[1, p])
         moved += 0.5 * abs(means[0, p] - means[1, p])
-    if figures[APART] == 0.0 and moved > PART and figures[ROWS] > 1.0 / (1.0 - LONG):
+    if figures[APART] == 0.0 and moved > PART and figures[ROWS] >= FIRST:
         figures[APART] = 1.0
         for p in range(len(weights)):
             means[1, p] = means[0, p]

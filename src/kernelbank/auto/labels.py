@@ -69,7 +69,9 @@ class Labels:
         """The labels of some class numbers, as an array of their own kind."""
         kinds = {type(label) for label in self.known}
         if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
-            return np.array(self.known)[numbers]
+            alike = np.array(self.known)
+            if alike.tolist() == self.known:  # large whole numbers may not be floats
+                return alike[numbers]
         mixed = np.empty(len(self.known), dtype=object)
         mixed[:] = self.known
         return mixed[numbers]
