@@ -206,28 +206,35 @@ def class_probabilities(scores, curves):
 
 
 class ErrorWatch:
-    """Two sums of games on the ranks of the errors among the last `memory`."""
+    """Sums of games on the ranks of the errors among the last `memory`; large errors rank first.
+
+    A game's factor is the mean of k u^(k - 1) over the cell of the rank, of width 1 / (n + 1); tied
+    errors share the cell in the middle of theirs.
+    """
+
+    powers = np.array([0.1, 0.5, 0.8])
 
     def __init__(self, memory, limit):
         self.memory, self.limit = memory, limit
         self.sizes = []
-        self.grew = self.fell = 0.0
+        self.grew, self.fell = np.zeros(3), np.zeros(3)
 
-    @staticmethod
-    def factor(share):
-        return 0.05 * share**-0.9 + 0.25 * share**-0.5
+    def factors(self, middle, width):
+        low, high = max(middle - width / 2, 0.0), min(middle + width / 2, 1.0)
+        return (high**self.powers - low**self.powers) / width
 
     def see(self, size):
         signal = 0
         if len(self.sizes) >= 50:
             among = np.array(self.sizes)
             larger = np.sum(among > size) + (np.sum(among == size) + 1) / 2
-            share = larger / (len(among) + 1)
-            self.grew = (1 + self.grew) * self.factor(share)
-            self.fell = (1 + self.fell) * self.factor(1 - share)
-            signal = 1 if self.grew >= self.limit else -1 if self.fell >= self.limit else 0
+            width = 1 / (len(among) + 1)
+            self.grew = (1 + self.grew) * self.factors(larger * width, width)
+            self.fell = (1 + self.fell) * self.factors(1 - larger * width, width)
+            signal = 1 if self.grew.mean() >= self.limit else 0
+            signal = signal or (-1 if self.fell.mean() >= self.limit else 0)
         if signal:
-            self.sizes, self.grew, self.fell = [], 0.0, 0.0
+            self.sizes, self.grew, self.fell = [], np.zeros(3), np.zeros(3)
         self.sizes = [*self.sizes, size][-self.memory :]
         return signal
 

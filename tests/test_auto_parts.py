@@ -377,7 +377,10 @@ def test_no_figure_leads_out_of_an_array():
         beside, figures = guarded((hot_watch.WATCH,))
         around, ring = guarded((60,))
         means = draw.choice(FORGED, size=(2, 3))
-        figures[:], ring[:] = draw.choice(FORGED, size=5), draw.choice(FORGED, size=60)
+        figures[:], ring[:] = (
+            draw.choice(FORGED, size=hot_watch.WATCH),
+            draw.choice(FORGED, size=60),
+        )
         sizes, weights = draw.choice([1.0, 0.0, 1e300], size=4), np.full((4, 3), 1 / 3)
         signals, moves = np.zeros(4, np.int64), np.zeros(4, np.bool_)
         hot_watch.watch_rows(sizes, weights, figures, ring, means, 100.0, signals, moves)
