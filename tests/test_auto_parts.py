@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 import naive_auto as naive
+from kernelbank import checkpoint
 from kernelbank._hot import scaling as hot
 from kernelbank._hot import watch as hot_watch
 from kernelbank.auto.scaling import QUANTILES, Scaling
@@ -396,3 +397,33 @@ def test_a_forged_streak_does_not_hold_rows_back_for_ever():
         target[0, hot.STREAK] = streak
         changed = [hot.take_target(1e5 + t, target[0], ring[0], QUANTILES) for t in range(5)]
         assert changed[4]
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_forged_files_answer_or_are_refused(task, tmp_path):
+    """Any figure in any array: the file is refused, or the bank it makes answers with numbers."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(60, 2))
+    y = X.sum(axis=1) if task == "regression" else (X[:, 0] > 0).astype(int)
+    linear = kb.learners.LinearRLS()
+    bank = kb.AutoBank(task, lags=1, slots=[kb.Slot(kb.kernels.Linear(), linear)])
+    bank.run(X[:40], y[:40])
+    bank.save(tmp_path / "bank")
+    header, arrays = checkpoint.read(tmp_path / "bank")
+    refused = 0
+    for name in [name for name in arrays if name.startswith("desk/") and arrays[name].size]:
+        for value in FORGED:
+            forged = {other: array.copy() for other, array in arrays.items()}
+            forged[name].flat[draw.integers(forged[name].size)] = value
+            checkpoint.write(tmp_path / "forged", header, forged)
+            try:
+                other = kb.load(tmp_path / "forged")
+            except kb.errors.FileRefused:
+                assert not math.isfinite(value)
+                refused += 1
+                continue
+            other.learn_one(X[40], y[40])
+            trace = other.run(X[41:], y[41:])
+            found = trace.predictions if task == "regression" else trace.probabilities
+            assert np.isfinite(found).all(), (name, value)
+    assert refused >= 3 * 8
