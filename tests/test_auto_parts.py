@@ -268,6 +268,25 @@ def test_new_levels():
     level_of([1e9, 2e9, 1e10, 1e9, 3e9], 1)
 
 
+def test_new_levels_of_any_scale():
+    """Four times and a quarter of the old sd are where the new one begins to count."""
+    five = np.array([-1.2, 0.3, 1.1, -0.6, 0.4])
+    kept = 0
+    for scale in np.geomspace(0.1, 10, 41):
+        (_, sd), _ = level_of(100.0 + scale * five, 1)
+        kept += abs(sd / (scale * five.std(ddof=1)) - 1) > 1e-9
+    assert 22 <= kept <= 26  # log(16) of log(100)
+
+
+def test_a_glitch_at_the_end_of_the_first_rows_is_not_the_last_value():
+    """Within 1,000 of the usual distance, so it counts, but beyond 1,000 sd of what that gives."""
+    pair = Pair(50)
+    pair.begin([*[0.0] * 27, 1.0, 1.0, -1.0, -1.0, 700.0])
+    assert pair.naive.age == 1
+    pair.feed([NAN, 0.5, NAN])
+    assert pair.shown(NAN)[1] != 0.0
+
+
 def test_farness():
     target = np.zeros(hot.FIGURES)
     target[[hot.COUNT, hot.MEAN, hot.SQUARES]] = 101, 5.0, 400.0  # sd 2
