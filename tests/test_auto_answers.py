@@ -175,6 +175,14 @@ def test_probabilities(heads, sharp):
     assert np.allclose(again[0], naive.class_probabilities(scores[0], curves), rtol=1e-9)
 
 
+def test_no_probability_is_surer_than_a_millionth():
+    for slope, offset, score in [(30.0, 0.0, 1.5), (30.0, 0.0, -9.0), (0.0, 1e300, 0.0)]:
+        platt = np.array([[slope, offset, 1.0, 0.0, 1.0]])
+        out = np.zeros((1, 2))
+        hot.probability_rows(np.array([[score]]), platt, out)
+        assert sorted(out[0]) == pytest.approx([1e-6, 1 - 1e-6], rel=1e-9)
+
+
 def test_calibration_learns_the_probability():
     draw = np.random.default_rng(5)
     scores = draw.uniform(-1, 1, size=(6000, 1))
