@@ -38,9 +38,11 @@ def labelled(count, kind, seed=0):
     X, y = numbers(count, seed)
     bounds = [4.0, 6.0] if kind == "three" else [5.0]
     classes = np.digitize(y, bounds)
-    return X, {"two": classes, "three": classes, "late": np.where(np.arange(count) < 90, 0, classes)}[
-        kind
-    ]
+    return X, {
+        "two": classes,
+        "three": classes,
+        "late": np.where(np.arange(count) < 90, 0, classes),
+    }[kind]
 
 
 def asked(bank, X, y, delay=0, files=(), path=None):
@@ -80,9 +82,7 @@ def test_run_is_asking_and_learning_row_by_row(lags, delay, tmp_path):
     whole = kb.AutoBank(lags=lags, **SMALL)
     trace = whole.run(X, y, delay=delay)
     files = (1, 4, 20, 60, 61, 121, 152, 200)
-    answers, loop = asked(
-        kb.AutoBank(lags=lags, **SMALL), X, y, delay, files, tmp_path / "auto.kb"
-    )
+    answers, loop = asked(kb.AutoBank(lags=lags, **SMALL), X, y, delay, files, tmp_path / "auto.kb")
     np.testing.assert_array_equal(answers, trace.predictions)
     assert {c.what for c in whole.ledger.changes} >= {"target level"}
     same_state(whole, loop)
@@ -163,7 +163,9 @@ def test_a_new_level_is_learned_within_tens_of_rows(shift):
     X, y = numbers(700)
     after = np.arange(700) >= 400
     moved = np.where(after, y * (1000 if shift != "level" else 1), y)
-    moved += np.where(after & (shift != "scale"), 50 * y.std() * (1 if shift == "level" else 1e4), 0)
+    moved += np.where(
+        after & (shift != "scale"), 50 * y.std() * (1 if shift == "level" else 1e4), 0
+    )
     unit = 1000 if shift != "level" else 1
     bank = kb.AutoBank(**SMALL)
     trace = bank.run(X, moved)

@@ -2,14 +2,14 @@
 
 Intervals are conformal: the quantiles of the error, in units of its running root mean square, are
 moved after every sample towards their level, each by itself (Gibbs and Candes 2021; Angelopoulos,
-Candes and Tibshirani 2023). Whatever the stream does, the share of errors beyond a quantile goes to
-its level at a rate of (how far the quantile has moved) / (step * samples).
+Candes and Tibshirani 2023). Whatever the stream does, the share of errors beyond a quantile is off
+its level by (how far the quantile has moved) * sqrt(level) / (step * samples).
 """
 
 import math
 
 from .jit import hot, part
-from .scaling import LIMIT
+from .standing import LIMIT
 
 LOW, HIGH, VARIANCE, WEIGHT, ROWS, LOSS, LAST_TARGET, NAIVE_LOSS = range(8)
 ANSWERS = 8
@@ -45,6 +45,7 @@ def quantile(levels, quantiles, tail):
     """The error's quantile at a tail, between the levels that are followed, linear in log(tail).
 
     Levels ascend; a smaller tail must not have a smaller quantile, though each moves by itself.
+    Below the smallest level the last line goes on.
     """
     count = len(levels)
     high = quantiles[count - 1]
@@ -59,7 +60,7 @@ def quantile(levels, quantiles, tail):
 
 @part
 def bounds(value, figures, levels, quantiles, tail, out):
-    """The interval around an answer that leaves `tail` beyond each end."""
+    """The interval around an answer that leaves `tail` beyond each end; empty if they cross."""
     width = math.sqrt(figures[VARIANCE])
     out[0] = value - width * quantile(levels, quantiles[0], tail)
     out[1] = value + width * quantile(levels, quantiles[1], tail)
@@ -84,7 +85,9 @@ def settle(value, mean, sd, y, figures, levels, quantiles):
     figures[LOSS] += error * error
     step = max(_STEP, 1.0 / (figures[ROWS] + _START))
     width = math.sqrt(figures[VARIANCE])
-    for g in range(len(levels)):
+    # Without a unit no error is beyond a quantile: a target that never moved would drive all
+    # quantiles down, as far as it is long.
+    for g in range(len(levels) if width > 0.0 else 0):
         move = step / math.sqrt(levels[g])
         below = 1.0 if -error > width * quantiles[0, g] else 0.0
         above = 1.0 if error > width * quantiles[1, g] else 0.0
@@ -213,5 +216,3 @@ def calibrate_rows(scores, labels, platt, out):
         for k in range(heads):
             own = 1 if heads == 1 else k
             calibrate(scores[t, k], 1.0 if labels[t] == own else 0.0, platt[k])
-
-

@@ -107,7 +107,7 @@ class AutoBank:
 
     @property
     def task(self) -> str:
-        """"regression" or "classification"."""
+        """ "regression" or "classification"."""
         return self._task
 
     @property
@@ -117,7 +117,7 @@ class AutoBank:
 
     @property
     def size(self) -> str:
-        """"small", "default" or "large"."""
+        """ "small", "default" or "large"."""
         return self._plan.size
 
     @property

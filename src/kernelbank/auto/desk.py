@@ -149,9 +149,7 @@ class Desk(ABC):
         """Look for changes in the sizes of the errors and in the weights, after row `first`."""
         errors = np.zeros(len(sizes), dtype=np.int64)
         moves = np.zeros(len(sizes), dtype=np.bool_)
-        hot.watch_rows(
-            sizes, weights, self.figures, self.errors, self.means, LIMIT, errors, moves
-        )
+        hot.watch_rows(sizes, weights, self.figures, self.errors, self.means, LIMIT, errors, moves)
         for t in np.flatnonzero((errors != 0) | moves):
             if errors[t]:
                 self.note("error grew" if errors[t] > 0 else "error fell", first + int(t))

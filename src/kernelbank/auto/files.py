@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._hot.scaling import PATIENCE
+from .._hot.standing import PATIENCE
 from .._validate import Floats
 from ..bank import KernelBank
 from ..errors import FileRefused
@@ -126,6 +126,10 @@ def rebuild(
         desk.platt = np.zeros((len(header["banks"]), desk.platt.shape[1]))
     if {n: a.shape for n, a in own.items()} != {n: a.shape for n, a in desk.state().items()}:
         raise FileRefused("its arrays do not fit its settings.")
+    for name, array in own.items():
+        # Inputs and lagged targets may be missing; figures never are.
+        if not np.isfinite(array).all() and not name.endswith(("lagged", "inputs")):
+            raise FileRefused(f"its figures are no numbers: {name}.")
     desk.restore(own, facts)
     template = auto._plan.bank(desk.scaling)
     for number, inner in enumerate(header["banks"]):

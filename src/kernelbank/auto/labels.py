@@ -69,7 +69,9 @@ class Labels:
         """The labels of some class numbers, as an array of their own kind."""
         kinds = {type(label) for label in self.known}
         if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
-            return np.array(self.known)[numbers]
+            alike = np.array(self.known)
+            if alike.tolist() == self.known:  # large whole numbers may not be floats
+                return alike[numbers]
         mixed = np.empty(len(self.known), dtype=object)
         mixed[:] = self.known
         return mixed[numbers]
@@ -77,7 +79,9 @@ class Labels:
 
 def plain(label: Any, name: str) -> Any:
     """A label as a plain Python value; whole floats are whole numbers."""
-    value = label.item() if isinstance(label, (np.generic, np.ndarray)) and label.size == 1 else label
+    value = (
+        label.item() if isinstance(label, (np.generic, np.ndarray)) and label.size == 1 else label
+    )
     if isinstance(value, (bool, str)):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._hot import answers as hot
-from .._hot.scaling import KINDRED, PATIENCE, WILD
+from .._hot.scaling import WILD
+from .._hot.standing import KINDRED, PATIENCE
 from .._validate import Floats
 from .desk import STARTS, Desk, Said, lagged_rows
 from .plan import Plan
@@ -65,9 +66,7 @@ class Regression(Desk):
         else:
             scores = self.banks[0].predict(self.scaling.rows(X, lagged))
         values, ends = np.empty(len(X)), np.empty((len(X), 2))
-        hot.answer_rows(
-            scores, mean, sd, self.answers, LEVELS, self.quantiles, tail, values, ends
-        )
+        hot.answer_rows(scores, mean, sd, self.answers, LEVELS, self.quantiles, tail, values, ends)
         answers = np.column_stack([values, ends])
         return [
             Said(self.rows, lagged[t].copy(), scores[t : t + 1], slots, answers[t])

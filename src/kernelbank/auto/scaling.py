@@ -8,6 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from .._hot import scaling as hot
+from .._hot.standing import FIGURES, LIMIT, PATIENCE
 from .._validate import Floats
 
 MEMORY = 1000
@@ -16,7 +17,10 @@ MEMORY = 1000
 _STEPS = 2048
 _NORMAL = NormalDist()
 QUANTILES = np.array(
-    [_NORMAL.inv_cdf(min(max(i / _STEPS, 0.5 / _STEPS), 1 - 0.5 / _STEPS)) for i in range(_STEPS + 1)]
+    [
+        _NORMAL.inv_cdf(min(max(i / _STEPS, 0.5 / _STEPS), 1 - 0.5 / _STEPS))
+        for i in range(_STEPS + 1)
+    ]
 )
 """Normal quantiles over equal steps of probability."""
 
@@ -33,9 +37,9 @@ class Scaling:
     stands at the last one's standing times its column's correlation from row to row, to the power
     of the rows since.
 
-    Lagged targets stand behind the inputs, in the target's own figures, in all scalings but asinh:
-    some slots should not see them, since a stream whose targets say nothing about the next would
-    only be blurred.
+    Lagged targets stand behind the inputs, in the target's own figures, in all scalings but asinh
+    (unless it is the only one): some slots should not see them, since a stream whose targets say
+    nothing about the next would only be blurred.
     """
 
     def __init__(self, dimension: int, lags: int, names: Sequence[str], *, target: bool) -> None:
@@ -43,17 +47,19 @@ class Scaling:
         self.lags = lags
         self.names = tuple(names)
         self.has_target = target
-        self.columns = np.zeros((dimension, hot.FIGURES))
-        self.rings = np.zeros((dimension, MEMORY if "rank" in names else hot.PATIENCE))
-        self.target = np.zeros(hot.FIGURES)
-        self.ring = np.zeros(MEMORY if lags and target and "rank" in names else hot.PATIENCE)
-        self.starts = np.full(3, -1)
+        self.columns = np.zeros((dimension, FIGURES))
+        self.rings = np.zeros((dimension, MEMORY if "rank" in names else PATIENCE))
+        self.target = np.zeros(FIGURES)
+        self.ring = np.zeros(MEMORY if lags and target and "rank" in names else PATIENCE)
+        self.starts = np.full(4, -1)
         self.places: dict[str, tuple[int, ...]] = {}
         width = 0
         for number, name in enumerate(("standard", "asinh", "rank")):
             if name in self.names:
                 self.starts[number] = width
                 own = dimension + (0 if name == "asinh" and len(self.names) > 1 else lags)
+                if name == "asinh" and own > dimension:
+                    self.starts[3] = width + dimension
                 self.places[name] = tuple(range(width, width + own))
                 width += own
         self.width = width
@@ -119,14 +125,14 @@ class Scaling:
         count = len(X)
         out = np.zeros((count, self.width))
         scaled, scale = np.empty(count), np.empty((count, 2))
-        news = np.zeros(count, dtype=np.int64)
+        news = np.zeros((count, self.dimension), dtype=np.bool_)
         done = hot.scale_stream(
             X,
             y,
             self.columns,
             self.rings,
-            self.target if self.has_target else self.target.copy(),
-            self.ring if self.has_target else self.ring.copy(),
+            self.target if self.has_target else np.zeros_like(self.target),
+            self.ring if self.has_target else np.zeros_like(self.ring),
             QUANTILES,
             self.starts,
             lagged,
@@ -135,7 +141,7 @@ class Scaling:
             scale,
             news,
         )
-        found = [(int(t), int(news[t]) - 1) for t in np.flatnonzero(news[:done])]
+        found = [(int(t), int(k)) for t, k in np.argwhere(news[:done])]
         return out[:done], scaled[:done], scale[:done], found
 
     def farness(self, y: float) -> int:
@@ -153,7 +159,7 @@ class Scaling:
         mean, sd = self.scale
         if sd == 0.0:
             return np.zeros(len(y))
-        return np.clip((y - mean) / sd, -hot.LIMIT, hot.LIMIT)
+        return np.clip((y - mean) / sd, -LIMIT, LIMIT)
 
     def state(self) -> dict[str, Floats]:
         return {

@@ -1,0 +1,259 @@
+"""The parts of AutoBank as one would write them down: lists, no rings, no care for speed.
+
+Written from the rules, not from the compiled loops: a second opinion on every figure.
+"""
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+
+FAR, WILD, SHOWN, ROW = 10.0, 1000.0, 8.0, 5
+LONGEST, SAME, MEMORY = 10_000, 1e-10, 0.999
+
+PROBABILITIES = np.arange(2049) / 2048
+QUANTILES = np.array(
+    [NormalDist().inv_cdf(float(np.clip(p, 0.5 / 2048, 1 - 0.5 / 2048))) for p in PROBABILITIES]
+)
+
+
+class Column:
+    """One column: its figures, the values it is ranked among, and how it fades."""
+
+    def __init__(self, memory):
+        self.memory = memory
+        self.weight, self.mean, self.squares = 0, 0.0, 0.0
+        self.values = []  # those taken in, the oldest first
+        self.far_in_a_row = 0
+        self.last = np.zeros(2)
+        self.age = 0
+        self.products, self.powers = 0.0, 0.0
+
+    @property
+    def sd(self):
+        if self.weight < 2:
+            return 0.0
+        sd = math.sqrt(self.squares / (self.weight - 1))
+        return sd if sd > SAME * abs(self.mean) else 0.0
+
+    def deviation(self, value):
+        if self.sd > 0:
+            return (value - self.mean) / self.sd
+        if abs(value - self.mean) <= SAME * abs(self.mean):
+            return 0.0
+        return math.inf if value > self.mean else -math.inf
+
+    def is_glitch(self, value):
+        return self.sd > 0 and abs(value - self.mean) > WILD * self.sd
+
+    def rank(self, value):
+        values = np.array(self.values)
+        below, equal = np.sum(values < value), np.sum(values == value)
+        share = (below + equal / 2 + 0.5) / (len(values) + 1)
+        return float(np.interp(share, PROBABILITIES, QUANTILES))
+
+    def correlation(self):
+        return float(np.clip(self.products / self.powers, 0, 1)) if self.powers > 0 else 0.0
+
+    def show(self, value):
+        """Deviation and rank, as a slot sees them."""
+        if math.isnan(value) or self.is_glitch(value):
+            return self.last * self.correlation() ** (self.age + 1)
+        return np.array([np.clip(self.deviation(value), -SHOWN, SHOWN), self.rank(value)])
+
+    def _seen(self, value, forget):
+        """A value that says something: the next one is compared with it."""
+        shown = self.show(value)
+        if self.age == 0:
+            self.products = forget * self.products + self.last[0] * shown[0]
+            self.powers = forget * self.powers + self.last[0] ** 2
+        self.last, self.age = shown, 0
+
+    def take(self, value):
+        """Whether the value made a new level."""
+        if math.isnan(value):
+            self.age += 1
+            return False
+        if self.is_glitch(value):
+            self.age += 1
+        else:
+            self._seen(value, MEMORY)
+        z = self.deviation(value)
+        self._enter(self.mean + np.clip(z, -FAR, FAR) * self.sd if self.sd > 0 else value)
+        self.values = [*self.values, value][-self.memory :]
+        self.far_in_a_row = self.far_in_a_row + 1 if abs(z) > FAR else 0
+        if self.far_in_a_row < ROW:
+            return False
+        self._change_level()
+        return True
+
+    def _enter(self, value):
+        full = self.weight == LONGEST
+        before = self.mean
+        self.weight = min(self.weight + 1, LONGEST)
+        self.mean = before + (value - before) / self.weight
+        self.squares += (value - before) * (value - self.mean)
+        if full:
+            self.squares *= (LONGEST - 1) / LONGEST
+
+    def _change_level(self):
+        newest = np.array(self.values[-ROW:])
+        mean, sd, old = newest.mean(), newest.std(ddof=1), self.sd
+        if sd <= SAME * abs(mean):
+            mean, sd = (mean + self.mean) / 2, abs(mean - self.mean) / 2
+        elif old / 4 < sd < old * 4:
+            sd = old
+        self.mean, self.weight, self.squares = float(mean), ROW, float(sd**2 * (ROW - 1))
+        self.values = newest.tolist()
+        self.far_in_a_row = 0
+
+    def begin(self, values):
+        self.__init__(self.memory)
+        present = np.array([v for v in values if not math.isnan(v)])
+        if not len(present):
+            return
+        middle = np.median(present)
+        usual = np.sort(abs(present - middle))[len(present) - 1 - len(present) // 8]
+        counted = present
+        if usual > 0:
+            counted = present[abs(present - middle) <= WILD * usual]
+            counted = np.clip(counted, middle - 3 * usual, middle + 3 * usual)
+        self.weight, self.mean = len(counted), float(counted.mean())
+        self.squares = float(((counted - self.mean) ** 2).sum())
+        measured = None
+        for value in values:
+            if math.isnan(value) or self.is_glitch(value):
+                self.age += 1
+                continue
+            self._seen(value, 1.0)
+            self.values = [*self.values, value][-self.memory :]
+            measured = value
+        self.last = np.array([self.last[0], self.rank(measured)])
+
+
+class Answers:
+    """Predictions in the target's units, and quantiles of their errors."""
+
+    def __init__(self, levels, quantiles):
+        self.levels = np.array(levels)
+        self.quantiles = np.array(quantiles, dtype=float)
+        self.targets = []  # each at most 10 sd from the mean that it met
+        self.variance, self.weight = 0.0, 1
+
+    @property
+    def rows(self):
+        return len(self.targets)
+
+    def predict(self, score, mean, sd):
+        value = mean + sd * score
+        if self.rows < 30:
+            return value
+        low, high = min(self.targets), max(self.targets)
+        room = 0.05 * (high - low)
+        return float(np.clip(value, low - room, high + room))
+
+    def quantile(self, side, tail):
+        """Smaller tails never have smaller quantiles; beyond the smallest the last line goes on."""
+        rising = np.maximum.accumulate(self.quantiles[side][::-1])[::-1]
+        if tail >= self.levels[0]:
+            return float(np.interp(math.log(tail), np.log(self.levels), rising))
+        slope = (rising[0] - rising[1]) / math.log(self.levels[0] / self.levels[1])
+        return float(rising[0] + slope * math.log(tail / self.levels[0]))
+
+    def interval(self, value, tail):
+        unit = math.sqrt(self.variance)
+        ends = value - unit * self.quantile(0, tail), value + unit * self.quantile(1, tail)
+        return ends if ends[0] <= ends[1] else (value, value)
+
+    def settle(self, value, mean, sd, y):
+        if not self.rows:
+            self.variance = sd**2
+        error, unit = y - value, math.sqrt(self.variance)
+        if unit > 0:  # nothing is so many units away if there is no unit
+            step = max(0.02, 1 / (self.rows + 10)) / np.sqrt(self.levels)
+            for side, beyond in enumerate([-error, error]):
+                missed = beyond > unit * self.quantiles[side]
+                self.quantiles[side] += step * (missed - self.levels)
+        self.weight = min(self.weight + 1, 100)
+        square = min(error**2, 100 * self.variance) if self.variance > 0 else error**2
+        self.variance += (square - self.variance) / self.weight
+        self.targets.append(mean + np.clip((y - mean) / sd, -FAR, FAR) * sd if sd else y)
+
+
+class Platt:
+    """p = 1 / (1 + exp(-a f - b)), by Newton steps that forget."""
+
+    def __init__(self):
+        self.line = np.array([2.0, 0.0])
+        self.matrix = np.eye(2)
+
+    def probability(self, score):
+        p = 1 / (1 + math.exp(-self.line @ [np.clip(score, -1.5, 1.5), 1.0]))
+        return float(np.clip(p, 1e-6, 1 - 1e-6))
+
+    def learn(self, score, label):
+        p = self.probability(score)
+        point = np.array([np.clip(score, -1.5, 1.5), 1.0])
+        curvature = max(p * (1 - p), 1e-3)
+        self.matrix = 0.998 * self.matrix + 0.002 * np.eye(2) + curvature * np.outer(point, point)
+        self.line = self.line + np.linalg.solve(self.matrix, point) * (label - p)
+
+
+def class_probabilities(scores, curves):
+    """One score is that of the second of two classes; else one score a class."""
+    sure = np.array([curve.probability(f) for f, curve in zip(scores, curves, strict=True)])
+    return np.array([1 - sure[0], sure[0]]) if len(sure) == 1 else sure / sure.sum()
+
+
+class ErrorWatch:
+    """Sums of games on the ranks of the errors among the last `memory`; large errors rank first.
+
+    A game's factor is the mean of k u^(k - 1) over the cell of the rank, of width 1 / (n + 1); tied
+    errors share the cell in the middle of theirs.
+    """
+
+    powers = np.array([0.1, 0.5, 0.8])
+
+    def __init__(self, memory, limit):
+        self.memory, self.limit = memory, limit
+        self.sizes = []
+        self.grew, self.fell = np.zeros(3), np.zeros(3)
+
+    def factors(self, middle, width):
+        low, high = max(middle - width / 2, 0.0), min(middle + width / 2, 1.0)
+        return (high**self.powers - low**self.powers) / width
+
+    def see(self, size):
+        signal = 0
+        if len(self.sizes) >= 50:
+            among = np.array(self.sizes)
+            larger = np.sum(among > size) + (np.sum(among == size) + 1) / 2
+            width = 1 / (len(among) + 1)
+            self.grew = (1 + self.grew) * self.factors(larger * width, width)
+            self.fell = (1 + self.fell) * self.factors(1 - larger * width, width)
+            signal = 1 if self.grew.mean() >= self.limit else 0
+            signal = signal or (-1 if self.fell.mean() >= self.limit else 0)
+        if signal:
+            self.sizes, self.grew, self.fell = [], np.zeros(3), np.zeros(3)
+        self.sizes = [*self.sizes, size][-self.memory :]
+        return signal
+
+
+class WeightWatch:
+    """A short and a long running mean of the weights, and whether they are apart."""
+
+    def __init__(self, slots):
+        self.short, self.long = np.zeros(slots), np.zeros(slots)
+        self.rows, self.apart = 0, False
+
+    def see(self, weights):
+        self.rows += 1
+        self.short = self.short + max(0.05, 1 / self.rows) * (weights - self.short)
+        self.long = self.long + max(0.002, 1 / self.rows) * (weights - self.long)
+        moved = abs(self.short - self.long).sum() / 2
+        if not self.apart and moved > 0.5 and self.rows >= 500:
+            self.apart, self.long = True, self.short.copy()
+            return True
+        if moved < 0.25:
+            self.apart = False
+        return False
