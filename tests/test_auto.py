@@ -1,5 +1,6 @@
 """AutoBank as its users see it: the same bits however a stream is cut, and answers that hold."""
 
+import itertools
 import json
 import struct
 
@@ -111,7 +112,7 @@ def test_cuts_do_not_matter(cuts, classes):
     whole, pieces = kb.AutoBank(task, **SMALL), kb.AutoBank(task, **SMALL)
     whole.run(X, y)
     edges = [0, *sorted(set(cuts)), 260]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         pieces.run(X[start:end], y[start:end])
     same_state(whole, pieces)
 
@@ -251,9 +252,9 @@ def test_wide_and_narrow_inputs():
     y = X[:, :5].sum(axis=1)
     trace = kb.AutoBank(**SMALL).run(X, y)
     assert np.isfinite(trace.predictions).all()
-    x = draw.uniform(-2, 2, 300)
+    x = draw.uniform(-2, 2, 900)
     trace = kb.AutoBank(**SMALL).run(x, np.sin(3 * x))
-    assert np.mean((trace.predictions[200:] - np.sin(3 * x[200:])) ** 2) < 0.01
+    assert np.mean((trace.predictions[800:] - np.sin(3 * x[800:])) ** 2) < 1e-3
 
 
 def test_a_longer_stream_takes_no_more_memory(tmp_path):
@@ -289,7 +290,8 @@ def test_wider_coverage_is_a_wider_interval():
     bank.run(X, y)
     ends = [bank.predict_interval_one(X[0], c) for c in (0.1, 0.3, 0.5, 0.77, 0.9, 0.99, 0.9999)]
     widths = [high - low for low, high in ends]
-    assert widths == sorted(widths) and widths[0] >= 0
+    assert widths == sorted(widths)
+    assert widths[0] >= 0
     np.testing.assert_array_equal(bank.predict_interval(X[:1], 0.9)[0], ends[4])
 
 
@@ -301,9 +303,11 @@ def test_forecasts_go_on_from_their_own_predictions():
     bank.run(X[:800], y[:800])
     ahead = bank.predict(X[800:830])
     assert ahead[0] == bank.predict_one(X[800])
-    assert np.sqrt(np.mean((ahead - y[800:830]) ** 2)) < 0.1 * y.std()
+    standing = np.mean((y[799] - y[800:830]) ** 2)
+    assert np.mean((ahead - y[800:830]) ** 2) < 0.1 * standing
     one_step = bank.predict(X[800:801])
-    assert one_step.shape == (1,) and one_step[0] == ahead[0]
+    assert one_step.shape == (1,)
+    assert one_step[0] == ahead[0]
     # Without lags, rows are independent of each other and of their order.
     plain = kb.AutoBank(**SMALL)
     rows, targets = numbers(200)
@@ -380,7 +384,8 @@ def test_a_class_that_appears_late(first):
     y = np.where(late, "top", y)
     bank = kb.AutoBank("classification", **SMALL)
     trace = bank.run(X, y)
-    assert bank.classes[2] == "top" and len(bank.banks) == 3
+    assert bank.classes[2] == "top"
+    assert len(bank.banks) == 3
     seen = np.flatnonzero(late)[0]
     assert (trace.probabilities[: seen + 1, 2] == 0).all()
     after = slice(count - 200, count)
@@ -424,7 +429,8 @@ def test_the_ledger_adds_up():
     trace = bank.run(X, y)
     assert bank.ledger.mean_loss == pytest.approx(np.mean((trace.predictions - y) ** 2))
     assert bank.ledger.persistence_loss == pytest.approx(np.mean(np.diff(y) ** 2))
-    assert "200 samples" in repr(bank.ledger) and "200 samples" in repr(bank)
+    assert "200 samples" in repr(bank.ledger)
+    assert "200 samples" in repr(bank)
     labels = np.where(y > np.median(y), 1, 0)
     bank = kb.AutoBank("classification", **SMALL)
     trace = bank.run(X, labels)
@@ -434,7 +440,8 @@ def test_the_ledger_adds_up():
 
 def test_the_inner_bank_is_open():
     bank = kb.AutoBank(**SMALL)
-    assert bank.bank is None and bank.names == ()
+    assert bank.bank is None
+    assert bank.names == ()
     bank.run(*numbers(60))
     assert len(bank.names) == len(bank.bank.slots) == len(bank.bank.weights)
     assert bank.bank.samples == 60
@@ -459,7 +466,8 @@ def test_sizes_differ_in_slots():
         bank = kb.AutoBank(size=size)
         bank.run(*numbers(6))
         counts.append(len(bank.names))
-    assert counts == sorted(counts) and len(set(counts)) == 3
+    assert counts == sorted(counts)
+    assert len(set(counts)) == 3
 
 
 # --- what is refused, and changes nothing ---------------------------------------------------------
@@ -524,7 +532,8 @@ def test_wrong_rows_are_refused_and_change_nothing(tmp_path):
     ):
         with pytest.raises(InvalidArgument):
             call()
-    assert labels.samples == 40 and labels.classes == ("a", "b")
+    assert labels.samples == 40
+    assert labels.classes == ("a", "b")
     named = kb.AutoBank("classification", classes=["a", "b"], **SMALL)
     with pytest.raises(InvalidArgument, match="at most 2 different labels"):
         named.learn_one(X[0], "c")
@@ -536,9 +545,11 @@ def test_before_the_first_row():
     assert bank.predict_one(X[0]) == 0.0
     assert bank.predict_interval_one(X[0]) == (0.0, 0.0)
     np.testing.assert_array_equal(bank.predict(X), np.zeros(3))
-    assert np.isnan(bank.ledger.mean_loss) and bank.ledger.changes == ()
+    assert np.isnan(bank.ledger.mean_loss)
+    assert bank.ledger.changes == ()
     labels = kb.AutoBank("classification")
-    assert labels.predict_one(X[0]) is None and labels.predict_proba_one(X[0]) == {}
+    assert labels.predict_one(X[0]) is None
+    assert labels.predict_proba_one(X[0]) == {}
     with pytest.raises(InvalidArgument, match="needs to know the labels"):
         labels.predict(X)
 
@@ -566,7 +577,8 @@ def forged(saved, path, header=None, arrays=None):
 
 def test_a_file_with_rows_held_back_and_open_questions_goes_on(saved, tmp_path):
     header, arrays = saved
-    assert header["facts"]["held"] == 2 and len(arrays["pending/rows"]) == 1
+    assert header["facts"]["held"] == 2
+    assert len(arrays["pending/rows"]) == 1
     assert kb.load(forged(saved, tmp_path / "x.kb")).samples == 122
 
 
@@ -605,7 +617,7 @@ def test_forged_headers_are_refused(saved, tmp_path, header):
 @settings(max_examples=25)
 @given(st.data())
 def test_forged_numbers_never_crash(saved, tmp_path_factory, data):
-    header, arrays = saved
+    _header, arrays = saved
     name = data.draw(st.sampled_from(sorted(n for n in arrays if not n.startswith("bank"))))
     value = data.draw(st.sampled_from([np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**60, 0.0]))
     array = arrays[name].copy()

@@ -27,7 +27,8 @@ import numpy as np
 from .jit import part
 
 (
-    COUNT, MEAN, SQUARES, BASE, UNIT, STREAK, SEEN, AGE, LAST, LAST_MOVING, LAST_RANK, PRODUCT, POWER,
+    COUNT, MEAN, SQUARES, BASE, UNIT, STREAK, SEEN,
+    AGE, LAST, LAST_MOVING, LAST_RANK, PRODUCT, POWER,
 ) = range(13)  # fmt: skip
 FIGURES = 13
 """Figures of a column. COUNT is the weight of MEAN and SQUARES, which stops growing at LONGEST;

@@ -59,7 +59,7 @@ class Classification(Desk):
         X, lagged, targets = self.kept()
         if len(X):
             rows = self._with_lags(self.scaling.rows(X, lagged), lagged, positive)
-            bank.run(rows, np.where(targets == positive, 1.0, -1.0), record="light")
+            self.replay(bank, rows, np.where(targets == positive, 1.0, -1.0))
         return bank
 
     def _with_lags(self, rows: Floats, lagged: Floats, positive: int) -> Floats:
@@ -72,7 +72,7 @@ class Classification(Desk):
 
     # --- answering ------------------------------------------------------------------------------
 
-    def ask(self, X: Floats, lagged: Floats, tail: float) -> list[Said]:
+    def ask(self, X: Floats, lagged: Floats, tail: float) -> list[Said]:  # noqa: ARG002
         scores = np.zeros((len(X), len(self.banks)))
         slots = np.zeros((len(self.banks) if len(X) == 1 else 0, len(self.names)))
         if self.banks:
@@ -108,11 +108,11 @@ class Classification(Desk):
             # Banks that came after the question was asked have said nothing.
             scores = np.zeros(len(self.banks))
             scores[: len(said.scores)] = said.scores
-            sure = said.answer[number] if number < len(said.answer) else 0.0
             hot.calibrate_row(scores, number, self.platt)
-            self.watch(np.array([1.0 - sure]), self.banks[0].weights[None], self.rows + 1)
+            wrong = float(int(np.argmax(said.answer)) != number) if len(said.answer) else 1.0
+            self.watch(np.array([wrong]), self.banks[0].weights[None], self.rows + 1)
         self.rows += 1
-        self.keep(x[None], said.lagged[None], np.array([target]))
+        self.keep(x[None], said.lagged[None], np.array([target]), [said.row])
         if self.rows > STARTS[0]:
             rows = self.scaling.rows(x[None], said.lagged[None])
             for column in self.scaling.take(x):
@@ -143,7 +143,7 @@ class Classification(Desk):
 
     def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
         if not self.banks:
-            return self._play_one(X[0], targets[0], tail, slots)
+            return self._play_one(X[0], targets[0], tail)
         room = self.room()
         X, targets = X[:room], targets[:room]
         count, first = len(X), self.rows
@@ -164,20 +164,20 @@ class Classification(Desk):
         probabilities = np.empty((count, self.classes))
         hot.calibrate_rows(scores, targets, self.platt, probabilities)
         numbers = targets.astype(np.int64)
-        self._count(np.argmax(probabilities, axis=1), numbers.tolist())
+        answered = np.argmax(probabilities, axis=1)
+        self._count(answered, numbers.tolist())
         for target in targets[-self.plan.lags :] if self.plan.lags else ():
             self.shift(target)
         self.rows += count
-        self.keep(X, lagged, targets)
+        self.keep(X, lagged, targets, np.arange(first, self.rows))
         for t, column in news:
             self.note("input level", first + t + 1, column)
-        sure = probabilities[np.arange(count), numbers]
-        self.watch(1.0 - sure, found["weights"], first + 1)
+        self.watch(1.0 * (answered != numbers), found["weights"], first + 1)
         if self.rows in STARTS:
             self.start()
         return found | {"probabilities": probabilities}
 
-    def _play_one(self, x: Floats, target: float, tail: float, slots: bool) -> dict[str, Floats]:
+    def _play_one(self, x: Floats, target: float, tail: float) -> dict[str, Floats]:
         said = self.ask(x[None], self.lagged[None], tail)[0]
         found = self.described(said)
         self.tell(x, said, target)

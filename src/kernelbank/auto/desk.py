@@ -74,6 +74,7 @@ class Desk(ABC):
         self._kept_inputs = np.zeros((kept, dimension))
         self._kept_lagged = np.zeros((kept, plan.lags))
         self._kept_targets = np.zeros(kept)
+        self._kept_asked = np.zeros(kept)
 
     # --- what the tasks do differently ----------------------------------------------------------
 
@@ -117,16 +118,18 @@ class Desk(ABC):
             return self.banks[0].weights
         return np.full(len(self.names), 1 / len(self.names))
 
-    def keep(self, X: Floats, lagged: Floats, targets: Floats) -> None:
+    def keep(self, X: Floats, lagged: Floats, targets: Floats, asked: Any) -> None:
         """Keep the last rows, as long as something may start from them."""
         size = len(self._kept_inputs)
         if self.rows - len(X) >= self._kept_until:
             return
         X, lagged, targets = X[-size:], lagged[-size:], targets[-size:]
+        asked = np.asarray(asked)[-size:]
         places = (self.rows - len(X) + np.arange(len(X))) % size
         self._kept_inputs[places] = X
         self._kept_lagged[places] = lagged
         self._kept_targets[places] = targets
+        self._kept_asked[places] = asked
 
     def kept(self) -> tuple[Floats, Floats, Floats]:
         """The kept rows, the oldest first: inputs, lagged targets, targets."""
@@ -134,6 +137,27 @@ class Desk(ABC):
         count = min(self.rows, size)
         places = (self.rows - count + np.arange(count)) % size
         return self._kept_inputs[places], self._kept_lagged[places], self._kept_targets[places]
+
+    def replay(self, bank: KernelBank, rows: Floats, targets: Floats, chosen: Any = None) -> None:
+        """Let a new bank learn the kept rows, or the chosen ones of them, as they came.
+
+        A target that came late is judged by what was said when its row was asked for.
+        """
+        size = len(self._kept_inputs)
+        count = min(self.rows, size)
+        numbers = self.rows - count + np.arange(count)
+        asked = self._kept_asked[numbers % size]
+        places = np.arange(count) if chosen is None else np.asarray(chosen, dtype=np.int64)
+        if (asked[places] >= numbers[places]).all():
+            if len(rows):
+                bank.run(rows, targets, record="light")
+            return
+        said: dict[int, Floats] = {}
+        for turn, place in enumerate(places):
+            for later in range(turn + 1, len(places)):
+                if later not in said and asked[places[later]] <= numbers[place]:
+                    said[later] = bank.answer_one(rows[later])[1]
+            bank.learn_one(rows[turn], float(targets[turn]), said.pop(turn, None))
 
     def shift(self, target: float) -> None:
         """A new target is the newest of the lagged ones."""
@@ -166,6 +190,7 @@ class Desk(ABC):
             "kept_inputs": self._kept_inputs,
             "kept_lagged": self._kept_lagged,
             "kept_targets": self._kept_targets,
+            "kept_asked": self._kept_asked,
         }
         return own | {f"scaling/{name}": a for name, a in self.scaling.state().items()}
 

@@ -52,12 +52,10 @@ class AutoLedger:
     def changes(self) -> tuple[Change, ...]:
         """Signals of change, at most the last 1,000.
 
-        `what` is "error grew" or "error fell" (each false at most once in 10,000 rows on average
-        while errors are exchangeable; those of a classifier, 1 - the probability of the label, are
-        not, since its calibration moves all the time: there "error fell" came about four times in
-        10,000 rows of a stream that did not change), "weights" (more than half of the weight stands
-        elsewhere than before), "target level" or "input level" (five values in a row beyond 10 sd,
-        on any side).
+        `what` is "error grew" or "error fell" (in the size of the errors, or how often a label was
+        wrong; each false at most once in 10,000 rows on average while errors are exchangeable),
+        "weights" (more than half of the weight stands elsewhere than before), "target level" (five
+        in a row beyond 10 sd that nothing announced) or "input level" (five in a row beyond 10 sd).
         """
         return () if self._desk is None else tuple(self._desk.changes)
 

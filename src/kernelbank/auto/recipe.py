@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 from ..kernels import Gaussian, Kernel, Linear, LowOrder, NestedCells, On
 from ..layout import Slot
@@ -74,13 +75,13 @@ def slots_on(
     name: str, columns: Sequence[int], base: int, size: Size, seed: int
 ) -> list[tuple[str, Slot]]:
     """The named slots of one scaling, which stands in these columns; `base` come before them."""
-    fading = {"forgetting": SLOW, "forget": "prior"}
-    following = {**fading, "constant_forgetting": FAST}
+    fading: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
+    following: dict[str, Any] = {**fading, "constant_forgetting": FAST}
     mixed = On(mixed_kernel(len(columns), size.widths), tuple(columns))
     cells = On(NestedCells(decay=0.7, levels=20), tuple(columns))
 
-    def features(**memory: float | str) -> FourierRLS:
-        return FourierRLS(features=size.features, ridge=RIDGE, seed=seed, **memory)  # type: ignore[arg-type]
+    def features(**memory: Any) -> FourierRLS:
+        return FourierRLS(features=size.features, ridge=RIDGE, seed=seed, **memory)
 
     found = [("mixed", Slot(mixed, features())), ("mixed, fading", Slot(mixed, features(**fading)))]
     if len(columns) <= WIDE:
@@ -88,7 +89,7 @@ def slots_on(
         found += [
             ("mixed, following", Slot(mixed, features(**following))),
             ("linear", Slot(line, LinearRLS(ridge=LINEAR_RIDGE))),
-            ("linear, following", Slot(line, LinearRLS(ridge=LINEAR_RIDGE, **following))),  # type: ignore[arg-type]
+            ("linear, following", Slot(line, LinearRLS(ridge=LINEAR_RIDGE, **following))),
         ]
     places = {slot_name: base + place for place, (slot_name, _) in enumerate(found)}
     under = [part for part in ("mixed", "mixed, following", "linear, following") if part in places]

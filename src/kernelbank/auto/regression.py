@@ -86,7 +86,7 @@ class Regression(Desk):
             weights = self.banks[0].weights
             self.watch(np.array([abs(target - value)]), weights[None], self.rows + 1)
         self.rows += 1
-        self.keep(x[None], said.lagged[None], np.array([target]))
+        self.keep(x[None], said.lagged[None], np.array([target]), [said.row])
         if self.banks:
             row = Row(x.copy(), said.lagged, target, mean + sd * float(said.scores[0]))
             self._take(row, said.slots if said.row + 1 < self.rows else said.slots[:0])
@@ -156,11 +156,11 @@ class Regression(Desk):
         self.held = []
         measured = [t for t, y in enumerate(targets) if not self._wild(y)]
         rows = self.scaling.rows(X[measured], lagged[measured])
-        self._learn(rows, self.scaling.scaled(targets[measured]))
+        self.replay(self.banks[0], rows, self.scaling.scaled(targets[measured]), measured)
 
     def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
         if not self.banks or self.held or self.scaling.farness(targets[0]):
-            return self._play_one(X[0], targets[0], tail, slots)
+            return self._play_one(X[0], targets[0], tail)
         first, room = self.rows, self.room()
         history = self.lagged.copy()
         rows, scaled, scale, news = self.scaling.stream(X[:room], targets[:room], self.lagged)
@@ -180,7 +180,8 @@ class Regression(Desk):
             ends,
         )
         self.rows += count
-        self.keep(X[:count], lagged_rows(targets[:count], history), targets[:count])
+        before = lagged_rows(targets[:count], history)
+        self.keep(X[:count], before, targets[:count], np.arange(first, self.rows))
         for t, column in news:
             self.note("input level", first + t + 1, column)
         self.watch(np.abs(targets[:count] - values), trace.weights, first + 1)
@@ -192,7 +193,7 @@ class Regression(Desk):
             self.start()
         return found
 
-    def _play_one(self, x: Floats, target: float, tail: float, slots: bool) -> dict[str, Floats]:
+    def _play_one(self, x: Floats, target: float, tail: float) -> dict[str, Floats]:
         said = self.ask(x[None], self.lagged[None], tail)[0]
         found = self.described(said)
         self.tell(x, said, target)
@@ -209,7 +210,7 @@ class Regression(Desk):
     # --- saving ---------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Floats]:
-        held = {
+        held: dict[str, Any] = {
             "held_inputs": np.zeros((PATIENCE, self.dimension)),
             "held_lagged": np.zeros((PATIENCE, self.plan.lags)),
             "held_targets": np.zeros(PATIENCE),
