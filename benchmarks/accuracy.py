@@ -33,8 +33,6 @@ def everyone() -> list[Player]:
 
 def chosen_players(words: str | None) -> list[Player]:
     players = everyone()
-    if not hasattr(kb, "AutoBank"):
-        players.remove(AUTO)
     if words is None:
         return players
     names = [name.strip() for name in words.split(",") if name.strip()]

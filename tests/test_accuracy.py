@@ -22,10 +22,10 @@ class StandIn:
 
     def __init__(self, task="regression", lags=0, size="default"):
         self.task, self.lags = task, lags
+        self.classes = (0.0, 1.0)
 
-    def run(self, X, y, record=()):
-        if self.task == "classification" and "intervals" in record:
-            raise kb.errors.InvalidArgument("record: no intervals of labels")
+    def run(self, X, y, record=(), coverage=0.9):
+        assert ("lower" in record) == (self.task == "regression")
         means = np.array([y[:t].mean() if t else 0.0 for t in range(len(y))])
         last = np.concatenate([[0.0], y[:-1]])
         if self.task == "classification":
@@ -33,7 +33,7 @@ class StandIn:
             return SimpleNamespace(predictions=(means > 0.5) * 1.0, slot_predictions=slots)
         slots = np.stack([means, last, np.zeros(len(y))], axis=1)
         trace = SimpleNamespace(predictions=means, slot_predictions=slots)
-        if "intervals" in record:
+        if "lower" in record:
             trace.lower, trace.upper = means - 1.0, means + 1.0
         return trace
 

@@ -23,19 +23,19 @@ COVERAGE = 0.9
 
 def play_auto(X: np.ndarray, y: np.ndarray, task: str, lags: int) -> Played:
     """AutoBank with nothing but the task and the number of lags; it scales for itself."""
-    record = ("predictions", "slot_predictions", "intervals")
-    make = partial(kb.AutoBank, task=task, lags=lags)
-    try:
-        make().run(X[:_FIRST_CALL], y[:_FIRST_CALL], record=record)
-    except (kb.errors.InvalidArgument, ValueError):  # it has no intervals for this task
-        record = record[:2]
-        make().run(X[:_FIRST_CALL], y[:_FIRST_CALL], record=record)
-    model = make()
+    record = ["predictions", "slot_predictions"]
+    if task != CLASSIFICATION:
+        record += ["lower", "upper"]
+    elif len(np.unique(y)) > 2:
+        record = ["predictions"]
+    kb.AutoBank(task, lags).run(X[:_FIRST_CALL], y[:_FIRST_CALL], record=record)
+    model = kb.AutoBank(task, lags)
     start = time.perf_counter()
-    trace = model.run(X, y, record=record)
+    trace = model.run(X, y, record=record, coverage=COVERAGE)
     seconds = time.perf_counter() - start
-    found = {name: getattr(trace, name, None) for name in ("slot_predictions", "lower", "upper")}
-    extras = {name: np.asarray(rows) for name, rows in found.items() if rows is not None}
+    extras = {name: np.asarray(getattr(trace, name)) for name in record[1:]}
+    if task == CLASSIFICATION and "slot_predictions" in extras and model.classes[0]:
+        extras["slot_predictions"] = -extras["slot_predictions"]  # label 1 was seen first
     return Played(np.asarray(trace.predictions, dtype=np.float64), seconds, extras=extras)
 
 

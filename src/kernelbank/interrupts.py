@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+# As `signal`, but without the search for the handlers' names, which takes twenty microseconds.
+import _signal  # type: ignore[import-not-found]
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_SIGINT = int(signal.SIGINT)
 
 
 @contextmanager
@@ -14,15 +18,15 @@ def held_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handler = signal.getsignal(signal.SIGINT)
+    handler = _signal.getsignal(_SIGINT)
     if handler is None:  # set from outside Python: not ours to touch
         yield
         return
     waiting: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    _signal.signal(_SIGINT, lambda number, _: waiting.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        _signal.signal(_SIGINT, handler)
         if waiting:
             signal.raise_signal(signal.SIGINT)

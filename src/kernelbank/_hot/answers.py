@@ -117,6 +117,13 @@ def answer_rows(scaled, mean, sd, figures, levels, quantiles, tail, values, ends
 
 
 @hot
+def answer_row(f, mean, sd, figures, levels, quantiles, tail, out):
+    """out = the answer and the ends of its interval; learns nothing."""
+    out[0] = answer(f, mean, sd, figures)
+    bounds(out[0], figures, levels, quantiles, tail, out[1:])
+
+
+@hot
 def settle_row(value, mean, sd, y, figures, levels, quantiles):
     """`settle`, for one row."""
     settle(value, mean, sd, y, figures, levels, quantiles)

@@ -116,3 +116,9 @@ def watch_rows(sizes, weights, figures, ring, means, limit, errors, moves):
     for t in range(len(sizes)):
         errors[t] = watch_error(sizes[t], figures, ring, limit)
         moves[t] = watch_weights(weights[t], means, figures)
+
+
+@hot
+def watch_row(size, weights, figures, ring, means, limit):
+    """`watch_rows` for one row: its two signals."""
+    return watch_error(size, figures, ring, limit), watch_weights(weights, means, figures)

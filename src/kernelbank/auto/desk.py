@@ -171,6 +171,15 @@ class Desk(ABC):
 
     def watch(self, sizes: Floats, weights: Floats, first: int) -> None:
         """Look for changes in the sizes of the errors and in the weights, after row `first`."""
+        if len(sizes) == 1:  # the same, without arrays
+            error, moved = hot.watch_row(
+                sizes[0], weights[0], self.figures, self.errors, self.means, LIMIT
+            )
+            if error:
+                self.note("error grew" if error > 0 else "error fell", first)
+            if moved:
+                self.note("weights", first)
+            return
         errors = np.zeros(len(sizes), dtype=np.int64)
         moves = np.zeros(len(sizes), dtype=np.bool_)
         hot.watch_rows(sizes, weights, self.figures, self.errors, self.means, LIMIT, errors, moves)

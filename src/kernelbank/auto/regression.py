@@ -65,13 +65,12 @@ class Regression(Desk):
             scores, slots = np.array([value]), mean + sd * own[None]
         else:
             scores = self.banks[0].predict(self.scaling.rows(X, lagged))
-        values, ends = np.empty(len(X)), np.empty((len(X), 2))
-        hot.answer_rows(scores, mean, sd, self.answers, LEVELS, self.quantiles, tail, values, ends)
-        answers = np.column_stack([values, ends])
-        return [
-            Said(self.rows, lagged[t].copy(), scores[t : t + 1], slots, answers[t])
-            for t in range(len(X))
-        ]
+        said = []
+        for t, score in enumerate(scores):
+            answer = np.empty(3)
+            hot.answer_row(score, mean, sd, self.answers, LEVELS, self.quantiles, tail, answer)
+            said.append(Said(self.rows, lagged[t].copy(), scores[t : t + 1], slots, answer))
+        return said
 
     def as_lag(self, said: Said) -> float:
         return float(said.answer[0])
