@@ -18,7 +18,7 @@ from .plan import Plan
 LEVELS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 """Tails whose quantiles are followed; others lie between them."""
 
-UNUSUAL = 2.0
+UNUSUAL = 3.0
 """Root mean square of inputs, in their deviations, beyond which they may explain a far target."""
 
 
@@ -50,6 +50,8 @@ class Regression(Desk):
         normal = [NormalDist().inv_cdf(1 - tail) for tail in LEVELS]
         self.quantiles = np.array([normal, normal])
         self.held: list[Row] = []
+        self.streaks = np.zeros(PATIENCE)
+        """How often so many rows in a row, from 1 on, were held back."""
 
     # --- answering ------------------------------------------------------------------------------
 
@@ -66,11 +68,26 @@ class Regression(Desk):
         else:
             scores = self.banks[0].predict(self.scaling.rows(X, lagged))
         said = []
+        shift = self._shift()
         for t, score in enumerate(scores):
             answer = np.empty(3)
             hot.answer_row(score, mean, sd, self.answers, LEVELS, self.quantiles, tail, answer)
+            answer += shift
             said.append(Said(self.rows, lagged[t].copy(), scores[t : t + 1], slots, answer))
         return said
+
+    def _shift(self) -> float:
+        """What is expected of the next target beyond the bank's prediction, if the last were far.
+
+        By how much the last was missed, times how often so many were followed by another: one by one
+        in two cases, at first, and two always.
+        """
+        count = len(self.held)
+        if not count or any(self._wild(row.target) for row in self.held):
+            return 0.0
+        before = self.streaks[count - 1] - 1.0  # without this time, of which nobody knows yet
+        going_on = (self.streaks[count] + min(count, 2)) / (before + 2.0)
+        return float(going_on * (self.held[-1].target - self.held[-1].expected))
 
     def as_lag(self, said: Said) -> float:
         return float(said.answer[0])
@@ -102,6 +119,8 @@ class Regression(Desk):
         far = self.scaling.farness(row.target) > 0 and not unusual
         for column in self.scaling.take(row.inputs):
             self.note("input level", self.rows, column)
+        if far:
+            self.streaks[len(self.held)] += 1.0
         if self.scaling.take_target(row.target, far):
             self._change(waiting)
         elif far:
@@ -218,7 +237,8 @@ class Regression(Desk):
         for place, row in enumerate(self.held):
             for array, value in zip(held.values(), row, strict=True):
                 array[place] = value
-        return super().state() | held | {"answers": self.answers, "quantiles": self.quantiles}
+        own = {"answers": self.answers, "quantiles": self.quantiles, "streaks": self.streaks}
+        return super().state() | held | own
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"held": len(self.held)}
