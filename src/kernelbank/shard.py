@@ -214,6 +214,14 @@ class Shard:
                 result[f"group{number}/{name}"] = (shape, dtype)
         return result
 
+    def reset(self) -> None:
+        """Forget everything that was learned."""
+        for _, array in self.arrays().values():
+            array[...] = 0.0
+        for learner, group in self.groups:
+            group.alive[...] = 1.0
+            learner.prepare(group)
+
     def arrays(self) -> dict[str, tuple[np.ndarray, Floats]]:
         """Everything that the next step depends on: name -> (numbers of the leaves, array).
 

@@ -22,9 +22,9 @@ MARGIN = 0.05
 FEWEST = 30.0
 """Rows after which the targets' range is known well enough to hold answers in it."""
 
-_STEP = 0.02
+_STEP = 0.05
 _START = 10.0  # the first steps are larger: 1 / (rows + this)
-_MEMORY = 100.0  # rows of the running mean square
+_MEMORY = 50.0  # rows of the running mean square
 _LEAP = 100.0  # a squared error counts as at most so many times the mean
 
 

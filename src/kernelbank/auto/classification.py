@@ -55,7 +55,7 @@ class Classification(Desk):
             self.platt = np.vstack([self.platt, [hot.PLATT_START]])
 
     def _new_bank(self, positive: int) -> Any:
-        bank = self.plan.bank(self.scaling)
+        bank = self.new_bank()
         X, lagged, targets = self.kept()
         if len(X):
             rows = self._with_lags(self.scaling.rows(X, lagged), lagged, positive)
@@ -137,9 +137,10 @@ class Classification(Desk):
     def start(self) -> None:
         X, _, _ = self.kept()
         self.scaling.begin(X, None)
-        self.banks = []
+        self.spare, self.banks = self.banks, []
         self.platt = np.zeros((0, hot.PLATT))
         self._fill()
+        self.spare = []
 
     def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
         if not self.banks:

@@ -64,6 +64,7 @@ class Desk(ABC):
         self.scaling = plan.scaling(dimension, target=target)
         self.names = [name for name, _ in plan.named_slots(self.scaling)]
         self.banks: list[KernelBank] = []
+        self.spare: list[KernelBank] = []
         self.rows = 0
         self.lagged = np.full(plan.lags, np.nan)
         self.changes: list[Change] = []
@@ -106,6 +107,14 @@ class Desk(ABC):
         """An answer as one row of a trace."""
 
     # --- common ---------------------------------------------------------------------------------
+
+    def new_bank(self) -> KernelBank:
+        """A bank that has learned nothing; one that is no longer needed, if there is any."""
+        if self.spare and all(slot.learner.saveable for slot in self.spare[-1].slots):
+            bank = self.spare.pop()
+            bank.reset()
+            return bank
+        return self.plan.bank(self.scaling)
 
     def room(self) -> int:
         """How many rows may be worked on at once: none beyond the next start."""

@@ -170,7 +170,8 @@ class Regression(Desk):
     def start(self) -> None:
         X, lagged, targets = self.kept()
         self.scaling.begin(X, targets)
-        self.banks = [self.plan.bank(self.scaling)]
+        self.spare, self.banks = self.banks, []
+        self.banks = [self.new_bank()]
         self.held = []
         measured = [t for t, y in enumerate(targets) if not self._wild(y)]
         rows = self.scaling.rows(X[measured], lagged[measured])

@@ -124,6 +124,10 @@ class Crew:
         """Go on from what `state` returned."""
         raise NotImplementedError
 
+    def reset(self) -> None:
+        """Forget everything that was learned."""
+        raise NotImplementedError
+
     def remember(self) -> Any:
         """Copies of what learners keep beside arrays (see `Learner.remember`)."""
         return None
@@ -231,6 +235,13 @@ class LocalCrew(Crew):
             for name, (numbers, array) in shard.arrays().items():
                 group = self._layout.leaves[int(numbers[0])].group
                 array[...] = state[name][numbers - self._layout.first_leaves[group]]
+        self._ground.forget_rows()
+
+    def reset(self) -> None:
+        for array in self._ground.arrays().values():
+            array[...] = 0.0
+        for shard in self._shards:
+            shard.reset()
         self._ground.forget_rows()
 
     def remember(self) -> Any:
