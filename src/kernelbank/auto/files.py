@@ -131,6 +131,8 @@ def rebuild(
         if not np.isfinite(array).all() and not name.endswith(("lagged", "inputs")):
             raise FileRefused(f"its figures are no numbers: {name}.")
     desk.restore(own, facts)
+    if not desk.scaling.sound(int(facts.get("held", 0))):
+        raise FileRefused("its running figures are those of no stream.")
     template = auto._plan.bank(desk.scaling)
     for number, inner in enumerate(header["banks"]):
         bank = restore(inner, _under(f"bank{number}/", arrays))
