@@ -162,7 +162,11 @@ def _restore_pending(auto: AutoBank, found: Arrays) -> None:
         "slots": (count, heads, slots),
         "answers": (count, answers),
     }
-    if {name: array.shape for name, array in found.items()} != shapes or count > 1000:
+    if (
+        {name: array.shape for name, array in found.items()} != shapes
+        or count > 1000
+        or heads > max(len(desk.banks), 1)
+    ):
         raise FileRefused("its open questions do not fit its settings.")
     for place in range(count):
         scored, spoken, answered = (
