@@ -214,6 +214,15 @@ def test_unusual_inputs_may_explain_a_far_target():
     assert shadow.changes == []
 
 
+def test_where_inputs_begin_to_be_unusual():
+    """At a root mean square of two, in their deviations."""
+    for size, counts in [(1.8, [0, 2]), (2.3, [1, 1])]:
+        X, y = wide_stream(602, 2)
+        X[600] = np.sqrt(2) * size, 0.0
+        y[600] = 60.0
+        assert Shadow(X, y).feed(X[512:], y[512:])[88:] == counts
+
+
 def test_fewer_than_five_are_learned_at_ten_and_wild_ones_never():
     X, y = wide_stream(700, 2)
     y[600:604] = [100.0, 1e7, -100.0, -1e9]
