@@ -18,16 +18,21 @@ QUANTILES = np.array(
 
 
 class Column:
-    """One column: its figures, the values it is ranked among, and how it fades."""
+    """One column: its figures, the values it is ranked among, and how it fades.
+
+    Base and unit are the mean and sd of some time ago, in which values are judged.
+    """
 
     def __init__(self, memory):
         self.memory = memory
         self.weight, self.mean, self.squares = 0, 0.0, 0.0
+        self.base, self.unit = 0.0, 0.0
         self.values = []  # those taken in, the oldest first
         self.far_in_a_row = 0
-        self.last = np.zeros(2)
+        self.last = np.zeros(3)
         self.age = 0
         self.products, self.powers = 0.0, 0.0
+        self.nearest = math.inf  # how near to a decision base and unit have just been, in sds
 
     @property
     def sd(self):
@@ -37,14 +42,17 @@ class Column:
         return sd if sd > SAME * abs(self.mean) else 0.0
 
     def deviation(self, value):
-        if self.sd > 0:
-            return (value - self.mean) / self.sd
-        if abs(value - self.mean) <= SAME * abs(self.mean):
-            return 0.0
-        return math.inf if value > self.mean else -math.inf
+        return away(value, self.base, self.unit)
+
+    def is_far(self, value):
+        return abs(self.deviation(value)) > FAR
 
     def is_glitch(self, value):
-        return self.sd > 0 and abs(value - self.mean) > WILD * self.sd
+        return self.unit > 0 and abs(value - self.base) > WILD * self.unit
+
+    def scaled(self, value):
+        """As a target that is learned."""
+        return float(np.clip(self.deviation(value), -FAR, FAR)) if self.unit > 0 else 0.0
 
     def rank(self, value):
         values = np.array(self.values)
@@ -55,39 +63,47 @@ class Column:
     def correlation(self):
         return float(np.clip(self.products / self.powers, 0, 1)) if self.powers > 0 else 0.0
 
-    def show(self, value):
-        """Deviation and rank, as a slot sees them."""
-        if math.isnan(value) or self.is_glitch(value):
-            return self.last * self.correlation() ** (self.age + 1)
-        return np.array([np.clip(self.deviation(value), -SHOWN, SHOWN), self.rank(value)])
+    def says_nothing(self, value):
+        return math.isnan(value) or self.is_glitch(value)
 
-    def _seen(self, value, forget):
-        """A value that says something: the next one is compared with it."""
+    def show(self, value):
+        """The deviation from base and unit, that from mean and sd, and the rank."""
+        if self.says_nothing(value):
+            return self.last * self.correlation() ** (self.age + 1)
+        still, moving = self.deviation(value), away(value, self.mean, self.sd)
+        return np.array([*np.clip([still, moving], -SHOWN, SHOWN), self.rank(value)])
+
+    def _notice(self, value):
+        """A value that says something is what the next one is compared with."""
+        if self.says_nothing(value):
+            self.age += 1
+            return
         shown = self.show(value)
         if self.age == 0:
-            self.products = forget * self.products + self.last[0] * shown[0]
-            self.powers = forget * self.powers + self.last[0] ** 2
+            self.products = MEMORY * self.products + self.last[0] * shown[0]
+            self.powers = MEMORY * self.powers + self.last[0] ** 2
         self.last, self.age = shown, 0
+
+    def _hold(self, value):
+        self.values = [*self.values, value][-self.memory :]
 
     def take(self, value):
         """Whether the value made a new level."""
+        self._notice(value)
         if math.isnan(value):
-            self.age += 1
             return False
-        if self.is_glitch(value):
-            self.age += 1
-        else:
-            self._seen(value, MEMORY)
-        z = self.deviation(value)
-        self._enter(self.mean + np.clip(z, -FAR, FAR) * self.sd if self.sd > 0 else value)
-        self.values = [*self.values, value][-self.memory :]
-        self.far_in_a_row = self.far_in_a_row + 1 if abs(z) > FAR else 0
+        far = self.is_far(value)
+        self._enter(value, FAR)
+        self._hold(value)
+        self.far_in_a_row = self.far_in_a_row + 1 if far else 0
         if self.far_in_a_row < ROW:
             return False
-        self._change_level()
+        self.change_level()
         return True
 
-    def _enter(self, value):
+    def _enter(self, value, most):
+        if self.sd > 0:
+            value = self.mean + float(np.clip((value - self.mean) / self.sd, -most, most)) * self.sd
         full = self.weight == LONGEST
         before = self.mean
         self.weight = min(self.weight + 1, LONGEST)
@@ -95,8 +111,16 @@ class Column:
         self.squares += (value - before) * (value - self.mean)
         if full:
             self.squares *= (LONGEST - 1) / LONGEST
+        self._follow()
 
-    def _change_level(self):
+    def _follow(self):
+        sd = self.sd
+        moved, grown = abs(self.mean - self.base), abs(sd - self.unit)
+        self.nearest = min(abs(moved / sd - 0.1), abs(grown / sd - 0.1)) if sd > 0 else math.inf
+        if moved > 0.1 * sd or grown > 0.1 * sd:
+            self.base, self.unit = self.mean, sd
+
+    def change_level(self):
         newest = np.array(self.values[-ROW:])
         mean, sd, old = newest.mean(), newest.std(ddof=1), self.sd
         if sd <= SAME * abs(mean):
@@ -104,6 +128,7 @@ class Column:
         elif old / 4 < sd < old * 4:
             sd = old
         self.mean, self.weight, self.squares = float(mean), ROW, float(sd**2 * (ROW - 1))
+        self.base, self.unit = float(mean), float(sd)
         self.values = newest.tolist()
         self.far_in_a_row = 0
 
@@ -120,15 +145,97 @@ class Column:
             counted = np.clip(counted, middle - 3 * usual, middle + 3 * usual)
         self.weight, self.mean = len(counted), float(counted.mean())
         self.squares = float(((counted - self.mean) ** 2).sum())
+        self.base, self.unit = self.mean, self.sd
         measured = None
         for value in values:
-            if math.isnan(value) or self.is_glitch(value):
-                self.age += 1
-                continue
-            self._seen(value, 1.0)
-            self.values = [*self.values, value][-self.memory :]
-            measured = value
-        self.last = np.array([self.last[0], self.rank(measured)])
+            self._notice(value)
+            if not self.says_nothing(value):
+                self._hold(value)
+                measured = value
+        self.last[2] = self.rank(measured)
+
+
+def away(value, base, unit):
+    """In units; of a column that was constant, any move is infinite."""
+    if unit > 0:
+        return (value - base) / unit
+    if abs(value - base) <= SAME * abs(base):
+        return 0.0
+    return math.inf if value > base else -math.inf
+
+
+class Target(Column):
+    """A column whose values may have to wait; `far_in_a_row` is how many do."""
+
+    def take_target(self, value, wait):
+        """Whether five wait: then it has to be said what they mean."""
+        self._notice(value)
+        if not wait:
+            self._let_in(FAR)
+            self._enter(value, FAR)
+        self._hold(value)
+        self.far_in_a_row += wait
+        return self.far_in_a_row >= ROW
+
+    def _let_in(self, most):
+        for value in self.values[len(self.values) - self.far_in_a_row :]:
+            self._enter(value, most)
+        self.far_in_a_row = 0
+
+    def new_level(self, shift):
+        self.mean += shift
+        self.base += shift
+        self.values = [v + shift for v in self.values[:-ROW]] + self.values[-ROW:]
+        self._let_in(FAR)
+
+    def wider(self):
+        self._let_in(math.inf)
+
+
+def meaning(targets, expected, mean, sd):
+    """What five far targets mean, and by how much the level has moved if it has."""
+    missed = np.array(targets) - np.array(expected)
+    shift = float(np.median(missed))
+    if abs(shift) < abs(np.median(targets) - mean) / 2:
+        return "foreseen", shift
+    same = np.median(abs(missed - shift)) < 4 * sd
+    return ("level" if same else "scale"), shift
+
+
+class Teller:
+    """Which targets of a regression are learned after a row, and as which numbers."""
+
+    def __init__(self, columns, target):
+        self.columns, self.target = columns, target
+        self.held = []
+
+    def take(self, x, y, expected):
+        """(numbers learned, what has changed)."""
+        shown = [column.show(v)[0] for column, v in zip(self.columns, x, strict=True)]
+        usual = np.mean(np.square(shown)) <= 2**2
+        far = bool(self.target.is_far(y) and usual)
+        for column, value in zip(self.columns, x, strict=True):
+            column.take(value)
+        rows = [*self.held, (y, expected)]
+        before = [self.target.scaled(v) for v, _ in rows]
+        five = self.target.take_target(y, far)
+        self.held = rows if far and not five else []
+        if five:
+            seen = [v for v, _ in rows]
+            what, shift = meaning(seen, [e for _, e in rows], self.target.base, self.target.unit)
+            if what == "foreseen":
+                self.target.wider()
+            elif what == "level":
+                self.target.new_level(shift)
+            else:
+                self.target.change_level()
+            return [self.target.scaled(v) for v in seen], what
+        if far:
+            return [], None
+        if len(rows) == 1:
+            return before, None
+        kept = [not self.target.is_glitch(v) for v, _ in rows]
+        return [z for z, keep in zip(before, kept, strict=True) if keep], None
 
 
 class Answers:

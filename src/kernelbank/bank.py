@@ -302,7 +302,8 @@ class KernelBank:
 
         said : (P,), for a target that comes late: what `answer_one` gave for the slots when the
             question was asked. Combiners and losses one step ahead then judge the slots by that,
-            not by what they would say now that they have learned other samples.
+            not by what they would say now that they have learned other samples. A slot for which it
+            holds NaN or infinity is judged by what it says now.
         """
         if self._at_work:
             self._refuse_inside()

@@ -21,8 +21,9 @@ def hear(table, first, count):
             continue
         for p in range(t * slots, (t + 1) * slots):
             value = floats(table, HEAR.said)[p]
-            if not floats(table, HEAR.slot_loss)[p] < np.inf:
-                continue  # the slot is out
+            # A slot that is out stays out; one that is not cannot have said what is no number.
+            if not (floats(table, HEAR.slot_loss)[p] < np.inf and abs(value) < np.inf):
+                continue
             for k in range(WIDTH):
                 scratch[k] = value
                 scratch[WIDTH + k] = floats(table, HEAR.new_targets)[t]

@@ -69,6 +69,8 @@ def scale_row(x, lagged, columns, rings, target, target_ring, quantiles, starts,
             out[starts[0] + dimension + i] = pair[STILL]
         if starts[2] >= 0:
             out[starts[2] + dimension + i] = pair[RANK]
+        if starts[3] >= 0:
+            out[starts[3] + i] = math.asinh(pair[MOVING])
 
 
 @hot
@@ -102,7 +104,8 @@ def _take_target(target, ring, y, wait, shown):
     remember(target, y, shown)
     if wait:
         push(target, ring, y)
-        target[STREAK] += 1.0
+        # A file may say anything: no streak may wait for ever.
+        target[STREAK] = target[STREAK] + 1.0 if 0.0 <= target[STREAK] < PATIENCE else 1.0
         return target[STREAK] >= PATIENCE and target[SEEN] >= PATIENCE
     _let_in(target, ring, LIMIT)
     enter(target, y, LIMIT)
@@ -176,7 +179,7 @@ def scale_stream(
 ):
     """Rows one after the other: scale, then take in. Stops before a target that is far.
 
-    scaled[t] and scale[t] are the target and its (mean, sd) before it; `lagged` holds the last
+    scaled[t] and scale[t] are the target and its (base, unit) before it; `lagged` holds the last
     targets, the newest first, and is moved on. news[t, k] tells whether column k made a new level.
     Returns how many rows were done.
     """

@@ -103,11 +103,12 @@ class Classification(Desk):
 
     def tell(self, x: Floats, said: Said, target: float) -> None:
         number = int(target)
+        first = self._first_asked(said)
         self._count(np.array([int(np.argmax(said.answer)) if len(said.answer) else -1]), [number])
         if self.banks:
             # Banks that came after the question was asked have said nothing.
             scores = np.zeros(len(self.banks))
-            scores[: len(said.scores)] = said.scores
+            scores[first : first + len(said.scores)] = said.scores
             hot.calibrate_row(scores, number, self.platt)
             wrong = float(int(np.argmax(said.answer)) != number) if len(said.answer) else 1.0
             self.watch(np.array([wrong]), self.banks[0].weights[None], self.rows + 1)
@@ -120,12 +121,16 @@ class Classification(Desk):
             for head, bank in enumerate(self.banks):
                 positive = self._positive(head)
                 own = self._with_lags(rows, said.lagged[None], positive)
-                late = said.row + 1 < self.rows and head < len(said.slots)
-                slots = said.slots[head] if late else None
+                late = said.row + 1 < self.rows and 0 <= head - first < len(said.slots)
+                slots = said.slots[head - first] if late else None
                 bank.learn_one(own[0], 1.0 if number == positive else -1.0, slots)
         self.shift(target)
         if self.rows in STARTS:
             self.start()
+
+    def _first_asked(self, said: Said) -> int:
+        """Which of the present banks was the first then: that of two classes is now the second."""
+        return 1 if len(said.scores) == 1 and len(self.banks) > 1 else 0
 
     def _count(self, answered: np.ndarray, numbers: Any) -> None:
         for answer, number in zip(answered.tolist(), numbers, strict=True):

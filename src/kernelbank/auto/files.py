@@ -131,6 +131,8 @@ def rebuild(
         if not np.isfinite(array).all() and not name.endswith(("lagged", "inputs")):
             raise FileRefused(f"its figures are no numbers: {name}.")
     desk.restore(own, facts)
+    if not desk.scaling.sound(int(facts.get("held", 0))):
+        raise FileRefused("its running figures are those of no stream.")
     template = auto._plan.bank(desk.scaling)
     for number, inner in enumerate(header["banks"]):
         bank = restore(inner, _under(f"bank{number}/", arrays))
@@ -160,7 +162,11 @@ def _restore_pending(auto: AutoBank, found: Arrays) -> None:
         "slots": (count, heads, slots),
         "answers": (count, answers),
     }
-    if {name: array.shape for name, array in found.items()} != shapes or count > 1000:
+    if (
+        {name: array.shape for name, array in found.items()} != shapes
+        or count > 1000
+        or heads > max(len(desk.banks), 1)
+    ):
         raise FileRefused("its open questions do not fit its settings.")
     for place in range(count):
         scored, spoken, answered = (

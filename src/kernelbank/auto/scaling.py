@@ -8,8 +8,8 @@ from statistics import NormalDist
 import numpy as np
 
 from .._hot import scaling as hot
-from .._hot.standing import FIGURES, LIMIT, PATIENCE
-from .._validate import Floats
+from .._hot.standing import BASE, COUNT, FIGURES, LIMIT, MEAN, PATIENCE, STREAK, UNIT
+from .._validate import LARGEST, Floats
 
 MEMORY = 1000
 """Values among which a value is ranked."""
@@ -28,14 +28,15 @@ QUANTILES = np.array(
 class Scaling:
     """The running figures of the inputs and of the target, and what is made of them.
 
-    - "standard": z = (x - mean) / sd by the rows so far, at most 8 in size;
-    - "asinh": asinh(z), for heavy tails;
+    - "standard": (x - base) / unit, at most 8 in size. Base and unit are mean and sd of some time
+      ago, which follow once these have moved by a tenth of the sd;
+    - "asinh": asinh((x - mean) / sd) by the rows so far, for heavy tails;
     - "rank": the normal quantile of the rank among the last 1,000 values.
 
-    A value enters mean and sd as if it were at most 10 sd away. Five in a row beyond that are a new
-    level or scale, from which mean and sd start anew. A missing value, or one beyond 1,000 sd,
-    stands at the last one's standing times its column's correlation from row to row, to the power
-    of the rows since.
+    A value enters mean and sd as if it were at most 10 sd away. Five in a row beyond 10 units are a
+    new level or scale, from which mean and sd start anew. A missing value, or one beyond 1,000
+    units, stands at the last one's standing times its column's correlation from row to row, to the
+    power of the rows since. Targets that are far may have to wait: see `take_target`.
 
     Lagged targets stand behind the inputs, in the target's own figures, in all scalings but asinh
     (unless it is the only one): some slots should not see them, since a stream whose targets say
@@ -119,7 +120,7 @@ class Scaling:
     ) -> tuple[Floats, Floats, Floats, list[tuple[int, int]]]:
         """Scale and take in row after row, up to a target that is far off.
 
-        Returns the scaled rows, the scaled targets, the target's (mean, sd) before each, and the
+        Returns the scaled rows, the scaled targets, the target's (base, unit) before each, and the
         (row, column) of new levels; as many rows as were done. `lagged` moves on.
         """
         count = len(X)
@@ -145,12 +146,12 @@ class Scaling:
         return out[:done], scaled[:done], scale[:done], found
 
     def farness(self, y: float) -> int:
-        """0 for a usual target; `hot.FAR` beyond 10 sd, `hot.WILD` beyond 1,000."""
+        """0 for a usual target; `hot.FAR` beyond 10 units, `hot.WILD` beyond 1,000."""
         return int(hot.farness(self.target, y))
 
     @property
     def scale(self) -> tuple[float, float]:
-        """The target's mean and sd."""
+        """The target's base and unit."""
         mean, sd = hot.target_scale(self.target)
         return float(mean), float(sd)
 
@@ -160,6 +161,17 @@ class Scaling:
         if sd == 0.0:
             return np.zeros(len(y))
         return np.clip((y - mean) / sd, -LIMIT, LIMIT)
+
+    def sound(self, waiting: int) -> bool:
+        """Whether figures from a file can be those of a stream of which so many targets wait."""
+        both = np.vstack([self.columns, self.target])
+        sizes = np.abs(both[:, [MEAN, BASE, UNIT]])
+        # A level may be moved beyond the largest target by what a bank had predicted.
+        return bool(
+            (both[:, [COUNT, UNIT]] >= 0.0).all()
+            and (sizes <= 1000.0 * LARGEST).all()
+            and self.target[STREAK] == waiting
+        )
 
     def state(self) -> dict[str, Floats]:
         return {
