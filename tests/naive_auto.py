@@ -212,7 +212,7 @@ class Teller:
     def take(self, x, y, expected):
         """(numbers learned, what has changed)."""
         shown = [column.show(v)[0] for column, v in zip(self.columns, x, strict=True)]
-        usual = np.mean(np.square(shown)) <= 2**2
+        usual = np.mean(np.square(shown)) <= 3**2
         far = bool(self.target.is_far(y) and usual)
         for column, value in zip(self.columns, x, strict=True):
             column.take(value)
@@ -277,11 +277,11 @@ class Answers:
             self.variance = sd**2
         error, unit = y - value, math.sqrt(self.variance)
         if unit > 0:  # nothing is so many units away if there is no unit
-            step = max(0.02, 1 / (self.rows + 10)) / np.sqrt(self.levels)
+            step = max(0.05, 1 / (self.rows + 10)) / np.sqrt(self.levels)
             for side, beyond in enumerate([-error, error]):
                 missed = beyond > unit * self.quantiles[side]
                 self.quantiles[side] += step * (missed - self.levels)
-        self.weight = min(self.weight + 1, 100)
+        self.weight = min(self.weight + 1, 50)
         square = min(error**2, 100 * self.variance) if self.variance > 0 else error**2
         self.variance += (square - self.variance) / self.weight
         self.targets.append(mean + np.clip((y - mean) / sd, -FAR, FAR) * sd if sd else y)

@@ -215,8 +215,8 @@ def test_unusual_inputs_may_explain_a_far_target():
 
 
 def test_where_inputs_begin_to_be_unusual():
-    """At a root mean square of two, in their deviations."""
-    for size, counts in [(1.8, [0, 2]), (2.3, [1, 1])]:
+    """At a root mean square of three, in their deviations."""
+    for size, counts in [(2.7, [0, 2]), (3.4, [1, 1])]:
         X, y = wide_stream(602, 2)
         X[600] = np.sqrt(2) * size, 0.0
         y[600] = 60.0

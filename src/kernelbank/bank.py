@@ -312,7 +312,9 @@ class KernelBank:
             if said is not None:
                 self._learn_late(x, y, said)
                 return
-            if work is not None and work.door is not None and (told := work.door.learn(x, y)):
+            door = None if work is None or work.was_reset else work.door
+            if door is not None and (told := door.learn(x, y)):
+                assert work is not None
                 if told == NEWS:
                     self._notices.look(self._ledger, work.crew, self._ledger.samples - 1)
                 return
@@ -396,6 +398,9 @@ class KernelBank:
                 )
                 self._dimension = len(first_input)
             line.finished()
+        elif self._work.was_reset:
+            self._work.crew.begin(first_input)
+            self._work.was_reset = False
         return self._work
 
     def _play_block(self, X: Floats, y: Floats) -> None:
@@ -493,6 +498,7 @@ class KernelBank:
             for array in self._work.memory.values():
                 array[...] = 0.0
             self._work.crew.reset()
+            self._work.was_reset = True
 
     # --- saving -------------------------------------------------------------------------------
 

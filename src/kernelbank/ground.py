@@ -42,8 +42,8 @@ class Ground:
         self._sources = Sources.pack(self.numbers, len(first_input))
         sources = len(self.numbers)
         self.reach = reach
-        # Terms that do not exist need finite kernel values: they start as copies of the first.
-        self.inputs = np.repeat(first_input[:, None], self.reach + PAGE, axis=1)
+        self.inputs = np.zeros((len(first_input), self.reach + PAGE))
+        self.begin(first_input)
         self.targets = np.zeros((self.reach + PAGE, WIDTH))
         self.statistics = np.full((sources, board.size + 1, self.reach + 1), np.nan)
         self.repeated = np.zeros((sources, board.size), dtype=np.int64)
@@ -56,6 +56,10 @@ class Ground:
         self._terms = np.zeros((len(first_input), self.reach + 1))
         self.take = self._take(board)
         self.look = self._look(board)
+
+    def begin(self, first_input: Floats) -> None:
+        """Terms that do not exist need finite kernel values: they start as copies of the first."""
+        self.inputs[...] = first_input[:, None]
 
     def next_start(self, seen: int) -> int:
         """Where the last `reach` samples start, once `seen` have been added."""

@@ -49,6 +49,7 @@ class Work:
             values=combiner.needs_values,
             workers=engine.workers,
         )
+        self.was_reset = False
         self.crew = engine.open(setting, layout, self.board, first_input)
         shapes = combiner.shapes(slots)
         self.memory = {name: np.zeros(shape) for name, shape in shapes.items()}

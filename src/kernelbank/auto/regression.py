@@ -79,8 +79,8 @@ class Regression(Desk):
     def _shift(self) -> float:
         """What is expected of the next target beyond the bank's prediction, if the last were far.
 
-        By how much the last was missed, times how often so many were followed by another: one by one
-        in two cases, at first, and two always.
+        By how much the last was missed, times how often so many were followed by another: at
+        first, one in half of the cases, and two always.
         """
         count = len(self.held)
         if not count or any(self._wild(row.target) for row in self.held):

@@ -125,7 +125,11 @@ class Crew:
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Forget everything that was learned."""
+        """Forget everything that was learned; `begin` follows before the next sample."""
+        raise NotImplementedError
+
+    def begin(self, first_input: Floats) -> None:
+        """Be told the first sample, as when the crew was opened."""
         raise NotImplementedError
 
     def remember(self) -> Any:
@@ -243,6 +247,9 @@ class LocalCrew(Crew):
         for shard in self._shards:
             shard.reset()
         self._ground.forget_rows()
+
+    def begin(self, first_input: Floats) -> None:
+        self._ground.begin(first_input)
 
     def remember(self) -> Any:
         return [
