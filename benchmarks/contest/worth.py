@@ -201,7 +201,8 @@ def legend(found: list[Worth], spread: Luck | None) -> list[str]:
             f"variant were but another draw, {chance:.1f} each were to be expected",
             f"luck: the full bank's other seeds come out between {spread.least:.3f} and "
             f"{spread.most:.3f} of seed 0; a variant whose draws are all new is off by about "
-            f"{spread.error:.1%} (one standard error), on a typical single row by {spread.row:.1%}",
+            f"{spread.error:.1%} (one standard error), on a typical single row by {spread.row:.1%}; "
+            "other combiners and starts have the full bank's draws, and less luck",
         ]
     else:
         lines.append("luck: no other seed was played, so what is noise is not known")
