@@ -156,17 +156,24 @@ def test_worth_and_luck_against_plain_sums():
         "Hedge": [0.5, 0.7],
     }
     rows = [
-        {name: _outcome(f"row {r}", v[r], 0.5 * v[r], v[r] < 1) for name, v in table.items()}
+        {name: _outcome(f"row {r}/given", v[r], 0.5 * v[r], v[r] < 1) for name, v in table.items()}
         for r in range(2)
     ]
     found = worth.worth(_variant("no trees"), rows)
     assert found.geometric_mean == pytest.approx(math.sqrt(1.2 * 0.9))
     assert (found.worst, found.worst_row, found.best, found.best_row) == (
         1.2,
-        "row 0",
+        "row 0/given",
         0.9,
-        "row 1",
+        "row 1/given",
     )
+    assert (found.least, found.most) == (pytest.approx(0.9), pytest.approx(1.2))
+    assert found.median == pytest.approx(1.05)
+    views = [
+        {"no trees": _outcome(f"row/{v}", r)} | {"full": _outcome("", 1)}
+        for v, r in (("a", 2.0), ("b", 8.0))
+    ]
+    assert worth.worth(_variant("no trees"), views).least == pytest.approx(4.0)
     assert (found.worse, found.better) == (1, 0)
     assert (found.first, found.peer_rows) == (1, 2)
     assert found.to_peer == pytest.approx(0.5 * math.sqrt(1.2 * 0.9))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -64,6 +65,8 @@ class Variant:
             start = time.perf_counter()
             trace = model.run(entry.X, entry.y, record=record)
             seconds = time.perf_counter() - start
+        del model
+        gc.collect()  # a bank and its ledger know each other: gigabytes would pile up
         return Played(np.asarray(trace.predictions, dtype=np.float64), seconds)
 
 

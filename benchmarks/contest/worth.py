@@ -40,6 +40,11 @@ class Worth:
     part: str
     rows: int
     geometric_mean: float
+    median: float
+    least: float
+    most: float
+    """The geometric mean if one stream, with all its views, is left out: whichever is least, most.
+    """
     worst: float
     worst_row: str
     best: float
@@ -131,11 +136,15 @@ def worth(variant: Variant, rows: list[dict[str, Outcome]]) -> Worth:
     compared = bool(seeds) and variant.part != FULL
     draws = [[row[name].to_full for name in (FULL, *seeds)] for row in rows]
     beside = [one for one in own if one.to_peer is not None]
+    less = _one_stream_less(own)
     return Worth(
         variant=variant.name,
         part=variant.part,
         rows=len(own),
         geometric_mean=_geometric_mean([one.to_full for one in own]),
+        median=median(one.to_full for one in own),
+        least=min(less),
+        most=max(less),
         worst=worst.to_full,
         worst_row=worst.row,
         best=best.to_full,
@@ -160,13 +169,24 @@ def _geometric_mean(ratios: list[float]) -> float:
         return float(np.exp(np.mean(np.log(ratios))))
 
 
+def _one_stream_less(own: list[Outcome]) -> list[float]:
+    """Geometric means without each of the streams; of all rows if there is but one stream."""
+    streams = {one.row.split("/")[0] for one in own}
+    rest = [[one.to_full for one in own if one.row.split("/")[0] != name] for name in streams]
+    everything = [one.to_full for one in own]
+    return [_geometric_mean(ratios or everything) for ratios in rest]
+
+
 def overall(found: list[Worth]) -> Grid:
     """One line a variant: beside the full bank, its seeds and the peers."""
-    columns = ["variant", "to full", "worse", "better", "first", "close", "to peer", "us"]
+    columns = ["variant", "to full", "one less", "median", "worse", "better", "first", "close"]
+    columns += ["to peer", "us"]
     lines = [
         [
             one.variant,
             _three(one.geometric_mean),
+            "" if one.variant == FULL else f"{_three(one.least)}-{_three(one.most)}",
+            _three(one.median),
             *(_number(value) for value in (one.worse, one.better, one.first, one.close)),
             _three(one.to_peer),
             f"{'~' if one.jobs > 1 else ''}{one.microseconds:.0f}",
@@ -192,7 +212,9 @@ def legend(found: list[Worth], spread: Luck | None) -> list[str]:
     """What the columns mean, and what is luck."""
     lines = [
         "to full: geometric mean of figure / full AutoBank's; above 1, the part that is missing "
-        "or replaced was worth having",
+        "or replaced was worth having; median: of the same",
+        "one less: least and largest geometric mean if any one stream is left out; a range that "
+        "reaches 1 says that a single stream carries the result",
     ]
     if spread is not None:
         chance = found[0].rows / (spread.seeds + 2)
@@ -201,8 +223,8 @@ def legend(found: list[Worth], spread: Luck | None) -> list[str]:
             f"variant were but another draw, {chance:.1f} each were to be expected",
             f"luck: the full bank's other seeds come out between {spread.least:.3f} and "
             f"{spread.most:.3f} of seed 0; a variant whose draws are all new is off by about "
-            f"{spread.error:.1%} (one standard error), on a typical single row by {spread.row:.1%}; "
-            "other combiners and starts have the full bank's draws, and less luck",
+            f"{spread.error:.1%} (one standard error), on a typical row by {spread.row:.1%}; other "
+            "combiners and starts keep the full bank's draws",
         ]
     else:
         lines.append("luck: no other seed was played, so what is noise is not known")
