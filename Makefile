@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format bench costs accuracy clean
+.PHONY: run test test-all lint format bench costs accuracy ablation clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -36,6 +36,12 @@ costs: .venv/ready
 accuracy: OUT := accuracy
 accuracy: .venv/bench-ready
 	$(BIN)/python benchmarks/accuracy.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
+		$(if $(ONLY),--only $(ONLY)) $(OPTIONS)
+
+# AutoBank with one part taken out at a time, on the same streams and beside the peers kept there.
+ablation: OUT := accuracy
+ablation: .venv/bench-ready
+	$(BIN)/python benchmarks/ablation.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
 		$(if $(ONLY),--only $(ONLY)) $(OPTIONS)
 
 clean:

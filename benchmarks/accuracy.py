@@ -45,18 +45,23 @@ def chosen_players(words: str | None) -> list[Player]:
 
 def options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
+    stream_options(parser)
+    parser.add_argument("--players", help="players, separated by commas; by default all")
+    parser.add_argument("--fresh", action="store_true", help="play the peers again")
+    return parser.parse_args(arguments)
+
+
+def stream_options(parser: argparse.ArgumentParser) -> None:
+    """What is played and where results go."""
     parser.add_argument(
         "--data", type=Path, help="folder of .csv.gz files; by default what River and sklearn bring"
     )
     parser.add_argument("--out", type=Path, default=Path("accuracy"))
     parser.add_argument("--only", default="", help="streams, separated by commas")
-    parser.add_argument("--players", help="players, separated by commas; by default all")
     parser.add_argument("--start", type=_count(0), default=0, help="rows to leave out before")
     parser.add_argument("--rows", type=_count(2), default=4000, help="rows to play")
     parser.add_argument("--skip", type=_count(0), default=100, help="of these not scored")
-    parser.add_argument("--jobs", type=_count(1), default=1, help="peers side by side")
-    parser.add_argument("--fresh", action="store_true", help="play the peers again")
-    return parser.parse_args(arguments)
+    parser.add_argument("--jobs", type=_count(1), default=1, help="passes side by side")
 
 
 def _count(least: int):
@@ -69,8 +74,8 @@ def _count(least: int):
     return parse
 
 
-def play(chosen: argparse.Namespace, players: list[Player]) -> list[Scored]:
-    """All rows of the table, with progress on the error stream."""
+def chosen_entries(chosen: argparse.Namespace) -> list[entries.Entry]:
+    """What the options of `stream_options` ask for."""
     stretch = entries.Stretch(chosen.start, chosen.rows, chosen.skip)
     only = [name.strip() for name in chosen.only.split(",") if name.strip()]
     if chosen.data is None:
@@ -80,6 +85,12 @@ def play(chosen: argparse.Namespace, players: list[Player]) -> list[Scored]:
     if not found:
         last = stretch.start + stretch.skip
         raise SystemExit(f"No stream has more than {last} rows. Lower --start or --skip.")
+    return found
+
+
+def play(chosen: argparse.Namespace, players: list[Player]) -> list[Scored]:
+    """All rows of the table, with progress on the error stream."""
+    found = chosen_entries(chosen)
     store = Store(chosen.out / "peers", chosen.fresh)
     rows = []
     columns = (TextColumn("{task.description:40}"), BarColumn(), TimeElapsedColumn())

@@ -178,13 +178,13 @@ def to_json(facts: dict[str, Any], rows: list[Scored], found: Summary | None) ->
         fields["figures"] = {name: asdict(figure) for name, figure in row.figures.items()}
         content.append(fields)
     whole = facts | {"rows": content, "summary": None if found is None else asdict(found)}
-    return json.dumps(_plain(whole), indent=1, allow_nan=False) + "\n"
+    return json.dumps(plain(whole), indent=1, allow_nan=False) + "\n"
 
 
 def figures_json(rows: list[Scored]) -> str:
     """{"stream/view": {player: figure}} of what is done so far."""
     found = {row.name: {name: f.figure for name, f in row.figures.items()} for row in rows}
-    return json.dumps(_plain(found), indent=1, allow_nan=False) + "\n"
+    return json.dumps(plain(found), indent=1, allow_nan=False) + "\n"
 
 
 def brief(value: float | None) -> str:
@@ -232,11 +232,12 @@ def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """For JSON: numbers that are not finite become null."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
