@@ -9,6 +9,7 @@ import pytest
 import kernelbank as kb
 import naive_auto as naive
 from kernelbank._hot import scaling as hot
+from kernelbank.auto import classification, desk, files, regression
 from kernelbank.auto.classification import Classification
 from kernelbank.auto.plan import Plan
 from kernelbank.auto.regression import Regression
@@ -16,6 +17,13 @@ from test_auto_parts import Pair, hostile
 
 LINEAR = (kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS()),)
 PAIR = (*LINEAR, kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.FourierRLS(features=8)))
+
+
+@pytest.fixture(autouse=True)
+def long_start(monkeypatch):
+    """A last start late enough for quiet figures."""
+    for module in (desk, regression, classification, files):
+        monkeypatch.setattr(module, "STARTS", (5, 32, 128, 512))
 
 
 def plan(slots, combiner=None, lags=0):

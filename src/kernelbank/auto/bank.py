@@ -37,7 +37,7 @@ class AutoBank:
     Inputs are scaled in three ways, the target in its running deviations; each scaling has slots of
     several kinds (`kernelbank.auto.recipe`): least squares on random features of low order with
     three kinds of memory, linear ones, partition trees on the target and on what other slots leave.
-    `kb.combiners.Stacking` weighs them by what they predicted. After 5, 32, 128 and 512 rows
+    `kb.combiners.Stacking` weighs them by what they predicted. After 5, 32 and 128 rows
     everything starts anew from all rows so far: their scaling need not have been right at once.
 
     Parameters

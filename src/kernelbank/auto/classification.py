@@ -12,6 +12,9 @@ from .._validate import Floats
 from .desk import STARTS, Desk, Said, lagged_rows
 from .plan import Plan
 
+KEPT = 512
+"""Rows from which the bank of a class that appears late starts."""
+
 
 class Classification(Desk):
     """Two classes: one bank on labels of -1 and 1. More: one bank a class, against the rest.
@@ -21,7 +24,7 @@ class Classification(Desk):
     """
 
     def __init__(self, plan: Plan, dimension: int, classes: int) -> None:
-        super().__init__(plan, dimension, target=False, kept=STARTS[-1], until=np.inf)
+        super().__init__(plan, dimension, target=False, kept=KEPT, until=np.inf)
         self.classes = classes
         self.counts = np.zeros(classes)
         self.platt = np.zeros((0, hot.PLATT))

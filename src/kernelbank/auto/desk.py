@@ -14,7 +14,7 @@ from .._validate import Floats
 from ..bank import KernelBank
 from .plan import Plan
 
-STARTS = (5, 32, 128, 512)
+STARTS = (5, 32, 128)
 """Rows after which banks start anew from all of them, in their common scaling: what was learned in
 figures that still moved does not fit those of later."""
 
