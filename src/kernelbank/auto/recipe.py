@@ -39,7 +39,7 @@ class Size:
 
 SIZES = {
     "small": Size(96, 3, 1, 255, ("standard", "rank")),
-    "default": Size(192, 6, 3, 511, SCALINGS),
+    "default": Size(192, 6, 2, 511, SCALINGS),
     "large": Size(384, 8, 6, 1023, SCALINGS),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,8 @@ class OnWaves(SingleSlot):
         super().prepare(group)
         for leaf, (kernel, *_) in enumerate(group.kernels):
             # The slot's place takes part, so that slots of one kernel and seed differ.
-            draw = np.random.default_rng([self.seed, int(group.columns[leaf, 0])])
-            drawn = feature_map(kernel, self.features, group.dimension, draw)
+            place = int(group.columns[leaf, 0])
+            drawn = _drawn(kernel, self.features, group.dimension, self.seed, place)
             group.state["frequencies"][leaf] = drawn.frequencies
             group.state["phases"][leaf] = drawn.phases
             group.state["amplitudes"][leaf] = drawn.amplitudes
@@ -90,6 +91,12 @@ class OnWaves(SingleSlot):
             for leaf in range(group.leaves)
         ]
         return np.array(rows)
+
+
+@lru_cache(maxsize=64)
+def _drawn(kernel: Kernel, features: int, dimension: int, seed: int, place: int) -> FeatureMap:
+    """The features of a slot. Banks that start anew, or stand side by side, draw the same ones."""
+    return feature_map(kernel, features, dimension, np.random.default_rng([seed, place]))
 
 
 def _widest(kernel: Kernel) -> int:
