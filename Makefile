@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format bench costs accuracy ablation clean
+.PHONY: run test test-all lint format bench costs alarms accuracy ablation clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -39,6 +39,9 @@ accuracy: .venv/bench-ready
 		$(if $(ONLY),--only $(ONLY)) $(OPTIONS)
 
 # AutoBank with one part taken out at a time, on the same streams and beside the peers kept there.
+alarms: .venv/ready
+	$(BIN)/python benchmarks/alarms.py
+
 ablation: OUT := accuracy
 ablation: .venv/bench-ready
 	$(BIN)/python benchmarks/ablation.py --out $(OUT) $(if $(DATA),--data $(DATA)) \

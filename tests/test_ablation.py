@@ -89,14 +89,14 @@ def test_slot_variants_leave_out_what_they_say():
     entry = _entry()
     count = {name: len(_kept(name, entry)) // 3 for name in SLOTS}
     assert count == {
-        "no mixed that never forgets": 17 - 1 - 3,
-        "no mixed, fading": 17 - 1,
-        "no mixed, following": 17 - 1 - 3,
-        "nothing following": 17 - 2 - 6,
-        "no linear": 17 - 2 - 3,
-        "no random features": 17 - 3 - 6,
+        "no mixed that never forgets": 13 - 1 - 2,
+        "no mixed, fading": 13 - 1,
+        "no mixed, following": 13 - 1 - 2,
+        "nothing following": 13 - 2 - 4,
+        "no linear": 13 - 2 - 2,
+        "no random features": 13 - 3 - 4,
         "no trees": 5,
-        "trees on the target only": 5 + 3,
+        "trees on the target only": 5 + 2,
         "one tree of each kind": 5 + 4,
     }
 
