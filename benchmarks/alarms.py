@@ -1,6 +1,6 @@
 """How often AutoBank signals a change on streams that do not change.
 
-    python benchmarks/alarms.py [--seeds 6] [--rows 20000]
+    python benchmarks/alarms.py [--seeds 4] [--rows 20000]
 
 Four stationary streams: independent inputs with normal and with heavy-tailed errors, an
 autoregressive stream with lags, and labels. The first 1,000 rows are not counted: errors fall there
@@ -62,7 +62,7 @@ STREAMS: dict[str, tuple[Callable[..., tuple[np.ndarray, np.ndarray]], str, int]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--rows", type=int, default=20_000)
     chosen = parser.parse_args()
     found: dict[str, Counter[str]] = {name: Counter() for name in STREAMS}

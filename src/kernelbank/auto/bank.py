@@ -20,11 +20,12 @@ from ..interrupts import held_interrupts
 from ..layout import Slot
 from .classification import Classification
 from .desk import Desk, Said
+from .given import checked_scalings, checked_slots, inputs, share
 from .labels import MOST, Labels
 from .ledger import AutoLedger
 from .pending import Pending
 from .plan import Plan
-from .recipe import SCALINGS, SIZES
+from .recipe import SIZES
 from .regression import Regression
 from .trace import AutoTrace, chosen_fields
 
@@ -94,9 +95,9 @@ class AutoBank:
         if combiner is not None and not isinstance(combiner, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Stacking()."
             raise check.refuse("combiner", "be a combiner", combiner, remedy, owner)
-        own = None if slots is None else _checked_slots(slots)
+        own = None if slots is None else checked_slots(slots)
         seed = check.count("seed", seed, owner, "Give a whole number.", least=0, most=2**31)
-        given = _checked_scalings(scalings, SIZES[size].scalings if own is None else ("standard",))
+        given = checked_scalings(scalings, SIZES[size].scalings if own is None else ("standard",))
         self._plan = Plan(count, size, seed, given, own, combiner, as_engine(engine))
         self._desk: Desk | None = None
         self._pending = Pending()
@@ -175,8 +176,7 @@ class AutoBank:
         Calibrated online on the answers given so far, also under drift: in the long run a share of
         `coverage` of the targets lies inside, whatever the stream does.
         """
-        share = self._checked_coverage(coverage)
-        said = self._ask_one(x, share)
+        said = self._ask_one(x, self._checked_coverage(coverage))
         return float(said.answer[1]), float(said.answer[2])
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
@@ -289,7 +289,7 @@ class AutoBank:
             rows = inputs(X, self._dimension, "X")
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
             fields = chosen_fields(record, self._task)
-            tail = 0.5 * (1 - _share(coverage))
+            tail = 0.5 * (1 - share(coverage))
             labels: list[Any] = []
             if self._task == "regression":
                 targets = check.targets(y, len(rows))
@@ -429,48 +429,4 @@ class AutoBank:
 
     def _checked_coverage(self, coverage: Any) -> float:
         self._need("regression", "an interval")
-        return _share(coverage)
-
-
-def _share(coverage: Any) -> float:
-    remedy = "Give a share between 0 and 1, such as 0.9."
-    return check.number("coverage", coverage, "AutoBank", remedy, above=0, below=1)
-
-
-def _checked_slots(slots: Any) -> tuple[Slot, ...]:
-    listed = tuple(slots) if isinstance(slots, Iterable) else ()
-    if not listed or not all(isinstance(slot, Slot) for slot in listed):
-        remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the recipe."
-        raise check.refuse("slots", "be a list of at least one Slot", slots, remedy, "AutoBank")
-    return listed
-
-
-def _checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
-    if scalings is None:
-        return usual
-    remedy = 'Give a list of some of them, such as ["standard", "rank"].'
-    if isinstance(scalings, str) or not isinstance(scalings, Iterable):
-        raise check.refuse("scalings", "be a list of words", scalings, remedy, "AutoBank")
-    given = tuple(check.choice("scalings", name, "AutoBank", SCALINGS) for name in scalings)
-    if not given or len(set(given)) < len(given):
-        raise check.refuse("scalings", "name at least one, none twice", given, remedy, "AutoBank")
-    return tuple(name for name in SCALINGS if name in given)
-
-
-def inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:
-    """Inputs as (n, d), in which NaN may stand for what is missing."""
-    shape = "a number or have the shape (d,)" if one else "have the shape (n, d)"
-    remedy = "Give one sample as a (d,) array." if one else "Give one sample a row."
-    array = check.floats(name, X, remedy)
-    if one:
-        if array.ndim > 1 or array.size == 0:
-            raise check.refuse(name, f"be {shape}", array.shape, remedy)
-        array = array.reshape(1, -1)
-    elif array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 2 or array.size == 0:
-        raise check.refuse(name, shape, array.shape, remedy)
-    check.check_width(array.shape[1], dimension, name)
-    missing = np.isnan(array)
-    check.within_range(name, np.where(missing, 0.0, array) if missing.any() else array)
-    return array
+        return share(coverage)

@@ -152,7 +152,7 @@ class Classification(Desk):
 
     def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
         if not self.banks:
-            return self._play_one(X[0], targets[0], tail)
+            return self.play_one(X[0], targets[0], tail)
         room = self.room()
         X, targets = X[:room], targets[:room]
         count, first = len(X), self.rows
@@ -185,12 +185,6 @@ class Classification(Desk):
         if self.rows in STARTS:
             self.start()
         return found | {"probabilities": probabilities}
-
-    def _play_one(self, x: Floats, target: float, tail: float) -> dict[str, Floats]:
-        said = self.ask(x[None], self.lagged[None], tail)[0]
-        found = self.described(said)
-        self.tell(x, said, target)
-        return found
 
     def described(self, said: Said) -> dict[str, Floats]:
         spoken = said.slots[0] if len(said.slots) else np.zeros(len(self.names))

@@ -108,6 +108,13 @@ class Desk(ABC):
 
     # --- common ---------------------------------------------------------------------------------
 
+    def play_one(self, x: Floats, target: float, tail: float) -> dict[str, Floats]:
+        """Answer and learn one row; what was answered."""
+        said = self.ask(x[None], self.lagged[None], tail)[0]
+        found = self.described(said)
+        self.tell(x, said, target)
+        return found
+
     def new_bank(self) -> KernelBank:
         """A bank that has learned nothing; one that is no longer needed, if there is any."""
         if self.spare and all(slot.learner.saveable for slot in self.spare[-1].slots):
@@ -181,22 +188,20 @@ class Desk(ABC):
     def watch(self, sizes: Floats, weights: Floats, first: int) -> None:
         """Look for changes in the sizes of the errors and in the weights, after row `first`."""
         if len(sizes) == 1:  # the same, without arrays
-            error, moved = hot.watch_row(
-                sizes[0], weights[0], self.figures, self.errors, self.means, LIMIT
-            )
-            if error:
-                self.note("error grew" if error > 0 else "error fell", first)
-            if moved:
-                self.note("weights", first)
+            own = (self.figures, self.errors, self.means, LIMIT)
+            self._signal(first, *hot.watch_row(sizes[0], weights[0], *own))
             return
         errors = np.zeros(len(sizes), dtype=np.int64)
         moves = np.zeros(len(sizes), dtype=np.bool_)
         hot.watch_rows(sizes, weights, self.figures, self.errors, self.means, LIMIT, errors, moves)
         for t in np.flatnonzero((errors != 0) | moves):
-            if errors[t]:
-                self.note("error grew" if errors[t] > 0 else "error fell", first + int(t))
-            if moves[t]:
-                self.note("weights", first + int(t))
+            self._signal(first + int(t), errors[t], moves[t])
+
+    def _signal(self, row: int, error: int, moved: bool) -> None:
+        if error:
+            self.note("error grew" if error > 0 else "error fell", row)
+        if moved:
+            self.note("weights", row)
 
     def state(self) -> dict[str, Floats]:
         """The arrays that the next answer depends on, beside the banks'."""

@@ -179,7 +179,7 @@ class Regression(Desk):
 
     def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
         if not self.banks or self.held or self.scaling.farness(targets[0]):
-            return self._play_one(X[0], targets[0], tail)
+            return self.play_one(X[0], targets[0], tail)
         first, room = self.rows, self.room()
         history = self.lagged.copy()
         rows, scaled, scale, news = self.scaling.stream(X[:room], targets[:room], self.lagged)
@@ -210,12 +210,6 @@ class Regression(Desk):
             found["slot_predictions"] = scale[:, :1] + scale[:, 1:] * trace.slot_predictions
         if self.rows in STARTS:
             self.start()
-        return found
-
-    def _play_one(self, x: Floats, target: float, tail: float) -> dict[str, Floats]:
-        said = self.ask(x[None], self.lagged[None], tail)[0]
-        found = self.described(said)
-        self.tell(x, said, target)
         return found
 
     def described(self, said: Said) -> dict[str, Floats]:

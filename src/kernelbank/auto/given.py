@@ -1,0 +1,60 @@
+"""Arguments of an AutoBank, checked before anything changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import _validate as check
+from .._validate import Floats
+from ..layout import Slot
+from .recipe import SCALINGS
+
+
+def share(coverage: Any) -> float:
+    """A coverage, between 0 and 1."""
+    remedy = "Give a share between 0 and 1, such as 0.9."
+    return check.number("coverage", coverage, "AutoBank", remedy, above=0, below=1)
+
+
+def checked_slots(slots: Any) -> tuple[Slot, ...]:
+    """Slots of the user's own."""
+    listed = tuple(slots) if isinstance(slots, Iterable) else ()
+    if not listed or not all(isinstance(slot, Slot) for slot in listed):
+        remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the recipe."
+        raise check.refuse("slots", "be a list of at least one Slot", slots, remedy, "AutoBank")
+    return listed
+
+
+def checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of scalings, in their usual order."""
+    if scalings is None:
+        return usual
+    remedy = 'Give a list of some of them, such as ["standard", "rank"].'
+    if isinstance(scalings, str) or not isinstance(scalings, Iterable):
+        raise check.refuse("scalings", "be a list of words", scalings, remedy, "AutoBank")
+    given = tuple(check.choice("scalings", name, "AutoBank", SCALINGS) for name in scalings)
+    if not given or len(set(given)) < len(given):
+        raise check.refuse("scalings", "name at least one, none twice", given, remedy, "AutoBank")
+    return tuple(name for name in SCALINGS if name in given)
+
+
+def inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:
+    """Inputs as (n, d), in which NaN may stand for what is missing."""
+    shape = "a number or have the shape (d,)" if one else "have the shape (n, d)"
+    remedy = "Give one sample as a (d,) array." if one else "Give one sample a row."
+    array = check.floats(name, X, remedy)
+    if one:
+        if array.ndim > 1 or array.size == 0:
+            raise check.refuse(name, f"be {shape}", array.shape, remedy)
+        array = array.reshape(1, -1)
+    elif array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.size == 0:
+        raise check.refuse(name, shape, array.shape, remedy)
+    check.check_width(array.shape[1], dimension, name)
+    missing = np.isnan(array)
+    check.within_range(name, np.where(missing, 0.0, array) if missing.any() else array)
+    return array
