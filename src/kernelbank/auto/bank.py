@@ -27,6 +27,7 @@ from .pending import Pending
 from .plan import Plan
 from .recipe import SIZES
 from .regression import Regression
+from .running import Run
 from .trace import AutoTrace, chosen_fields
 
 COVERAGE = 0.9
@@ -297,85 +298,12 @@ class AutoBank:
                 labels = self._labels.check(y, len(rows), self._most_classes)
                 targets = np.zeros(len(rows))
             desk = self._open(rows.shape[1])
-            parts: dict[str, list[Any]] = {name: [] for name in fields}
-            slots = "slot_predictions" in fields
+            play = Run(desk, rows, targets, labels, self._labels, self._class_of, tail, fields)
             if steps:
-                self._run_late(desk, rows, targets, labels, steps, tail, parts)
+                play.late(steps)
             else:
-                done = 0
-                while done < len(rows):
-                    with held_interrupts():
-                        end = self._ready(targets, labels, done)
-                        if end == done:
-                            found = self._play_new(desk, rows[done], labels[done], tail)
-                        else:
-                            found = desk.play(rows[done:end], targets[done:end], tail, slots)
-                    done += self._record(found, parts)
-            if labels and "predictions" in parts:
-                parts["predictions"] = [self._worded_rows(parts["predictions"], labels)]
-            return AutoTrace(fields, parts, self.classes)
-
-    def _worded_rows(self, parts: list[np.ndarray], labels: list[Any]) -> np.ndarray:
-        """Labels for class numbers; where no class was known (-1), one that was not it, if any."""
-        numbers = np.concatenate(parts)
-        for t in np.flatnonzero(numbers < 0):
-            numbers[t] = (self._labels.number(labels[t]) + 1) % len(self._labels)
-        return self._labels.array(numbers)
-
-    def _ready(self, targets: Floats, labels: list[Any], start: int) -> int:
-        """Up to where targets are known classes; writes their numbers."""
-        if self._task == "regression":
-            return len(targets)
-        end = start
-        known = set(self._labels.known)
-        while end < min(len(labels), start + 1024) and labels[end] in known:
-            targets[end] = self._labels.number(labels[end])
-            end += 1
-        return end
-
-    def _play_new(self, desk: Desk, row: Floats, label: Any, tail: float) -> dict[str, Floats]:
-        """A row whose class has never been seen: answered without it, then learned."""
-        said = desk.ask(row[None], desk.lagged[None], tail)[0]
-        found = desk.described(said)
-        desk.tell(row, said, float(self._class_of(label)))
-        return found
-
-    def _run_late(
-        self,
-        desk: Desk,
-        rows: Floats,
-        targets: Floats,
-        labels: list[Any],
-        delay: int,
-        tail: float,
-        parts: dict[str, list[Any]],
-    ) -> None:
-        waiting: list[Said] = []
-        for t in range(len(rows) + delay):
-            with held_interrupts():
-                if t < len(rows):
-                    said = desk.ask(rows[t][None], desk.lagged[None], tail)[0]
-                    waiting.append(said)
-                    self._record(desk.described(said), parts)
-                if t >= delay:
-                    late = t - delay
-                    if late >= len(rows):
-                        break
-                    if labels:
-                        targets[late] = self._class_of(labels[late])
-                    desk.tell(rows[late], waiting.pop(0), float(targets[late]))
-
-    def _record(self, found: dict[str, Any], parts: dict[str, list[Any]]) -> int:
-        if self._task == "classification":
-            sure = found["probabilities"]
-            count = len(sure)
-            if "predictions" in parts:
-                unknown = np.full(count, -1)
-                parts["predictions"].append(np.argmax(sure, axis=1) if sure.shape[1] else unknown)
-        for name, pieces in parts.items():
-            if name in found:
-                pieces.append(found[name])
-        return len(next(iter(found.values())))
+                play.at_once()
+            return play.trace()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that the next answer depends on to one file, atomically.
