@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _validate as check
-from . import checkpoint, kernels, losses
+from . import checkpoint, losses, state
 from ._hot import charge as hot
 from ._hot import score
 from ._hot.door import NEWS
@@ -20,19 +20,16 @@ from ._hot.progress import line
 from ._hot.table import Phases
 from ._validate import Floats
 from .combiners import Combiner, Simplex
-from .dictionary import Dictionary, gaussian_grid
+from .dictionary import Dictionary
 from .engines import as_engine
 from .errors import KernelBankError
-from .ground import Form
 from .interrupts import held_interrupts
-from .layout import Layout, Slot
-from .learners import Norma
+from .layout import Layout, Slot, bank_slots
 from .ledger import Ledger
 from .losses import as_loss
 from .notices import Notices
 from .setting import PAGE, Setting
-from .shard import Shard
-from .specs import check_names, own_copy, to_spec
+from .specs import check_names, own_copy
 from .trace import Trace, chosen_fields
 from .work import Work
 
@@ -94,7 +91,7 @@ class KernelBank:
         if not isinstance(self._combiner, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
             raise check.refuse("combiner", "be a combiner", combiner, remedy, owner)
-        given = _slots(dictionary, learner, slots)
+        given = bank_slots(dictionary, learner, slots)
         self._layout = Layout.of(Slot(own_copy(slot.kernel), slot.learner) for slot in given)
         for slot in self._layout.slots:
             slot.learner.check_kernel(slot.kernel)
@@ -464,15 +461,18 @@ class KernelBank:
 
     def fresh(self) -> KernelBank:
         """A bank with the same settings that has learned nothing."""
-        return KernelBank(
-            slots=self.slots,
-            combiner=self._combiner,
-            loss=self.loss,
-            window=self.window,
-            regularization=self.regularization,
-            engine=self._engine,
-            dtype=self._setting.dtype,
-        )
+        return KernelBank(**self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "slots": self.slots,
+            "combiner": self._combiner,
+            "loss": self.loss,
+            "window": self.window,
+            "regularization": self.regularization,
+            "engine": self._engine,
+            "dtype": self._setting.dtype,
+        }
 
     def reset(self) -> None:
         """Forget everything that was learned: the bank is then as `fresh` would make it.
@@ -519,77 +519,44 @@ class KernelBank:
                     "not arrays. Save a bank without such slots, and keep the model yourself."
                 )
         check_names([self.loss, self._combiner, *self.slots])
-        methods = list(dict.fromkeys(slot.learner for slot in self.slots))
-        header: dict[str, Any] = {
-            "kernels": [to_spec(slot.kernel) for slot in self.slots],
-            "learners": [to_spec(method) for method in methods],
-            "learner_of": [methods.index(slot.learner) for slot in self.slots],
-            "combiner": to_spec(self._combiner),
-            "loss": to_spec(self.loss),
-            "window": self.window,
-            "regularization": self.regularization,
-            "dtype": self._setting.dtype,
-        }
         if self._at_work:
             self._refuse_inside()
         with self._turn:
-            header["dimension"] = self._dimension
-            header["said"] = sorted(self._notices.said)
-            return header, self._state()
+            return state.described(self), self._state()
 
     def _state(self) -> dict[str, Floats]:
         """Copies of all arrays that the next round depends on."""
-        state = {"weights": self._weights.copy()}
-        state |= {f"ledger/{name}": array for name, array in self._ledger.state().items()}
-        if self._work is not None:
-            recent = self._work.board.recent[: self.window - 1]
-            state["recent"] = recent.copy()
-            state |= {f"combiner/{name}": a.copy() for name, a in self._work.memory.items()}
-            state |= {f"slots/{name}": a for name, a in self._work.crew.state().items()}
-        return state
+        return state.arrays(self)
 
-    def _restore(self, state: Mapping[str, Floats]) -> None:
-        self._weights[:] = state["weights"]
-        self._ledger.restore(_under("ledger/", state))
-        self._notices.out = len(self.quarantined)
-        if self._work is not None:
-            self._work.board.recent[: self.window - 1] = state["recent"]
-            for name, array in _under("combiner/", state).items():
-                self._work.memory[name][...] = array
-            self._work.crew.restore(_under("slots/", state))
+    def _restore(self, arrays: Mapping[str, Floats]) -> None:
+        state.write(self, arrays)
 
-    def _forms(self, dimension: int | None) -> dict[str, Form]:
-        """Shape and dtype of a state's arrays, without making any."""
-        shapes: dict[str, tuple[int, ...]] = {"weights": (len(self.slots),)}
-        shapes |= {f"ledger/{name}": a.shape for name, a in self._ledger.state().items()}
-        slots: dict[str, Form] = {}
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For copy and pickle, which keep parts of your own and models behind adapters too."""
+        if self._at_work:
+            self._refuse_inside()
+        with self._turn:
+            models = None if self._work is None else self._work.crew.remember()
+            notices = sorted(self._notices.said)
+            kept = (self._settings(), self._dimension, notices, self._state(), models)
+            return KernelBank._revived, kept
+
+    @classmethod
+    def _revived(
+        cls,
+        settings: Mapping[str, Any],
+        dimension: int | None,
+        said: Iterable[str],
+        arrays: Mapping[str, Floats],
+        models: Any,
+    ) -> KernelBank:
+        bank = cls(**settings)
         if dimension is not None:
-            shapes["recent"] = (self.window - 1,)
-            memory = self._combiner.shapes(len(self.slots))
-            shapes |= {f"combiner/{name}": shape for name, shape in memory.items()}
-            slots = Shard.forms(self._setting, self._layout, dimension)
-        forms: dict[str, Form] = {name: (shape, "float64") for name, shape in shapes.items()}
-        return forms | {f"slots/{name}": form for name, form in slots.items()}
+            work = bank._open(np.zeros(dimension))
+            work.crew.recall(models)
+        bank._restore(arrays)
+        bank._notices.said = set(said)
+        return bank
 
 
 _REAL = frozenset(["real"])
-
-
-def _slots(dictionary: Any, learner: Any, slots: Iterable[Slot] | None) -> list[Slot]:
-    if slots is None:
-        chosen = gaussian_grid(0.1, 10, 20) if dictionary is None else dictionary
-        if not isinstance(chosen, Dictionary):
-            chosen = Dictionary([chosen] if isinstance(chosen, kernels.Kernel) else chosen)
-        method = Norma() if learner is None else learner
-        return [Slot(kernel, method) for kernel in chosen]
-    remedy = "Give a list of kb.Slot(kernel, learner), without dictionary and learner."
-    if dictionary is not None or learner is not None:
-        raise check.refuse("slots", "stand alone", slots, remedy, "KernelBank")
-    listed = list(slots) if isinstance(slots, Iterable) else []
-    if not listed or not all(isinstance(slot, Slot) for slot in listed):
-        raise check.refuse("slots", "be a list of at least one Slot", slots, remedy, "KernelBank")
-    return listed
-
-
-def _under(prefix: str, state: Mapping[str, Floats]) -> dict[str, Floats]:
-    return {name[len(prefix) :]: a for name, a in state.items() if name.startswith(prefix)}

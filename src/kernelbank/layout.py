@@ -16,8 +16,9 @@ import numpy as np
 
 from . import _validate as check
 from ._hot.lanes import WIDTH
+from .dictionary import Dictionary, gaussian_grid
 from .kernels import Kernel
-from .learners import Learner, Residual
+from .learners import Learner, Norma, Residual
 from .setting import Setting
 
 
@@ -41,6 +42,28 @@ class Slot:
         if not isinstance(self.learner, Learner):
             remedy = "Use one of kb.learners, such as kb.learners.Norma()."
             raise check.refuse("learner", "be a learner", self.learner, remedy, "Slot")
+
+
+def given_slots(slots: Any, owner: str, remedy: str) -> tuple[Slot, ...]:
+    """Slots of the user's own, checked."""
+    listed = tuple(slots) if isinstance(slots, Iterable) else ()
+    if not listed or not all(isinstance(slot, Slot) for slot in listed):
+        raise check.refuse("slots", "be a list of at least one Slot", slots, remedy, owner)
+    return listed
+
+
+def bank_slots(dictionary: Any, learner: Any, slots: Any) -> tuple[Slot, ...]:
+    """The slots of a bank, given one by one or as kernels with a learner for all."""
+    remedy = "Give a list of kb.Slot(kernel, learner), without dictionary and learner."
+    if slots is not None:
+        if dictionary is not None or learner is not None:
+            raise check.refuse("slots", "stand alone", slots, remedy, "KernelBank")
+        return given_slots(slots, "KernelBank", remedy)
+    chosen = gaussian_grid(0.1, 10, 20) if dictionary is None else dictionary
+    if not isinstance(chosen, Dictionary):
+        chosen = Dictionary([chosen] if isinstance(chosen, Kernel) else chosen)
+    method = Norma() if learner is None else learner
+    return tuple(Slot(kernel, method) for kernel in chosen)
 
 
 @dataclass(frozen=True)

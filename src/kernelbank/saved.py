@@ -18,6 +18,7 @@ from .engines.base import workspace_bytes
 from .errors import FileRefused, InvalidArgument
 from .layout import Slot
 from .specs import from_spec
+from .state import forms
 
 _KNOWN = (
     *kernels.BUILT_IN,
@@ -99,7 +100,7 @@ def _restored(
     """The bank that a header and arrays describe."""
     bank, dimension, said = _bank_of(header, given, engine)
     found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
-    if found != bank._forms(dimension):
+    if found != forms(bank, dimension):
         raise FileRefused("its arrays do not fit its settings.")
     samples = arrays["ledger/running"][-1]
     if not (samples >= 0 and samples == np.floor(samples) and samples < _MOST_SAMPLES):

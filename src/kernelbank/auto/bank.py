@@ -316,6 +316,15 @@ class AutoBank:
             header, arrays = describe(self)
         checkpoint.write(path, header, arrays)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy and pickle: everything but the lock."""
+        with self._turn:
+            return {name: value for name, value in self.__dict__.items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._turn = threading.RLock()
+
     # --- the inside ---------------------------------------------------------------------------
 
     @property

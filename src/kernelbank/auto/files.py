@@ -13,6 +13,7 @@ from ..bank import KernelBank
 from ..errors import FileRefused
 from ..layout import Slot
 from ..specs import check_names, to_spec
+from ..state import under
 from .bank import AutoBank
 from .classification import Classification
 from .desk import STARTS, Said
@@ -121,7 +122,7 @@ def rebuild(
     expected = 1 if auto.task == "regression" else _heads(desk, rows)
     if len(header["banks"]) != (expected if rows >= STARTS[0] else 0):
         raise FileRefused("it has the wrong number of banks.")
-    own = _under("desk/", arrays)
+    own = under("desk/", arrays)
     if isinstance(desk, Classification):
         desk.platt = np.zeros((len(header["banks"]), desk.platt.shape[1]))
     if {n: a.shape for n, a in own.items()} != {n: a.shape for n, a in desk.state().items()}:
@@ -135,11 +136,11 @@ def rebuild(
         raise FileRefused("its running figures are those of no stream.")
     template = auto._plan.bank(desk.scaling)
     for number, inner in enumerate(header["banks"]):
-        bank = restore(inner, _under(f"bank{number}/", arrays))
+        bank = restore(inner, under(f"bank{number}/", arrays))
         if bank.slots != template.slots or bank.window != 1:
             raise FileRefused("an inner bank is not of its kind.")
         desk.banks.append(bank)
-    _restore_pending(auto, _under("pending/", arrays))
+    _restore_pending(auto, under("pending/", arrays))
     return auto
 
 
@@ -183,10 +184,6 @@ def _restore_pending(auto: AutoBank, found: Arrays) -> None:
             found["answers"][place, :answered].copy(),
         )
         auto._pending.asked.append((found["inputs"][place].tobytes(), said))
-
-
-def _under(prefix: str, arrays: Arrays) -> Arrays:
-    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
 
 
 def _natural(value: Any, least: int, most: int, what: str) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _validate as check
 from .._validate import Floats
-from ..layout import Slot
+from ..layout import Slot, given_slots
 from .recipe import SCALINGS
 
 
@@ -21,11 +21,8 @@ def share(coverage: Any) -> float:
 
 def checked_slots(slots: Any) -> tuple[Slot, ...]:
     """Slots of the user's own."""
-    listed = tuple(slots) if isinstance(slots, Iterable) else ()
-    if not listed or not all(isinstance(slot, Slot) for slot in listed):
-        remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the recipe."
-        raise check.refuse("slots", "be a list of at least one Slot", slots, remedy, "AutoBank")
-    return listed
+    remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the recipe."
+    return given_slots(slots, "AutoBank", remedy)
 
 
 def checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:

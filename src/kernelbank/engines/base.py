@@ -132,11 +132,11 @@ class Crew:
         """Be told the first sample, as when the crew was opened."""
         raise NotImplementedError
 
-    def remember(self) -> Any:
-        """Copies of what learners keep beside arrays (see `Learner.remember`)."""
-        return None
+    def remember(self) -> dict[int, Any]:
+        """Copies of what learners keep beside arrays (see `Learner.remember`), by leaf."""
+        return {}
 
-    def recall(self, kept: Any) -> None:
+    def recall(self, kept: Mapping[int, Any]) -> None:
         """Go back to what `remember` returned."""
 
 
@@ -251,12 +251,15 @@ class LocalCrew(Crew):
     def begin(self, first_input: Floats) -> None:
         self._ground.begin(first_input)
 
-    def remember(self) -> Any:
-        return [
-            [learner.remember(group) for learner, group in shard.groups] for shard in self._shards
-        ]
+    def remember(self) -> dict[int, Any]:
+        return {
+            int(number): kept
+            for shard in self._shards
+            for learner, group in shard.groups
+            for number, kept in zip(group.numbers, learner.remember(group), strict=True)
+        }
 
-    def recall(self, kept: Any) -> None:
-        for shard, parts in zip(self._shards, kept, strict=True):
-            for (learner, group), part in zip(shard.groups, parts, strict=True):
-                learner.recall(group, part)
+    def recall(self, kept: Mapping[int, Any]) -> None:
+        for shard in self._shards:
+            for learner, group in shard.groups:
+                learner.recall(group, [kept[int(number)] for number in group.numbers])

@@ -89,10 +89,10 @@ class Adapter(Learner):
     def prepare(self, group: Group) -> None:
         group.parts["models"] = [_Model(copy.deepcopy(self.model)) for _ in range(group.leaves)]
 
-    def remember(self, group: Group) -> Any:
+    def remember(self, group: Group) -> list[Any]:
         return copy.deepcopy(group.parts["models"])
 
-    def recall(self, group: Group, kept: Any) -> None:
+    def recall(self, group: Group, kept: list[Any]) -> None:
         group.parts["models"] = kept
 
     def learn(self, group: Group, block: Block) -> None:

@@ -8,6 +8,7 @@ evidence, mixtures) is computed from these by code that knows no learner.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -167,11 +168,20 @@ class Learner:
         """
         raise NotImplementedError
 
-    def remember(self, group: Group) -> Any:
-        """A copy of what is not in the arrays, in case a block has to be undone."""
-        return None
+    def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+        """Write a group's arrays to those of one on inputs with more columns, 0 until now.
 
-    def recall(self, group: Group, kept: Any) -> None:
+        `new` holds the arrays of a start. By default they must be of the same shapes: the slots
+        see no new column, or keep nothing of the inputs.
+        """
+        for name, array in old.items():
+            new[name][...] = array
+
+    def remember(self, group: Group) -> list[Any]:
+        """For every leaf a copy of what is not in the arrays, in case a block has to be undone."""
+        return [None] * group.leaves
+
+    def recall(self, group: Group, kept: list[Any]) -> None:
         """Go back to what `remember` returned."""
 
     def variance(self, group: Group, points: Floats) -> Floats:

@@ -17,7 +17,7 @@ from ..kernels import Linear
 from ..kernels.base import Kernel
 from ..kernels.coordinates import base_of, view_of
 from .base import Group
-from .recursive import RECURSIVE, RecursiveLeastSquares, recursive
+from .recursive import RECURSIVE, RecursiveLeastSquares, recursive, unpacked
 
 LINEAR_TABLE = fields(*SINGLE._fields, *RECURSIVE, "constants")
 
@@ -91,6 +91,21 @@ class LinearRLS(RecursiveLeastSquares):
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return len(self.view(kernel, dimension)) + 1
 
+    def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+        before, after = old["coefficients"].shape[1], new["coefficients"].shape[1]
+        places = [*range(before - 1), after - 1]  # the constant stays the last
+        whole = np.ix_(places, places)
+        for name, array in old.items():
+            if name == "covariance":
+                for leaf, triangle in enumerate(array):
+                    full = unpacked(new[name][leaf], after)
+                    full[whole] = unpacked(triangle, before)
+                    new[name][leaf] = full[np.tril_indices(after)]
+            elif name in _BY_FEATURE:
+                new[name][..., places] = array
+            elif name != "size":
+                new[name][...] = array
+
     def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
         return {"constants": _constants(group), "constant": dimension}
 
@@ -98,6 +113,9 @@ class LinearRLS(RecursiveLeastSquares):
         seen = points[:, list(self.view(group.kernels[0][0], group.dimension))]
         rows = [np.column_stack([seen, np.full(len(points), c)]) for c in _constants(group)]
         return np.array(rows)
+
+
+_BY_FEATURE = ("coefficients", "shown", "scaling", "first_vector", "second_vector")
 
 
 def _constants(group: Group) -> Floats:

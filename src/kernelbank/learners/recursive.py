@@ -133,9 +133,7 @@ class RecursiveLeastSquares(SingleSlot):
         features = self.feature_rows(group, points)
         for leaf in range(group.leaves):
             size = features.shape[2]
-            full = np.zeros((size, size))
-            full[np.tril_indices(size)] = group.state["covariance"][leaf]
-            full = full + np.tril(full, -1).T
+            full = unpacked(group.state["covariance"][leaf], size)
             first, second, diagonal = group.state["pending"][leaf]
             scale = group.state["scaling"][leaf]
             one, two = group.state["first_vector"][leaf], group.state["second_vector"][leaf]
@@ -149,3 +147,10 @@ class RecursiveLeastSquares(SingleSlot):
     def feature_rows(self, group: Group, points: Floats) -> Floats:
         """(leaves, n, size): the features of some points."""
         raise NotImplementedError
+
+
+def unpacked(triangle: Floats, size: int) -> Floats:
+    """The symmetric matrix whose lower triangle lies row by row."""
+    full = np.zeros((size, size))
+    full[np.tril_indices(size)] = triangle
+    return np.asarray(full + np.tril(full, -1).T)

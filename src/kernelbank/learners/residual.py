@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,10 +174,17 @@ class Residual(Learner):
         inner = group.parts["inner"][0]
         return np.asarray(self.learner.variance(inner, points) + known[None, :, None])
 
-    def remember(self, group: Group) -> Any:
+    def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+        own = ("values", "norms", "alive", *_OWN)
+        for name in own:
+            new[name][...] = old[name]
+        inner = {name: array for name, array in new.items() if name not in own}
+        self.learner.widen({name: old[name] for name in inner}, inner)
+
+    def remember(self, group: Group) -> list[Any]:
         return self.learner.remember(group)
 
-    def recall(self, group: Group, kept: Any) -> None:
+    def recall(self, group: Group, kept: list[Any]) -> None:
         self.learner.recall(group, kept)
 
     def dropped(self, group: Group) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -129,6 +130,14 @@ class PartitionTree(Learner):
             "entries": entries,
             "counters": (leaves, hot.COUNTERS),
         }
+
+    def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+        for name, array in old.items():
+            if name != "entries":
+                new[name][...] = array
+        seen = old["entries"].shape[-1] - BESIDE
+        new["entries"][..., :seen] = old["entries"][..., :seen]
+        new["entries"][..., -BESIDE:] = old["entries"][..., -BESIDE:]
 
     def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
         setting = group.setting
