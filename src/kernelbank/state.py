@@ -1,0 +1,99 @@
+"""What a bank knows, apart from the bank: settings as plain data, and arrays by name.
+
+Arrays have the leaves of all slots in one order, so they fit a bank on any engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ._validate import Floats
+from .ground import Form
+from .shard import Shard
+from .specs import to_spec
+
+if TYPE_CHECKING:
+    from .bank import KernelBank
+
+
+def described(bank: KernelBank) -> dict[str, Any]:
+    """The settings, as what JSON can hold."""
+    methods = list(dict.fromkeys(slot.learner for slot in bank.slots))
+    return {
+        "kernels": [to_spec(slot.kernel) for slot in bank.slots],
+        "learners": [to_spec(method) for method in methods],
+        "learner_of": [methods.index(slot.learner) for slot in bank.slots],
+        "combiner": to_spec(bank.combiner),
+        "loss": to_spec(bank.loss),
+        "window": bank.window,
+        "regularization": bank.regularization,
+        "dtype": bank._setting.dtype,
+        "dimension": bank._dimension,
+        "said": sorted(bank._notices.said),
+    }
+
+
+def arrays(bank: KernelBank) -> dict[str, Floats]:
+    """Copies of all arrays that the next round depends on."""
+    found = {"weights": bank.weights}
+    found |= {f"ledger/{name}": array for name, array in bank.ledger.state().items()}
+    if bank._work is not None:
+        found["recent"] = bank._work.board.recent[: bank.window - 1].copy()
+        found |= {f"combiner/{name}": a.copy() for name, a in bank._work.memory.items()}
+        found |= {f"slots/{name}": a for name, a in bank._work.crew.state().items()}
+    return found
+
+
+def write(bank: KernelBank, given: Mapping[str, Floats]) -> None:
+    """Let a bank that is open, or has learned nothing, go on from such arrays."""
+    bank._weights[:] = given["weights"]
+    bank.ledger.restore(under("ledger/", given))
+    bank._notices.out = len(bank.quarantined)
+    if bank._work is not None:
+        bank._work.board.recent[: bank.window - 1] = given["recent"]
+        for name, array in under("combiner/", given).items():
+            bank._work.memory[name][...] = array
+        bank._work.crew.restore(under("slots/", given))
+
+
+def forms(bank: KernelBank, dimension: int | None) -> dict[str, Form]:
+    """Shape and dtype of the arrays for inputs of that width, without making any."""
+    shapes: dict[str, tuple[int, ...]] = {"weights": (len(bank.slots),)}
+    shapes |= {f"ledger/{name}": a.shape for name, a in bank.ledger.state().items()}
+    slots: dict[str, Form] = {}
+    if dimension is not None:
+        shapes["recent"] = (bank.window - 1,)
+        memory = bank.combiner.shapes(len(bank.slots))
+        shapes |= {f"combiner/{name}": shape for name, shape in memory.items()}
+        slots = Shard.forms(bank._setting, bank._layout, dimension)
+    found: dict[str, Form] = {name: (shape, "float64") for name, shape in shapes.items()}
+    return found | {f"slots/{name}": form for name, form in slots.items()}
+
+
+def widen(old: KernelBank, new: KernelBank) -> None:
+    """Let `new` go on from `old` on inputs with more columns, which were 0 until now.
+
+    The slots of both correspond. A slot sees the same columns in both, or, if its learner can
+    `widen`, the new ones behind them.
+    """
+    assert old._work is not None
+    before, after = arrays(old), arrays(new)
+    inputs = after["slots/inputs"]
+    inputs[: old._dimension], inputs[old._dimension :] = before["slots/inputs"], 0.0
+    after |= {name: a for name, a in before.items() if not name.startswith("slots/")}
+    after["slots/targets"] = before["slots/targets"]
+    for number, learner in enumerate(new._layout.learners):
+        group = f"slots/group{number}/"
+        fresh = under(group, after)
+        learner.widen(under(group, before), fresh)
+        after |= {f"{group}{name}": array for name, array in fresh.items()}
+    write(new, after)
+    assert new._work is not None
+    new._work.crew.recall(old._work.crew.remember())
+    new._notices.said = set(old._notices.said)
+
+
+def under(prefix: str, given: Mapping[str, Floats]) -> dict[str, Floats]:
+    """The arrays whose names begin so, without the beginning."""
+    return {name[len(prefix) :]: a for name, a in given.items() if name.startswith(prefix)}
