@@ -474,6 +474,43 @@ class KernelBank:
             "dtype": self._setting.dtype,
         }
 
+    def widened(self, dimension: int, slots: Iterable[Slot] | None = None) -> KernelBank:
+        """A bank on inputs with more columns that goes on from this one.
+
+        The new columns stand behind the others, and all is as if they had been 0 until now. So
+        they belong to slots whose learner can take them up (LinearRLS, PartitionTree, Norma, models
+        behind an Adapter); others must have a kernel `On` the columns that they know.
+
+        Parameters
+        ----------
+        dimension : how many columns there are from now on.
+        slots : as many as there are, each with the kernel that it has from now on; by default they
+            have those of today, which see what comes if they are not `On` some columns.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
+        >>> for n in range(20):
+        ...     bank.learn_one([n / 10], n / 5)
+        >>> wider = bank.widened(2)
+        >>> wider.predict_one([1.0, 0.0]) == bank.predict_one([1.0])
+        True
+        """
+        remedy = "Give how many columns inputs have from now on."
+        least = 1 if self._dimension is None else self._dimension
+        width = check.count("dimension", dimension, "widened", remedy, least=least)
+        given = self.slots if slots is None else tuple(slots)
+        if self._at_work:
+            self._refuse_inside()
+        with self._turn:
+            wider = KernelBank(**{**self._settings(), "slots": given})
+            if self._dimension is not None:
+                for slot in given:
+                    slot.kernel.check_width(width, "dimension")
+                state.check_wider(self, wider, width)
+                wider._open(np.zeros(width))
+                state.widen(self, wider)
+            return wider
+
     def reset(self) -> None:
         """Forget everything that was learned: the bank is then as `fresh` would make it.
 

@@ -8,8 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from . import _validate as check
 from ._validate import Floats
+from .errors import InvalidArgument
 from .ground import Form
+from .kernels.coordinates import base_of, view_of
+from .layout import Slot
 from .shard import Shard
 from .specs import to_spec
 
@@ -69,6 +75,41 @@ def forms(bank: KernelBank, dimension: int | None) -> dict[str, Form]:
         slots = Shard.forms(bank._setting, bank._layout, dimension)
     found: dict[str, Form] = {name: (shape, "float64") for name, shape in shapes.items()}
     return found | {f"slots/{name}": form for name, form in slots.items()}
+
+
+def takes_up(slot: Slot, early: int, width: int) -> bool:
+    """Whether a slot on so many columns can take up further ones, which were 0 until now.
+
+    Its learner must know how, and its kernel, if its values are used, must not change by zeros.
+    """
+    if not slot.learner.grows or not slot.learner.uses_rows:
+        return slot.learner.grows
+    some = np.zeros((5, width))
+    some[:, :early] = np.sin(np.arange(5.0 * early)).reshape(5, early)
+    known = some[:, :early].copy()
+    try:
+        return np.array_equal(slot.kernel(some, some), slot.kernel(known, known))
+    except InvalidArgument:  # not for every width, or not for every number
+        return False
+
+
+def check_wider(old: KernelBank, new: KernelBank, dimension: int) -> None:
+    """Refuse slots that cannot go on from those of another bank on wider inputs."""
+    remedy = "Give it a kernel On the columns that it knows."
+    if len(old.slots) != len(new.slots):
+        rule = f"be as many as there are ({len(old.slots)})"
+        raise check.refuse("slots", rule, len(new.slots), "Give one slot for each.", "widened")
+    one, other = old._layout, new._layout
+    for place, (before, after) in enumerate(zip(old.slots, new.slots, strict=True)):
+        seen = view_of(after.kernel, dimension)
+        known = view_of(before.kernel, old._dimension or 0)
+        same = seen == known and base_of(before.kernel) == base_of(after.kernel)
+        more = seen[: len(known)] == known and takes_up(after, old._dimension or 0, dimension)
+        if before.learner != after.learner or not (same or more):
+            rule = f"go on from slot {place}, which is {before!r}"
+            raise check.refuse("slots", rule, after, remedy, "widened")
+    if [leaf.slots for leaf in one.leaves] != [leaf.slots for leaf in other.leaves]:
+        raise check.refuse("slots", "stand in groups as before", new.slots, remedy, "widened")
 
 
 def widen(old: KernelBank, new: KernelBank) -> None:

@@ -46,8 +46,9 @@ def begin_columns(columns, rings, quantiles, rows):
 def scale_row(x, lagged, columns, rings, target, target_ring, quantiles, starts, shown, out):
     """The scalings of one input side by side: deviations, their asinh, ranks.
 
-    starts[v] is where scaling v begins in `out`, -1 if it is not wanted. Deviations and ranks are
-    followed by those of the lagged targets, in the target's own figures; asinh is of the input
+    starts[v] is where scaling v begins in `out`, -1 if it is not wanted; starts[4] is that of the
+    inputs as they are, or as they are expected if they are missing. Deviations, ranks and inputs as
+    they are are followed by the lagged targets, in the target's own figures; asinh is of the input
     alone, unless starts[3] is where the asinh of the lagged targets begins. shown[k] holds the
     standings of input k afterwards.
     """
@@ -60,6 +61,11 @@ def scale_row(x, lagged, columns, rings, target, target_ring, quantiles, starts,
             out[starts[1] + k] = math.asinh(shown[k, MOVING])
         if starts[2] >= 0:
             out[starts[2] + k] = shown[k, RANK]
+        if starts[4] >= 0:
+            value = x[k]
+            if math.isnan(value) or is_glitch(columns[k], value):
+                value = columns[k, BASE] + columns[k, UNIT] * shown[k, STILL]
+            out[starts[4] + k] = value
     pair = np.zeros(STANDINGS)
     for i in range(len(lagged)):
         pair[:] = 0.0
@@ -69,6 +75,8 @@ def scale_row(x, lagged, columns, rings, target, target_ring, quantiles, starts,
             out[starts[0] + dimension + i] = pair[STILL]
         if starts[2] >= 0:
             out[starts[2] + dimension + i] = pair[RANK]
+        if starts[4] >= 0:
+            out[starts[4] + dimension + i] = pair[STILL]
         if starts[3] >= 0:
             out[starts[3] + i] = math.asinh(pair[MOVING])
 

@@ -20,7 +20,7 @@ from ..interrupts import held_interrupts
 from ..layout import Slot
 from .classification import Classification
 from .desk import Desk, Said
-from .given import checked_scalings, checked_slots, inputs, share
+from .given import checked_loss, checked_scalings, checked_slots, inputs, share
 from .labels import MOST, Labels
 from .ledger import AutoLedger
 from .pending import Pending
@@ -52,8 +52,11 @@ class AutoBank:
         in the stream, in the order in which they appear.
     slots : slots of your own instead of the recipe. They see the scalings side by side.
     combiner : the rule for the weights.
-    scalings : which of "standard", "asinh", "rank" (see `Scaling`); by default those of the size,
-        or "standard" alone for slots of your own.
+    loss : what the slots and the combiner learn to keep small, a loss or its name: on the target in
+        its deviations, or on labels of -1 and 1.
+    window, regularization : of the inner bank; see `KernelBank`. The recipe needs neither.
+    scalings : some of "standard", "asinh", "rank" and "none" (inputs as they are, for kernels that
+        know their units); by default those of the size, or "standard" alone for slots of your own.
     engine : where the slots run: "serial" or "threads". Same bits.
     seed : whole number from which random features and random cuts follow.
 
@@ -79,7 +82,10 @@ class AutoBank:
         *,
         slots: Iterable[Slot] | None = None,
         combiner: Combiner | None = None,
-        scalings: Iterable[str] | None = None,
+        loss: Any = "squared",
+        window: int = 1,
+        regularization: float = 0.0,
+        scalings: Any = None,
         engine: Any = "serial",
         seed: int = 0,
     ) -> None:
@@ -99,7 +105,19 @@ class AutoBank:
         own = None if slots is None else checked_slots(slots)
         seed = check.count("seed", seed, owner, "Give a whole number.", least=0, most=2**31)
         given = checked_scalings(scalings, SIZES[size].scalings if own is None else ("standard",))
-        self._plan = Plan(count, size, seed, given, own, combiner, as_engine(engine))
+        self._plan = Plan(
+            count,
+            size,
+            seed,
+            given,
+            own,
+            combiner,
+            checked_loss(loss, self._task),
+            window,
+            regularization,
+            as_engine(engine),
+        )
+        self._plan.check()
         self._desk: Desk | None = None
         self._pending = Pending()
         self._ledger = AutoLedger(self)
@@ -304,6 +322,28 @@ class AutoBank:
             else:
                 play.at_once()
             return play.trace()
+
+    def add_inputs(self, count: int = 1) -> None:
+        """From now on, every input has so many numbers more, behind the others.
+
+        Nothing that was learned is lost: all is as if they had been missing (NaN) so far. Lines and
+        trees take them up as they come; random features keep to the inputs with which they began,
+        until the next start. Open questions are kept.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank()
+        >>> for n in range(300):
+        ...     bank.learn_one([n % 7], n % 7)
+        >>> bank.add_inputs()
+        >>> round(bank.predict_one([3.0, float("nan")]), 1)
+        3.0
+        """
+        remedy = "Give how many inputs are added."
+        more = check.count("count", count, "add_inputs", remedy, least=1, most=10**6)
+        with self._turn, held_interrupts():
+            if self._dimension is not None and self._desk is not None:
+                self._desk.widen(more)
+                self._pending.widen(more)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that the next answer depends on to one file, atomically.

@@ -144,8 +144,8 @@ class Classification(Desk):
 
     def start(self) -> None:
         X, _, _ = self.kept()
+        self.start_anew()
         self.scaling.begin(X, None)
-        self.spare, self.banks = self.banks, []
         self.platt = np.zeros((0, hot.PLATT))
         self._fill()
         self.spare = []

@@ -61,8 +61,8 @@ class Desk(ABC):
     ) -> None:
         self.plan = plan
         self.dimension = dimension
-        self.scaling = plan.scaling(dimension, target=target)
-        self.names = [name for name, _ in plan.named_slots(self.scaling)]
+        self._target = target
+        self.lay_out(dimension)
         self.banks: list[KernelBank] = []
         self.spare: list[KernelBank] = []
         self.rows = 0
@@ -70,7 +70,6 @@ class Desk(ABC):
         self.changes: list[Change] = []
         self.figures = np.zeros(hot.WATCH)
         self.errors = np.zeros(500)
-        self.means = np.zeros((2, len(self.names)))
         self._kept_until = until
         self._kept_inputs = np.zeros((kept, dimension))
         self._kept_lagged = np.zeros((kept, plan.lags))
@@ -105,6 +104,39 @@ class Desk(ABC):
     @abstractmethod
     def described(self, said: Said) -> dict[str, Floats]:
         """An answer as one row of a trace."""
+
+    # --- columns --------------------------------------------------------------------------------
+
+    def lay_out(self, core: int) -> None:
+        """Choose slots for the present inputs, of which those beyond `core` came late."""
+        self.scaling = self.plan.scaling(self.dimension, core, target=self._target)
+        self.names = [name for name, _ in self.plan.named_slots(self.scaling)]
+        self.means = np.zeros((2, len(self.names)))
+
+    def widen(self, count: int) -> None:
+        """Take so many inputs more: all is as if they had been missing so far."""
+        scaling = self.plan.scaling(
+            self.dimension + count,
+            self.scaling.core if self.banks else self.dimension + count,
+            target=self._target,
+        )
+        scaling.go_on(self.scaling)
+        slots = [slot for _, slot in self.plan.named_slots(scaling)]
+        self.banks = [bank.widened(scaling.width, slots) for bank in self.banks]
+        self.spare = []
+        self.dimension += count
+        self._kept_inputs = with_missing(self._kept_inputs, count)
+        if self.banks:
+            self.scaling = scaling
+        else:
+            self.lay_out(self.dimension)
+
+    def start_anew(self) -> None:
+        """Make room for banks that start from the kept rows, on all inputs there are by now."""
+        self.spare, self.banks = self.banks, []
+        if self.scaling.core < self.dimension:
+            self.spare = []
+            self.lay_out(self.dimension)
 
     # --- common ---------------------------------------------------------------------------------
 
@@ -227,6 +259,11 @@ class Desk(ABC):
             array[...] = state[name]
         self.rows = int(facts["rows"])
         self.changes = [Change(int(r), str(w), int(c)) for r, w, c in facts["changes"]]
+
+
+def with_missing(rows: Floats, count: int) -> Floats:
+    """Rows with so many columns more, in which everything is missing."""
+    return np.hstack([rows, np.full((len(rows), count), np.nan)])
 
 
 def lagged_rows(targets: Floats, before: Floats) -> Floats:

@@ -30,6 +30,7 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
     """Everything that the next answer depends on."""
     plan, desk = auto._plan, auto._desk
     own = plan.slots or ()
+    check_names([plan.loss])
     check_names([part for slot in own for part in (slot.kernel, slot.learner)])
     header: dict[str, Any] = {
         "kind": KIND,
@@ -40,6 +41,9 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
         "scalings": list(plan.scalings),
         "slots": [[to_spec(slot.kernel), to_spec(slot.learner)] for slot in own],
         "combiner": None if plan.combiner is None else to_spec(plan.combiner),
+        "loss": to_spec(plan.loss),
+        "window": plan.window,
+        "regularization": plan.regularization,
         "labels": auto._labels.known,
         "most_classes": auto._most_classes,
         "dimension": None,
@@ -50,6 +54,7 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
     if desk is None:
         return header, arrays
     header["dimension"] = desk.dimension
+    header["core"] = desk.scaling.core
     header["facts"] = desk.facts()
     arrays |= {f"desk/{name}": array.copy() for name, array in desk.state().items()}
     arrays |= {f"pending/{name}": array for name, array in _pending(auto).items()}
@@ -99,6 +104,9 @@ def rebuild(
         header["size"],
         slots=slots or None,
         combiner=None if header["combiner"] is None else part(header["combiner"]),
+        loss=part(header["loss"]),
+        window=header["window"],
+        regularization=header["regularization"],
         scalings=header["scalings"],
         engine=engine,
         seed=header["seed"],
@@ -113,6 +121,9 @@ def rebuild(
         return auto
     facts = header["facts"]
     desk = auto._open(_natural(header["dimension"], 1, 10**6, "inputs"))
+    core = _natural(header["core"], 1, desk.dimension, "the first inputs")
+    if core < desk.dimension:
+        desk.lay_out(core)
     rows = _natural(facts["rows"], 0, 2**53, "rows")
     _natural(facts.get("held", 0), 0, PATIENCE - 1, "rows held back")
     if isinstance(desk, Classification):
@@ -137,7 +148,7 @@ def rebuild(
     template = auto._plan.bank(desk.scaling)
     for number, inner in enumerate(header["banks"]):
         bank = restore(inner, under(f"bank{number}/", arrays))
-        if bank.slots != template.slots or bank.window != 1:
+        if bank.slots != template.slots or bank._setting != template._setting:
             raise FileRefused("an inner bank is not of its kind.")
         desk.banks.append(bank)
     _restore_pending(auto, under("pending/", arrays))

@@ -10,7 +10,8 @@ import numpy as np
 from .. import _validate as check
 from .._validate import Floats
 from ..layout import Slot, given_slots
-from .recipe import SCALINGS
+from ..losses import Loss, as_loss
+from .scaling import KNOWN
 
 
 def share(coverage: Any) -> float:
@@ -25,17 +26,27 @@ def checked_slots(slots: Any) -> tuple[Slot, ...]:
     return given_slots(slots, "AutoBank", remedy)
 
 
+def checked_loss(loss: Any, task: str) -> Loss:
+    """A loss that suits the task."""
+    found = as_loss(loss)
+    if found.labels and task == "regression":
+        remedy = 'Use task="classification", or a loss for numbers, such as "squared".'
+        raise check.refuse("loss", "be one for numbers in regression", loss, remedy, "AutoBank")
+    return found
+
+
 def checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
     """The names of scalings, in their usual order."""
     if scalings is None:
         return usual
-    remedy = 'Give a list of some of them, such as ["standard", "rank"].'
-    if isinstance(scalings, str) or not isinstance(scalings, Iterable):
-        raise check.refuse("scalings", "be a list of words", scalings, remedy, "AutoBank")
-    given = tuple(check.choice("scalings", name, "AutoBank", SCALINGS) for name in scalings)
+    remedy = 'Give one or a list of some of them, such as ["standard", "rank"].'
+    if not isinstance(scalings, Iterable):
+        raise check.refuse("scalings", "be a word or a list of words", scalings, remedy, "AutoBank")
+    words = [scalings] if isinstance(scalings, str) else scalings
+    given = tuple(check.choice("scalings", name, "AutoBank", KNOWN) for name in words)
     if not given or len(set(given)) < len(given):
         raise check.refuse("scalings", "name at least one, none twice", given, remedy, "AutoBank")
-    return tuple(name for name in SCALINGS if name in given)
+    return tuple(name for name in KNOWN if name in given)
 
 
 def inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:

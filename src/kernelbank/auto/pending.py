@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .._validate import Floats
 from .desk import Said
 
@@ -29,6 +31,11 @@ class Pending:
                 return
         self.asked.append((key, said))
         del self.asked[:-MOST]
+
+    def widen(self, count: int) -> None:
+        """Inputs have so many columns more, which were missing when they were asked for."""
+        missing = np.full(count, np.nan).tobytes()
+        self.asked = [(key + missing, said) for key, said in self.asked]
 
     def take(self, x: Floats) -> Said | None:
         """The oldest question for this input, which is then answered for; None if there is none."""

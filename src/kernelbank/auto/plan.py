@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..bank import KernelBank
-from ..combiners import Combiner, Stacking
+from ..combiners import Combiner
+from ..kernels import On
 from ..layout import Slot
-from .recipe import SIZES, slots_on
+from ..losses import Loss, Squared
+from ..state import takes_up
+from .recipe import SIZES, default_combiner, slots_on
 from .scaling import Scaling
-
-DISCOUNT, RIDGE = 0.998, 0.1
-"""Of the default combiner: about 500 rows decide, and a tenth of the best slot's error evens out.
-"""
 
 
 @dataclass(frozen=True)
@@ -26,28 +25,48 @@ class Plan:
     scalings: tuple[str, ...]
     slots: tuple[Slot, ...] | None
     combiner: Combiner | None
+    loss: Loss
+    window: int
+    regularization: float
     engine: Any
 
-    def scaling(self, dimension: int, *, target: bool) -> Scaling:
-        """The scaling of inputs of this width."""
-        return Scaling(dimension, self.lags, self.scalings, target=target)
+    def check(self) -> None:
+        """Refuse what cannot work together, before there is a stream."""
+        if self.slots is None and self.combiner is None and self.loss == Squared():
+            return  # the recipe
+        self.bank(self.scaling(1, 1, target=True))
+
+    def scaling(self, dimension: int, core: int, *, target: bool) -> Scaling:
+        """The scaling of inputs of this width, of which those beyond `core` came later."""
+        return Scaling(dimension, self.lags, self.scalings, target=target, core=core)
 
     def named_slots(self, scaling: Scaling) -> list[tuple[str, Slot]]:
         """The slots and what people call them."""
         if self.slots is not None:
-            return [(f"{slot.kernel!r}", slot) for slot in self.slots]
+            return [(f"{slot.kernel!r}", _seeing(slot, scaling)) for slot in self.slots]
         found: list[tuple[str, Slot]] = []
+        late = scaling.dimension - scaling.core
         for name, columns in scaling.places.items():
-            found += slots_on(name, columns, len(found), SIZES[self.size], self.seed)
+            first, rest = columns[: len(columns) - late], columns[len(columns) - late :]
+            size = SIZES[self.size]
+            found += slots_on(name, first, rest, len(found), size, self.seed, self.loss)
         return found
 
     def bank(self, scaling: Scaling) -> KernelBank:
-        """A bank that has learned nothing. Targets are in deviations: no regularisation needed."""
-        rule = self.combiner if self.combiner is not None else Stacking(DISCOUNT, RIDGE)
+        """A bank that has learned nothing."""
         return KernelBank(
             slots=[slot for _, slot in self.named_slots(scaling)],
-            combiner=rule,
-            window=1,
-            regularization=0.0,
+            combiner=self.combiner or default_combiner(self.loss),
+            loss=self.loss,
+            window=self.window,
+            regularization=self.regularization,
             engine=self.engine,
         )
+
+
+def _seeing(slot: Slot, scaling: Scaling) -> Slot:
+    """A slot of the user's own: it takes up columns that came late, or does not see them."""
+    early = scaling.width - (scaling.dimension - scaling.core) * len(scaling.names)
+    if early == scaling.width or takes_up(slot, early, scaling.width):
+        return slot
+    return Slot(On(slot.kernel, tuple(range(early))), slot.learner)

@@ -18,12 +18,14 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+from ..combiners import Combiner, Stacking
 from ..kernels import Gaussian, Kernel, Linear, LowOrder, NestedCells, On
 from ..layout import Slot
 from ..learners import FourierRLS, LinearRLS, PartitionTree, Residual
+from ..losses import Loss
 
 SCALINGS = ("standard", "asinh", "rank")
-"""How inputs are shown to slots; see `Scaling`."""
+"""How inputs are shown to the slots of the recipe; see `Scaling`."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,9 @@ SIZES = {
 ORDERS = (1, 2, 3)
 NARROWEST, WIDEST = 0.3, 2.4
 """Widths of kernels of one input, in its standard deviations; of k inputs, times sqrt(k)."""
+
+DISCOUNT, STACKING_RIDGE = 0.998, 0.1
+"""Of the combiner: about 500 rows decide, and a tenth of the best slot's error evens out."""
 
 RIDGE = 0.01
 LINEAR_RIDGE = 1.0
@@ -71,21 +76,37 @@ def mixed_kernel(dimension: int, widths: int) -> Kernel:
     return mean if dimension > WIDE else mean + Linear(1.0)
 
 
+def default_combiner(loss: Loss) -> Combiner:
+    """The rule for the weights where none was given."""
+    return Stacking(DISCOUNT, STACKING_RIDGE)
+
+
 def slots_on(
-    name: str, columns: Sequence[int], base: int, size: Size, seed: int
+    name: str,
+    columns: Sequence[int],
+    late: Sequence[int],
+    base: int,
+    size: Size,
+    seed: int,
+    loss: Loss,
 ) -> list[tuple[str, Slot]]:
-    """The named slots of one scaling, which stands in these columns; `base` come before them."""
+    """The named slots of one scaling, which stands in these columns; `base` come before them.
+
+    Columns that came late are for lines and trees, which can take them up as they go; random
+    features are drawn once.
+    """
     fading: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
     following: dict[str, Any] = {**fading, "constant_forgetting": FAST}
     mixed = On(mixed_kernel(len(columns), size.widths), tuple(columns))
-    cells = On(NestedCells(decay=0.7, levels=20), tuple(columns))
+    everything = (*columns, *late)
+    cells = On(NestedCells(decay=0.7, levels=20), everything)
 
     def features(**memory: Any) -> FourierRLS:
         return FourierRLS(features=size.features, ridge=RIDGE, seed=seed, **memory)
 
     found = [("mixed", Slot(mixed, features())), ("mixed, fading", Slot(mixed, features(**fading)))]
     if len(columns) <= WIDE:
-        line = On(Linear(1.0), tuple(columns))
+        line = On(Linear(1.0), everything[:WIDE])
         found += [
             ("mixed, following", Slot(mixed, features(**following))),
             ("linear", Slot(line, LinearRLS(ridge=LINEAR_RIDGE))),

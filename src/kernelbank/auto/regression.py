@@ -12,7 +12,7 @@ from .._hot import answers as hot
 from .._hot.scaling import WILD
 from .._hot.standing import KINDRED, PATIENCE
 from .._validate import Floats
-from .desk import STARTS, Desk, Said, lagged_rows
+from .desk import STARTS, Desk, Said, lagged_rows, with_missing
 from .plan import Plan
 
 LEVELS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
@@ -52,6 +52,12 @@ class Regression(Desk):
         self.held: list[Row] = []
         self.streaks = np.zeros(PATIENCE)
         """How often so many rows in a row, from 1 on, were held back."""
+
+    def widen(self, count: int) -> None:
+        super().widen(count)
+        self.held = [
+            row._replace(inputs=with_missing(row.inputs[None], count)[0]) for row in self.held
+        ]
 
     # --- answering ------------------------------------------------------------------------------
 
@@ -115,7 +121,7 @@ class Regression(Desk):
         waiting = [*self.held, row]
         inputs, targets = self._shown(waiting)
         spoken = self.scaling.scaled(late[0]) if len(late) else None
-        unusual = np.mean(inputs[-1, : self.dimension] ** 2) > UNUSUAL**2
+        unusual = np.mean(self.scaling.distances(inputs[-1]) ** 2) > UNUSUAL**2
         far = self.scaling.farness(row.target) > 0 and not unusual
         for column in self.scaling.take(row.inputs):
             self.note("input level", self.rows, column)
@@ -169,8 +175,8 @@ class Regression(Desk):
 
     def start(self) -> None:
         X, lagged, targets = self.kept()
+        self.start_anew()
         self.scaling.begin(X, targets)
-        self.spare, self.banks = self.banks, []
         self.banks = [self.new_bank()]
         self.held = []
         measured = [t for t, y in enumerate(targets) if not self._wild(y)]

@@ -25,13 +25,20 @@ QUANTILES = np.array(
 """Normal quantiles over equal steps of probability."""
 
 
+_NUMBERS = {"standard": 0, "asinh": 1, "rank": 2, "none": 4}
+"""Where the loops look up the place of a scaling."""
+
+KNOWN = tuple(_NUMBERS)
+
+
 class Scaling:
     """The running figures of the inputs and of the target, and what is made of them.
 
     - "standard": (x - base) / unit, at most 8 in size. Base and unit are mean and sd of some time
       ago, which follow once these have moved by a tenth of the sd;
     - "asinh": asinh((x - mean) / sd) by the rows so far, for heavy tails;
-    - "rank": the normal quantile of the rank among the last 1,000 values.
+    - "rank": the normal quantile of the rank among the last 1,000 values;
+    - "none": the inputs as they are, for kernels that know their units.
 
     A value enters mean and sd as if it were at most 10 sd away. Five in a row beyond 10 units are a
     new level or scale, from which mean and sd start anew. A missing value, or one beyond 1,000
@@ -41,10 +48,16 @@ class Scaling:
     Lagged targets stand behind the inputs, in the target's own figures, in all scalings but asinh
     (unless it is the only one): some slots should not see them, since a stream whose targets say
     nothing about the next would only be blurred.
+
+    Inputs beyond the first `core` came later: they stand at the end, one after the other in all
+    their scalings, so that all others stay where they are.
     """
 
-    def __init__(self, dimension: int, lags: int, names: Sequence[str], *, target: bool) -> None:
+    def __init__(
+        self, dimension: int, lags: int, names: Sequence[str], *, target: bool, core: int
+    ) -> None:
         self.dimension = dimension
+        self.core = core
         self.lags = lags
         self.names = tuple(names)
         self.has_target = target
@@ -52,21 +65,31 @@ class Scaling:
         self.rings = np.zeros((dimension, MEMORY if "rank" in names else PATIENCE))
         self.target = np.zeros(FIGURES)
         self.ring = np.zeros(MEMORY if lags and target and "rank" in names else PATIENCE)
-        self.starts = np.full(4, -1)
+        self.starts = np.full(5, -1)
         self.places: dict[str, tuple[int, ...]] = {}
+        """Where each scaling's columns are: the first inputs, lagged targets, later inputs."""
+        self.lag_columns: list[int] = []
+        order: list[int] = []
         width = 0
-        for number, name in enumerate(("standard", "asinh", "rank")):
+        for name, number in _NUMBERS.items():
             if name in self.names:
                 self.starts[number] = width
                 own = dimension + (0 if name == "asinh" and len(self.names) > 1 else lags)
                 if name == "asinh" and own > dimension:
                     self.starts[3] = width + dimension
-                self.places[name] = tuple(range(width, width + own))
+                place = len(order)
+                order += [*range(width, width + core), *range(width + dimension, width + own)]
+                self.places[name] = tuple(range(place, len(order)))
+                self.lag_columns += self.places[name][core:]
                 width += own
+        for column in range(core, dimension):
+            for name, number in _NUMBERS.items():
+                if name in self.names:
+                    self.places[name] += (len(order),)
+                    order.append(int(self.starts[number]) + column)
         self.width = width
-        self.lag_columns = [
-            place for columns in self.places.values() for place in columns[dimension:]
-        ]
+        self._order = None if core == dimension else np.array(order)
+        """Where what the loops write side by side belongs."""
 
     def begin(self, rows: Floats, targets: Floats | None) -> None:
         """Start all figures from some first rows."""
@@ -88,7 +111,10 @@ class Scaling:
             self.starts,
             out,
         )
-        return out
+        return self._arranged(out)
+
+    def _arranged(self, out: Floats) -> Floats:
+        return out if self._order is None else out[:, self._order]
 
     def take(self, x: Floats) -> list[int]:
         """Let an input enter the figures; the columns that have a new level."""
@@ -143,7 +169,18 @@ class Scaling:
             news,
         )
         found = [(int(t), int(k)) for t, k in np.argwhere(news[:done])]
-        return out[:done], scaled[:done], scale[:done], found
+        return self._arranged(out[:done]), scaled[:done], scale[:done], found
+
+    def distances(self, row: Floats) -> Floats:
+        """How far from usual the inputs of a scaled row are, without lagged targets."""
+        own = self.places[self.names[0]]
+        late = self.dimension - self.core
+        shown = row[[*own[: self.core], *own[len(own) - late :]]]
+        if self.names[0] != "none":
+            return shown
+        units = self.columns[:, UNIT]
+        away = shown - self.columns[:, BASE]
+        return np.divide(away, units, out=np.zeros_like(away), where=units > 0.0)
 
     def farness(self, y: float) -> int:
         """0 for a usual target; `hot.FAR` beyond 10 units, `hot.WILD` beyond 1,000."""
@@ -172,6 +209,12 @@ class Scaling:
             and (sizes <= 1000.0 * LARGEST).all()
             and self.target[STREAK] == waiting
         )
+
+    def go_on(self, before: Scaling) -> None:
+        """Take over the figures of a scaling that had fewer inputs."""
+        self.columns[: before.dimension] = before.columns
+        self.rings[: before.dimension] = before.rings
+        self.target, self.ring = before.target, before.ring
 
     def state(self) -> dict[str, Floats]:
         return {

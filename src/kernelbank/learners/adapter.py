@@ -57,6 +57,7 @@ class Adapter(Learner):
     leaf_width = 1
     uses_rows = False
     saveable: ClassVar[bool] = False
+    grows: ClassVar[bool] = True
     cost: ClassVar[str] = "window + 1 predictions of the model"
 
     def __post_init__(self) -> None:

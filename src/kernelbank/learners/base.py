@@ -97,6 +97,9 @@ class Learner:
     saveable: ClassVar[bool] = True
     """Whether the state is arrays, so that a file can keep it."""
 
+    grows: ClassVar[bool] = False
+    """Whether slots can take up columns that are added later (see `widen`)."""
+
     cost: ClassVar[str] = ""
     """How the time of a step grows."""
 
@@ -175,6 +178,10 @@ class Learner:
         see no new column, or keep nothing of the inputs.
         """
         for name, array in old.items():
+            if new[name].shape != array.shape:
+                rule = f"be one that can take up new columns (its {name} depend on their number)"
+                remedy = "Give all columns from the start, with NaN or 0 where one is not known."
+                raise check.refuse("learner", rule, self, remedy)
             new[name][...] = array
 
     def remember(self, group: Group) -> list[Any]:

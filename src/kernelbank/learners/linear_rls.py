@@ -74,6 +74,7 @@ class LinearRLS(RecursiveLeastSquares):
     places = LINEAR_TABLE
     step = variant(recursive, "linear_rls", PLACES=LINEAR_TABLE)
     feature_function = linear_features
+    grows: ClassVar[bool] = True
     cost: ClassVar[str] = "O(dimension^2)"
 
     def __post_init__(self) -> None:

@@ -52,6 +52,7 @@ class Norma(Learner):
 
     learning_rate: float = 0.05
     budget: int = 100
+    grows: ClassVar[bool] = True
     cost: ClassVar[str] = "O(budget + dimension budget)"
     bulky: ClassVar[frozenset[str]] = frozenset(["coefficients", "tails", "diagonals", "rows"])
 

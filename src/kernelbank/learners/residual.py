@@ -73,6 +73,10 @@ class Residual(Learner):
         return self.learner.cost
 
     @property
+    def grows(self) -> bool:  # type: ignore[override]
+        return self.learner.grows
+
+    @property
     def saveable(self) -> bool:  # type: ignore[override]
         return self.learner.saveable
 

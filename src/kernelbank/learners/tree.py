@@ -87,6 +87,7 @@ class PartitionTree(Learner):
     noise: float = 0.1
     seed: int = 0
     leaf_width: ClassVar[int] = 1
+    grows: ClassVar[bool] = True
     cost: ClassVar[str] = "O(window levels + dimension)"
     uses_rows: ClassVar[bool] = False
 
