@@ -35,7 +35,7 @@ def test_no_figure_leads_out_of_an_array():
         around, rings = guarded((2, int(draw.choice([5, 9]))))
         columns[:] = draw.choice(FORGED, size=columns.shape)
         rings[:] = draw.choice(FORGED, size=rings.shape)
-        starts, changed, out = np.array([0, 3, 5, 8]), np.zeros(2, np.bool_), np.zeros((3, 9))
+        starts, changed, out = np.array([0, 3, 5, 8, -1]), np.zeros(2, np.bool_), np.zeros((3, 9))
         X = draw.choice([0.0, 1.0, NAN, 1e150, -1e150, 30.0], size=(3, 2))
         lagged = draw.normal(size=(3, 1))
         args = columns, rings, columns[0], rings[0], QUANTILES, starts

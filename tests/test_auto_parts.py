@@ -47,7 +47,7 @@ class Pair:
         out = np.zeros((1, 3))
         nothing = np.zeros((1, 0))
         args = np.array([[value]]), nothing, self.columns, self.rings, self.columns[0]
-        hot.scale_rows(*args, self.rings[0], QUANTILES, np.array([0, 1, 2, -1]), out)
+        hot.scale_rows(*args, self.rings[0], QUANTILES, np.array([0, 1, 2, -1, -1]), out)
         return out[0]
 
     @property

@@ -38,3 +38,7 @@ class TruncationMatters(KernelBankWarning):
 
 class SlotQuarantined(KernelBankWarning):
     """A slot became non-finite and has zero weight from now on."""
+
+
+class FeaturesIgnored(KernelBankWarning):
+    """There are more named features than a bank may make columns of."""

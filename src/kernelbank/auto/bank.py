@@ -112,10 +112,10 @@ class AutoBank:
             given,
             own,
             combiner,
+            as_engine(engine),
             checked_loss(loss, self._task),
             window,
             regularization,
-            as_engine(engine),
         )
         self._plan.check()
         self._desk: Desk | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..bank import KernelBank
@@ -25,18 +25,18 @@ class Plan:
     scalings: tuple[str, ...]
     slots: tuple[Slot, ...] | None
     combiner: Combiner | None
-    loss: Loss
-    window: int
-    regularization: float
     engine: Any
+    loss: Loss = field(default_factory=Squared)
+    window: int = 1
+    regularization: float = 0.0
 
     def check(self) -> None:
         """Refuse what cannot work together, before there is a stream."""
         if self.slots is None and self.combiner is None and self.loss == Squared():
             return  # the recipe
-        self.bank(self.scaling(1, 1, target=True))
+        self.bank(self.scaling(1, target=True))
 
-    def scaling(self, dimension: int, core: int, *, target: bool) -> Scaling:
+    def scaling(self, dimension: int, core: int | None = None, *, target: bool) -> Scaling:
         """The scaling of inputs of this width, of which those beyond `core` came later."""
         return Scaling(dimension, self.lags, self.scalings, target=target, core=core)
 

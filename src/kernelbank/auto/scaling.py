@@ -54,10 +54,16 @@ class Scaling:
     """
 
     def __init__(
-        self, dimension: int, lags: int, names: Sequence[str], *, target: bool, core: int
+        self,
+        dimension: int,
+        lags: int,
+        names: Sequence[str],
+        *,
+        target: bool,
+        core: int | None = None,
     ) -> None:
         self.dimension = dimension
-        self.core = core
+        self.core = core = dimension if core is None else core
         self.lags = lags
         self.names = tuple(names)
         self.has_target = target

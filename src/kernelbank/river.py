@@ -1,0 +1,202 @@
+"""kernelbank for users of River: `AutoBank` behind River's words.
+
+    from kernelbank.river import KernelBankRegressor, KernelBankClassifier
+
+Features are dictionaries, and may appear and vanish:
+
+- a feature becomes a column when a row with it is first learned; those that a question alone names
+  are not looked at;
+- one that appears later is taken up from then on, and nothing that was learned is lost: all is as
+  if it had been missing so far. Lines and trees take it up as it comes; random features keep to
+  those with which they began, until the next start (after 5, 32 and 128 rows);
+- one that is absent, None or NaN is missing: it is taken to be where its own past would expect it.
+  With `absent=0`, absent features have that value instead, as in counts of words;
+- at most `most_features` become columns; others are ignored, with a warning.
+
+The result does not depend on the order of a dictionary, nor, in any bit, on whether rows are
+learned one by one or many at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .faces import Columns, bank_of
+
+try:
+    from river import base
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "kernelbank.river needs River, which is not installed. Install both: "
+        "pip install 'kernelbank[river]'"
+    ) from error
+
+from .auto import AutoBank
+from .auto.bank import COVERAGE
+from ._validate import Floats
+
+__all__ = ["KernelBankClassifier", "KernelBankRegressor"]
+
+
+class _Face(base.Estimator):  # type: ignore[misc]
+    """The parameters, and rows in and out."""
+
+    _task: str
+
+    def __init__(
+        self,
+        lags: int = 0,
+        size: str = "default",
+        slots: Any = None,
+        combiner: Any = None,
+        loss: Any = "squared",
+        window: int = 1,
+        regularization: float = 0.0,
+        scaling: Any = None,
+        engine: Any = "serial",
+        absent: float | None = None,
+        most_features: int = 1000,
+        seed: int = 0,
+    ) -> None:
+        self.lags = lags
+        self.size = size
+        self.slots = slots
+        self.combiner = combiner
+        self.loss = loss
+        self.window = window
+        self.regularization = regularization
+        self.scaling = scaling
+        self.engine = engine
+        self.absent = absent
+        self.most_features = most_features
+        self.seed = seed
+        self._bank = bank_of(self, self._task, seed)
+        self._columns = Columns(absent, most_features)
+
+    @property
+    def bank(self) -> AutoBank:
+        """The `AutoBank` that does the work: its slots, weights and ledger."""
+        return self._bank
+
+    @property
+    def features(self) -> tuple[Any, ...]:
+        """The names of the features, in the order of the bank's columns."""
+        return self._columns.names
+
+    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+        """Learn a row. If `predict_one` was asked for it, however long ago, that answer counts."""
+        self._columns.row(x)  # refuses what is no row, before anything changes
+        self._take_up(x)
+        self._bank.learn_one(self._columns.row(x), y)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame, in their order, as `learn_one` would."""
+        if len(X):
+            self._columns.rows(X)
+            self._take_up(X.columns)
+            self._bank.run(self._columns.rows(X), y)
+
+    def _take_up(self, names: Any) -> None:
+        more = self._columns.add(names)
+        if more:
+            self._bank.add_inputs(more)
+
+    def _repr_html_(self) -> str:
+        return str(getattr(self._bank, "_repr_html_", str)())
+
+
+class KernelBankRegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
+    """A bank of kernels for regression on streams, with nothing to tune.
+
+    One online learner per slot, weighed anew after every row; inputs and target are scaled online.
+    See `kb.AutoBank`, which does the work, and this module's text for features that come and go.
+
+    Parameters
+    ----------
+    lags : how many of the last targets are inputs too.
+    size : "small", "default" or "large": how many slots and features, so how much time.
+    slots : a list of `kb.Slot` of your own instead of the recipe, also with a River model behind
+        `kb.learners.Adapter`.
+    combiner : the rule for the weights.
+    loss : what is to be small, on the target in its deviations.
+    window : how many recent rows a cost looks at.
+    regularization : weight of half the squared norm in the cost.
+    scaling : some of "standard", "asinh", "rank", "none": how inputs are shown to the slots.
+    engine : "serial" or "threads"; same bits.
+    absent : the value of a feature that is absent; None means that it is missing.
+    most_features : how many features may become columns.
+    seed : whole number from which random features and random cuts follow.
+
+    >>> from river import datasets, evaluate, metrics
+    >>> from kernelbank.river import KernelBankRegressor
+    >>> model = KernelBankRegressor(size="small")
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    MAE: 0.018...
+    """
+
+    _task = "regression"
+
+    def predict_one(self, x: dict[Any, Any]) -> float:
+        """The prediction for one row."""
+        return float(self._bank.predict_one(self._columns.row(x)))
+
+    def predict_interval_one(
+        self, x: dict[Any, Any], coverage: float = COVERAGE
+    ) -> tuple[float, float]:
+        """The ends of an interval that holds the target with this probability."""
+        return self._bank.predict_interval_one(self._columns.row(x), coverage)
+
+    def predict_many(self, X: Any) -> Any:
+        """A series of predictions, with the frame's index."""
+        import pandas as pd
+
+        found = self._bank.predict(self._columns.rows(X)) if len(X) else []
+        return pd.Series(found, index=X.index, dtype="float64")
+
+
+class KernelBankClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
+    """A bank of kernels for classification on streams, with nothing to tune.
+
+    Labels may be booleans, numbers or text; new ones may appear at any time. More than two are
+    learned one against the rest. Probabilities are calibrated online.
+
+    Parameters
+    ----------
+    lags : how many of the last labels are inputs too.
+    size : "small", "default" or "large": how many slots and features, so how much time.
+    slots : a list of `kb.Slot` of your own instead of the recipe.
+    combiner : the rule for the weights.
+    loss : what is to be small, on labels of -1 and 1.
+    window : how many recent rows a cost looks at.
+    regularization : weight of half the squared norm in the cost.
+    scaling : some of "standard", "asinh", "rank", "none": how inputs are shown to the slots.
+    engine : "serial" or "threads"; same bits.
+    absent : the value of a feature that is absent; None means that it is missing.
+    most_features : how many features may become columns.
+    seed : whole number from which random features and random cuts follow.
+
+    >>> from river import datasets, evaluate, metrics
+    >>> from kernelbank.river import KernelBankClassifier
+    >>> model = KernelBankClassifier(size="small")
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 8...
+    """
+
+    _task = "classification"
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:  # noqa: ARG002
+        """The probability of each label so far."""
+        return self._bank.predict_proba_one(self._columns.row(x))
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """A frame of probabilities, one column a label so far, with the frame's index."""
+        import pandas as pd
+
+        classes = self._bank.classes
+        known = len(classes) and len(X)
+        found: Floats | None = self._bank.predict_proba(self._columns.rows(X)) if known else None
+        return pd.DataFrame(found, index=X.index, columns=list(classes), dtype="float64")
