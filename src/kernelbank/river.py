@@ -31,9 +31,9 @@ except ModuleNotFoundError as error:
         "pip install 'kernelbank[river]'"
     ) from error
 
+from ._validate import Floats
 from .auto import AutoBank
 from .auto.bank import COVERAGE
-from ._validate import Floats
 
 __all__ = ["KernelBankClassifier", "KernelBankRegressor"]
 

@@ -1,0 +1,240 @@
+"""kernelbank for users of scikit-learn: `AutoBank` behind scikit-learn's words.
+
+    from kernelbank.sklearn import KernelBankRegressor, KernelBankClassifier
+
+`fit` plays the rows once, in their order, as a stream: each is answered, then learned. `partial_fit`
+goes on from there. So rows should stand in the order of time if there is any, and cross-validation
+should be by `TimeSeriesSplit`; if there is none, shuffle them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._validate import Floats
+from .auto.bank import COVERAGE, AutoBank
+from .faces import bank_of
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.multiclass import check_classification_targets, unique_labels
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "kernelbank.sklearn needs scikit-learn (1.6 or newer), which is not installed. Install "
+        "both: pip install 'kernelbank[sklearn]'"
+    ) from error
+
+__all__ = ["KernelBankClassifier", "KernelBankRegressor"]
+
+
+class _Face(BaseEstimator):  # type: ignore[misc]
+    """The parameters, and arrays in and out."""
+
+    def __init__(
+        self,
+        *,
+        lags: int = 0,
+        size: str = "default",
+        slots: Any = None,
+        combiner: Any = None,
+        loss: Any = "squared",
+        window: int = 1,
+        regularization: float = 0.0,
+        scaling: Any = None,
+        engine: Any = "serial",
+        random_state: Any = 0,
+    ) -> None:
+        self.lags = lags
+        self.size = size
+        self.slots = slots
+        self.combiner = combiner
+        self.loss = loss
+        self.window = window
+        self.regularization = regularization
+        self.scaling = scaling
+        self.engine = engine
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _new_bank(self, task: str, classes: Any = None) -> AutoBank:
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return bank_of(self, task, seed, classes)
+
+    def _rows(self, X: Any, y: Any = "no_validation", *, reset: bool, **more: Any) -> Any:
+        """Arrays of numbers; remembers, or compares, the features' names and number."""
+        own = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
+        return validate_data(self, X, y, **own, **more)
+
+    def _asked(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        return np.asarray(self._rows(X, reset=False))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """scikit-learn's diagram, and the bank once there is one."""
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in shown and hasattr(self, "bank_"):
+            shown["text/html"] += self.bank_._repr_html_()
+        return shown
+
+
+class KernelBankRegressor(RegressorMixin, _Face):  # type: ignore[misc]
+    """A bank of kernels for regression, with nothing to tune.
+
+    One online learner per slot, weighed anew after every row; inputs and target are scaled online.
+    See `kb.AutoBank`, which does the work.
+
+    Parameters
+    ----------
+    lags : how many of the last targets are inputs too. `predict` then takes its rows as the next of
+        the stream, in their order.
+    size : "small", "default" or "large": how many slots and features, so how much time.
+    slots : a list of `kb.Slot` of your own instead of the recipe.
+    combiner : the rule for the weights; by default `kb.combiners.Stacking`.
+    loss : what is to be small, on the target in its deviations.
+    window : how many recent rows a cost looks at.
+    regularization : weight of half the squared norm in the cost.
+    scaling : some of "standard", "asinh", "rank", "none": how inputs are shown to the slots.
+    engine : "serial" or "threads"; same bits.
+    random_state : from which random features and random cuts follow. 0 by default, so that results
+        repeat; None draws anew.
+
+    Attributes
+    ----------
+    bank_ : the `AutoBank`: its slots, weights and ledger.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Missing inputs (NaN) are allowed.
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from kernelbank.sklearn import KernelBankRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> bool(cross_val_score(KernelBankRegressor(size="small"), X, y, cv=3).mean() > 0.4)
+    True
+    """
+
+    def fit(self, X: Any, y: Any) -> KernelBankRegressor:
+        """Forget everything, then play the rows once, in their order."""
+        X, y = self._rows(X, y, reset=True, y_numeric=True)
+        self.bank_ = self._new_bank("regression")
+        self.bank_.run(X, y)
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> KernelBankRegressor:
+        """Go on with further rows."""
+        if not hasattr(self, "bank_"):
+            return self.fit(X, y)
+        X, y = self._rows(X, y, reset=False, y_numeric=True)
+        self.bank_.run(X, y)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """(n,): the predictions."""
+        X = self._asked(X)
+        return self.bank_.predict(X)
+
+    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
+        """(n, 2): the ends of intervals that hold the target with this probability."""
+        X = self._asked(X)
+        return self.bank_.predict_interval(X, coverage)
+
+
+class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
+    """A bank of kernels for classification, with nothing to tune.
+
+    More than two classes are learned one against the rest. Probabilities are calibrated online. See
+    `kb.AutoBank`, which does the work.
+
+    Parameters
+    ----------
+    lags : how many of the last labels are inputs too. `predict` then takes its rows as the next of
+        the stream, in their order.
+    size : "small", "default" or "large": how many slots and features, so how much time.
+    slots : a list of `kb.Slot` of your own instead of the recipe.
+    combiner : the rule for the weights; by default `kb.combiners.Stacking`.
+    loss : what is to be small, on labels of -1 and 1.
+    window : how many recent rows a cost looks at.
+    regularization : weight of half the squared norm in the cost.
+    scaling : some of "standard", "asinh", "rank", "none": how inputs are shown to the slots.
+    engine : "serial" or "threads"; same bits.
+    random_state : from which random features and random cuts follow. 0 by default, so that results
+        repeat; None draws anew.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted: the columns of `predict_proba`.
+    bank_ : the `AutoBank`, in which a label is its number in `classes_`.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Missing inputs (NaN) are allowed.
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from kernelbank.sklearn import KernelBankClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> bool(cross_val_score(KernelBankClassifier(size="small"), X, y, cv=3).mean() > 0.94)
+    True
+    """
+
+    def fit(self, X: Any, y: Any) -> KernelBankClassifier:
+        """Forget everything, then play the rows once, in their order."""
+        X, y = self._rows(X, y, reset=True)
+        check_classification_targets(y)
+        return self._begin(X, y, unique_labels(y))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> KernelBankClassifier:
+        """Go on with further rows; the first call has to name all `classes`."""
+        first = not hasattr(self, "bank_")
+        if first and classes is None:
+            raise ValueError(
+                "'classes' must be given in the first call of partial_fit: a list of all labels "
+                "that may come. kb.AutoBank finds them in the stream."
+            )
+        X, y = self._rows(X, y, reset=first)
+        check_classification_targets(y)
+        if first:
+            return self._begin(X, y, unique_labels(classes))
+        if classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
+            raise ValueError(
+                f"'classes' must be those of the first call, {self.classes_!r}; got {classes!r}. "
+                "Leave it out, or fit a new estimator."
+            )
+        self.bank_.run(X, self._numbers(y, self.classes_))
+        return self
+
+    def _begin(self, X: Floats, y: Any, classes: Any) -> KernelBankClassifier:
+        numbers = self._numbers(y, classes)
+        named = range(len(classes)) if len(classes) > 1 else None
+        bank = self._new_bank("classification", named)
+        bank.run(X, numbers)
+        self.classes_ = classes
+        self.bank_ = bank
+        return self
+
+    def _numbers(self, y: Any, classes: Any) -> Any:
+        """Labels as their places among the classes."""
+        unknown = np.setdiff1d(y, classes)
+        if len(unknown):
+            raise ValueError(
+                f"'y' must hold the labels in classes {classes!r} only; got {unknown[0]!r}. "
+                "Name all labels in the first call of partial_fit."
+            )
+        return np.searchsorted(classes, y)
+
+    def predict(self, X: Any) -> Any:
+        """(n,): the most probable labels."""
+        X = self._asked(X)
+        return self.classes_[self.bank_.predict(X)]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """(n, classes): probabilities, columns in the order of `classes_`."""
+        X = self._asked(X)
+        return self.bank_.predict_proba(X)
