@@ -16,6 +16,13 @@ NAN = math.nan
 # --- answers --------------------------------------------------------------------------------------
 
 
+def answered(score, mean, sd, figures, quantiles, tail):
+    """The answer to one row and the ends of its interval."""
+    out = np.zeros(3)
+    hot.answer_row(score, mean, sd, figures, LEVELS, quantiles, tail, out)
+    return out[0], out[1:]
+
+
 class AnswerPair:
     """Answers in both forms, led through the same rows."""
 
@@ -26,21 +33,18 @@ class AnswerPair:
 
     def feed(self, scores, scale, targets, tails):
         for score, (mean, sd), y, tail in zip(scores, scale, targets, tails, strict=True):
-            values, ends = np.zeros(1), np.zeros((1, 2))
-            args = self.figures, LEVELS, self.quantiles, tail, values, ends
-            hot.answer_rows(np.array([score]), mean, sd, *args)
-            value = self.naive.predict(score, mean, sd)
+            value, ends = answered(score, mean, sd, self.figures, self.quantiles, tail)
             size = abs(mean) + sd * (abs(score) + 10) + abs(y)
-            assert abs(values[0] - value) <= 8 * EPS * size
+            assert abs(value - self.naive.predict(score, mean, sd)) <= 8 * EPS * size
             unit = math.sqrt(self.naive.variance)
             largest = 1 + abs(self.naive.quantiles).max()
             # Ends that nearly meet may cross in one form only.
             room = 64 * EPS * (self.naive.rows + 10) * (size + unit * largest * 10)
-            expected = self.naive.interval(values[0], tail)
-            if ends[0, 0] < ends[0, 1] and expected[0] < expected[1]:
-                assert np.abs(ends[0] - expected).max() <= room, (ends, expected)
-            hot.settle_row(values[0], mean, sd, y, self.figures, LEVELS, self.quantiles)
-            self.naive.settle(values[0], mean, sd, y)
+            expected = self.naive.interval(value, tail)
+            if ends[0] < ends[1] and expected[0] < expected[1]:
+                assert np.abs(ends - expected).max() <= room, (ends, expected)
+            hot.settle_row(value, mean, sd, y, self.figures, LEVELS, self.quantiles)
+            self.naive.settle(value, mean, sd, y)
             rows = self.naive.rows
             assert np.abs(self.quantiles - self.naive.quantiles).max() <= 4 * EPS * rows * largest
             variance = self.figures[hot.VARIANCE]
@@ -67,6 +71,23 @@ def test_answers(seed):
     AnswerPair().feed(scores, scale, targets, draw.uniform(1e-5, 0.5, size=count))
 
 
+def test_rows_are_settled_as_one_by_one():
+    draw = np.random.default_rng(0)
+    count, tail = 120, 0.05
+    scale = np.column_stack([draw.normal(size=count), 0.5 + draw.random(count)])
+    scores, targets = draw.normal(size=count), draw.standard_t(2, size=count)
+    one, many = AnswerPair(), AnswerPair()
+    values, ends = np.zeros(count), np.zeros((count, 2))
+    args = many.figures, LEVELS, many.quantiles, tail, values, ends
+    hot.settle_rows(scores, scale, targets, *args)
+    for t, (mean, sd) in enumerate(scale):
+        value, own = answered(scores[t], mean, sd, one.figures, one.quantiles, tail)
+        hot.settle_row(value, mean, sd, targets[t], one.figures, LEVELS, one.quantiles)
+        assert (values[t], *ends[t]) == (value, *own)
+    np.testing.assert_array_equal(many.figures, one.figures)
+    np.testing.assert_array_equal(many.quantiles, one.quantiles)
+
+
 def test_quantiles_between_and_beyond_the_levels():
     draw = np.random.default_rng(0)
     for _ in range(50):
@@ -76,14 +97,12 @@ def test_quantiles_between_and_beyond_the_levels():
         pair.naive.variance = 1.0
         last = math.inf
         for tail in [1e-17, 1e-4, *LEVELS, 0.003, 0.07, 0.45]:
-            values, ends = np.zeros(1), np.zeros((1, 2))
-            args = pair.figures, LEVELS, pair.quantiles, tail, values, ends
-            hot.answer_rows(np.zeros(1), 0.0, 1.0, *args)
+            _, ends = answered(0.0, 0.0, 1.0, pair.figures, pair.quantiles, tail)
             expected = pair.naive.interval(0.0, tail)
-            assert np.allclose(ends[0], expected, rtol=0, atol=1e-12)
+            assert np.allclose(ends, expected, rtol=0, atol=1e-12)
             if tail in LEVELS:
-                assert ends[0, 1] - ends[0, 0] <= last + 1e-12  # a smaller tail is wider
-                last = ends[0, 1] - ends[0, 0]
+                assert ends[1] - ends[0] <= last + 1e-12  # a smaller tail is wider
+                last = ends[1] - ends[0]
 
 
 def errors_of(kind, count, draw):
@@ -134,10 +153,8 @@ def test_a_target_at_rest_keeps_its_quantiles():
     draw = np.random.default_rng(0)
     inside = 0
     for y in draw.normal(size=400):
-        values, ends = np.zeros(1), np.zeros((1, 2))
-        args = figures, LEVELS, quantiles, 0.05, values, ends
-        hot.answer_rows(np.zeros(1), 0.0, 1.0, *args)
-        inside += ends[0, 0] <= y <= ends[0, 1]
+        _, ends = answered(0.0, 0.0, 1.0, figures, quantiles, 0.05)
+        inside += ends[0] <= y <= ends[1]
         hot.settle_row(0.0, 0.0, 1.0, y, figures, LEVELS, quantiles)
     assert 0.8 < inside / 400 < 0.97
 

@@ -2,9 +2,9 @@
 
     from kernelbank.sklearn import KernelBankRegressor, KernelBankClassifier
 
-`fit` plays the rows once, in their order, as a stream: each is answered, then learned. `partial_fit`
-goes on from there. So rows should stand in the order of time if there is any, and cross-validation
-should be by `TimeSeriesSplit`; if there is none, shuffle them.
+`fit` plays the rows once, in their order, as a stream: each is answered, then learned.
+`partial_fit` goes on from there. So rows should stand in the order of time if there is any, and
+cross-validation should be by `TimeSeriesSplit`; if there is none, shuffle them.
 """
 
 from __future__ import annotations

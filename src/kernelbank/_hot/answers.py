@@ -109,14 +109,6 @@ def forget_range(figures, low, high):
 
 
 @hot
-def answer_rows(scaled, mean, sd, figures, levels, quantiles, tail, values, ends):
-    """Answers and their intervals, by the figures as they are; learns nothing."""
-    for t in range(len(scaled)):
-        values[t] = answer(scaled[t], mean, sd, figures)
-        bounds(values[t], figures, levels, quantiles, tail, ends[t])
-
-
-@hot
 def answer_row(f, mean, sd, figures, levels, quantiles, tail, out):
     """out = the answer and the ends of its interval; learns nothing."""
     out[0] = answer(f, mean, sd, figures)

@@ -12,6 +12,7 @@ import numpy as np
 from .._hot import watch as hot
 from .._validate import Floats
 from ..bank import KernelBank
+from .kept import Kept
 from .plan import Plan
 
 STARTS = (5, 32, 128)
@@ -70,11 +71,7 @@ class Desk(ABC):
         self.changes: list[Change] = []
         self.figures = np.zeros(hot.WATCH)
         self.errors = np.zeros(500)
-        self._kept_until = until
-        self._kept_inputs = np.zeros((kept, dimension))
-        self._kept_lagged = np.zeros((kept, plan.lags))
-        self._kept_targets = np.zeros(kept)
-        self._kept_asked = np.zeros(kept)
+        self.kept_rows = Kept(kept, dimension, plan.lags, until)
 
     # --- what the tasks do differently ----------------------------------------------------------
 
@@ -125,7 +122,7 @@ class Desk(ABC):
         self.banks = [bank.widened(scaling.width, slots) for bank in self.banks]
         self.spare = []
         self.dimension += count
-        self._kept_inputs = with_missing(self._kept_inputs, count)
+        self.kept_rows.inputs = with_missing(self.kept_rows.inputs, count)
         if self.banks:
             self.scaling = scaling
         else:
@@ -167,45 +164,16 @@ class Desk(ABC):
         return np.full(len(self.names), 1 / len(self.names))
 
     def keep(self, X: Floats, lagged: Floats, targets: Floats, asked: Any) -> None:
-        """Keep the last rows, as long as something may start from them."""
-        size = len(self._kept_inputs)
-        if self.rows - len(X) >= self._kept_until:
-            return
-        X, lagged, targets = X[-size:], lagged[-size:], targets[-size:]
-        asked = np.asarray(asked)[-size:]
-        places = (self.rows - len(X) + np.arange(len(X))) % size
-        self._kept_inputs[places] = X
-        self._kept_lagged[places] = lagged
-        self._kept_targets[places] = targets
-        self._kept_asked[places] = asked
+        """Keep these, the last rows; each was asked for after so many rows."""
+        self.kept_rows.keep(self.rows, X, lagged, targets, asked)
 
     def kept(self) -> tuple[Floats, Floats, Floats]:
         """The kept rows, the oldest first: inputs, lagged targets, targets."""
-        size = len(self._kept_inputs)
-        count = min(self.rows, size)
-        places = (self.rows - count + np.arange(count)) % size
-        return self._kept_inputs[places], self._kept_lagged[places], self._kept_targets[places]
+        return self.kept_rows.latest(self.rows)
 
     def replay(self, bank: KernelBank, rows: Floats, targets: Floats, chosen: Any = None) -> None:
-        """Let a new bank learn the kept rows, or the chosen ones of them, as they came.
-
-        A target that came late is judged by what was said when its row was asked for.
-        """
-        size = len(self._kept_inputs)
-        count = min(self.rows, size)
-        numbers = self.rows - count + np.arange(count)
-        asked = self._kept_asked[numbers % size]
-        places = np.arange(count) if chosen is None else np.asarray(chosen, dtype=np.int64)
-        if (asked[places] >= numbers[places]).all():
-            if len(rows):
-                bank.run(rows, targets, record="light")
-            return
-        said: dict[int, Floats] = {}
-        for turn, place in enumerate(places):
-            for later in range(turn + 1, len(places)):
-                if later not in said and asked[places[later]] <= numbers[place]:
-                    said[later] = bank.answer_one(rows[later])[1]
-            bank.learn_one(rows[turn], float(targets[turn]), said.pop(turn, None))
+        """Let a new bank learn the kept rows, or the chosen ones of them, as they came."""
+        self.kept_rows.replay(self.rows, bank, rows, targets, chosen)
 
     def shift(self, target: float) -> None:
         """A new target is the newest of the lagged ones."""
@@ -242,11 +210,8 @@ class Desk(ABC):
             "watch": self.figures,
             "errors": self.errors,
             "means": self.means,
-            "kept_inputs": self._kept_inputs,
-            "kept_lagged": self._kept_lagged,
-            "kept_targets": self._kept_targets,
-            "kept_asked": self._kept_asked,
         }
+        own |= self.kept_rows.state()
         return own | {f"scaling/{name}": a for name, a in self.scaling.state().items()}
 
     def facts(self) -> dict[str, Any]:
