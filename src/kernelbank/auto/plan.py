@@ -41,12 +41,16 @@ class Plan:
             found += slots_on(name, columns, len(found), SIZES[self.size], self.seed)
         return found
 
+    @property
+    def rule(self) -> Combiner:
+        """The combiner of the banks."""
+        return self.combiner if self.combiner is not None else Stacking(DISCOUNT, RIDGE)
+
     def bank(self, scaling: Scaling) -> KernelBank:
         """A bank that has learned nothing. Targets are in deviations: no regularisation needed."""
-        rule = self.combiner if self.combiner is not None else Stacking(DISCOUNT, RIDGE)
         return KernelBank(
             slots=[slot for _, slot in self.named_slots(scaling)],
-            combiner=rule,
+            combiner=self.rule,
             window=1,
             regularization=0.0,
             engine=self.engine,
