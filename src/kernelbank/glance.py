@@ -28,12 +28,12 @@ class Glance:
     heading: what the bars are; bars: (name, share), the longest bar for the largest share; rest:
     what is said below the bars; settings: (label, text), folded away in HTML and not in the text.
 
-    >>> print(Glance("Bank(2 slots)", (("loss", "0.1"),), "weights", (("a", 0.75), ("b", 0.25))))
+    >>> print(Glance("Bank(2 slots)", (("loss", "0.1"),), "weights", (("a", 0.8), ("b", 0.2))))
     Bank(2 slots)
       loss  0.1
       weights
-        0.750 ████████████████████ a
-        0.250 █████                b
+        0.800 ████████████████████ a
+        0.200 █████                b
     """
 
     title: str
