@@ -19,7 +19,7 @@ LARGEST = 1e150
 def refuse(name: str, rule: str, value: Any, remedy: str, owner: str = "") -> InvalidArgument:
     """The error to raise when argument `name` breaks `rule`."""
     of = f" of {owner}" if owner else ""
-    shown = repr(value)
+    shown = " ".join(line.strip() for line in repr(value).splitlines())
     if len(shown) > 80:
         shown = shown[:77] + "..."
     return InvalidArgument(f"'{name}'{of} must {rule}; got {shown}. {remedy}")

@@ -23,11 +23,13 @@ from .combiners import Combiner, Simplex
 from .dictionary import Dictionary
 from .engines import as_engine
 from .errors import KernelBankError
+from .glance import Glance
 from .interrupts import held_interrupts
 from .layout import Layout, Slot, bank_slots
 from .ledger import Ledger
 from .losses import as_loss
 from .notices import Notices
+from .overview import overview, told
 from .setting import PAGE, Setting
 from .specs import check_names, own_copy
 from .trace import Trace, chosen_fields
@@ -189,8 +191,29 @@ class KernelBank:
         return tuple(int(p) for p in np.flatnonzero(np.isinf(self._ledger.slot_cumulative_cost)))
 
     def __repr__(self) -> str:
+        return self._glance().text()
+
+    def _repr_html_(self) -> str:
+        return self._glance().html()
+
+    def _glance(self) -> Glance:
+        if called_back():  # by a bank that is at work, perhaps this one: do not wait for it
+            return Glance(self._title())
+        with self._turn:
+            return overview(
+                self._title(),
+                self._setting,
+                self._layout,
+                self._combiner,
+                self._engine,
+                self._ledger,
+                self._weights,
+                self._dimension,
+            )
+
+    def _title(self) -> str:
         return (
-            f"KernelBank({len(self.slots)} slots, {self._combiner!r}, {self.loss!r}, "
+            f"KernelBank({len(self.slots)} slots, {told(self._combiner)}, {told(self.loss)}, "
             f"window={self.window}, regularization={self.regularization:g}, "
             f"{self.samples} samples)"
         )

@@ -11,11 +11,13 @@ import numpy as np
 
 from .. import _validate as check
 from .. import checkpoint
+from .._hot.formulas import called_back
 from .._validate import Floats
 from ..bank import KernelBank
 from ..combiners import Combiner
 from ..engines import as_engine
 from ..errors import InvalidArgument
+from ..glance import Glance
 from ..interrupts import held_interrupts
 from ..layout import Slot
 from .classification import Classification
@@ -23,6 +25,7 @@ from .desk import Desk, Said
 from .given import checked_loss, checked_scalings, checked_slots, inputs, share
 from .labels import MOST, Labels
 from .ledger import AutoLedger
+from .overview import overview
 from .pending import Pending
 from .plan import Plan
 from .recipe import SIZES
@@ -173,11 +176,25 @@ class AutoBank:
         """What the slots are, in words; empty before the first row."""
         return () if self._desk is None else tuple(self._desk.names)
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         lags = f", lags={self.lags}" if self.lags else ""
         size = "" if self.size == "default" else f", size={self.size!r}"
         slots = f"; {len(self.names)} slots" if self.names else ""
         return f"AutoBank({self.task!r}{lags}{size}{slots}; {self.samples} samples)"
+
+    def __repr__(self) -> str:
+        return self._glance().text()
+
+    def _repr_html_(self) -> str:
+        return self._glance().html()
+
+    def _glance(self) -> Glance:
+        if called_back():  # by a bank that is at work, perhaps for this one: do not wait for it
+            return Glance(self._title())
+        with self._turn:
+            known = self._labels.known
+            title = self._title()
+            return overview(title, self._task, self._plan, self._ledger, self._desk, known)
 
     # --- answering ----------------------------------------------------------------------------
 

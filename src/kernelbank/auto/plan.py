@@ -52,11 +52,16 @@ class Plan:
             found += slots_on(name, first, rest, len(found), size, self.seed, self.loss)
         return found
 
+    @property
+    def rule(self) -> Combiner:
+        """The combiner of the banks."""
+        return self.combiner if self.combiner is not None else default_combiner(self.loss)
+
     def bank(self, scaling: Scaling) -> KernelBank:
         """A bank that has learned nothing."""
         return KernelBank(
             slots=[slot for _, slot in self.named_slots(scaling)],
-            combiner=self.combiner or default_combiner(self.loss),
+            combiner=self.rule,
             loss=self.loss,
             window=self.window,
             regularization=self.regularization,
