@@ -63,6 +63,9 @@ _MODULES = (
     "streams",
 )
 
+_EXTRAS = ("river", "sklearn")
+"""Faces for other libraries, which need these: `kb.river` and `kb.sklearn`."""
+
 __all__ = [
     "AutoBank",
     "AutoLedger",
@@ -92,7 +95,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in (*_MODULES, *_EXTRAS):
         return import_module(f".{name}", __name__)
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)

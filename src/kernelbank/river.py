@@ -102,7 +102,7 @@ class _Face(base.Estimator):  # type: ignore[misc]
             self._bank.add_inputs(more)
 
     def _repr_html_(self) -> str:
-        return str(getattr(self._bank, "_repr_html_", str)())
+        return self._bank._repr_html_()
 
 
 class KernelBankRegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
@@ -150,7 +150,7 @@ class KernelBankRegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
         """A series of predictions, with the frame's index."""
         import pandas as pd
 
-        found = self._bank.predict(self._columns.rows(X)) if len(X) else []
+        found: Any = self._bank.predict(self._columns.rows(X)) if len(X) else []
         return pd.Series(found, index=X.index, dtype="float64")
 
 

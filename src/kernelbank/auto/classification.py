@@ -107,7 +107,11 @@ class Classification(Desk):
     def tell(self, x: Floats, said: Said, target: float) -> None:
         number = int(target)
         first = self._first_asked(said)
+        total = self.wrong[0]
         self._count(np.array([int(np.argmax(said.answer)) if len(said.answer) else -1]), [number])
+        if not said.row:
+            self.wrong[0] = total
+            self.blind += 1
         if self.banks:
             # Banks that came after the question was asked have said nothing.
             scores = np.zeros(len(self.banks))

@@ -67,6 +67,8 @@ class Desk(ABC):
         self.banks: list[KernelBank] = []
         self.spare: list[KernelBank] = []
         self.rows = 0
+        self.blind = 0
+        """How many rows were answered before anything was known: these answers do not count."""
         self.lagged = np.full(plan.lags, np.nan)
         self.changes: list[Change] = []
         self.figures = np.zeros(hot.WATCH)
@@ -216,13 +218,15 @@ class Desk(ABC):
 
     def facts(self) -> dict[str, Any]:
         """What else, as plain data."""
-        return {"rows": self.rows, "changes": [list(change) for change in self.changes]}
+        changes = [list(change) for change in self.changes]
+        return {"rows": self.rows, "blind": self.blind, "changes": changes}
 
     def restore(self, state: Mapping[str, Floats], facts: Mapping[str, Any]) -> None:
         """Go on from what `state` and `facts` said; shapes have been checked."""
         for name, array in self.state().items():
             array[...] = state[name]
         self.rows = int(facts["rows"])
+        self.blind = int(facts["blind"])
         self.changes = [Change(int(r), str(w), int(c)) for r, w, c in facts["changes"]]
 
 

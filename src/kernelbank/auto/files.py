@@ -125,6 +125,7 @@ def rebuild(
     if core < desk.dimension:
         desk.lay_out(core)
     rows = _natural(facts["rows"], 0, 2**53, "rows")
+    _natural(facts["blind"], 0, rows, "answers that do not count")
     _natural(facts.get("held", 0), 0, PATIENCE - 1, "rows held back")
     if isinstance(desk, Classification):
         desk.classes = _natural(facts["classes"], 0, len(labels), "classes")

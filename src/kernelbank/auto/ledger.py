@@ -30,12 +30,17 @@ class AutoLedger:
 
     @property
     def mean_loss(self) -> float:
-        """Mean squared error of the answers, or the share of wrong ones; NaN before the first."""
+        """Mean squared error of the answers, or the share of wrong ones.
+
+        Answers that were given before the first target was known do not count; NaN if there are no
+        others.
+        """
         desk = self._desk
-        if isinstance(desk, Regression) and desk.rows:
-            return float(desk.answers[hot.LOSS] / desk.rows)
-        if isinstance(desk, Classification) and desk.rows:
-            return float(desk.wrong[0] / desk.rows)
+        count = 0 if desk is None else desk.rows - desk.blind
+        if isinstance(desk, Regression) and count:
+            return float(desk.answers[hot.LOSS] / count)
+        if isinstance(desk, Classification) and count:
+            return float(desk.wrong[0] / count)
         return float("nan")
 
     @property
