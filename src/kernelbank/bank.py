@@ -501,8 +501,9 @@ class KernelBank:
         """A bank on inputs with more columns that goes on from this one.
 
         The new columns stand behind the others, and all is as if they had been 0 until now. So
-        they belong to slots whose learner can take them up (LinearRLS, PartitionTree, Norma, models
-        behind an Adapter); others must have a kernel `On` the columns that they know.
+        they belong to slots that can take them up: those of all learners but the ones on random
+        features, with a kernel that does not change by columns of zeros. Others must have a kernel
+        `On` the columns that they know.
 
         Parameters
         ----------

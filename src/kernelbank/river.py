@@ -34,8 +34,30 @@ except ModuleNotFoundError as error:
 from ._validate import Floats
 from .auto import AutoBank
 from .auto.bank import COVERAGE
+from .kernels import External
+from .layout import Slot
+from .learners import Adapter
 
-__all__ = ["KernelBankClassifier", "KernelBankRegressor"]
+__all__ = ["KernelBankClassifier", "KernelBankRegressor", "as_slot"]
+
+
+def as_slot(model: Any, curvature: float = 0.0) -> Slot:
+    """A River model as one slot of a bank, which weighs it against its kernels.
+
+    The model gets a dictionary {"x0": ..., "x1": ...} of the inputs as the bank's slots see them.
+    See `kb.learners.Adapter` for what a bank asks of it, and for `curvature`.
+
+    >>> import kernelbank as kb
+    >>> from river import tree
+    >>> from kernelbank.river import KernelBankRegressor, as_slot
+    >>> line = kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
+    >>> model = KernelBankRegressor(slots=[line, as_slot(tree.HoeffdingTreeRegressor())])
+    >>> for n in range(100):
+    ...     model.learn_one({"n": n}, 3.0 * n)
+    >>> round(model.predict_one({"n": 100}))
+    300
+    """
+    return Slot(External(), Adapter(model, curvature))
 
 
 class _Face(base.Estimator):  # type: ignore[misc]

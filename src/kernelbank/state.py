@@ -80,9 +80,9 @@ def forms(bank: KernelBank, dimension: int | None) -> dict[str, Form]:
 def takes_up(slot: Slot, early: int, width: int) -> bool:
     """Whether a slot on so many columns can take up further ones, which were 0 until now.
 
-    Its learner must know how, and its kernel, if its values are used, must not change by zeros.
+    Its learner must know how, and its kernel, if it has values, must not change by zeros.
     """
-    if not slot.learner.grows or not slot.learner.uses_rows:
+    if not slot.learner.grows or not slot.kernel.pairwise:
         return slot.learner.grows
     some = np.zeros((5, width))
     some[:, :early] = np.sin(np.arange(5.0 * early)).reshape(5, early)
@@ -103,9 +103,10 @@ def check_wider(old: KernelBank, new: KernelBank, dimension: int) -> None:
     for place, (before, after) in enumerate(zip(old.slots, new.slots, strict=True)):
         seen = view_of(after.kernel, dimension)
         known = view_of(before.kernel, old._dimension or 0)
-        same = seen == known and base_of(before.kernel) == base_of(after.kernel)
-        more = seen[: len(known)] == known and takes_up(after, old._dimension or 0, dimension)
-        if before.learner != after.learner or not (same or more):
+        base = Slot(base_of(after.kernel), after.learner)
+        more = seen[: len(known)] == known and takes_up(base, len(known), len(seen))
+        alike = base == Slot(base_of(before.kernel), before.learner)
+        if not alike or not (seen == known or more):
             rule = f"go on from slot {place}, which is {before!r}"
             raise check.refuse("slots", rule, after, remedy, "widened")
     if [leaf.slots for leaf in one.leaves] != [leaf.slots for leaf in other.leaves]:

@@ -138,6 +138,7 @@ class _Model:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._failed = False
+        self._width: int | None = None
         self._started = hasattr(model, "predict_one")
         self._named = type(model).__module__.split(".")[0] == "river"
         self._sorts = any(hasattr(model, n) for n in ("decision_function", "predict_proba"))
@@ -155,13 +156,15 @@ class _Model:
     def learn(self, x: Floats, y: float) -> None:
         if self._failed:
             return
+        if self._width is None and not self._named:
+            self._width = len(x)  # only models of River take columns that are added later
         try:
             if hasattr(self._model, "learn_one"):
                 self._model.learn_one(self._input(x), y)
             elif self._sorts:
-                self._model.partial_fit(x[None].copy(), [y], classes=[-1.0, 1.0])
+                self._model.partial_fit(self._input(x)[None], [y], classes=[-1.0, 1.0])
             else:
-                self._model.partial_fit(x[None].copy(), [y])
+                self._model.partial_fit(self._input(x)[None], [y])
             self._started = True
         except Exception as error:
             self._fail("learning", error)
@@ -169,7 +172,7 @@ class _Model:
     def _input(self, x: Floats) -> Any:
         if self._named:
             return {f"x{k}": float(value) for k, value in enumerate(x)}
-        return x.copy()
+        return x[: self._width].copy()
 
     def _value(self, x: Floats) -> float:
         if not self._started:
@@ -180,7 +183,7 @@ class _Model:
         if hasattr(self._model, "predict_one"):
             value = self._model.predict_one(self._input(x))
         else:
-            value = self._model.predict(x[None].copy())[0]
+            value = self._model.predict(self._input(x)[None])[0]
         return 0.0 if value is None else float(value)
 
     def _fail(self, what: str, error: Exception) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._hot import centres as hot
 from .._hot.lanes import WIDTH
 from .._hot.table import fields
+from .._validate import Floats
 from ..kernels.base import Kernel, Program, Sources, sources_of
 from .base import Group
 from .single import Shapes, SingleSlot
@@ -25,6 +26,7 @@ class OnCentres(SingleSlot):
 
     feature_function = hot.features
     spare = 1
+    grows: ClassVar[bool] = True
     budget: int
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
@@ -32,6 +34,12 @@ class OnCentres(SingleSlot):
 
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {"centres": (dimension, capacity)}
+
+    def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+        known = old["centres"].shape[1]
+        new["centres"][:, :known], new["centres"][:, known:] = old["centres"], 0.0
+        others = {name: array for name, array in old.items() if name != "centres"}
+        super().widen(others, new)
 
     def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
         numbers = sources_of([kernel for leaf in group.kernels for kernel in leaf], dimension)

@@ -133,9 +133,7 @@ class PartitionTree(Learner):
         }
 
     def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
-        for name, array in old.items():
-            if name != "entries":
-                new[name][...] = array
+        super().widen({name: array for name, array in old.items() if name != "entries"}, new)
         seen = old["entries"].shape[-1] - BESIDE
         new["entries"][..., :seen] = old["entries"][..., :seen]
         new["entries"][..., -BESIDE:] = old["entries"][..., -BESIDE:]
