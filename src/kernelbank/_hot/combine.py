@@ -45,7 +45,7 @@ def note(table, first, count):
         figures[slots + p] = floats(table, NOTE.linear)[last]
 
 
-SLIDE = fields("slots", "horizon", "losses", "segment", "suffixes", "prefix", "out")
+SLIDE = fields("slots", "horizon", "slot_loss", "segment", "suffixes", "prefix", "out")
 
 
 def sliding_sums(table, first, count):
@@ -63,7 +63,7 @@ def sliding_sums(table, first, count):
     for t in range(count):
         place = (first + t) % horizon
         for p in range(slots):
-            loss = floats(table, SLIDE.losses)[t * slots + p]
+            loss = floats(table, SLIDE.slot_loss)[t * slots + p]
             if place == 0:
                 prefix[p] = 0.0
             segment[place * slots + p] = loss

@@ -85,7 +85,7 @@ def _mixability_gap(rate, weights, totals, after, excess, losses, slots):
     return max(0.0, mean - (after + (math.log(before) - math.log(later)) / rate))
 
 
-HEDGE = fields("slots", "rate", "losses", "totals", "figures", "scratch", "chosen")
+HEDGE = fields("slots", "rate", "slot_loss", "totals", "figures", "scratch", "chosen")
 
 
 def hedge(table, first, count):
@@ -101,7 +101,7 @@ def hedge(table, first, count):
     weights = pointer(excess, slots)
     fixed = real(table, HEDGE.rate)
     for t in range(count):
-        losses = pointer(floats(table, HEDGE.losses), t * slots)
+        losses = pointer(floats(table, HEDGE.slot_loss), t * slots)
         least = least_living(losses, losses, slots)
         for p in range(slots):
             excess[p] = min(losses[p] - least, FARTHEST)
@@ -126,7 +126,7 @@ def hedge(table, first, count):
         )
 
 
-SWITCH = fields("slots", "rate", "share", "losses", "weights", "posterior", "chosen")
+SWITCH = fields("slots", "rate", "share", "slot_loss", "weights", "posterior", "chosen")
 
 
 def switch(table, first, count):
@@ -136,7 +136,7 @@ def switch(table, first, count):
     share = real(table, SWITCH.share)
     posterior = floats(table, SWITCH.posterior)
     for t in range(count):
-        losses = pointer(floats(table, SWITCH.losses), t * slots)
+        losses = pointer(floats(table, SWITCH.slot_loss), t * slots)
         chosen = pointer(floats(table, SWITCH.chosen), t * slots)
         before = floats(table, SWITCH.weights)
         if t > 0:
@@ -158,7 +158,7 @@ def switch(table, first, count):
 
 
 INTERVALS = fields(
-    "slots", "levels", "rate", "losses", "totals", "meta", "scale", "scratch", "chosen"
+    "slots", "levels", "rate", "slot_loss", "totals", "meta", "scale", "scratch", "chosen"
 )
 
 
@@ -216,7 +216,7 @@ def intervals(table, first, count):
     cut = pointer(share, levels)
     mixture = pointer(cut, slots)
     for t in range(count):
-        losses = pointer(floats(table, INTERVALS.losses), t * slots)
+        losses = pointer(floats(table, INTERVALS.slot_loss), t * slots)
         chosen = pointer(floats(table, INTERVALS.chosen), t * slots)
         least = least_living(losses, losses, slots)
         if least == np.inf:

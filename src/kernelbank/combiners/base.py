@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import _validate as check
-from .._hot.table import Phase, SideBySide
+from .._hot.table import Phase, SideBySide, compiled
 from .._validate import Floats
 from ..setting import Board, Evidence, Setting
 
 State = dict[str, Floats]
 Steps = list[Phase | SideBySide]
+
+_ON_BOARD = (
+    "new_targets",
+    "recent",
+    "curvature",
+    "window_loss",
+    "slot_cost",
+    "slot_loss",
+    "slot_predictions",
+    "values",
+    "chosen",
+)
+
+
+def rule_phase(
+    function: Callable[..., None], places: Any, board: Board, weights: Floats, /, **own: Any
+) -> Phase:
+    """A compiled phase of a rule: `own` values, and of what rules share whatever it has places for.
+
+    Shared are the number of `slots`, the `weights` before the block, and the arrays of the board
+    that hold targets, evidence and the `chosen` weights, by their names there.
+    """
+    shared = {name: getattr(board, name) for name in _ON_BOARD}
+    shared |= {"slots": len(weights), "weights": weights}
+    asked = {name: shared[name] for name in places._fields if name in shared}
+    return Phase(compiled(function), places, **(asked | own))
 
 
 class Combiner:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from .. import _validate as check
 from .._hot import hedge as hot
-from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..setting import Board, Setting
-from .base import Combiner, State, Steps
+from .base import Combiner, State, Steps, rule_phase
 
 
 @dataclass(frozen=True)
@@ -53,16 +52,14 @@ class FixedShare(Combiner):
         return {"posterior": (slots,)}
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
-        switch = Phase(
-            compiled(hot.switch),
+        switch = rule_phase(
+            hot.switch,
             hot.SWITCH,
-            slots=len(weights),
+            board,
+            weights,
             rate=self.learning_rate,
             share=self.share,
-            losses=board.slot_loss,
-            weights=weights,
             **state,
-            chosen=board.chosen,
         )
         return [switch]
 

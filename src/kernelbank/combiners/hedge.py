@@ -8,10 +8,9 @@ import numpy as np
 
 from .. import _validate as check
 from .._hot import hedge as hot
-from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..setting import Board, Setting
-from .base import Combiner, State, Steps
+from .base import Combiner, State, Steps, rule_phase
 
 
 @dataclass(frozen=True)
@@ -54,15 +53,14 @@ class Hedge(Combiner):
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         slots = len(weights)
-        hedge = Phase(
-            compiled(hot.hedge),
+        hedge = rule_phase(
+            hot.hedge,
             hot.HEDGE,
-            slots=slots,
+            board,
+            weights,
             rate=0.0 if self.learning_rate is None else self.learning_rate,
-            losses=board.slot_loss,
             **state,
             scratch=np.zeros((2, slots)),
-            chosen=board.chosen,
         )
         return [hedge]
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from .. import _validate as check
 from .._hot import hedge as hot
-from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..setting import Board, Setting
-from .base import Combiner, State, Steps
+from .base import Combiner, State, Steps, rule_phase
 
 
 @dataclass(frozen=True)
@@ -65,16 +64,15 @@ class Intervals(Combiner):
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         slots = len(weights)
-        intervals = Phase(
-            compiled(hot.intervals),
+        intervals = rule_phase(
+            hot.intervals,
             hot.INTERVALS,
-            slots=slots,
+            board,
+            weights,
             levels=self.levels,
             rate=self.learning_rate,
-            losses=board.slot_loss,
             **state,
             scratch=np.zeros(self.levels * (slots + 1) + 2 * slots),
-            chosen=board.chosen,
         )
         return [intervals]
 

@@ -8,18 +8,16 @@ import numpy as np
 
 from .. import _validate as check
 from .._hot import joint as hot
-from .._hot.columns import KEPT
 from .._hot.lanes import WIDTH
-from .._hot.pairwise import FACE
-from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..losses import Squared
 from ..setting import Board, Setting
-from .base import Combiner, State, Steps
+from .base import State, Steps, rule_phase
+from .certified import Certified, pairwise_scratch
 
 
 @dataclass(frozen=True)
-class Joint(Combiner):
+class Joint(Certified):
     """Weights that minimise sum_i d^(n-i) l(w'f_i, y_i) + sum_p (a_p + ridge) w_p^2 on the simplex.
 
     f_i holds the values of all slots at sample i and a_p = regularization / 2 * norm^2 of slot p.
@@ -111,10 +109,11 @@ class Joint(Combiner):
         longest = self.horizon if ahead else setting.window
         rows = -(-longest // WIDTH) * WIDTH
         bound = setting.loss.curvature
-        joint = Phase(
-            compiled(hot.joint),
+        joint = rule_phase(
+            hot.joint,
             hot.JOINT,
-            slots=slots,
+            board,
+            weights,
             window=setting.window,
             horizon=self.horizon if ahead else 0,
             kind=_kind(setting),
@@ -125,31 +124,16 @@ class Joint(Combiner):
             value=setting.loss.value_address,
             derivative=setting.loss.derivative_address,
             parameters=setting.loss.parameters,
-            recent=board.recent,
-            new_targets=board.new_targets,
-            curvature=board.curvature,
-            window_loss=board.window_loss,
             values=state["values"] if ahead else board.values,
-            slot_predictions=board.slot_predictions,
-            weights=weights,
             powers=self.discount ** np.arange(float(longest)),
             rows=rows,
             targets=state["targets"] if ahead else np.zeros(1),
             figures=state["figures"],
             by_row=np.ones((hot.BY_ROW, rows)),
             by_slot=np.zeros((hot.BY_SLOT, slots)),
-            columns=np.zeros((min(KEPT, slots), slots)),
-            owner=np.zeros(slots + 1, dtype=np.int64),
-            support=np.zeros(slots, dtype=np.int64),
-            face=np.zeros(FACE * (FACE + 1)),
-            chosen=board.chosen,
+            **pairwise_scratch(slots),
         )
         return [joint]
-
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """gap: the certificate; cost: what was minimised; scale; steps: how many moves it took."""
-        names = ("gap", "cost", "scale", "steps")
-        return {name: np.array(x) for name, x in zip(names, state["figures"], strict=True)}
 
 
 def _kind(setting: Setting) -> int:

@@ -10,10 +10,9 @@ import numpy as np
 from .. import _validate as check
 from .._hot import combine as hot
 from .._hot.lanes import WIDTH
-from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..setting import Board, Setting
-from .base import Combiner, State, Steps
+from .base import Combiner, State, Steps, rule_phase
 
 
 @dataclass(frozen=True)
@@ -67,10 +66,11 @@ class OMKR(Combiner):
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         rows = -(-setting.window // WIDTH) * WIDTH
-        descend = Phase(
-            compiled(hot.descend),
+        descend = rule_phase(
+            hot.descend,
             hot.DESCEND,
-            slots=len(weights),
+            board,
+            weights,
             window=setting.window,
             first_rate=self.learning_rate,
             halve_every=self.halve_every,
@@ -78,14 +78,8 @@ class OMKR(Combiner):
             ridge=2.0 if self.gradient == "exact" else setting.regularization,
             derivative=setting.loss.derivative_address,
             parameters=setting.loss.parameters,
-            recent=board.recent,
-            curvature=board.curvature,
-            window_loss=board.window_loss,
-            values=board.values,
-            weights=weights,
             **state,
             scratch=np.ones((4, rows)),
-            chosen=board.chosen,
         )
         return [descend]
 

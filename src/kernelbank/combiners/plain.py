@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._hot import combine as hot
-from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..setting import Board, Setting
-from .base import Combiner, State, Steps
+from .base import Combiner, State, Steps, rule_phase
 
 
 @dataclass(frozen=True)
@@ -24,14 +23,7 @@ class Uniform(Combiner):
     """
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
-        share = Phase(
-            compiled(hot.share),
-            hot.SHARE,
-            slots=len(weights),
-            window_loss=board.window_loss,
-            chosen=board.chosen,
-        )
-        return [share]
+        return [rule_phase(hot.share, hot.SHARE, board, weights)]
 
     def report(self, state: State, weights: Floats) -> dict[str, Floats]:
         """in_play: 1 for a slot that takes part, 0 for one that is out."""
@@ -55,15 +47,7 @@ class Best(Combiner):
         return {"totals": (slots,)}
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
-        least = Phase(
-            compiled(hot.least),
-            hot.LEAST,
-            slots=len(weights),
-            slot_cost=board.slot_cost,
-            **state,
-            chosen=board.chosen,
-        )
-        return [least]
+        return [rule_phase(hot.least, hot.LEAST, board, weights, **state)]
 
     def report(self, state: State, weights: Floats) -> dict[str, Floats]:
         """cumulative_cost: of every slot alone."""

@@ -9,10 +9,10 @@ import numpy as np
 from .. import _validate as check
 from .._hot import combine as hot
 from .._hot.qp import SCRATCH
-from .._hot.table import Phase, SideBySide, compiled
+from .._hot.table import SideBySide
 from .._validate import Floats
 from ..setting import Board, Setting
-from .base import Combiner, State, Steps
+from .base import Combiner, State, Steps, rule_phase
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class Simplex(Combiner):
         linear = board.window_loss
         if self.evidence == "prequential":
             linear = np.zeros_like(board.slot_loss)
-            sums = Phase(
-                compiled(hot.sliding_sums),
+            sums = rule_phase(
+                hot.sliding_sums,
                 hot.SLIDE,
-                slots=slots,
+                board,
+                weights,
                 horizon=self.horizon,
-                losses=board.slot_loss,
                 segment=state["segment"],
                 suffixes=state["suffixes"],
                 prefix=state["prefix"],
@@ -79,28 +79,21 @@ class Simplex(Combiner):
             )
             phases.append(sums)
         solvers = [
-            Phase(
-                compiled(hot.simplex),
+            rule_phase(
+                hot.simplex,
                 hot.SIMPLEX,
+                board,
+                weights,
                 worker=worker,
                 workers=board.workers,
-                slots=slots,
-                curvature=board.curvature,
                 linear=linear,
-                chosen=board.chosen,
                 scratch=np.zeros((4, slots + SCRATCH)),
                 places=np.zeros((2, slots + SCRATCH), dtype=np.int64),
             )
             for worker in range(board.workers)
         ]
-        note = Phase(
-            compiled(hot.note),
-            hot.NOTE,
-            slots=slots,
-            curvature=board.curvature,
-            linear=linear,
-            figures=state["figures"],
-        )
+        figures = state["figures"]
+        note = rule_phase(hot.note, hot.NOTE, board, weights, linear=linear, figures=figures)
         return [*phases, note, SideBySide(solvers)]
 
     def report(self, state: State, weights: Floats) -> dict[str, Floats]:

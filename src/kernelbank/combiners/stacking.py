@@ -8,16 +8,14 @@ import numpy as np
 
 from .. import _validate as check
 from .._hot import stacking as hot
-from .._hot.columns import KEPT
-from .._hot.pairwise import FACE
-from .._hot.table import Phase, compiled
 from .._validate import Floats
 from ..setting import Board, Setting
-from .base import Combiner, State, Steps
+from .base import State, Steps, rule_phase
+from .certified import Certified, pairwise_scratch
 
 
 @dataclass(frozen=True)
-class Stacking(Combiner):
+class Stacking(Certified):
     """Weights that minimise sum_i d^(n-i) (w'f_i - y_i)^2 + ridge L |w|^2 on the simplex.
 
     f_i holds the slots' predictions of sample i, each made before the slot learned it, and
@@ -87,29 +85,17 @@ class Stacking(Combiner):
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
         slots = len(weights)
-        stacking = Phase(
-            compiled(hot.stacking),
+        stacking = rule_phase(
+            hot.stacking,
             hot.STACKING,
-            slots=slots,
+            board,
+            weights,
             discount=self.discount,
             ridge=self.ridge,
             tolerance=self.tolerance,
             steps=self.steps,
-            new_targets=board.new_targets,
-            window_loss=board.window_loss,
-            slot_predictions=board.slot_predictions,
-            weights=weights,
             **state,
             by_slot=np.zeros((hot.BY_SLOT, slots)),
-            columns=np.zeros((min(KEPT, slots), slots)),
-            owner=np.zeros(slots + 1, dtype=np.int64),
-            support=np.zeros(slots, dtype=np.int64),
-            face=np.zeros(FACE * (FACE + 1)),
-            chosen=board.chosen,
+            **pairwise_scratch(slots),
         )
         return [stacking]
-
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """gap: the certificate; cost: what was minimised; scale; steps: how many moves it took."""
-        names = ("gap", "cost", "scale", "steps")
-        return {name: np.array(x) for name, x in zip(names, state["figures"], strict=True)}
