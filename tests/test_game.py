@@ -745,7 +745,7 @@ def test_a_huge_loss_that_has_left_the_horizon_leaves_no_rounding():
         combine.SLIDE,
         slots=3,
         horizon=horizon,
-        losses=block,
+        slot_loss=block,
         segment=np.zeros((horizon, 3)),
         suffixes=np.zeros((horizon, 3)),
         prefix=np.zeros(3),

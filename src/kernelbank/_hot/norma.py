@@ -15,42 +15,28 @@ arrays hold alpha / scale, scale = decays[n % period], and once in a period, by 
 of the sample, it is multiplied in. So a step touches only what changes otherwise.
 """
 
+from .expansion import EXPANSION, SINGLE_PRECISION, copy_row, expansion, new_row, numbers
 from .formulas import call_loss, pointer
 from .jit import part
 from .lanes import WIDTH, absolute, broadcast, fma, load, store, where_less
-from .rows import USED, kernel_row, repeats
-from .table import fields, floats, real, singles, variant, whole, wholes
-
-numbers = floats
-"""How the arrays of terms and kernel values are read; the variants below read them as float32."""
+from .rows import USED, repeats
+from .table import fields, floats, real, variant, whole, wholes
 
 REFRESH = 32
 """norm^2 is recomputed from the coefficients at every sample number that this divides."""
 
 LEARN = fields(
-    "leaves",
+    *EXPANSION._fields,
     "steps",
     "window",
-    "page",
-    "reach",
-    "budget",
-    "period",
     "learning_rate",
-    "decays",
     "derivative",
     "parameters",
     "targets",
-    "instructions",
-    "program",
-    "constants",
-    "statistics",
-    "statistics_steps",
     "repeated",
     "memo",
     "memo_rows",
-    "stack",
     "scratch",
-    "coefficients",
     "tails",
     "diagonals",
     "rows",
@@ -61,46 +47,6 @@ LEARN = fields(
     "predictions",
     "effects",
 )
-
-
-@part
-def row_target(rows, row, stack):
-    """Where the kernel values of row number `row` are computed: in their place."""
-    return pointer(rows, row * WIDTH)
-
-
-@part
-def keep_row(rows, row, stack, count):
-    """They are where they belong."""
-
-
-@part
-def single_row_target(rows, row, stack):
-    """In single precision: beside it, in double precision first."""
-    return stack
-
-
-@part
-def keep_single_row(rows, row, stack, count):
-    """Then rounded into their place."""
-    for m in range(count):
-        store(rows, row + m, load(stack, m))
-
-
-@part
-def expansion(coefficients, start, rows, row, terms):
-    """sum_m coefficients[start + m] rows[row + m] over four interleaved partial sums."""
-    one = broadcast(0.0)
-    two, three, four = one, one, one
-    even = terms - terms % 4
-    for m in range(0, even, 4):
-        one = fma(load(coefficients, start + m), load(rows, row + m), one)
-        two = fma(load(coefficients, start + m + 1), load(rows, row + m + 1), two)
-        three = fma(load(coefficients, start + m + 2), load(rows, row + m + 2), three)
-        four = fma(load(coefficients, start + m + 3), load(rows, row + m + 3), four)
-    for m in range(even, terms):
-        one = fma(load(coefficients, start + m), load(rows, row + m), one)
-    return (one + two) + (three + four)
 
 
 @part
@@ -119,9 +65,10 @@ def _multiply(array, start, end, factor):
 
 
 @part
-def _older(place, age, window):
-    """The place in the ring of window + 1 rows that is `age` <= window steps before `place`."""
-    return place - age if place >= age else place - age + window + 1
+def _row_before(ring, place, age, window, budget):
+    """Where the row starts in the ring of window + 1 that is `age` <= window before `place`."""
+    older = place - age if place >= age else place - age + window + 1
+    return ring + older * (budget + 1)
 
 
 @part
@@ -132,12 +79,12 @@ def _norm(coefficients, tails, diagonals, now, rows, ring, place, window, budget
         alpha = load(coefficients, j)
         others = 2.0 * load(tails, j) - alpha * load(diagonals, j)
         for i in range(window):
-            row = ring + _older(place, i, window) * (budget + 1)
+            row = _row_before(ring, place, i, window, budget)
             k = load(rows, row + budget - (now - i - j))
             others = fma(2.0 * load(coefficients, now - i), k, others)
         total = fma(alpha, others, total)
     for i in range(window):
-        row = ring + _older(place, i, window) * (budget + 1)
+        row = _row_before(ring, place, i, window, budget)
         own = load(coefficients, now - i)
         value = own * load(rows, row + budget)
         for j in range(i + 1, window):
@@ -168,7 +115,6 @@ def learn(table, first, count):
     rows = numbers(table, LEARN.rows)
     values = floats(table, LEARN.values)
     norms = floats(table, LEARN.norms)
-    column = whole(table, LEARN.reach) - budget
     position = whole(table, LEARN.reach) + first % page
     length = budget + page
     decay = decays[1]
@@ -197,30 +143,13 @@ def learn(table, first, count):
 
             # Kernel values of the new input, unless they repeat those of the one before.
             if repeats(instructions, program, repeated, statistics_steps - 1, t):
-                previous = ring + _older(place, 1, window) * (budget + 1)
-                for m in range(budget + 1):
-                    store(rows, row + m, load(rows, previous + m))
+                previous = _row_before(ring, place, 1, window, budget)
+                copy_row(rows, previous, rows, row, budget + 1)
             elif wholes(table, LEARN.memo)[USED] == 1:
-                known = leaf * (budget + 1)
-                for m in range(budget + 1):
-                    store(rows, row + m, load(numbers(table, LEARN.memo_rows), known + m))
+                known = numbers(table, LEARN.memo_rows)
+                copy_row(known, leaf * (budget + 1), rows, row, budget + 1)
             else:
-                stack = floats(table, LEARN.stack)
-                kernel_row(
-                    instructions,
-                    program,
-                    floats(table, LEARN.constants),
-                    leaf,
-                    floats(table, LEARN.statistics),
-                    statistics_steps,
-                    whole(table, LEARN.reach) + 1,
-                    t,
-                    column,
-                    budget + 1,
-                    row_target(rows, row, stack),
-                    pointer(stack, (budget + 1) * WIDTH),
-                )
-                keep_row(rows, row, stack, budget + 1)
+                new_row(table, leaf, t, budget + 1, rows, row)
             store(diagonals, now, load(rows, row + budget))
 
             # Values of f on the window, and the loss's derivative there, all at the same f.
@@ -244,7 +173,7 @@ def learn(table, first, count):
             # The term that leaves the window joins the tails.
             leaving = now - window
             alpha = load(coefficients, leaving)
-            left = ring + _older(place, window, window) * (budget + 1) + budget - leaving
+            left = _row_before(ring, place, window, window, budget) + budget - leaving
             for m in range(oldest, leaving):
                 store(tails, m, fma(alpha, load(rows, left + m), load(tails, m)))
             store(tails, leaving, alpha * load(diagonals, leaving))
@@ -255,7 +184,8 @@ def learn(table, first, count):
             for i in range(window):
                 store(direction, i, 0.0)
             for i in range(unseen, window):
-                own = ring + _older(place, window - 1 - i, window) * (budget + 1) + budget - i
+                age = window - 1 - i
+                own = _row_before(ring, place, age, window, budget) + budget - i
                 g = load(gradient, i)
                 total = load(direction, i)
                 for j in range(unseen, i):
@@ -263,8 +193,7 @@ def learn(table, first, count):
                     total = fma(load(gradient, j), k, total)
                     store(direction, j, fma(g, k, load(direction, j)))
                 store(direction, i, fma(g, load(rows, own + i), total))
-                term = now - (window - 1 - i)
-                store(coefficients, term, fma(step, g, load(coefficients, term)))
+                store(coefficients, now - age, fma(step, g, load(coefficients, now - age)))
 
             # norm^2 and values by recursion, before anything is dropped.
             along = broadcast(0.0)
@@ -288,7 +217,7 @@ def learn(table, first, count):
             value = load(tails, oldest)
             for i in range(unseen, window):
                 age = window - 1 - i
-                k = load(rows, ring + _older(place, age, window) * (budget + 1) + age)
+                k = load(rows, _row_before(ring, place, age, window, budget) + age)
                 value = fma(load(coefficients, now - age), k, value)
             own = alpha * alpha * load(diagonals, oldest)
             squared = squared - 2.0 * alpha * (scale_after * value) + own
@@ -301,7 +230,7 @@ def learn(table, first, count):
                 store(values, written + i, 0.0)
             for i in range(unseen, window):
                 age = window - 1 - i
-                k = load(rows, ring + _older(place, age, window) * (budget + 1) + age)
+                k = load(rows, _row_before(ring, place, age, window, budget) + age)
                 full = fma(-learning_rate, load(direction, i), decay * load(before, i))
                 change = alpha * k
                 store(values, written + i, full - change)
@@ -322,12 +251,5 @@ def learn(table, first, count):
         store(floats(table, LEARN.dropped), leaf, lost)
 
 
-SINGLE_PRECISION = {
-    "numbers": singles,
-    "row_target": single_row_target,
-    "keep_row": keep_single_row,
-}
-"""What the variants use that keep terms and kernel values in single precision."""
-
 LEARNING = {"float64": learn, "float32": variant(learn, "learn_single", **SINGLE_PRECISION)}
-"""The phase for both precisions of what is kept; the arithmetic is double in both."""
+"""The phase for both precisions of what is kept."""

@@ -1,42 +1,36 @@
 """NORMA's values at points that are only looked at (see `norma` for the arrays)."""
 
-from .formulas import pointer
-from .lanes import WIDTH, store
-from .norma import SINGLE_PRECISION, expansion, keep_row, numbers, row_target
-from .rows import kernel_row, repeats
+from .expansion import EXPANSION, SINGLE_PRECISION, expansion, new_row, numbers
+from .jit import part
+from .lanes import store
+from .rows import repeats
 from .table import fields, floats, variant, whole, wholes
 
-GLANCE = fields(
-    "leaves",
-    "window",
-    "page",
-    "reach",
-    "budget",
-    "period",
-    "decays",
-    "instructions",
-    "program",
-    "constants",
-    "memo_statistics",
-    "memo_repeated",
-    "memo_rows",
-    "stack",
-    "rows",
-    "coefficients",
-    "look_values",
-)
+
+@part
+def _value(table, seen, leaf, coefficients, rows, row):
+    """f_p after `seen` samples, at the point whose kernel values are in that row."""
+    page = whole(table, EXPANSION.page)
+    budget = whole(table, EXPANSION.budget)
+    start = leaf * (budget + page) + (0 if seen == 0 else (seen - 1) % page + 1)
+    scale = floats(table, EXPANSION.decays)[seen % whole(table, EXPANSION.period)]
+    return scale * expansion(coefficients, start, rows, row, budget)
+
+
+GLANCE = fields(*EXPANSION._fields, "window", "memo_repeated", "memo_rows", "rows", "look_values")
 
 
 def glance(table, first, count):
     """look_values[leaf] = f_p at the point that is looked at; its kernel row is remembered."""
     window = whole(table, GLANCE.window)
-    page = whole(table, GLANCE.page)
     budget = whole(table, GLANCE.budget)
-    instructions = whole(table, GLANCE.instructions)
-    program = wholes(table, GLANCE.program)
-    shown = 0 if first == 0 else (first - 1) % page + 1
-    scale = floats(table, GLANCE.decays)[first % whole(table, GLANCE.period)]
-    same = first > 0 and repeats(instructions, program, wholes(table, GLANCE.memo_repeated), 1, 0)
+    same = first > 0 and repeats(
+        whole(table, GLANCE.instructions),
+        wholes(table, GLANCE.program),
+        wholes(table, GLANCE.memo_repeated),
+        1,
+        0,
+    )
     for leaf in range(whole(table, GLANCE.leaves)):
         rows = numbers(table, GLANCE.memo_rows)
         row = leaf * (budget + 1)
@@ -44,79 +38,24 @@ def glance(table, first, count):
             rows = numbers(table, GLANCE.rows)
             row = (leaf * (window + 1) + (first - 1) % (window + 1)) * (budget + 1)
         else:
-            stack = floats(table, GLANCE.stack)
-            kernel_row(
-                instructions,
-                program,
-                floats(table, GLANCE.constants),
-                leaf,
-                floats(table, GLANCE.memo_statistics),
-                1,
-                whole(table, GLANCE.reach) + 1,
-                -1,
-                whole(table, GLANCE.reach) - budget,
-                budget + 1,
-                row_target(rows, row, stack),
-                pointer(stack, (budget + 1) * WIDTH),
-            )
-            keep_row(rows, row, stack, budget + 1)
-        start = leaf * (budget + page) + shown
-        value = scale * expansion(numbers(table, GLANCE.coefficients), start, rows, row, budget)
+            new_row(table, leaf, -1, budget + 1, rows, row)
+        value = _value(table, first, leaf, numbers(table, GLANCE.coefficients), rows, row)
         store(floats(table, GLANCE.look_values), leaf, value)
 
 
-EVALUATE = fields(
-    "leaves",
-    "page",
-    "budget",
-    "period",
-    "decays",
-    "instructions",
-    "program",
-    "constants",
-    "statistics",
-    "statistics_steps",
-    "statistics_width",
-    "row",
-    "stack",
-    "coefficients",
-    "wanted",
-    "points",
-    "out",
-)
+EVALUATE = fields(*EXPANSION._fields, "row", "wanted", "points", "out")
 
 
 def evaluate(table, seen, count):
     """out[leaf, t] = f_p at point t < count, for leaves with wanted[leaf]; changes nothing."""
-    page = whole(table, EVALUATE.page)
-    budget = whole(table, EVALUATE.budget)
-    period = whole(table, EVALUATE.period)
-    rows = numbers(table, EVALUATE.row)
-    column = whole(table, EVALUATE.statistics_width) - 1 - budget
-    shown = 0 if seen == 0 else (seen - 1) % page + 1
-    scale = floats(table, EVALUATE.decays)[seen % period]
+    coefficients = numbers(table, EVALUATE.coefficients)
+    row = numbers(table, EVALUATE.row)
     for leaf in range(whole(table, EVALUATE.leaves)):
         if wholes(table, EVALUATE.wanted)[leaf] == 0:
             continue
-        start = leaf * (budget + page) + shown
         for t in range(count):
-            stack = floats(table, EVALUATE.stack)
-            kernel_row(
-                whole(table, EVALUATE.instructions),
-                wholes(table, EVALUATE.program),
-                floats(table, EVALUATE.constants),
-                leaf,
-                floats(table, EVALUATE.statistics),
-                whole(table, EVALUATE.statistics_steps),
-                whole(table, EVALUATE.statistics_width),
-                t,
-                column,
-                budget,
-                row_target(rows, 0, stack),
-                pointer(stack, (budget) * WIDTH),
-            )
-            keep_row(rows, 0, stack, budget)
-            value = scale * expansion(numbers(table, EVALUATE.coefficients), start, rows, 0, budget)
+            new_row(table, leaf, t, whole(table, EVALUATE.budget), row, 0)
+            value = _value(table, seen, leaf, coefficients, row, 0)
             store(floats(table, EVALUATE.out), leaf * whole(table, EVALUATE.points) + t, value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -98,30 +98,18 @@ class Norma(Learner):
         }
 
     def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
-        setting, program = group.setting, group.program
+        setting = group.setting
         learn = Phase(
             compiled(hot.LEARNING[setting.dtype]),
             hot.LEARN,
-            **group.common(),
-            **group.state,
-            page=PAGE,
-            reach=ground.reach,
-            budget=self.budget,
-            period=self._period(setting),
+            **(group.common() | self._expansion(group, ground.statistics) | group.state),
             learning_rate=self.learning_rate,
-            decays=self._decays(setting),
             derivative=setting.loss.derivative_address,
             parameters=setting.loss.parameters,
             targets=ground.targets,
-            instructions=len(program.code),
-            program=program.code,
-            constants=program.constants,
-            statistics=ground.statistics,
-            statistics_steps=board.size + 1,
             repeated=ground.repeated,
             memo=ground.memo,
             memo_rows=self._memo_rows(group),
-            stack=self._stack(group),
             scratch=np.zeros((3, setting.window, WIDTH)),
             effects=group.effects,
         )
@@ -131,22 +119,11 @@ class Norma(Learner):
         glance = Phase(
             compiled(look.GLANCING[group.setting.dtype]),
             look.GLANCE,
-            leaves=group.leaves,
+            **self._expansion(group, ground.memo_statistics[:, None]),
             window=group.setting.window,
-            page=PAGE,
-            reach=ground.reach,
-            budget=self.budget,
-            period=self._period(group.setting),
-            decays=self._decays(group.setting),
-            instructions=len(group.program.code),
-            program=group.program.code,
-            constants=group.program.constants,
-            memo_statistics=ground.memo_statistics,
             memo_repeated=ground.memo_repeated,
             memo_rows=self._memo_rows(group),
-            stack=self._stack(group),
             rows=group.state["rows"],
-            coefficients=group.state["coefficients"],
             look_values=group.look_values,
         )
         return [glance]
@@ -158,20 +135,8 @@ class Norma(Learner):
         phase = Phase(
             compiled(look.EVALUATING[group.setting.dtype]),
             look.EVALUATE,
-            leaves=group.leaves,
-            page=PAGE,
-            budget=self.budget,
-            period=self._period(group.setting),
-            decays=self._decays(group.setting),
-            instructions=len(group.program.code),
-            program=group.program.code,
-            constants=group.program.constants,
-            statistics=statistics,
-            statistics_steps=statistics.shape[1],
-            statistics_width=statistics.shape[2],
+            **self._expansion(group, statistics),
             row=np.empty((self.budget, WIDTH), dtype=group.setting.dtype),
-            stack=self._stack(group),
-            coefficients=group.state["coefficients"],
             wanted=wanted.astype(np.int64),
             points=len(points),
             out=out,
@@ -189,6 +154,24 @@ class Norma(Learner):
             return np.zeros((group.leaves, WIDTH))
         slope = curvature * group.state["steepness"] + group.setting.regularization
         return self.learning_rate * slope / 2
+
+    def _expansion(self, group: Group, statistics: Floats) -> dict[str, Any]:
+        """What every table begins with; statistics: (sources, steps, reach + 1)."""
+        return {
+            "leaves": group.leaves,
+            "page": PAGE,
+            "reach": statistics.shape[2] - 1,
+            "budget": self.budget,
+            "period": self._period(group.setting),
+            "decays": self._decays(group.setting),
+            "instructions": len(group.program.code),
+            "program": group.program.code,
+            "constants": group.program.constants,
+            "statistics": statistics,
+            "statistics_steps": statistics.shape[1],
+            "stack": np.empty((group.program.depth + 1, self.budget + 1, WIDTH)),  # rows of parts
+            "coefficients": group.state["coefficients"],
+        }
 
     def _decay(self, setting: Setting) -> float:
         return 1.0 - self.learning_rate * setting.regularization
@@ -210,7 +193,3 @@ class Norma(Learner):
         """The kernel rows of the last look, shared by the phases that write and read them."""
         shape = (group.leaves, self.budget + 1, WIDTH)
         return group.scratch.setdefault("memo_rows", np.zeros(shape, dtype=group.setting.dtype))
-
-    def _stack(self, group: Group) -> Floats:
-        """Room for the rows of a kernel's parts."""
-        return np.empty((group.program.depth + 1, self.budget + 1, WIDTH))
