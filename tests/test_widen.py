@@ -14,10 +14,12 @@ from kernelbank.learners import (
     KLMS,
     KRLS,
     Adapter,
+    Forgetron,
     FourierRLS,
     LinearRLS,
     Norma,
     PartitionTree,
+    Projectron,
     Residual,
 )
 from test_learners import kernel_of
@@ -69,9 +71,12 @@ GROWING = [
 def test_a_wider_bank_is_as_if_the_column_had_been_zero(kernel, learner, engine):
     X, y = stream(0.0)
     slots = [kb.Slot(kernel, learner)]
-    whole = kb.KernelBank(slots=slots, window=3)
+    labels = isinstance(learner, (Forgetron, Projectron))
+    loss = "hinge" if labels else "squared"
+    y = np.sign(y) if labels else y
+    whole = kb.KernelBank(slots=slots, window=3, loss=loss)
     expected = whole.run(X, y)
-    bank = kb.KernelBank(slots=slots, window=3, engine=engine)
+    bank = kb.KernelBank(slots=slots, window=3, loss=loss, engine=engine)
     bank.run(X[:LATE, :3], y[:LATE])
     before = bank._state()
     wider = bank.widened(4)

@@ -55,6 +55,18 @@ def own_copy(component: Any) -> Any:
     return type(component)(**{name: own_copy(value) for name, value in values.items()})
 
 
+class Copied:
+    """A component whose copies and pickles hold its settings only.
+
+    What was made of them, such as the address of a function, belongs to one process and one bank.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        if not is_dataclass(self):
+            return self.__dict__
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
 def _value_to_spec(value: Any) -> Any:
     if isinstance(value, _PLAIN):
         return value

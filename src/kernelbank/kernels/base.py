@@ -15,6 +15,7 @@ from .._hot import rows as hot
 from .._hot.formulas import CONSTANTS, Callback, compile_profile, compile_statistic
 from .._hot.lanes import WIDTH
 from .._validate import Floats
+from ..specs import Copied
 
 LOG2E = 1 / math.log(2)
 
@@ -85,7 +86,7 @@ class Instruction:
         return replace(self, source=self.source.on(coordinates))
 
 
-class Kernel:
+class Kernel(Copied):
     """A positive-definite function k(x, t).
 
     Call a kernel with two arrays, (n, d) and (m, d), for the (n, m) matrix of its values. Kernels

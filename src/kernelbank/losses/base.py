@@ -17,6 +17,7 @@ from .._hot.lanes import (
 )
 from .._hot.score import apply_loss
 from .._validate import Floats
+from ..specs import Copied
 
 
 @cache
@@ -24,7 +25,7 @@ def _compiled(formula: Callable[..., Any]) -> Any:
     return compile_loss(formula)
 
 
-class Loss:
+class Loss(Copied):
     """A convex loss. Subclasses state `_value(f, y, p)` and `_derivative(f, y, p)` in lanes."""
 
     _value: ClassVar[Callable[..., Any]]
