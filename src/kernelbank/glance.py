@@ -134,7 +134,10 @@ def _shows_blocks() -> bool:
 # the elements overrule them, and touch nothing else on the page.
 
 _FRAME = "max-width:700px;color:inherit;background:transparent;overflow-wrap:anywhere"
-_TABLE = "border-collapse:collapse;border:0;margin:.3em 0;color:inherit;background:transparent"
+_TABLE = (
+    "border-collapse:collapse;border:0;margin:.3em 0;table-layout:auto;color:inherit;"
+    "background:transparent"
+)
 _CELL = "border:0;padding:.1em 1em .1em 0;text-align:left;vertical-align:top;max-width:none"
 
 
