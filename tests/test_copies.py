@@ -107,7 +107,9 @@ def test_before_the_first_sample_and_what_was_said():
         other = pickled(bank)
         assert repr(other) == repr(bank)
         assert other.samples == 0
-    bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3), kb.learners.Norma(learning_rate=50.0))
+    bank = kb.KernelBank(
+        kb.gaussian_grid(0.5, 2, 3), kb.learners.Norma(budget=10, learning_rate=0.5)
+    )
     X, y = stream(5, ROWS, 1)
     bank.run(X, y)
     assert bank._notices.said

@@ -6,7 +6,7 @@ No mathematics here, and no second way of doing what the bank does.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,9 +64,9 @@ class Columns:
         """The features, in the order of their columns."""
         return tuple(self._places)
 
-    def add(self, names: Iterable[Any]) -> int:
-        """Make columns of names that have none; how many they were."""
-        new = sorted((n for n in names if n not in self._places), key=_by_kind)
+    def new(self, names: Iterable[Any]) -> list[Any]:
+        """Those of the names that are to become columns, in their order; changes nothing."""
+        new = sorted((name for name in names if name not in self._places), key=_by_kind)
         if not new and not self._places:
             new = [_NOTHING]
         room = self._most - len(self._places)
@@ -78,30 +78,38 @@ class Columns:
                 FeaturesIgnored,
                 stacklevel=4,
             )
-        for name in new[:room]:
-            self._places[name] = len(self._places)
-        return min(len(new), room)
+        return new[:room]
 
-    def row(self, x: Mapping[Any, Any]) -> Floats:
-        """(columns,): the values of one dictionary."""
+    def add(self, new: Iterable[Any]) -> None:
+        """Make columns of them."""
+        for name in new:
+            self._places[name] = len(self._places)
+
+    def row(self, x: Mapping[Any, Any], new: Sequence[Any] = ()) -> Floats:
+        """(columns,): the values of one dictionary; `new` are columns to come."""
         if not isinstance(x, Mapping):
             remedy = "Give a dictionary from names to numbers."
             raise check.refuse("x", "be a dictionary", x, remedy)
-        row = np.full(max(len(self._places), 1), self._absent)
+        places = self._with(new)
+        row = np.full(max(len(places), 1), self._absent)
         for name, value in x.items():
-            place = self._places.get(name)
-            if place is not None:
-                row[place] = np.nan if value is None else _number(name, value)
+            if name in places:
+                row[places[name]] = np.nan if value is None else _number(name, value)
         return row
 
-    def rows(self, X: Any) -> Floats:
+    def rows(self, X: Any, new: Sequence[Any] = ()) -> Floats:
         """(n, columns): the values of a data frame."""
-        rows = np.full((len(X), max(len(self._places), 1)), self._absent)
+        places = self._with(new)
+        rows = np.full((len(X), max(len(places), 1)), self._absent)
         for position, name in enumerate(X.columns):
-            place = self._places.get(name)
-            if place is not None:
-                rows[:, place] = _numbers(name, X.iloc[:, position])
+            if name in places:
+                rows[:, places[name]] = _numbers(name, X.iloc[:, position])
         return rows
+
+    def _with(self, new: Sequence[Any]) -> dict[Any, int]:
+        if not new:
+            return self._places
+        return self._places | {name: len(self._places) + i for i, name in enumerate(new)}
 
 
 def _by_kind(name: Any) -> tuple[str, str]:

@@ -4,8 +4,8 @@
 
 Features are dictionaries, and may appear and vanish:
 
-- a feature becomes a column when a row with it is first learned; those that a question alone names
-  are not looked at;
+- a feature becomes a column when a row with it is first learned; one that only questions have
+  named is not looked at, unless nothing has been learned yet;
 - one that appears later is taken up from then on, and nothing that was learned is lost: all is as
   if it had been missing so far. Lines and trees take it up as it comes; random features keep to
   those with which they began, until the next start (after 5, 32 and 128 rows);
@@ -107,21 +107,32 @@ class _Face(base.Estimator):  # type: ignore[misc]
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
         """Learn a row. If `predict_one` was asked for it, however long ago, that answer counts."""
-        self._columns.row(x)  # refuses what is no row, before anything changes
-        self._take_up(x)
-        self._bank.learn_one(self._columns.row(x), y)
+        new = self._columns.new(x)
+        self._bank.learn_one(self._columns.row(x, new), y, added=self._added(new))
+        self._columns.add(new)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, in their order, as `learn_one` would."""
         if len(X):
-            self._columns.rows(X)
-            self._take_up(X.columns)
-            self._bank.run(self._columns.rows(X), y)
+            new = self._columns.new(X.columns)
+            self._bank.run(self._columns.rows(X, new), y, added=self._added(new))
+            self._columns.add(new)
 
-    def _take_up(self, names: Any) -> None:
-        more = self._columns.add(names)
-        if more:
-            self._bank.add_inputs(more)
+    def _added(self, new: list[Any]) -> int:
+        return len(new) if self._bank.samples else 0
+
+    def _asked(self, x: dict[Any, Any]) -> Floats:
+        """A question as a row. Those before the first learned row tell the features, too."""
+        if not self._bank.samples:
+            new = self._columns.new(x)
+            self._columns.row(x, new)  # refuses what is no row
+            self._columns.add(new)
+        return self._columns.row(x)
+
+    def __repr__(self) -> str:
+        """The parameters, and the bank once it has learned."""
+        learned = f"\n{self._bank!r}" if self._bank.samples else ""
+        return f"{super().__repr__()}{learned}"
 
     def _repr_html_(self) -> str:
         return self._bank._repr_html_()
@@ -160,13 +171,13 @@ class KernelBankRegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The prediction for one row."""
-        return float(self._bank.predict_one(self._columns.row(x)))
+        return float(self._bank.predict_one(self._asked(x)))
 
     def predict_interval_one(
         self, x: dict[Any, Any], coverage: float = COVERAGE
     ) -> tuple[float, float]:
         """The ends of an interval that holds the target with this probability."""
-        return self._bank.predict_interval_one(self._columns.row(x), coverage)
+        return self._bank.predict_interval_one(self._asked(x), coverage)
 
     def predict_many(self, X: Any) -> Any:
         """A series of predictions, with the frame's index."""
@@ -212,7 +223,7 @@ class KernelBankClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[mis
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:  # noqa: ARG002
         """The probability of each label so far."""
-        return self._bank.predict_proba_one(self._columns.row(x))
+        return self._bank.predict_proba_one(self._asked(x))
 
     def predict_proba_many(self, X: Any) -> Any:
         """A frame of probabilities, one column a label so far, with the frame's index."""

@@ -80,9 +80,16 @@ class _Face(BaseEstimator):  # type: ignore[misc]
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """scikit-learn's diagram, and the bank once there is one."""
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in shown and hasattr(self, "bank_"):
-            shown["text/html"] += self.bank_._repr_html_()
+        if "text/html" in shown:
+            shown["text/html"] += self._glance()
         return shown
+
+    def _repr_html_inner(self) -> str:
+        """The same for whoever asks for HTML alone."""
+        return str(super()._repr_html_inner()) + self._glance()
+
+    def _glance(self) -> str:
+        return str(self.bank_._repr_html_()) if hasattr(self, "bank_") else ""
 
 
 class KernelBankRegressor(RegressorMixin, _Face):  # type: ignore[misc]

@@ -277,19 +277,23 @@ class AutoBank:
 
     # --- learning -----------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Any) -> None:
+    def learn_one(self, x: Any, y: Any, *, added: int = 0) -> None:
         """Learn one row. Its target may come any number of steps after `predict_one(x)`.
+
+        added : how many of the row's numbers, the last ones, are new from now on: `add_inputs`,
+            once it is clear that nothing is wrong with the row.
 
         If the same input was asked for before (among the last 1,000 questions whose targets have
         not come), then the answer given then is scored, and the lagged targets of that moment are
         learned from; else those of now.
         """
         with self._turn:
-            row = inputs(x, self._dimension, "x", one=True)
+            row = inputs(x, self._wider(added), "x", one=True)
             if self._task == "regression":
                 target = float(check.one_target(y)[0])
             else:
                 (label,) = self._labels.check(y, None, self._most_classes)
+            self._widen(added)
             desk = self._open(row.shape[1])
             said = self._pending.take(row[0])
             with held_interrupts():
@@ -306,6 +310,8 @@ class AutoBank:
         delay: int = 0,
         record: Any = "light",
         coverage: float = COVERAGE,
+        *,
+        added: int = 0,
     ) -> AutoTrace:
         """Answer every row, and learn it when its target comes.
 
@@ -317,12 +323,13 @@ class AutoBank:
             answered, and the last ones after the last answer.
         record : "light", "all" (also what is kept for every slot) or a list of names.
         coverage : of the intervals in the trace.
+        added : how many columns, the last ones, are new from now on; see `add_inputs`.
 
         The result does not depend, in any bit, on how a stream is cut into calls of `run` and of
         `predict_one` and `learn_one`.
         """
         with self._turn:
-            rows = inputs(X, self._dimension, "X")
+            rows = inputs(X, self._wider(added), "X")
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
             fields = chosen_fields(record, self._task)
             tail = 0.5 * (1 - share(coverage))
@@ -332,6 +339,7 @@ class AutoBank:
             else:
                 labels = self._labels.check(y, len(rows), self._most_classes)
                 targets = np.zeros(len(rows))
+            self._widen(added)
             desk = self._open(rows.shape[1])
             play = Run(desk, rows, targets, labels, self._labels, self._class_of, tail, fields)
             if steps:
@@ -356,11 +364,7 @@ class AutoBank:
         3.0
         """
         remedy = "Give how many inputs are added."
-        more = check.count("count", count, "add_inputs", remedy, least=1, most=10**6)
-        with self._turn, held_interrupts():
-            if self._dimension is not None and self._desk is not None:
-                self._desk.widen(more)
-                self._pending.widen(more)
+        self._widen(check.count("count", count, "add_inputs", remedy, least=1, most=10**6))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that the next answer depends on to one file, atomically.
@@ -388,6 +392,19 @@ class AutoBank:
     def _dimension(self) -> int | None:
         """The width of the inputs, once something was learned: a question fixes nothing."""
         return None if self._desk is None or not self._desk.rows else self._desk.dimension
+
+    def _wider(self, added: int) -> int | None:
+        """The width that inputs have to have, with so many added."""
+        remedy = "Give how many of the last columns are new."
+        count = check.count("added", added, "AutoBank", remedy, least=0, most=10**6)
+        return None if self._dimension is None else self._dimension + count
+
+    def _widen(self, count: int) -> None:
+        if count:
+            with self._turn, held_interrupts():
+                if self._dimension is not None and self._desk is not None:
+                    self._desk.widen(count)
+                    self._pending.widen(count)
 
     def _open(self, dimension: int) -> Desk:
         if self._desk is None or self._desk.dimension != dimension:

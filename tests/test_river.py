@@ -1,0 +1,334 @@
+"""The face for River: its own checks, features that come and go, and both ways of mixing."""
+
+import copy
+import pickle
+import random
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from river import (
+    checks,
+    compose,
+    datasets,
+    evaluate,
+    linear_model,
+    metrics,
+    optim,
+    preprocessing,
+    tree,
+)
+
+import kernelbank as kb
+from kernelbank.errors import FeaturesIgnored
+from kernelbank.river import KernelBankClassifier, KernelBankRegressor, as_slot
+
+BOTH = [KernelBankRegressor, KernelBankClassifier]
+
+
+def named(faces):
+    """Every check of River with the model it is for; ids that say which data they run on."""
+    for face in faces:
+        counts = {}
+        for check in checks.yield_checks(face):
+            number = counts[check.__name__] = counts.get(check.__name__, 0) + 1
+            name = f"{type(face).__name__}-{check.__name__}-{number}"
+            yield pytest.param(face, check, id=name, marks=slow(face, check, number))
+
+
+def slow(face, check, number):
+    """Seven classes, each with a bank of its own, and the long streams."""
+    many = isinstance(face, KernelBankClassifier) and number > 1
+    long = check.__name__ == "check_bounded_memory_growth"
+    return [pytest.mark.slow] if face.size == "default" or many or long else []
+
+
+@pytest.mark.parametrize(
+    ("face", "check"), [*named([f() for f in BOTH]), *named([f(size="small") for f in BOTH])]
+)
+def test_checks_of_river(face, check):
+    random.seed(1)
+    check(face.clone())
+
+
+# --- the bank behind it ---------------------------------------------------------------------------
+
+
+def trump(count=None):
+    return list(datasets.TrumpApproval())[:count]
+
+
+def played(model, rows):
+    """Answers one by one."""
+    found = []
+    for x, y in rows:
+        found.append(model.predict_one(x))
+        model.learn_one(x, y)
+    return found
+
+
+def test_it_is_the_bank_and_nothing_else():
+    rows = trump(300)
+    names = sorted(rows[0][0])
+    X = np.array([[x[name] for name in names] for x, _ in rows])
+    bank = kb.AutoBank(size="small")
+    expected = bank.run(X, [y for _, y in rows]).predictions
+    model = KernelBankRegressor(size="small")
+    assert played(model, rows) == expected.tolist()
+    assert model.features == tuple(names)
+    x, row = rows[0][0], X[0]
+    assert model.predict_interval_one(x, 0.8) == bank.predict_interval_one(row, 0.8)
+
+
+def test_beats_the_scaled_linear_model_with_no_parameter_set():
+    data = datasets.TrumpApproval()
+    ours = evaluate.progressive_val_score(data, KernelBankRegressor(), metrics.MAE())
+    line = preprocessing.StandardScaler() | linear_model.LinearRegression()
+    theirs = evaluate.progressive_val_score(data, line, metrics.MAE())
+    assert ours.get() < 0.5 * theirs.get()
+
+
+def test_targets_may_come_late():
+    """River learns row t with the very dictionary it asked about, as late as it wishes."""
+    data = list(datasets.TrumpApproval())[:400]
+    model = KernelBankRegressor(size="small")
+    score = evaluate.progressive_val_score(data, model, metrics.MAE(), delay=3)
+    names = sorted(data[0][0])
+    bank = kb.AutoBank(size="small")
+    X = np.array([[x[name] for name in names] for x, _ in data])
+    trace = bank.run(X, [y for _, y in data], delay=2)  # row t comes before question t + 3
+    errors = np.abs(trace.predictions - [y for _, y in data])
+    assert score.get() == pytest.approx(errors.mean())
+    assert model.bank.ledger.mean_loss == bank.ledger.mean_loss
+
+
+def test_many_rows_are_as_one_by_one():
+    rows = trump(200)
+    one, many = KernelBankRegressor(size="small"), KernelBankRegressor(size="small")
+    played(one, rows)
+    X, y = pd.DataFrame([x for x, _ in rows]), pd.Series([y for _, y in rows])
+    for start in (0, 3, 90):
+        end = {0: 3, 3: 90, 90: 200}[start]
+        many.learn_many(X.iloc[start:end], y.iloc[start:end])
+    found = many.predict_many(X.iloc[10:20])
+    assert found.index.tolist() == list(range(10, 20))
+    assert found.tolist() == [one.predict_one(x) for x, _ in rows[10:20]]
+    many.learn_many(X.iloc[:0], y.iloc[:0])
+    assert len(many.predict_many(X.iloc[:0])) == 0
+
+
+def test_labels_many_at_a_time():
+    rows = list(datasets.Phishing().take(150))
+    model = KernelBankClassifier(size="small")
+    X, y = pd.DataFrame([x for x, _ in rows]), pd.Series([y for _, y in rows])
+    assert model.predict_proba_many(X).shape == (150, 0)
+    assert model.predict_one(rows[0][0]) is None
+    model.learn_many(X, y)
+    shares = model.predict_proba_many(X)
+    assert set(shares.columns) == {True, False}
+    assert model.predict_many(X).tolist() == [model.predict_one(x) for x, _ in rows]
+    assert shares.iloc[3].to_dict() == model.predict_proba_one(rows[3][0])
+
+
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_every_part_reaches_the_bank():
+    slot = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())
+    model = KernelBankRegressor(
+        lags=1,
+        size="large",
+        slots=[slot],
+        combiner=kb.combiners.Simplex(),
+        loss="huber",
+        window=5,
+        regularization=0.1,
+        scaling="rank",
+        engine="threads",
+        seed=3,
+    )
+    played(model, trump(20))
+    bank = model.bank
+    assert (bank.lags, bank.size, bank._plan.seed, bank._plan.scalings) == (
+        1,
+        "large",
+        3,
+        ("rank",),
+    )
+    inner = bank.bank
+    assert (inner.slots, inner.combiner) == ((slot,), kb.combiners.Simplex())
+    assert (inner.loss, inner.window, inner.regularization) == (kb.losses.Huber(), 5, 0.1)
+    again = model.clone()
+    assert again.bank.samples == 0
+    assert again._get_params() == model._get_params()
+
+
+# --- features that come and go --------------------------------------------------------------------
+
+
+def weather(count=400):
+    """Two features from the start, and one, which decides half of the target, from row 200 on."""
+    draw = np.random.default_rng(2)
+    for n in range(count):
+        x = {"wind": draw.normal(), "rain": draw.normal()}
+        y = np.sin(x["wind"]) + 0.5 * x["rain"]
+        if n >= 200:
+            x["sun"] = draw.normal()
+            y += x["sun"]
+        yield x, y
+
+
+def test_a_feature_that_appears_is_taken_up_and_nothing_is_lost():
+    rows = list(weather())
+    model = KernelBankRegressor(size="small")
+    played(model, rows[:200])
+    before = model.predict_one(rows[0][0])
+    assert model.predict_one({**rows[0][0], "sun": 5.0}) == before  # never learned from: no matter
+    copied = copy.deepcopy(model)
+    answers = np.array(played(model, rows[200:]))
+    blind = np.array(played(copied, [({**x, "sun": None}, y) for x, y in rows[200:]]))
+    y = np.array([y for _, y in rows[200:]])
+    assert model.features == ("rain", "wind", "sun")
+    assert np.mean((answers - y)[60:] ** 2) < 0.2 * np.mean((blind - y)[60:] ** 2)
+    # What was learned without it is still known without it.
+    assert model.predict_one(rows[0][0]) == pytest.approx(before, abs=1.0)
+
+
+def test_features_that_vanish_are_missing_or_have_their_value():
+    rows = list(weather())
+    model = KernelBankRegressor(size="small")
+    played(model, rows)
+    x = {"wind": 0.3, "rain": -0.2, "sun": 0.1}
+    for name in x:
+        rest = {n: v for n, v in x.items() if n != name}
+        expected = model.predict_one({**rest, name: None})
+        assert model.predict_one(rest) == expected == model.predict_one({**rest, name: np.nan})
+        assert model.predict_one(rest) != model.predict_one(x)
+    assert np.isfinite(model.predict_one({}))
+    counts = KernelBankRegressor(size="small", absent=0)
+    played(counts, rows)
+    assert counts.predict_one({"wind": 1.0}) == counts.predict_one(
+        {"wind": 1.0, "rain": 0, "sun": False}
+    )
+
+
+def test_the_order_of_features_is_of_no_account():
+    rows = list(weather(260))
+    one, other = KernelBankRegressor(size="small"), KernelBankRegressor(size="small")
+    turned = [(dict(reversed(x.items())), y) for x, y in rows]
+    assert played(one, rows) == played(other, turned)
+
+
+def test_names_of_any_kind():
+    model = KernelBankRegressor(size="small")
+    played(model, [({"a": n, 1: 2.0 * n, ("x", 2): True, None: 1}, n) for n in range(40)])
+    assert set(model.features) == {"a", 1, ("x", 2), None}
+
+
+def test_rows_without_features():
+    """A stream of targets alone, with lags: the next is the last but one."""
+    model = KernelBankRegressor(size="small", lags=2)
+    answers = played(model, [({}, (-1.0) ** n) for n in range(200)])
+    assert np.abs(np.array(answers[150:]) - (-1.0) ** np.arange(150, 200)).max() < 0.1
+    model.learn_one({"new": 1.0}, 1.0)
+    assert model.features == ("(nothing)", "new")
+
+
+def test_too_many_features_are_ignored_with_a_warning():
+    model = KernelBankRegressor(size="small", most_features=2)
+    model.learn_one({"a": 1.0}, 1.0)
+    with pytest.warns(FeaturesIgnored, match=r"'c' and others to come are ignored"):
+        model.learn_one({"a": 1.0, "b": 1.0, "c": 3.0}, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.learn_one({"a": 1.0, "d": 1.0}, 1.0)
+    assert model.features == ("a", "b")
+
+
+def test_bad_rows_are_refused_and_change_nothing():
+    model = KernelBankRegressor(size="small")
+    played(model, list(weather(30)))
+    before = pickle.dumps(model)
+    for x, words in (
+        ({"wind": "strong"}, "feature 'wind' must be a number, a boolean or None; got 'strong'"),
+        ({"wind": 1.0, "new": "text"}, "feature 'new' must be a number"),
+        ({"wind": [1.0, 2.0]}, "feature 'wind' must be a number"),
+        ({"wind": np.inf}, "'x'"),
+        ([1.0, 2.0], "'x' must be a dictionary"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.learn_one(x, 1.0)
+    with pytest.raises(ValueError, match="'y'"):
+        model.learn_one({"wind": 1.0, "new": 1.0}, np.nan)
+    with pytest.raises(ValueError, match="feature 'wind' must be a number"):
+        model.learn_many(pd.DataFrame({"wind": ["1.5"]}), pd.Series([1.0]))
+    with pytest.raises(ValueError, match="'y' must have as many rows"):
+        model.learn_many(pd.DataFrame({"wind": [1.5], "new": [1.0]}), pd.Series([1.0, 2.0]))
+    assert pickle.dumps(model) == before
+    for wrong in ({"absent": "no"}, {"most_features": 0}, {"size": "huge"}):
+        with pytest.raises(ValueError, match=f"'{next(iter(wrong))}'"):
+            KernelBankRegressor(**wrong)
+
+
+def test_frames_with_missing_values():
+    model, other = KernelBankRegressor(size="small"), KernelBankRegressor(size="small")
+    rows = [({"a": n % 5, "b": None if n % 3 else 1.5}, n % 5) for n in range(60)]
+    X = pd.DataFrame({"a": [x["a"] for x, _ in rows]}, dtype="Int64")
+    X["b"] = pd.Series([x["b"] for x, _ in rows], dtype=object)
+    model.learn_many(X, pd.Series([y for _, y in rows]))
+    played(other, rows)
+    assert model.predict_one({"a": 3}) == other.predict_one({"a": 3})
+
+
+# --- both ways of mixing --------------------------------------------------------------------------
+
+
+def test_inside_pipelines_of_river():
+    model = compose.TransformerUnion(
+        compose.Select("ordinal_date"),
+        compose.Discard("ordinal_date") | preprocessing.MinMaxScaler(),
+    ) | KernelBankRegressor(size="small")
+    score = evaluate.progressive_val_score(datasets.TrumpApproval().take(300), model, metrics.MAE())
+    assert score.get() < 0.5
+    words = (
+        compose.Select("text")
+        | compose.FuncTransformer(_letters)
+        | KernelBankClassifier(size="small", absent=0)
+    )
+    for n in range(60):
+        words.learn_one({"text": "spam" if n % 2 else "eggs"}, bool(n % 2))
+    assert words.predict_one({"text": "spam"}) is True
+    assert words.predict_one({"text": "eggs"}) is False
+    pickle.loads(pickle.dumps(words)).learn_one({"text": "ham"}, True)
+
+
+def _letters(x):
+    return {letter: x["text"].count(letter) for letter in x["text"]}
+
+
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_a_model_of_river_inside_a_bank():
+    rows = [({"x": n % 7, "z": n % 3}, 2.0 * (n % 7) - n % 3) for n in range(300)]
+    line = preprocessing.StandardScaler() | linear_model.LinearRegression(optim.SGD(0.1))
+    slots = [
+        as_slot(line),
+        as_slot(tree.HoeffdingTreeRegressor()),
+        kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS()),
+    ]
+    model = KernelBankRegressor(slots=slots)
+    answers = played(model, rows)
+    y = np.array([y for _, y in rows])
+    assert np.mean((np.array(answers) - y)[200:] ** 2) < 0.01 * y.var()
+    again = pickle.loads(pickle.dumps(model))
+    assert played(again, rows[:20]) == played(model, rows[:20])
+    assert model.clone().bank.samples == 0
+    model.learn_one({"x": 1, "z": 1, "new": 1}, 1.0)
+    assert played(model, rows[:3])
+
+
+def test_being_looked_at():
+    model = KernelBankRegressor(size="small")
+    assert repr(model) == repr(model.clone())
+    played(model, trump(50))
+    assert repr(model).startswith("KernelBankRegressor (")
+    assert "50 samples" in repr(model)
+    assert model._repr_html_() == model.bank._repr_html_()

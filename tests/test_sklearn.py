@@ -1,0 +1,279 @@
+"""The face for scikit-learn: its own checks, its tools, and frames of any kind."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import kernelbank as kb
+from kernelbank.sklearn import KernelBankClassifier, KernelBankRegressor
+
+NAMES = ["north", "south", "east"]
+BOTH = [KernelBankRegressor, KernelBankClassifier]
+
+
+def rows(count=200, labels=False):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(count, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+    return X, np.where(y > 0, "up", "down") if labels else y
+
+
+# --- scikit-learn's own checks --------------------------------------------------------------------
+
+
+@parametrize_with_checks([face(size="small") for face in BOTH])
+def test_checks_of_scikit_learn(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([face() for face in BOTH])
+def test_checks_of_scikit_learn_with_defaults(estimator, check):
+    test_checks_of_scikit_learn(estimator, check)
+
+
+# --- the bank behind it ---------------------------------------------------------------------------
+
+
+def test_it_is_the_bank_and_nothing_else():
+    X, y = rows()
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))
+    bank = kb.AutoBank(size="small", lags=2, seed=seed)
+    bank.run(X[:150], y[:150])
+    face = KernelBankRegressor(size="small", lags=2).fit(X[:150], y[:150])
+    assert np.array_equal(face.predict(X[150:]), bank.predict(X[150:]))
+    assert np.array_equal(face.predict_interval(X[150:], 0.5), bank.predict_interval(X[150:], 0.5))
+    labels = np.where(y > 0, 3, 7)
+    bank = kb.AutoBank("classification", size="small", classes=[3, 7], seed=seed)
+    bank.run(X, labels)
+    face = KernelBankClassifier(size="small").fit(X, labels)
+    assert np.array_equal(face.predict(X), bank.predict(X))
+    assert np.array_equal(face.predict_proba(X), bank.predict_proba(X))
+    assert face.classes_.tolist() == [3, 7]
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_pieces_are_as_the_whole(labels):
+    X, y = rows(labels=labels)
+    face = KernelBankClassifier if labels else KernelBankRegressor
+    whole, pieces = face(size="small").fit(X, y), face(size="small")
+    more = {"classes": ["up", "down"]} if labels else {}
+    pieces.partial_fit(X[:7], y[:7], **more)
+    for start in range(7, 200, 60):
+        pieces.partial_fit(X[start : start + 60], y[start : start + 60])
+    assert np.array_equal(whole.predict(X), pieces.predict(X))
+    assert whole.bank_.samples == pieces.bank_.samples == 200
+    assert pieces.fit(X, y).bank_.samples == 200  # fit forgets
+
+
+PARTS = {
+    "lags": 1,
+    "size": "large",
+    "slots": [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())],
+    "combiner": kb.combiners.Simplex(),
+    "loss": "huber",
+    "window": 5,
+    "regularization": 0.1,
+    "scaling": ["rank"],
+    "engine": "threads",
+    "random_state": 5,
+}
+
+
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_every_part_reaches_the_bank():
+    X, y = rows()
+    assert set(PARTS) == set(KernelBankRegressor().get_params())
+    face = KernelBankRegressor(**PARTS).fit(X, y)
+    bank = face.bank_
+    assert (bank.lags, bank.size) == (1, "large")
+    inner = bank.bank
+    assert [type(slot.learner) for slot in inner.slots] == [kb.learners.Norma]
+    assert inner.combiner == kb.combiners.Simplex()
+    assert (inner.loss, inner.window, inner.regularization) == (kb.losses.Huber(), 5, 0.1)
+    assert isinstance(inner._engine, kb.engines.Threads)
+    assert bank._plan.scalings == ("rank",)
+    assert bank._plan.seed == int(np.random.RandomState(5).randint(2**31 - 1))
+    again = pickle.loads(pickle.dumps(clone(face).fit(X, y)))
+    assert np.array_equal(again.predict(X), face.predict(X))
+
+
+def test_random_states():
+    X, y = rows()
+    first, same, other = (
+        KernelBankRegressor(size="small", random_state=s).fit(X, y).predict(X) for s in (1, 1, 2)
+    )
+    assert np.array_equal(first, same)
+    assert not np.array_equal(first, other)
+    KernelBankRegressor(size="small", random_state=None).fit(X, y)
+
+
+def test_wrong_parameters_are_told_by_fit():
+    X, y = rows()
+    with pytest.raises(ValueError, match="'size' of AutoBank must be one of"):
+        KernelBankRegressor(size="huge").fit(X, y)
+    with pytest.raises(ValueError, match="'coverage'"):
+        KernelBankRegressor(size="small").fit(X, y).predict_interval(X, 2)
+    with pytest.raises(NotFittedError):
+        KernelBankRegressor().predict_interval(X)
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def test_more_than_two_classes_and_any_kind_of_label():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, names = X[order], np.array(["setosa", "versicolor", "virginica"], dtype=object)[y[order]]
+    face = KernelBankClassifier(size="small").fit(X, names)
+    assert face.classes_.tolist() == sorted(set(names))
+    shares = face.predict_proba(X)
+    assert shares.shape == (150, 3)
+    assert np.allclose(shares.sum(axis=1), 1)
+    assert face.score(X, names) > 0.95
+    yes = KernelBankClassifier(size="small").fit(X, names == "setosa")
+    assert yes.classes_.tolist() == [False, True]
+    assert yes.predict(X).dtype == bool
+
+
+def test_classes_of_partial_fit():
+    X, y = rows(labels=True)
+    face = KernelBankClassifier(size="small")
+    with pytest.raises(ValueError, match="'classes' must be given in the first call"):
+        face.partial_fit(X, y)
+    with pytest.raises(ValueError, match="'y' must hold the labels in classes"):
+        face.partial_fit(X, y, classes=["up", "over"])
+    assert not hasattr(face, "bank_")
+    face.partial_fit(X[:50], y[:50], classes=["up", "down", "over"])
+    assert face.predict_proba(X[:2]).shape == (2, 3)
+    with pytest.raises(ValueError, match="'classes' must be those of the first call"):
+        face.partial_fit(X, y, classes=["up", "down"])
+    with pytest.raises(ValueError, match="only; got"):
+        face.partial_fit(X[:1], ["under"])
+    assert face.bank_.samples == 50
+    face.partial_fit(X[50:], y[50:], classes=["down", "over", "up"])
+    assert face.bank_.samples == 200
+
+
+# --- tools of scikit-learn ------------------------------------------------------------------------
+
+
+def test_pipelines_searches_and_splits_by_time():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    model = make_pipeline(StandardScaler(), KernelBankRegressor(size="small"))
+    search = GridSearchCV(
+        model, {"kernelbankregressor__lags": [0, 2]}, cv=TimeSeriesSplit(3), error_score="raise"
+    )
+    search.fit(X, y)
+    assert search.best_score_ > 0.35
+    scores = cross_val_score(model, X, y, cv=TimeSeriesSplit(3), error_score="raise", n_jobs=2)
+    assert scores.mean() > 0.35
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert np.array_equal(again.predict(X), search.predict(X))
+    more = X.iloc[:5], y.iloc[:5]
+    assert again[-1].partial_fit(again[:-1].transform(more[0]), more[1]).bank_.samples == 447
+
+
+FRAMES = {
+    "pandas": (pd.DataFrame, pd.Series),
+    "polars": (lambda X, columns: pl.DataFrame(X, schema=columns), pl.Series),
+    "arrow": (
+        lambda X, columns: pa.table(dict(zip(columns, X.T, strict=True))),
+        lambda y: pa.chunked_array([y]),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("labels", [False, True])
+def test_frames(kind, labels):
+    X, y = rows(labels=labels)
+    X[3, 1] = np.nan
+    frame, column = FRAMES[kind]
+    face = (KernelBankClassifier if labels else KernelBankRegressor)(size="small")
+    plain = clone(face).fit(X, y)
+    face.fit(frame(X, columns=NAMES), column(y))
+    assert face.feature_names_in_.tolist() == NAMES
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(face.predict(frame(X, columns=NAMES)), plain.predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        face.predict(frame(X, columns=["north", "east", "south"]))
+    with pytest.raises(ValueError, match="feature names"):
+        face.partial_fit(frame(X, columns=["north", "south", "west"]), column(y))
+
+
+def test_numbers_of_other_kinds():
+    X, y = rows()
+    whole = (10 * X).round()
+    frame = pd.DataFrame(whole, columns=NAMES).astype({"north": "Int64", "south": "float32"})
+    frame.loc[5, "north"] = pd.NA
+    expected = whole.copy()
+    expected[5, 0] = np.nan
+    face = KernelBankRegressor(size="small")
+    found = clone(face).fit(frame, pd.Series(y)).predict(frame)
+    assert np.array_equal(found, face.fit(expected, y).predict(expected))
+    with pytest.raises(ValueError, match="infinity"):
+        face.fit(np.where(np.isnan(expected), np.inf, expected), y)
+    with pytest.raises(ValueError, match="NaN"):
+        face.fit(X, np.where(y > 0, y, np.nan))
+
+
+# --- being looked at, and being imported ----------------------------------------------------------
+
+
+def test_in_a_notebook_the_bank_is_shown_below_the_diagram():
+    X, y = rows()
+    face = KernelBankRegressor(size="small")
+    assert "kernelbank-glance" not in face._repr_mimebundle_()["text/html"]
+    face.fit(X, y)
+    shown = face._repr_mimebundle_()
+    assert shown["text/plain"] == repr(face) == "KernelBankRegressor(size='small')"
+    assert face.bank_._repr_html_() in shown["text/html"]
+    assert face.bank_._repr_html_() in face._repr_html_()
+    with sklearn.config_context(display="text"):
+        assert "text/html" not in face._repr_mimebundle_()
+
+
+@pytest.mark.parametrize(("face", "package"), [("sklearn", "sklearn"), ("river", "river")])
+def test_without_the_other_library_it_says_how_to_install_it(face, package):
+    script = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "import kernelbank as kb\n"
+        "kb.KernelBank()\n"
+        f"try: kb.{face}\n"
+        "except ModuleNotFoundError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert f"pip install 'kernelbank[{face}]'" in done.stdout
+
+
+def test_neither_is_imported_by_kernelbank():
+    script = (
+        "import sys, kernelbank as kb\n"
+        "kb.AutoBank(), kb.KernelBank(), kb.checks, kb.compare, kb.load\n"
+        "print([n for n in ('sklearn', 'river', 'pandas') if n in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
