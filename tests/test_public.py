@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
+from kernelbank._hot.jit import ROOMS
 
 MODULES = [
     kb,
@@ -122,3 +123,13 @@ def test_an_edit_of_a_formula_is_noticed_by_the_compiled_loops(tmp_path):
     assert "return total + x * t" in text
     formulas.write_text(text.replace("return total + x * t", "return total + x * t + 1"))
     assert value() == 7.0
+
+
+def test_machine_code_comes_from_the_stamped_rooms_only():
+    """A compiled function elsewhere could go on with what it was before an edit."""
+    source = Path(kb.__file__).parent
+    for file in source.rglob("*.py"):
+        if file.relative_to(source).parts[0] not in ROOMS:
+            text = file.read_text()
+            assert "njit" not in text, file
+            assert "jit import" not in text, file

@@ -2,7 +2,7 @@
 
 Numba's file cache looks only at the file that defines a function. Ours call formulas and lanes
 from other files, so an edit there would go unnoticed and old machine code would run. Each cached
-function therefore carries a stamp of every source file of the package.
+function therefore carries a stamp of every source file from which code is compiled.
 """
 
 import hashlib
@@ -12,8 +12,13 @@ from typing import Any
 import numba
 
 
+ROOMS = ("_hot", "combiners", "kernels", "learners", "losses")
+"""The folders of the package whose functions may become machine code."""
+
+
 def _package_stamp() -> str:
-    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    package = Path(__file__).parents[1]
+    files = sorted(file for room in ROOMS for file in (package / room).rglob("*.py"))
     facts = [(f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files]
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
