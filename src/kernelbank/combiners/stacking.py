@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -65,15 +66,16 @@ class Stacking(Combiner):
     steps: int = 200
 
     def __post_init__(self) -> None:
+        owner = type(self).__name__
         remedy = "Give 1, or a little less, such as 0.998."
-        discount = check.number("discount", self.discount, "Stacking", remedy, above=0, most=1)
+        discount = check.number("discount", self.discount, owner, remedy, above=0, most=1)
         remedy = "Give 0 or a fraction of the best slot's loss, such as 0.1; for equal weights, "
         remedy += "use Uniform."
-        ridge = check.number("ridge", self.ridge, "Stacking", remedy, least=0, most=1e9)
+        ridge = check.number("ridge", self.ridge, owner, remedy, least=0, most=1e9)
         remedy = "Give a small positive fraction, such as 1e-4."
-        tolerance = check.number("tolerance", self.tolerance, "Stacking", remedy, above=0)
+        tolerance = check.number("tolerance", self.tolerance, owner, remedy, above=0)
         remedy = "Give how many moves a sample may take, such as 200."
-        steps = check.count("steps", self.steps, "Stacking", remedy, most=2**31)
+        steps = check.count("steps", self.steps, owner, remedy, most=2**31)
         for name, value in (
             ("discount", discount),
             ("ridge", ridge),
@@ -86,28 +88,28 @@ class Stacking(Combiner):
         return {"figures": (4,), "moments": (slots, slots)}
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
+        return [Phase(compiled(hot.stacking), hot.STACKING, **self._table(board, state, weights))]
+
+    def _table(self, board: Board, state: State, weights: Floats) -> dict[str, Any]:
         slots = len(weights)
-        stacking = Phase(
-            compiled(hot.stacking),
-            hot.STACKING,
-            slots=slots,
-            discount=self.discount,
-            ridge=self.ridge,
-            tolerance=self.tolerance,
-            steps=self.steps,
-            new_targets=board.new_targets,
-            window_loss=board.window_loss,
-            slot_predictions=board.slot_predictions,
-            weights=weights,
+        return {
+            "slots": slots,
+            "discount": self.discount,
+            "ridge": self.ridge,
+            "tolerance": self.tolerance,
+            "steps": self.steps,
+            "new_targets": board.new_targets,
+            "window_loss": board.window_loss,
+            "slot_predictions": board.slot_predictions,
+            "weights": weights,
             **state,
-            by_slot=np.zeros((hot.BY_SLOT, slots)),
-            columns=np.zeros((min(KEPT, slots), slots)),
-            owner=np.zeros(slots + 1, dtype=np.int64),
-            support=np.zeros(slots, dtype=np.int64),
-            face=np.zeros(FACE * (FACE + 1)),
-            chosen=board.chosen,
-        )
-        return [stacking]
+            "by_slot": np.zeros((hot.BY_SLOT, slots)),
+            "columns": np.zeros((min(KEPT, slots), slots)),
+            "owner": np.zeros(slots + 1, dtype=np.int64),
+            "support": np.zeros(slots, dtype=np.int64),
+            "face": np.zeros(FACE * (FACE + 1)),
+            "chosen": board.chosen,
+        }
 
     def report(self, state: State, weights: Floats) -> dict[str, Floats]:
         """gap: the certificate; cost: what was minimised; scale; steps: how many moves it took."""
