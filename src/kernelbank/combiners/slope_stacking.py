@@ -86,4 +86,4 @@ class SlopeStacking(Stacking):
 
     def report(self, state: State, weights: Floats) -> dict[str, Floats]:
         """As for Stacking; and mean_loss, of the proposals."""
-        return {**super().report(state, weights), "mean_loss": state["mean_loss"][0].copy()}
+        return {**super().report(state, weights), "mean_loss": np.array(state["mean_loss"][0])}
