@@ -117,7 +117,11 @@ def test_inputs_that_come_later(loss):
     bank = kb.AutoBank(task, loss=loss, **SMALL)
     bank.run(X[:200, 1:], y[:200])
     before = bank.names
+    answer = bank.predict_proba if loss == "logistic" else bank.predict
+    known = answer(X[:20, 1:])
     bank.add_inputs()
+    missing = np.column_stack([X[:20, 1], np.full(20, np.nan)])
+    assert np.allclose(answer(missing), known, rtol=1e-9, atol=1e-9)  # nothing is lost
     wide = bank.run(X[200:, ::-1], y[200:]).predictions
     assert bank.names == before
     bank = kb.AutoBank(task, loss=loss, **SMALL)

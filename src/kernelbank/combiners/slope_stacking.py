@@ -1,4 +1,4 @@
-"""Stacking for every loss: the convex combination whose slopes would have been best."""
+"""Stacking for every loss: squares of its slopes take the place of squared errors."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class SlopeStacking(Stacking):
     ridge : 0 to 1e9, as a fraction of L: draws the weights towards equal ones.
     tolerance : above 0: how far above the least cost the weights may be, as a fraction of it.
     steps : at most so many moves of weight between slots a sample.
-    caution : positive, without unit: how little curvature a slope promises. 4 is a quarter of the
-        largest for which c_i / 2 stays below an exp-concave loss of that mean size.
+    caution : positive, without unit: how little curvature is taken for granted, so how far a slope
+        is trusted. On six real streams 2, 4 and 8 differed little, and 4 was best for quantiles.
 
     Cost a sample: O(P^2), and O(P) a move. Memory: P^2 + 5, and at most 64 P of scratch.
 
