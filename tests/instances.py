@@ -103,6 +103,10 @@ COMBINERS = [
         kb.combiners.Stacking(discount=0.9, ridge=0.2, tolerance=1e-10),
         ("stacking", {"discount": 0.9, "ridge": 0.2}),
     ),
+    (
+        kb.combiners.SlopeStacking(discount=0.9, ridge=0.2, tolerance=1e-10, caution=3.0),
+        ("slope_stacking", {"discount": 0.9, "ridge": 0.2, "caution": 3.0}),
+    ),
 ]
 
 M = kb.learners

@@ -271,7 +271,7 @@ def play(X, y, kernels, loss, *, window, budget, learning_rate, regularization, 
 
     combiner: "simplex", ("prequential", horizon), "uniform", "best", ("omkr", "exact"),
     ("omkr", "printed"), or a name from naive_combiners and its settings: ("hedge", {"rate": 1.0}),
-    "fixed_share", "intervals", "stacking", and ("joint", settings) for squared loss.
+    "fixed_share", "intervals", "stacking", "slope_stacking", and ("joint", settings) for squared loss.
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     X = X.reshape(len(X), -1)
@@ -356,6 +356,9 @@ def play(X, y, kernels, loss, *, window, budget, learning_rate, regularization, 
         elif rule == "stacking":
             seen = out.slot_predictions[: n + 1], y[: n + 1]
             theta = naive_combiners.stacking(*seen, **option)
+        elif rule == "slope_stacking":
+            seen = out.slot_predictions[: n + 1], y[: n + 1], out.weights[: n + 1]
+            theta = naive_combiners.slope_stacking(*seen, loss, **option)
         elif rule == "joint":
             rows, seen = np.transpose(values), np.array(targets)
             if option["horizon"]:

@@ -1,7 +1,7 @@
 """Combiners by their definition, from the whole history each time: slow, plain, meant to be read."""
 
 from itertools import combinations
-from math import exp, fsum, inf, log
+from math import exp, fsum, inf, log, sqrt
 
 import numpy as np
 
@@ -125,3 +125,18 @@ def stacking(predictions, targets, discount, ridge):
     losses = [fsum(discounts * (column - targets) ** 2) for column in np.transpose(predictions)]
     penalty = np.full(len(losses), ridge * min(losses))
     return joint_squared(predictions, targets, discounts, penalty)
+
+
+def slope_stacking(predictions, targets, weights, loss, discount, ridge, caution):
+    """Stacking of the parabolas that touch the loss at each proposal, weights'predictions."""
+    value, derivative = loss
+    errors, mean = [], 0.0
+    for n, (f, y, w) in enumerate(zip(predictions, targets, weights, strict=True)):
+        mixture = fsum(w * f)
+        mean += (abs(value(mixture, y)) - mean) * max(1 / (n + 1), 1 - discount)
+        unit = caution * mean
+        change = derivative(mixture, y) * (f - mixture)
+        errors.append(sqrt(unit) * (1 + change / unit) if unit > 0 else 0 * change)
+    if mean == 0:  # nothing was ever lost: nothing moves
+        return weights[-1]
+    return stacking(np.array(errors), np.zeros(len(errors)), discount, ridge)

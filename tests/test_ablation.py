@@ -12,7 +12,7 @@ from contest.peers import PEERS
 from contest.players import Played
 
 import kernelbank as kb
-from kernelbank.auto import classification, desk, files, regression
+from kernelbank.auto import classification, desk, files, overview, regression
 from kernelbank.learners import Residual
 
 ROWS = 170
@@ -116,7 +116,7 @@ def test_the_full_bank_from_its_own_slots_has_the_same_bits(task, view):
 
 
 def test_starts_are_left_out_and_come_back():
-    users = (desk, regression, classification, files)
+    users = (desk, regression, classification, files, overview)
     entry = _entry()
     full = _variant("full").play(entry).predictions
     few = _variant("starts after 5, 32 rows only").play(entry).predictions
@@ -138,7 +138,7 @@ def test_everyone_who_reads_the_starts_is_told():
 
     folder = Path(kb.auto.__file__).parent
     readers = {path.stem for path in folder.glob("*.py") if "STARTS" in path.read_text()}
-    assert readers == {"desk", "regression", "classification", "files"}
+    assert readers == {"desk", "regression", "classification", "files", "overview"}
 
 
 def _outcome(row, ratio, to_peer=None, first=None):

@@ -253,6 +253,48 @@ def test_a_residual_needs_an_earlier_slot():
         L.Residual(0, slot.learner)
 
 
+# --- slots with a loss of their own ---------------------------------------------------------------
+
+INNER = [
+    (K.Gaussian(0.5), L.Norma(0.1, 20)),
+    (K.Gaussian(0.5), L.FourierRLS(features=12)),
+    (K.NestedCells(0.7, 6), L.PartitionTree(nodes=15, split_after=5)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "learner"), INNER, ids=lambda part: type(part).__name__)
+@pytest.mark.parametrize("judge", ["absolute", "hinge"])
+def test_a_slot_learns_by_its_own_loss_and_is_judged_by_the_banks(kernel, learner, judge, tmp_path):
+    X, y = stream(3, 300, 2, labels=judge == "hinge")
+    base = kb.Slot(K.Linear(1.0), L.WithLoss(L.LinearRLS()))
+    slots = [base, kb.Slot(kernel, L.WithLoss(learner))]
+    slots.append(kb.Slot(kernel, L.Residual(0, L.WithLoss(learner))))
+    plain = [kb.Slot(base.kernel, L.LinearRLS()), kb.Slot(kernel, learner)]
+    plain.append(kb.Slot(kernel, L.Residual(0, learner)))
+    told = kb.KernelBank(slots=slots, loss=judge, window=3)
+    expected = kb.KernelBank(slots=plain, window=3).run(X, y).slot_predictions
+    found = told.run(X[:150], y[:150])
+    told.save(tmp_path / "bank.kb")
+    rest = kb.load(tmp_path / "bank.kb").run(X[150:], y[150:])
+    assert np.array_equal(np.vstack([found.slot_predictions, rest.slot_predictions]), expected)
+    judged = told.loss.value(expected[:150], y[:150, None]).sum(axis=0)
+    assert told.ledger.slot_loss == pytest.approx(judged, rel=1e-12)
+
+
+def test_what_cannot_have_a_loss_of_its_own():
+    assert L.WithLoss(L.KLMS(), "huber") == L.WithLoss(L.KLMS(), kb.losses.Huber())
+    for wrong in (L.WithLoss(L.KLMS()), L.Residual(0, L.KLMS()), "KLMS"):
+        with pytest.raises(ValueError, match="be a plain learner"):
+            L.WithLoss(wrong)
+    own = kb.losses.Custom(lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), name="own")
+    for loss in ("hinge", own):
+        with pytest.raises(ValueError, match="be a built-in loss for numbers"):
+            L.WithLoss(L.KLMS(), loss)
+    slot = kb.Slot(K.Gaussian(1.0), L.WithLoss(L.KRLS(), "absolute"))
+    with pytest.raises(ValueError, match="second-order"):
+        kb.KernelBank(slots=[slot])
+
+
 # --- models from outside --------------------------------------------------------------------------
 
 

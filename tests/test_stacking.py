@@ -353,6 +353,7 @@ def _ridge_with_a_unit(table, moments, penalty, alive, w):
 def test_faults_are_found(instead, finds, monkeypatch):
     finds()
     name = "stacking_" + "_".join(instead).lower()
-    monkeypatch.setattr(hot, "stacking", variant(hot.stacking, name, **instead))
+    settle = part(variant(hot.settle.py_func, f"{name}_settle", **instead))
+    monkeypatch.setattr(hot, "stacking", variant(hot.stacking, name, settle=settle))
     with pytest.raises(AssertionError):
         finds()

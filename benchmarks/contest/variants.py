@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.auto import classification, desk, files, regression
+from kernelbank.auto import classification, desk, files, overview, regression
 from kernelbank.auto.plan import Plan
 from kernelbank.auto.recipe import SCALINGS
 from kernelbank.combiners import Combiner
@@ -100,7 +100,7 @@ def variant_slots(names: Sequence[str], slots: Sequence[kb.Slot], keep: Keep) ->
 @contextmanager
 def starting_after(starts: tuple[int, ...]) -> Iterator[None]:
     """AutoBanks that are made and run meanwhile start anew after these numbers of rows only."""
-    users = (desk, regression, classification, files)
+    users = (desk, regression, classification, files, overview)
     before = [user.STARTS for user in users]
     try:
         for user in users:

@@ -187,7 +187,7 @@ class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
     >>> from sklearn.model_selection import cross_val_score
     >>> from kernelbank.sklearn import KernelBankClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> bool(cross_val_score(KernelBankClassifier(size="small"), X, y, cv=3).mean() > 0.94)
+    >>> bool(cross_val_score(KernelBankClassifier(size="small"), X, y, cv=3).mean() > 0.92)
     True
     """
 

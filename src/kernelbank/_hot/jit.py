@@ -11,7 +11,6 @@ from typing import Any
 
 import numba
 
-
 ROOMS = ("_hot", "combiners", "kernels", "learners", "losses")
 """The folders of the package whose functions may become machine code."""
 

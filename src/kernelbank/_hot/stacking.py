@@ -129,37 +129,47 @@ def _solve(table, moments, penalty, alive, w):
         on_simplex(w, alive, slots)
 
 
-def stacking(table, first, count):
-    """chosen[t] = the minimiser after sample t, from the weights before it."""
+@part
+def settle(table, t):
+    """Take the errors of sample t, in the first of `by_slot`, into the moments, and solve."""
     slots = whole(table, STACKING.slots)
     moments = floats(table, STACKING.moments)
     figures = floats(table, STACKING.figures)
     errors = floats(table, STACKING.by_slot)
     alive = pointer(errors, slots)
+    chosen = pointer(floats(table, STACKING.chosen), t * slots)
+    before = floats(table, STACKING.weights)
+    if t > 0:
+        before = pointer(floats(table, STACKING.chosen), (t - 1) * slots)
+    for p in range(slots):
+        chosen[p] = before[p]
+        alive[p] = 1.0 if floats(table, STACKING.window_loss)[t * slots + p] < np.inf else 0.0
+        error = errors[p]
+        if not abs(error) <= FARTHEST:
+            error = -FARTHEST if error < 0.0 else FARTHEST
+        errors[p] = error if alive[p] > 0.0 else 0.0
+    _remember(moments, errors, real(table, STACKING.discount), slots)
+    figures[0] = figures[1] = figures[2] = figures[3] = 0.0
+    least = np.inf
+    for p in range(slots):
+        if alive[p] > 0.0:
+            least = min(least, moments[p * slots + p])
+    for p in range(slots):
+        if moments[p * slots + p] > HOPELESS * least:
+            alive[p] = 0.0
+    if on_simplex(chosen, alive, slots) > 0:
+        _solve(table, moments, real(table, STACKING.ridge) * least, alive, chosen)
+
+
+def stacking(table, first, count):
+    """chosen[t] = the minimiser after sample t, from the weights before it."""
+    slots = whole(table, STACKING.slots)
+    errors = floats(table, STACKING.by_slot)
     for t in range(count):
-        chosen = pointer(floats(table, STACKING.chosen), t * slots)
-        before = floats(table, STACKING.weights)
-        if t > 0:
-            before = pointer(floats(table, STACKING.chosen), (t - 1) * slots)
         target = floats(table, STACKING.new_targets)[t]
         for p in range(slots):
-            chosen[p] = before[p]
-            alive[p] = 1.0 if floats(table, STACKING.window_loss)[t * slots + p] < np.inf else 0.0
-            error = floats(table, STACKING.slot_predictions)[t * slots + p] - target
-            if not abs(error) <= FARTHEST:
-                error = -FARTHEST if error < 0.0 else FARTHEST
-            errors[p] = error if alive[p] > 0.0 else 0.0
-        _remember(moments, errors, real(table, STACKING.discount), slots)
-        figures[0] = figures[1] = figures[2] = figures[3] = 0.0
-        least = np.inf
-        for p in range(slots):
-            if alive[p] > 0.0:
-                least = min(least, moments[p * slots + p])
-        for p in range(slots):
-            if moments[p * slots + p] > HOPELESS * least:
-                alive[p] = 0.0
-        if on_simplex(chosen, alive, slots) > 0:
-            _solve(table, moments, real(table, STACKING.ridge) * least, alive, chosen)
+            errors[p] = floats(table, STACKING.slot_predictions)[t * slots + p] - target
+        settle(table, t)
 
 
-__all__ = ["BY_SLOT", "STACKING", "stacking"]
+__all__ = ["BY_SLOT", "STACKING", "settle", "stacking"]

@@ -55,8 +55,10 @@ class AutoBank:
         in the stream, in the order in which they appear.
     slots : slots of your own instead of the recipe. They see the scalings side by side.
     combiner : the rule for the weights.
-    loss : what the slots and the combiner learn to keep small, a loss or its name: on the target in
-        its deviations, or on labels of -1 and 1.
+    loss : what answers are to keep small, a loss or its name: on the target in its deviations, or
+        on labels of -1 and 1. For other losses than the squared one the slots of the recipe still
+        learn by squares; some also stand shifted, by gradient steps with the loss, and
+        `kb.combiners.SlopeStacking` weighs them by it. `Pinball(0.9)` makes `predict` a quantile.
     window, regularization : of the inner bank; see `KernelBank`. The recipe needs neither.
     scalings : some of "standard", "asinh", "rank" and "none" (inputs as they are, for kernels that
         know their units); by default those of the size, or "standard" alone for slots of your own.

@@ -9,6 +9,8 @@ One recipe for every stream, nothing tuned. Each scaling of the inputs has its o
 - *linear*: the same with linear terms only, which learn from few rows.
 - *trees*: nested cells on the target and on what a linear and two mixed slots leave. They see steps
   and interactions that cosines need many rows for. Their cuts are random: so several.
+
+For losses other than the squared one `any_loss` tells what becomes of them.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from ..combiners import Combiner, Stacking
+from ..combiners import Combiner, SlopeStacking, Stacking
 from ..kernels import Gaussian, Kernel, Linear, LowOrder, NestedCells, On
 from ..layout import Slot
 from ..learners import FourierRLS, LinearRLS, PartitionTree, Residual
-from ..losses import Loss
+from ..losses import Loss, Squared
+from .any_loss import by_squares, shifted_slots, shifts
 
 SCALINGS = ("standard", "asinh", "rank")
 """How inputs are shown to the slots of the recipe; see `Scaling`."""
@@ -78,7 +81,8 @@ def mixed_kernel(dimension: int, widths: int) -> Kernel:
 
 def default_combiner(loss: Loss) -> Combiner:
     """The rule for the weights where none was given."""
-    return Stacking(DISCOUNT, STACKING_RIDGE)
+    rule = Stacking if loss == Squared() else SlopeStacking
+    return rule(DISCOUNT, STACKING_RIDGE)
 
 
 def slots_on(
@@ -93,7 +97,7 @@ def slots_on(
     """The named slots of one scaling, which stands in these columns; `base` come before them.
 
     Columns that came late are for lines and trees, which can take them up as they go; random
-    features are drawn once.
+    features are drawn once. Slots that are shifted cost the time of a mixed one and of some trees.
     """
     fading: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
     following: dict[str, Any] = {**fading, "constant_forgetting": FAST}
@@ -104,7 +108,9 @@ def slots_on(
     def features(**memory: Any) -> FourierRLS:
         return FourierRLS(features=size.features, ridge=RIDGE, seed=seed, **memory)
 
-    found = [("mixed", Slot(mixed, features())), ("mixed, fading", Slot(mixed, features(**fading)))]
+    found = [("mixed", Slot(mixed, features()))]
+    if not shifts(loss):
+        found.append(("mixed, fading", Slot(mixed, features(**fading))))
     if len(columns) <= WIDE:
         line = On(Linear(1.0), everything[:WIDE])
         found += [
@@ -114,10 +120,15 @@ def slots_on(
         ]
     places = {slot_name: base + place for place, (slot_name, _) in enumerate(found)}
     under = [part for part in ("mixed", "mixed, following", "linear, following") if part in places]
-    for number in range(size.trees):
+    for number in range((size.trees + 1) // 2 if shifts(loss) else size.trees):
         tree = PartitionTree(nodes=size.nodes, noise=0.1, seed=seed * 1000 + number)
         found.append((f"tree {number + 1}", Slot(cells, tree)))
         for part in under:
             learner = Residual(places[part], tree)
             found.append((f"tree {number + 1} on {part}", Slot(cells, learner)))
+    if loss != Squared():
+        found = [(slot_name, by_squares(slot)) for slot_name, slot in found]
+    if shifts(loss):
+        places = {slot_name: base + place for place, (slot_name, _) in enumerate(found)}
+        found += shifted_slots(places, columns, seed)
     return [(f"{name}: {slot_name}", slot) for slot_name, slot in found]

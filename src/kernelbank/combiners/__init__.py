@@ -8,6 +8,7 @@ from .joint import Joint
 from .omkr import OMKR
 from .plain import Best, Uniform
 from .simplex import Simplex
+from .slope_stacking import SlopeStacking
 from .stacking import Stacking
 
 BUILT_IN: tuple[type[Combiner], ...] = (
@@ -18,6 +19,7 @@ BUILT_IN: tuple[type[Combiner], ...] = (
     Joint,
     OMKR,
     Simplex,
+    SlopeStacking,
     Stacking,
     Uniform,
 )
@@ -32,6 +34,7 @@ __all__ = [
     "Joint",
     "OMKR",
     "Simplex",
+    "SlopeStacking",
     "Stacking",
     "Uniform",
 ]

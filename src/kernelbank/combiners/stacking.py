@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,15 +64,16 @@ class Stacking(Certified):
     steps: int = 200
 
     def __post_init__(self) -> None:
+        owner = type(self).__name__
         remedy = "Give 1, or a little less, such as 0.998."
-        discount = check.number("discount", self.discount, "Stacking", remedy, above=0, most=1)
+        discount = check.number("discount", self.discount, owner, remedy, above=0, most=1)
         remedy = "Give 0 or a fraction of the best slot's loss, such as 0.1; for equal weights, "
         remedy += "use Uniform."
-        ridge = check.number("ridge", self.ridge, "Stacking", remedy, least=0, most=1e9)
+        ridge = check.number("ridge", self.ridge, owner, remedy, least=0, most=1e9)
         remedy = "Give a small positive fraction, such as 1e-4."
-        tolerance = check.number("tolerance", self.tolerance, "Stacking", remedy, above=0)
+        tolerance = check.number("tolerance", self.tolerance, owner, remedy, above=0)
         remedy = "Give how many moves a sample may take, such as 200."
-        steps = check.count("steps", self.steps, "Stacking", remedy, most=2**31)
+        steps = check.count("steps", self.steps, owner, remedy, most=2**31)
         for name, value in (
             ("discount", discount),
             ("ridge", ridge),
@@ -84,18 +86,17 @@ class Stacking(Certified):
         return {"figures": (4,), "moments": (slots, slots)}
 
     def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
-        slots = len(weights)
-        stacking = rule_phase(
-            hot.stacking,
-            hot.STACKING,
-            board,
-            weights,
-            discount=self.discount,
-            ridge=self.ridge,
-            tolerance=self.tolerance,
-            steps=self.steps,
+        return [rule_phase(hot.stacking, hot.STACKING, board, weights, **self._own(state))]
+
+    def _own(self, state: State) -> dict[str, Any]:
+        """What the table holds beside what rules share."""
+        slots = len(state["moments"])
+        return {
+            "discount": self.discount,
+            "ridge": self.ridge,
+            "tolerance": self.tolerance,
+            "steps": self.steps,
             **state,
-            by_slot=np.zeros((hot.BY_SLOT, slots)),
+            "by_slot": np.zeros((hot.BY_SLOT, slots)),
             **pairwise_scratch(slots),
-        )
-        return [stacking]
+        }

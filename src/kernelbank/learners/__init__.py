@@ -23,6 +23,7 @@ from .residual import Residual
 from .sliding import SlidingWindowKRLS
 from .tracker import KRLSTracker
 from .tree import PartitionTree
+from .with_loss import WithLoss
 
 BUILT_IN: tuple[type[Learner], ...] = (
     Adapter,
@@ -43,6 +44,7 @@ BUILT_IN: tuple[type[Learner], ...] = (
     QKLMS,
     Residual,
     SlidingWindowKRLS,
+    WithLoss,
 )
 """Every learner that a file may name."""
 
@@ -77,4 +79,5 @@ __all__ = [
     "QKLMS",
     "Residual",
     "SlidingWindowKRLS",
+    "WithLoss",
 ]

@@ -103,6 +103,10 @@ class Learner:
     cost: ClassVar[str] = ""
     """How the time of a step grows."""
 
+    def told(self, setting: Setting) -> Setting:
+        """The rules of the game as the method follows them; by default they are the bank's."""
+        return setting
+
     def check(self, setting: Setting) -> None:
         """Refuse a window, regularisation or loss that the method cannot work with."""
 

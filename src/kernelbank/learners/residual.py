@@ -17,11 +17,12 @@ from .._validate import Floats
 from ..ground import Ground
 from ..kernels.base import Kernel
 from ..setting import PAGE, Board, Setting
+from .around import Around
 from .base import Group, Learner
 
 
 @dataclass(frozen=True)
-class Residual(Learner):
+class Residual(Around):
     """A slot that learns what an earlier slot of the bank leaves, and predicts the sum of both.
 
     With b the base slot's function, as it was before it learned the sample, the inner learner is
@@ -56,41 +57,11 @@ class Residual(Learner):
             remedy = "Use one of kb.learners; to stand on a Residual, give its place as base."
             raise check.refuse("learner", "be a plain learner", self.learner, remedy, "Residual")
 
-    @property
-    def leaf_width(self) -> int:  # type: ignore[override]
-        return self.learner.leaf_width
-
-    @property
-    def uses_rows(self) -> bool:  # type: ignore[override]
-        return self.learner.uses_rows
-
-    @property
-    def bulky(self) -> frozenset[str]:  # type: ignore[override]
-        return self.learner.bulky
-
-    @property
-    def cost(self) -> str:  # type: ignore[override]
-        return self.learner.cost
-
-    @property
-    def grows(self) -> bool:  # type: ignore[override]
-        return self.learner.grows
-
-    @property
-    def saveable(self) -> bool:  # type: ignore[override]
-        return self.learner.saveable
-
     def check(self, setting: Setting) -> None:
         self.learner.check(setting)
-        if setting.loss.labels:
-            remedy = "Use a loss for regression: the squared loss does well on labels too."
+        if self.learner.told(setting).loss.labels:
+            remedy = "Use a loss for regression, or WithLoss(...): squares do well on labels too."
             raise check.refuse("loss", "be one for regression for Residual", setting.loss, remedy)
-
-    def check_kernel(self, kernel: Kernel) -> None:
-        self.learner.check_kernel(kernel)
-
-    def reach(self, setting: Setting) -> int:
-        return self.learner.reach(setting)
 
     def shapes(
         self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
@@ -100,13 +71,7 @@ class Residual(Learner):
             "inner_state_values": (leaves, setting.window, WIDTH),
             "inner_state_norms": (leaves, WIDTH),
         }
-        return {**self.learner.shapes(setting, leaves, dimension, kernel, reach), **own}
-
-    def workspace(self, setting: Setting, dimension: int, kernel: Kernel) -> int:
-        return self.learner.workspace(setting, dimension, kernel)
-
-    def prepare(self, group: Group) -> None:
-        self.learner.prepare(group)
+        return {**super().shapes(setting, leaves, dimension, kernel, reach), **own}
 
     def _inner(self, group: Group, ground: Ground, board: Board) -> tuple[Group, Ground, Board]:
         """The inner learner's own arrays: it sees other targets and does not see the base."""
@@ -184,18 +149,6 @@ class Residual(Learner):
             new[name][...] = old[name]
         inner = {name: array for name, array in new.items() if name not in own}
         self.learner.widen({name: old[name] for name in inner}, inner)
-
-    def remember(self, group: Group) -> list[Any]:
-        return self.learner.remember(group)
-
-    def recall(self, group: Group, kept: list[Any]) -> None:
-        self.learner.recall(group, kept)
-
-    def dropped(self, group: Group) -> Floats:
-        return self.learner.dropped(group)
-
-    def excess(self, group: Group) -> Floats:
-        return self.learner.excess(group)
 
 
 _OWN = ("left_targets", "inner_state_values", "inner_state_norms")

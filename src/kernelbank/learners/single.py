@@ -44,7 +44,8 @@ class SingleSlot(Learner):
                 "loss",
                 f"be Squared or Logistic for {type(self).__name__}, a second-order method",
                 setting.loss,
-                "Use one of these, or a first-order learner such as kb.learners.KLMS().",
+                "Use one of these, a first-order learner such as kb.learners.KLMS(), or let this "
+                "one learn by squares all the same: kb.learners.WithLoss(...).",
             )
 
     def view(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:

@@ -111,7 +111,8 @@ class PartitionTree(Learner):
                 "loss",
                 "be Squared or Logistic, whose curvature is known",
                 setting.loss,
-                "Use one of these, or a learner for every loss, such as kb.learners.Norma.",
+                "Use one of these, a learner for every loss, such as kb.learners.Norma, or let the "
+                "tree learn by squares all the same: kb.learners.WithLoss(...).",
                 "PartitionTree",
             )
 
