@@ -93,6 +93,7 @@ PARTS = {
     "regularization": 0.1,
     "scaling": ["rank"],
     "engine": "threads",
+    "shuffle": True,
     "random_state": 5,
 }
 
@@ -123,6 +124,18 @@ def test_random_states():
     assert np.array_equal(first, same)
     assert not np.array_equal(first, other)
     KernelBankRegressor(size="small", random_state=None).fit(X, y)
+
+
+def test_rows_without_an_order_may_be_shuffled():
+    X, y = rows(400, labels=True)
+    order = np.argsort(y, kind="stable")
+    score = {
+        shuffle: KernelBankClassifier(size="small", shuffle=shuffle)
+        .fit(X[order], y[order])
+        .score(X, y)
+        for shuffle in (False, True)
+    }
+    assert score[True] > 0.85 > score[False]
 
 
 def test_wrong_parameters_are_told_by_fit():

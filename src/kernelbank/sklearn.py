@@ -4,7 +4,8 @@
 
 `fit` plays the rows once, in their order, as a stream: each is answered, then learned.
 `partial_fit` goes on from there. So rows should stand in the order of time if there is any, and
-cross-validation should be by `TimeSeriesSplit`; if there is none, shuffle them.
+cross-validation should be by `TimeSeriesSplit`. If there is none, `shuffle=True` plays them in
+random order: a bank follows what came last, and sorted rows would lead it astray.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class _Face(BaseEstimator):  # type: ignore[misc]
         regularization: float = 0.0,
         scaling: Any = None,
         engine: Any = "serial",
+        shuffle: bool = False,
         random_state: Any = 0,
     ) -> None:
         self.lags = lags
@@ -57,6 +59,7 @@ class _Face(BaseEstimator):  # type: ignore[misc]
         self.regularization = regularization
         self.scaling = scaling
         self.engine = engine
+        self.shuffle = shuffle
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -64,9 +67,13 @@ class _Face(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
 
-    def _new_bank(self, task: str, classes: Any = None) -> AutoBank:
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return bank_of(self, task, seed, classes)
+    def _begin(self, X: Floats, y: Any, task: str, classes: Any = None) -> AutoBank:
+        """A new bank that has played these rows."""
+        draw = check_random_state(self.random_state)
+        bank = bank_of(self, task, int(draw.randint(2**31 - 1)), classes)
+        order = draw.permutation(len(X)) if self.shuffle else slice(None)
+        bank.run(X[order], y[order])
+        return bank
 
     def _rows(self, X: Any, y: Any = "no_validation", *, reset: bool, **more: Any) -> Any:
         """Arrays of numbers; remembers, or compares, the features' names and number."""
@@ -110,8 +117,9 @@ class KernelBankRegressor(RegressorMixin, _Face):  # type: ignore[misc]
     regularization : weight of half the squared norm in the cost.
     scaling : some of "standard", "asinh", "rank", "none": how inputs are shown to the slots.
     engine : "serial" or "threads"; same bits.
-    random_state : from which random features and random cuts follow. 0 by default, so that results
-        repeat; None draws anew.
+    shuffle : whether `fit` plays the rows in random order, for rows that have no order in time.
+    random_state : from which random features, random cuts and random order follow. 0 by default, so
+        that results repeat; None draws anew.
 
     Attributes
     ----------
@@ -131,8 +139,7 @@ class KernelBankRegressor(RegressorMixin, _Face):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> KernelBankRegressor:
         """Forget everything, then play the rows once, in their order."""
         X, y = self._rows(X, y, reset=True, y_numeric=True)
-        self.bank_ = self._new_bank("regression")
-        self.bank_.run(X, y)
+        self.bank_ = self._begin(X, y, "regression")
         return self
 
     def partial_fit(self, X: Any, y: Any) -> KernelBankRegressor:
@@ -172,8 +179,9 @@ class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
     regularization : weight of half the squared norm in the cost.
     scaling : some of "standard", "asinh", "rank", "none": how inputs are shown to the slots.
     engine : "serial" or "threads"; same bits.
-    random_state : from which random features and random cuts follow. 0 by default, so that results
-        repeat; None draws anew.
+    shuffle : whether `fit` plays the rows in random order, for rows that have no order in time.
+    random_state : from which random features, random cuts and random order follow. 0 by default, so
+        that results repeat; None draws anew.
 
     Attributes
     ----------
@@ -187,7 +195,8 @@ class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
     >>> from sklearn.model_selection import cross_val_score
     >>> from kernelbank.sklearn import KernelBankClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> bool(cross_val_score(KernelBankClassifier(size="small"), X, y, cv=3).mean() > 0.92)
+    >>> model = KernelBankClassifier(size="small", shuffle=True)
+    >>> bool(cross_val_score(model, X, y, cv=3).mean() > 0.93)
     True
     """
 
@@ -195,7 +204,7 @@ class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
         """Forget everything, then play the rows once, in their order."""
         X, y = self._rows(X, y, reset=True)
         check_classification_targets(y)
-        return self._begin(X, y, unique_labels(y))
+        return self._begin_with(X, y, unique_labels(y))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> KernelBankClassifier:
         """Go on with further rows; the first call has to name all `classes`."""
@@ -208,7 +217,7 @@ class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
         X, y = self._rows(X, y, reset=first)
         check_classification_targets(y)
         if first:
-            return self._begin(X, y, unique_labels(classes))
+            return self._begin_with(X, y, unique_labels(classes))
         if classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
             raise ValueError(
                 f"'classes' must be those of the first call, {self.classes_!r}; got {classes!r}. "
@@ -217,13 +226,10 @@ class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
         self.bank_.run(X, self._numbers(y, self.classes_))
         return self
 
-    def _begin(self, X: Floats, y: Any, classes: Any) -> KernelBankClassifier:
-        numbers = self._numbers(y, classes)
+    def _begin_with(self, X: Floats, y: Any, classes: Any) -> KernelBankClassifier:
         named = range(len(classes)) if len(classes) > 1 else None
-        bank = self._new_bank("classification", named)
-        bank.run(X, numbers)
+        self.bank_ = self._begin(X, self._numbers(y, classes), "classification", named)
         self.classes_ = classes
-        self.bank_ = bank
         return self
 
     def _numbers(self, y: Any, classes: Any) -> Any:
