@@ -450,6 +450,7 @@ REPORTS = {
     C.Joint: {"gap": (), "cost": (), "scale": (), "steps": ()},
     C.OMKR: {"gradient": (4,), "rate": (1,)},
     C.Simplex: {"curvature": (4,), "linear": (4,)},
+    C.SlopeStacking: {"gap": (), "cost": (), "scale": (), "steps": (), "mean_loss": ()},
     C.Stacking: {"gap": (), "cost": (), "scale": (), "steps": ()},
     C.Uniform: {"in_play": (4,)},
 }
