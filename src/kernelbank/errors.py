@@ -42,3 +42,11 @@ class SlotQuarantined(KernelBankWarning):
 
 class FeaturesIgnored(KernelBankWarning):
     """There are more named features than a bank may make columns of."""
+
+
+class RunRefused(KernelBankError):
+    """A run cannot start or go on: its folder, source or output does not allow it."""
+
+
+class BadRow(KernelBankError, ValueError):
+    """A row of a source cannot be used; the message says where it is, and why."""

@@ -18,7 +18,7 @@ from .engines.base import workspace_bytes
 from .errors import FileRefused, InvalidArgument
 from .layout import Slot
 from .specs import from_spec
-from .state import forms
+from .state import forms, under
 
 _KNOWN = (
     *kernels.BUILT_IN,
@@ -27,6 +27,9 @@ _KNOWN = (
     *losses.BUILT_IN.values(),
 )
 """Every type that a file may name without `components`."""
+
+RUN = "Run"
+"""What the header of the state of a run says, in which a bank is a part."""
 
 _MOST_SAMPLES = 2.0**53
 _DAMAGE = (
@@ -48,6 +51,8 @@ def load(
     most_memory: int = 2**30,
 ) -> Any:
     """The bank that `KernelBank.save` or `AutoBank.save` wrote; it goes on bit for bit.
+
+    Also that of a `kernelbank run`, from the file state.kb in its folder.
 
     Parameters
     ----------
@@ -76,18 +81,31 @@ def load(
         raise check.refuse("components", "be a dictionary", components, remedy)
     chosen = as_engine(engine)
     header, arrays = checkpoint.read(path)
-    part = partial(from_spec, known=_KNOWN, components=given)
-    restore = partial(_restored, given=given, engine=chosen, most_memory=most_memory)
     try:
-        if header.get("kind") == KIND:
-            return rebuild(header, arrays, part, restore, chosen)
-        return restore(header, arrays)
+        if header.get("kind") == RUN:
+            header, arrays = header["bank"], under("bank/", arrays)
+        return restored(header, arrays, chosen, given, most_memory)
     except (FileRefused, InvalidArgument) as error:
         if "components" in str(error) or "most_memory" in str(error):
             raise
         raise FileRefused(f"{path} is damaged: {error}") from None
     except _DAMAGE as error:
         raise FileRefused(f"{path} is damaged: {error}") from None
+
+
+def restored(
+    header: Mapping[str, Any],
+    arrays: Mapping[str, Any],
+    engine: Engine,
+    components: Mapping[str, Any],
+    most_memory: int,
+) -> Any:
+    """The bank, of either kind, that a header and arrays describe."""
+    restore = partial(_restored, given=components, engine=engine, most_memory=most_memory)
+    if header.get("kind") == KIND:
+        part = partial(from_spec, known=_KNOWN, components=components)
+        return rebuild(header, dict(arrays), part, restore, engine)
+    return restore(header, arrays)
 
 
 def _restored(

@@ -223,6 +223,24 @@ class AutoBank:
         said = self._ask_one(x, COVERAGE)
         return dict(zip(self.classes, said.answer.tolist(), strict=True))
 
+    def answer_one(self, x: Any, record: Any = "light", coverage: float = COVERAGE) -> AutoTrace:
+        """What is answered to one input, as the row that `run` would record. Learns nothing.
+
+        The question is remembered, as by `predict_one`.
+        """
+        with self._turn:
+            fields = chosen_fields(record, self._task)
+            said = self._ask_one(x, self._checked_coverage(coverage))
+            assert self._desk is not None
+            found = self._desk.described(said)
+            if self._task == "classification" and "predictions" in fields:
+                known = bool(len(self._labels))
+                best = np.array([int(np.argmax(said.answer))]) if known else np.zeros(1, dtype=int)
+                unknown = np.array([None], dtype=object)
+                found["predictions"] = self._labels.array(best) if known else unknown
+            parts = {name: [found[name]] for name in fields}
+            return AutoTrace(fields, parts, self.classes)
+
     def predict(self, X: Any) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array. Learns nothing.
 
@@ -246,6 +264,19 @@ class AutoBank:
         said = self._ask_many(X, COVERAGE)
         self._need_classes("predict_proba")
         return np.array([one.answer for one in said])
+
+    def survey(self, X: Any, coverage: float = COVERAGE) -> Floats:
+        """Every row answered as if it were the next of the stream, with the lagged targets of now.
+
+        (n, 3): prediction and the ends of its interval; for classes (n, classes): probabilities.
+        So a function can be drawn along an input. Without lags, `predict` does the same.
+        """
+        with self._turn:
+            rows = inputs(X, self._dimension, "X")
+            desk = self._open(rows.shape[1])
+            tail = 0.5 * (1 - self._checked_coverage(coverage))
+            said = desk.ask(rows, np.tile(desk.lagged, (len(rows), 1)), tail)
+            return np.array([one.answer for one in said])
 
     def _ask_one(self, x: Any, coverage: float) -> Said:
         with self._turn:

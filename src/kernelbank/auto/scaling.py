@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from .._hot import scaling as hot
-from .._hot.standing import BASE, COUNT, FIGURES, LIMIT, MEAN, PATIENCE, STREAK, UNIT
+from .._hot.standing import BASE, COUNT, FIGURES, LIMIT, MEAN, PATIENCE, SEEN, STREAK, UNIT
 from .._validate import LARGEST, Floats
 
 MEMORY = 1000
@@ -176,6 +176,20 @@ class Scaling:
         )
         found = [(int(t), int(k)) for t, k in np.argwhere(news[:done])]
         return self._arranged(out[:done]), scaled[:done], scale[:done], found
+
+    def typical(self) -> Floats:
+        """(inputs, 3): the median of the last values of every input, and the ends of their range.
+
+        Where too few are kept, the mean and 2.5 standard deviations to both sides.
+        """
+        found = np.empty((self.dimension, 3))
+        for column, ring, out in zip(self.columns, self.rings, found, strict=True):
+            held = int(min(column[SEEN], len(ring)))
+            if held > PATIENCE:
+                out[:] = np.median(ring[:held]), ring[:held].min(), ring[:held].max()
+            else:
+                out[:] = column[BASE] + column[UNIT] * np.array([0.0, -2.5, 2.5])
+        return found
 
     def distances(self, row: Floats) -> Floats:
         """How far from usual the inputs of a scaled row are, without lagged targets."""

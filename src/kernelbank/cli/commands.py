@@ -12,6 +12,7 @@ import click
 
 from .. import __version__
 from ..errors import KernelBankError
+from .run_options import run_command
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96}
 
@@ -127,7 +128,7 @@ def compare(**wishes: Any) -> None:
       kernelbank compare load.csv --target load \\
         --learners "Norma(learning_rate=0.05,budget=200)" --combiners Simplex,OMKR
     """
-    with _one_line():
+    with one_line():
         from .compare import Wishes
         from .compare import compare as work
 
@@ -170,11 +171,15 @@ class _Refused(click.ClickException):
 
 
 @contextmanager
-def _one_line() -> Iterator[None]:
+def one_line() -> Iterator[None]:
+    """What is wrong with what the user gave is said in one line."""
     try:
         yield
     except (KernelBankError, OSError) as error:
         raise _Refused(" ".join(str(error).split())) from None
+
+
+cli.add_command(run_command)
 
 
 def run() -> None:

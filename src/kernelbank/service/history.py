@@ -1,0 +1,151 @@
+"""The history of a run: what pictures are drawn from, in bounded room whatever the run's length.
+
+A *point* sums up a stretch of rows. When there are POINTS of them, neighbours are joined and later
+ones are twice as long: so there are between half of POINTS and POINTS, all of one length but the
+last. Snapshots of the function are thinned out in the same way. All of it follows from the rows and
+their numbers alone, not from how they came in blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._validate import Floats
+from ..errors import FileRefused
+
+POINTS = 512
+"""Most points; even."""
+
+SNAPSHOTS = 32
+"""Most snapshots; even."""
+
+GRID = 32
+"""Inputs along which a snapshot is taken, for each column."""
+
+DRAWN = 4
+"""Most columns that snapshots are taken along."""
+
+FIRST_SNAPSHOT = 512
+"""Rows between snapshots, at first."""
+
+FIGURES = ("rows", "loss", "persistence", "inside", "width")
+"""Sums over a point's rows: how many; squared errors, or wrong answers, of the bank and of the last
+target as an answer; targets inside their intervals; and the intervals' widths."""
+
+
+class History:
+    """Points and snapshots of a run whose bank has so many slots."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.stride = 1
+        self.rows = 0
+        self._sums = np.zeros((POINTS, len(FIGURES) + 2 * slots))
+        self.snapshots: list[Snapshot] = []
+        self.snapshot_stride = FIRST_SNAPSHOT
+
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        return -(-self.rows // self.stride)
+
+    @property
+    def figures(self) -> dict[str, Floats]:
+        """(points,) each: the sums by name."""
+        return {name: self._sums[: self.points, i] for i, name in enumerate(FIGURES)}
+
+    @property
+    def weights(self) -> Floats:
+        """(points, P): the mean weights of each point."""
+        own = self._sums[: self.points, len(FIGURES) : len(FIGURES) + self.slots]
+        return np.asarray(own / self._sums[: self.points, :1])
+
+    @property
+    def losses(self) -> Floats:
+        """(points, P): sums of what every slot alone would have lost."""
+        return self._sums[: self.points, len(FIGURES) + self.slots :]
+
+    def add(self, figures: Floats, weights: Floats, losses: Floats) -> None:
+        """Take in some rows: (n, 5), (n, P) and (n, P)."""
+        rows = np.hstack([figures, weights, losses])
+        done = 0
+        while done < len(rows):
+            if self.rows == POINTS * self.stride:
+                self._join()
+            place, inside = divmod(self.rows, self.stride)
+            some = rows[done : done + self.stride - inside]
+            # `accumulate` adds row after row, wherever a block begins: the same bits.
+            self._sums[place] = np.add.accumulate(np.vstack([self._sums[place], some]))[-1]
+            self.rows += len(some)
+            done += len(some)
+
+    def _join(self) -> None:
+        half = POINTS // 2
+        self._sums[:half] = self._sums[::2] + self._sums[1::2]
+        self._sums[half:] = 0.0
+        self.stride *= 2
+
+    # --- snapshots ------------------------------------------------------------------------------
+
+    @property
+    def until_snapshot(self) -> int:
+        """How many rows there are before the next snapshot is due."""
+        return self.snapshot_stride - self.rows % self.snapshot_stride
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot that was due."""
+        self.snapshots.append(snapshot)
+        if len(self.snapshots) > SNAPSHOTS:
+            self.snapshot_stride *= 2
+            self.snapshots = [s for s in self.snapshots if s.row % self.snapshot_stride == 0]
+
+    # --- in a file ------------------------------------------------------------------------------
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "slots": self.slots,
+            "stride": self.stride,
+            "rows": self.rows,
+            "snapshot_stride": self.snapshot_stride,
+            "snapshots": [[s.row, list(s.columns)] for s in self.snapshots],
+        }
+
+    def state(self) -> dict[str, Floats]:
+        own = {"sums": self._sums[: self.points].copy()}
+        for number, snapshot in enumerate(self.snapshots):
+            own[f"snapshot{number}"] = snapshot.values
+        return own
+
+    @classmethod
+    def restored(cls, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> History:
+        """What `facts` and `state` said."""
+        history = cls(int(facts["slots"]))
+        history.stride, history.rows = int(facts["stride"]), int(facts["rows"])
+        history.snapshot_stride = int(facts["snapshot_stride"])
+        if not (0 <= history.points <= POINTS and history.stride >= 1):
+            raise FileRefused("its history has an impossible length.")
+        if state["sums"].shape != (history.points, history._sums.shape[1]):
+            raise FileRefused("its history does not fit its bank.")
+        history._sums[: history.points] = state["sums"]
+        for number, (row, columns) in enumerate(facts["snapshots"]):
+            values = state[f"snapshot{number}"]
+            if values.shape != (len(columns), 4, GRID):
+                raise FileRefused("a snapshot has an impossible shape.")
+            history.snapshots.append(Snapshot(int(row), tuple(map(int, columns)), values))
+        return history
+
+
+class Snapshot:
+    """The function along some inputs after so many rows, the other inputs at their medians.
+
+    values : (columns, 4, GRID): where, the prediction, and the ends of its interval; for classes
+        the probability of the first one, three times.
+    """
+
+    def __init__(self, row: int, columns: tuple[int, ...], values: Floats) -> None:
+        self.row = row
+        self.columns = columns
+        self.values = values
