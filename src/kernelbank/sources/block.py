@@ -184,7 +184,9 @@ class Block:
         """
         content = self._content
         broken = content.broken
-        sound = np.array([i for i in range(len(self)) if i not in broken], dtype=np.int64)
+        sound = np.arange(len(self))
+        if broken:
+            sound = np.delete(sound, list(broken))
         bad = {
             row: Bad(row, self.where(row), None, cells.shown(value), reason)
             for row, (value, reason) in broken.items()

@@ -10,15 +10,17 @@ are written as ISO 8601 does.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from .._validate import LARGEST, Floats
+from . import quick
 
 MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none"))
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -36,10 +38,21 @@ _PLAIN = frozenset((float, int, bool))
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-def numbers(values: Sequence[Any], allow_missing: bool) -> tuple[Floats, list[Fault]]:
-    """The values as float64, missing ones as NaN, and what is wrong with some of them."""
+def numbers(
+    values: Sequence[Any], allow_missing: bool, kinds: Set[type] | None = None
+) -> tuple[Floats, list[Fault]]:
+    """The values as float64, missing ones as NaN, and what is wrong with some of them.
+
+    `kinds` are the types of the values, where they are known.
+    """
     faults: list[Fault] = []
-    array = _at_once(values)
+    kinds = set(map(type, values)) if kinds is None else kinds
+    array = None
+    if kinds == {str}:
+        array = quick.texts_to_numbers(values)
+    elif kinds <= _PLAIN:
+        with contextlib.suppress(OverflowError):  # a whole number beyond all floats
+            array = np.fromiter(map(float, values), np.float64, len(values))
     if array is None:
         array = np.empty(len(values))
         for index, value in enumerate(values):
@@ -109,19 +122,6 @@ def shown(value: Any, most: int = 80) -> str:
     if len(said) > most:
         said = said[: most - 3] + "..."
     return said.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _at_once(values: Sequence[Any]) -> Floats | None:
-    """The quick way, for values that all are texts of numbers, or numbers; None if they are not."""
-    kinds = set(map(type, values))
-    if not (kinds == {str} or kinds <= _PLAIN):
-        return None
-    try:
-        array = np.fromiter(map(float, values), np.float64, len(values))
-    except (ValueError, OverflowError):
-        return None
-    # float takes 1_000, which is more likely a name than a number.
-    return None if str in kinds and "_" in "".join(values) else array
 
 
 def _number_of_text(text: str) -> float | str:

@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate as check
+from .._validate import Floats
 from ..errors import FileRefused
+from . import cells
 from .block import Content
+from .cells import Fault
 from .lines import LONGEST, TOO_LONG, Parsed, Splitter
 
 UNCLOSED = "has a quote that is not closed"
@@ -35,24 +38,27 @@ class DelimitedSplitter(Splitter):
         super().__init__(offset, line)
         self._delimiter = delimiter
 
-    def _parse(self, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
-        parsed = self._plain(lines, ends)
+    def _parse(self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
+        parsed = self._plain(text, lines, ends)
         return self._careful(lines, ends, final) if parsed is None else parsed
 
-    def _plain(self, lines: list[str], ends: NDArray[np.int64]) -> Parsed | None:
+    def _plain(self, text: str, lines: list[str], ends: NDArray[np.int64]) -> Parsed | None:
         """The quick way, for lines that are a row each; None if they may not be."""
-        if any('"' in line for line in lines):
+        if '"' in text:
             return None
-        if self._lengths(ends).max() > LONGEST:
+        if self._lengths(ends).max() > min(LONGEST, csv.field_size_limit()):
             return None
-        try:
-            rows = list(csv.reader(lines, delimiter=self._delimiter, strict=True))
-        except csv.Error:
-            return None
-        if all(rows):
+        if "\r" in text:
+            lines = [line.removesuffix("\r") for line in lines]
+            if any("\r" in line for line in lines):
+                return None
+        delimiter = self._delimiter
+        if all(lines):
+            rows = [line.split(delimiter) for line in lines]
             return Parsed(rows, range(len(rows)), range(len(rows)), len(lines))
-        filled = [index for index, row in enumerate(rows) if row]
-        return Parsed([rows[index] for index in filled], filled, filled, len(lines))
+        filled = [index for index, line in enumerate(lines) if line]
+        rows = [lines[index].split(delimiter) for index in filled]
+        return Parsed(rows, filled, filled, len(lines))
 
     def _careful(self, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
         rows: list[list[str] | None] = []
@@ -117,18 +123,23 @@ class Cells(Content):
         self._columns = columns
         self.broken = dict(broken)
         width = len(columns)
-        for index, row in enumerate(rows):
-            if row is not None and len(row) != width:
-                count = f"{len(row)} cell{'s' * (len(row) != 1)} under {width} columns"
-                self.broken[index] = (delimiter.join(row), f"has {count}")
-        sound = [row for index, row in enumerate(rows) if index not in self.broken]
-        self._values = list(zip(*sound, strict=True)) if sound else [()] * width
+        sound = rows if not broken else [row for row in rows if row is not None]
+        if set(map(len, sound)) - {width}:  # type: ignore[arg-type]
+            for index, row in enumerate(rows):
+                if row is not None and len(row) != width:
+                    count = f"{len(row)} cell{'s' * (len(row) != 1)} under {width} columns"
+                    self.broken[index] = (delimiter.join(row), f"has {count}")
+            sound = [row for index, row in enumerate(rows) if index not in self.broken]
+        self._values: list[Sequence[str]] = list(zip(*sound)) if sound else [()] * width  # type: ignore[arg-type]  # noqa: B905
 
     def __len__(self) -> int:
         return self._length
 
     def column(self, name: str) -> Sequence[str]:
         return self._values[place(name, self._columns)]
+
+    def numbers(self, name: str, allow_missing: bool) -> tuple[Floats, list[Fault]]:
+        return cells.numbers(self.column(name), allow_missing, kinds=frozenset((str,)))
 
 
 def place(name: str, columns: Sequence[str]) -> int:

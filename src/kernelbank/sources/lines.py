@@ -82,8 +82,8 @@ class Splitter(ABC):
         whole, rest = data[:cut], data[cut:]
         overlong = len(rest) > LONGEST
         if whole:
-            lines, ends = self._lines(whole)
-            parsed = self._parse(lines, ends, final=last or overlong)
+            text, lines, ends = self._lines(whole)
+            parsed = self._parse(text, lines, ends, final=last or overlong)
             if parsed.done < len(lines):
                 cut = int(ends[parsed.done - 1]) if parsed.done else 0
                 rest, whole, ends = whole[cut:] + rest, whole[:cut], ends[: parsed.done]
@@ -96,8 +96,8 @@ class Splitter(ABC):
             self._rest = rest
 
     @abstractmethod
-    def _parse(self, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
-        """The rows of some lines; `final` says that a row begun in them will not be completed."""
+    def _parse(self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
+        """The rows of a text of some lines; `final` says that a row begun in them will not be completed."""
 
     def _lengths(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """The bytes of each line, its end not counted."""
@@ -105,13 +105,14 @@ class Splitter(ABC):
         lengths[-1] += not self._ended
         return lengths
 
-    def _lines(self, whole: bytes) -> tuple[list[str], NDArray[np.int64]]:
-        """The lines without their ends, and the bytes up to the end of each.
+    def _lines(self, whole: bytes) -> tuple[str, list[str], NDArray[np.int64]]:
+        """The text, its lines without their ends, and the bytes up to the end of each.
 
         Bytes that are not UTF-8 become lone surrogates: they are bad where they are needed only.
         """
         ends = np.flatnonzero(np.frombuffer(whole, np.uint8) == 10) + 1
-        lines = whole.decode("utf-8", "surrogateescape").split("\n")
+        text = whole.decode("utf-8", "surrogateescape")
+        lines = text.split("\n")
         self._ended = whole.endswith(b"\n")
         if self._ended:
             lines.pop()
@@ -119,7 +120,7 @@ class Splitter(ABC):
             ends = np.append(ends, len(whole))
         if self._offset == 0:
             lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
-        return lines, ends
+        return text, lines, ends
 
     def _chunk(self, raw: bytes, parsed: Parsed, ends: NDArray[np.int64] | None) -> Chunk:
         if ends is None:

@@ -28,8 +28,8 @@ def object_of(text: str) -> dict[str, Any] | str:
 class ObjectSplitter(Splitter):
     """Bytes of JSON lines to rows."""
 
-    def _parse(self, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
-        del final  # a line is a row, or none
+    def _parse(self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
+        del text, final  # a line is a row, or none
         rows: list[dict[str, Any] | None] = []
         firsts: list[int] = []
         broken: dict[int, tuple[str, str]] = {}
