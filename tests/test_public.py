@@ -22,6 +22,7 @@ MODULES = [
     kb.combiners,
     kb.engines,
     kb.presets,
+    kb.sources,
     kb.streams,
 ]
 

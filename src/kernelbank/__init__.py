@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         learners,
         losses,
         presets,
+        sources,
         streams,
     )
     from .auto import AutoBank, AutoLedger, AutoTrace, Change
@@ -60,6 +61,7 @@ _MODULES = (
     "learners",
     "losses",
     "presets",
+    "sources",
     "streams",
 )
 
@@ -90,6 +92,7 @@ __all__ = [
     "losses",
     "presets",
     "simplex_qp",
+    "sources",
     "streams",
 ]
 

@@ -10,7 +10,11 @@ class InvalidArgument(KernelBankError, ValueError):
 
 
 class FileRefused(KernelBankError, ValueError):
-    """A saved bank cannot be read: foreign, truncated, damaged or from a newer version."""
+    """A file or another source cannot be read: foreign, truncated, damaged or too new."""
+
+
+class SourceLost(KernelBankError, ConnectionError):
+    """A source of rows has been out of reach for longer than it may; its position still holds."""
 
 
 class CheckFailed(KernelBankError, AssertionError):

@@ -37,9 +37,11 @@ class Summary:
         if history is None or not history.rows:
             return
         sums = {name: float(values.sum()) for name, values in history.figures.items()}
-        count = sums["rows"]
+        count = sums["answered"]
+        if not count:
+            return
         self.error = self._figure(sums["loss"], count)
-        self.persistence = self._figure(sums["persistence"], max(count - 1, 1))
+        self.persistence = self._figure(sums["persistence"], count)
         names = run.bank.names
         if not self.labels:
             self.coverage = sums["inside"] / count

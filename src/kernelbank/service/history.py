@@ -31,9 +31,10 @@ DRAWN = 4
 FIRST_SNAPSHOT = 512
 """Rows between snapshots, at first."""
 
-FIGURES = ("rows", "loss", "persistence", "inside", "width")
-"""Sums over a point's rows: how many; squared errors, or wrong answers, of the bank and of the last
-target as an answer; targets inside their intervals; and the intervals' widths."""
+FIGURES = ("rows", "answered", "loss", "persistence", "inside", "width")
+"""Sums over a point's rows: how many; how many were answered when a target was known already, and
+over these: squared errors, or wrong answers, of the bank and of the last target as an answer;
+targets inside their intervals; and the intervals' widths."""
 
 
 class History:
@@ -69,7 +70,7 @@ class History:
         return self._sums[: self.points, len(FIGURES) + self.slots :]
 
     def add(self, figures: Floats, weights: Floats, losses: Floats) -> None:
-        """Take in some rows: (n, 5), (n, P) and (n, P)."""
+        """Take in some rows: (n, figures), (n, P) and (n, P)."""
         rows = np.hstack([figures, weights, losses])
         done = 0
         while done < len(rows):

@@ -241,20 +241,24 @@ class Run:
             self.history = History(slots)
         count = len(targets)
         figures = np.zeros((count, len(FIGURES)))
-        figures[:, 0] = 1.0
+        figures[:, :2] = 1.0
         if self.settings.task == "regression":
             y = np.array(targets)
             before = np.concatenate([[self._last if self._last is not None else y[0]], y[:-1]])
-            figures[:, 1] = (trace.predictions - y) ** 2
-            figures[:, 2] = (before - y) ** 2
-            figures[:, 3] = (trace.lower <= y) & (y <= trace.upper)
-            figures[:, 4] = trace.upper - trace.lower
+            figures[:, 2] = (trace.predictions - y) ** 2
+            figures[:, 3] = (before - y) ** 2
+            figures[:, 4] = (trace.lower <= y) & (y <= trace.upper)
+            figures[:, 5] = trace.upper - trace.lower
             losses = (trace.slot_predictions - y[:, None]) ** 2
         else:
             last = [self._last if self._last is not None else targets[0], *targets[:-1]]
-            figures[:, 1] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
-            figures[:, 2] = [a != b for a, b in zip(last, targets, strict=True)]
+            figures[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
+            figures[:, 3] = [a != b for a, b in zip(last, targets, strict=True)]
             losses = np.zeros((count, slots))
+        # The first answer, or with a delay the first ones, were given before any target was known.
+        blind = min(max(self.settings.delay + 1 - self.history.rows, 0), count)
+        figures[:blind, 1:] = 0.0
+        losses[:blind] = 0.0
         self._last = targets[-1]
         self.history.add(figures, trace.weights, losses)
         if self.history.until_snapshot == self.history.snapshot_stride:
