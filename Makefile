@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format bench costs alarms accuracy ablation clean
+.PHONY: run test test-all lint format bench bench-run costs alarms accuracy ablation clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -27,6 +27,10 @@ format: .venv/ready
 
 bench: .venv/bench-ready
 	$(BIN)/python benchmarks/bench.py --out bench
+
+# What `kernelbank run` costs beside the bank.
+bench-run: .venv/ready
+	$(BIN)/python benchmarks/run_cost.py
 
 costs: .venv/ready
 	$(BIN)/python benchmarks/costs.py --out bench

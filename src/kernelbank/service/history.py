@@ -22,13 +22,13 @@ POINTS = 512
 SNAPSHOTS = 32
 """Most snapshots; even."""
 
-GRID = 32
+GRID = 24
 """Inputs along which a snapshot is taken, for each column."""
 
 DRAWN = 4
 """Most columns that snapshots are taken along."""
 
-FIRST_SNAPSHOT = 512
+FIRST_SNAPSHOT = 1024
 """Rows between snapshots, at first."""
 
 FIGURES = ("rows", "answered", "loss", "persistence", "inside", "width")

@@ -1,0 +1,103 @@
+"""What `kernelbank run` costs beside the bank: reading, writing, and never losing a row.
+
+Four ways over the same CSV file, in turn, several times: reading it, the bank alone on its numbers,
+the run without a state, and the run with one at the default interval. Best of each, and the spread.
+"""
+
+import argparse
+import csv
+import math
+import random
+import shutil
+import tempfile
+import time
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+import kernelbank as kb
+from kernelbank.cli.run import Wishes, run
+from kernelbank.cli.run_options import run_command
+from kernelbank.sources import open_source
+
+COLUMNS = ["wind", "rain", "sun", "hour"]
+
+
+def written(path: Path, rows: int) -> None:
+    """A stream of four sensors."""
+    draw = random.Random(1)
+    with open(path, "w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow([*COLUMNS, "load"])
+        for n in range(rows):
+            x = [round(draw.gauss(0, 1), 4) for _ in range(3)] + [n % 24]
+            y = 10 + 3 * math.sin(x[0]) + x[1] * x[2] + math.sin(2 * math.pi * n / 24)
+            table.writerow([*x, round(y + 0.1 * draw.gauss(0, 1), 4)])
+
+
+def wishes(path: Path, **given: object) -> Wishes:
+    """The command's defaults, and what is given."""
+    own = {option.name: option.default for option in run_command.params}
+    known = {field.name for field in fields(Wishes)}
+    defaults = {name: value for name, value in own.items() if name in known}
+    for name, value in defaults.items():
+        if type(value).__name__ == "Sentinel" or repr(value).startswith("Sentinel"):
+            defaults[name] = None
+    return Wishes(**(defaults | {"source": str(path), "target": "load", "quiet": True} | given))
+
+
+def read(path: Path) -> np.ndarray:
+    tables = [b.table(numeric=[*COLUMNS, "load"]).numbers for b in open_source(path).blocks()]
+    return np.concatenate(tables)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--size", default="default")
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    try:
+        path = folder / "stream.csv"
+        written(path, given.rows)
+        numbers = read(path)
+        kb.AutoBank(size=given.size).run(numbers[:300, :-1], numbers[:300, -1])
+
+        def with_state(name: str, **more: object) -> None:
+            for file in ("out.csv", name):
+                shutil.rmtree(folder / file, ignore_errors=True)
+                (folder / file).unlink(missing_ok=True)
+            run(wishes(path, size=given.size, predictions=str(folder / "out.csv"), **more))
+
+        ways = {
+            "reading the file": lambda: read(path),
+            "the bank alone": lambda: kb.AutoBank(size=given.size).run(
+                numbers[:, :-1], numbers[:, -1]
+            ),
+            "kernelbank run": lambda: with_state("none"),
+            "the same with --state": lambda: with_state("state", state=folder / "state"),
+        }
+        times: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(given.repeats):
+            for name, way in ways.items():
+                start = time.perf_counter()
+                way()
+                times[name].append(time.perf_counter() - start)
+        print(f"{given.rows:,} rows, 4 inputs, size={given.size}; best of {given.repeats}\n")
+        print("| way | rows/s | µs a row | spread |\n|---|---|---|---|")
+        for name, seconds in times.items():
+            best = min(seconds)
+            spread = f"{best / given.rows * 1e6:.1f}–{max(seconds) / given.rows * 1e6:.1f}"
+            print(f"| {name} | {given.rows / best:,.0f} | {best / given.rows * 1e6:.1f} | {spread} |")
+        plain, kept = min(times["kernelbank run"]), min(times["the same with --state"])
+        print(f"\nDurability at the default interval costs {kept / plain - 1:.1%} of the time.")
+        size = (folder / "state" / "state.kb").stat().st_size
+        print(f"The state is one file of {size / 2**20:.1f} MB.")
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
