@@ -1,7 +1,10 @@
 """Every Python block in the README and the docs runs, and prints what the page says it does."""
 
 import doctest
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,3 +35,21 @@ def test_blocks_run(block, printed, tmp_path, monkeypatch, capsys):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_the_commands_of_the_page_on_runs(tmp_path):
+    """One shell after the other in one folder, with the package's own commands first."""
+    page = (ROOT / "docs" / "run.md").read_text()
+    script = "set -e\n" + "\n".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL))
+    script = script.replace("kernelbank run", "kernelbank run --size small")
+    places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "predictions.csv").read_text().splitlines()) == 3001

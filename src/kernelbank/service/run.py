@@ -101,11 +101,16 @@ class Run:
             elif self._unsaved:
                 self.mark()  # nothing has come for a while: a good moment
             shown(self)
-            if self.most is not None and self.progress.rows >= self.most:
+            if self.full:
                 return "--max-rows"
             if stopped():
                 return "stopped"
         return "end"
+
+    @property
+    def full(self) -> bool:
+        """Whether as many rows are done as were asked for."""
+        return self.most is not None and self.progress.rows >= self.most
 
     def finish(self, reason: str) -> None:
         """Learn what waits, if nothing more will come, and mark everything."""
@@ -130,17 +135,16 @@ class Run:
         events: list[tuple[int, Any]] = [(piece.rows[0], piece) for piece in pieces]
         events += [(one.row, one) for one in bad]
         for row, event in sorted(events, key=lambda pair: pair[0]):
+            if self.full:
+                return
             if isinstance(event, Piece):
                 room = len(event.rows) if self.most is None else self.most - self.progress.rows
-                if room <= 0:
-                    return
                 self._play(block, event, room)
             elif self.settings.on_bad_row == "stop":
                 raise BadRow(str(event))
             else:
                 self._set_aside(block, event)
                 self._position = block.position(row)
-        self._position = block.position(len(block) - 1)
 
     def _play(self, block: Block, piece: Piece, room: int) -> None:
         """Play a piece, cut where a snapshot is due."""
