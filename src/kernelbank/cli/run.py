@@ -106,7 +106,7 @@ def _run(wishes: Wishes, screen: Screen, journal: Journal | None) -> int:
     with screen, _stopping() as stop:
         try:
             reason = play.play(stop.is_set, screen.update)
-            play.finish(reason)
+            play.finish()
         except BadRow as error:
             play.mark()
             _close(play, whole=False)

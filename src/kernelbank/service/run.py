@@ -112,11 +112,8 @@ class Run:
         """Whether as many rows are done as were asked for."""
         return self.most is not None and self.progress.rows >= self.most
 
-    def finish(self, reason: str) -> None:
-        """Learn what waits, if nothing more will come, and mark everything."""
-        if reason == "end":
-            while self._waiting:
-                self._learn_oldest()
+    def finish(self) -> None:
+        """Mark everything. Targets that have not come still wait: a source may go on one day."""
         self.mark()
 
     def _blocks(self) -> Iterator[Block]:
