@@ -68,6 +68,13 @@ class FileRig:
         return open_source(self.path, **self.options)
 
 
+class Piped(StandardInput):
+    """Unlike the true standard input, this end of a pipe is ours to close."""
+
+    def __del__(self):
+        os.close(self._descriptor)
+
+
 class PipeRig:
     """Standard input: whoever opens it anew sends all again."""
 
@@ -78,7 +85,7 @@ class PipeRig:
         reading, writing = os.pipe()
         os.write(writing, self.data)
         os.close(writing)
-        return StandardInput(descriptor=reading, **options)
+        return Piped(descriptor=reading, **options)
 
 
 class RedisRig:

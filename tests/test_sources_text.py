@@ -190,6 +190,26 @@ def test_too_long_json_lines(tmp_path):
         assert found == [(1, ("1",)), (2, None), (3, ("2",)), (4, None)]
 
 
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n9\n"])
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_the_longest_row_is_just_as_long_as_it_may_be(tmp_path, form, end):
+    path = tmp_path / f"rows.{form}"
+    for size, good in ((20, True), (21, False)):
+        row = b"x" * size if form == "csv" else b'{"a": "%s"}' % (b"x" * (size - 9))
+        assert len(row) == size
+        path.write_bytes((b"a\n" if form == "csv" else b'{"a": 1}\n') + row + end)
+        for piece in (1, 8, 1000):
+            with (
+                mock.patch.object(unpacking, "PIECE", piece),
+                mock.patch.object(lines, "LONGEST", 20),
+                mock.patch.object(delimited, "LONGEST", 20),
+                mock.patch.object(objects, "LONGEST", 20),
+            ):
+                found, _ = readings(open_source(path), names=("a",))
+            line, values = found[0 if form == "csv" else 1]
+            assert (line, values is not None) == (2, good), (size, piece)
+
+
 def test_a_slow_pipe_gives_rows_as_they_come():
     reading, writing = os.pipe()
 

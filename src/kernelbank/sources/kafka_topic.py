@@ -62,7 +62,9 @@ class KafkaTopic(Source):
             if key in ours:
                 remedy = "Leave it out: each row is read once by our own offsets."
                 raise check.refuse("address", "not set what is fixed", key, remedy, self.name)
-        settings = {"group.id": "kernelbank", "log_level": "2", **address.settings, **ours}
+        # Other questions to a broker wait behind a fetch, so a fetch must not wait for long.
+        usual = {"group.id": "kernelbank", "log_level": "2", "fetch.wait.max.ms": "100"}
+        settings = {**usual, **address.settings, **ours}
         try:
             self._consumer = Consumer({**settings, "error_cb": self._on_error})
         except KafkaException as error:
