@@ -226,11 +226,12 @@ class AutoBank:
     def answer_one(self, x: Any, record: Any = "light", coverage: float = COVERAGE) -> AutoTrace:
         """What is answered to one input, as the row that `run` would record. Learns nothing.
 
-        The question is remembered, as by `predict_one`.
+        The question is remembered, as by `predict_one`, but each call is a question of its own:
+        rows that happen to be equal are rows.
         """
         with self._turn:
             fields = chosen_fields(record, self._task)
-            said = self._ask_one(x, self._checked_coverage(coverage))
+            said = self._ask_one(x, share(coverage), anew=True)
             assert self._desk is not None
             found = self._desk.described(said)
             if self._task == "classification" and "predictions" in fields:
@@ -274,16 +275,16 @@ class AutoBank:
         with self._turn:
             rows = inputs(X, self._dimension, "X")
             desk = self._open(rows.shape[1])
-            tail = 0.5 * (1 - self._checked_coverage(coverage))
+            tail = 0.5 * (1 - share(coverage))
             said = desk.ask(rows, np.tile(desk.lagged, (len(rows), 1)), tail)
             return np.array([one.answer for one in said])
 
-    def _ask_one(self, x: Any, coverage: float) -> Said:
+    def _ask_one(self, x: Any, coverage: float, *, anew: bool = False) -> Said:
         with self._turn:
             row = inputs(x, self._dimension, "x", one=True)
             desk = self._open(row.shape[1])
             said = desk.ask(row, desk.lagged[None], 0.5 * (1 - coverage))[0]
-            self._pending.note(row[0], said)
+            self._pending.note(row[0], said, anew=anew)
             return said
 
     def _ask_many(self, X: Any, coverage: float) -> list[Said]:

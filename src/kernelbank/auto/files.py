@@ -17,6 +17,7 @@ from ..state import under
 from .bank import AutoBank
 from .classification import Classification
 from .desk import STARTS, Said
+from .pending import DEEPEST
 
 KIND = "AutoBank"
 """What the header of such a file says; that of a `KernelBank` says nothing."""
@@ -177,7 +178,7 @@ def _restore_pending(auto: AutoBank, found: Arrays) -> None:
     }
     if (
         {name: array.shape for name, array in found.items()} != shapes
-        or count > 1000
+        or count > DEEPEST
         or heads > max(len(desk.banks), 1)
     ):
         raise FileRefused("its open questions do not fit its settings.")

@@ -8,6 +8,10 @@ from .._validate import Floats
 from .desk import Said
 
 MOST = 1000
+"""How many are remembered, unless a bank is told that targets come later than that."""
+
+DEEPEST = 100_001
+"""How many may be."""
 
 
 class Pending:
@@ -18,11 +22,12 @@ class Pending:
 
     def __init__(self) -> None:
         self.asked: list[tuple[bytes, Said]] = []
+        self.most = MOST
 
-    def note(self, x: Floats, said: Said) -> None:
-        """Remember what was answered."""
+    def note(self, x: Floats, said: Said, *, anew: bool = False) -> None:
+        """Remember what was answered; `anew` if it is a question of its own in any case."""
         key = x.tobytes()
-        for place in range(len(self.asked) - 1, -1, -1):
+        for place in range(-1 if anew else len(self.asked) - 1, -1, -1):
             other, before = self.asked[place]
             if before.row != said.row:
                 break
@@ -30,7 +35,7 @@ class Pending:
                 self.asked[place] = (key, said)
                 return
         self.asked.append((key, said))
-        del self.asked[:-MOST]
+        del self.asked[: -self.most]
 
     def widen(self, count: int) -> None:
         """Inputs have so many columns more, which were missing when they were asked for."""

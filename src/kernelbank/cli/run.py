@@ -5,20 +5,28 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ..errors import BadRow, KernelBankError, RunRefused
+from ..errors import BadRow, KernelBankError, KernelBankWarning, RunRefused
 from ..service.journal import BAD_ROWS, Journal
 from ..service.outputs import Lines, Output, Parts, Stream
 from ..service.run import Run, header_of
 from ..service.settings import Settings
 from ..sources import open_source
+from ..sources.addresses import without_password
 from .screen import Screen, quoted
 
 PART_ROWS = 50_000
+BROKERS = ("redis://", "rediss://")
+
+REFUSED = 2
+STOPPED = 130
+"""Exit codes."""
 
 
 @dataclass(frozen=True)
@@ -75,19 +83,32 @@ def _words(text: str) -> tuple[str, ...]:
 def run(wishes: Wishes) -> int:
     """Play the source; the exit code."""
     screen = Screen(quiet=wishes.quiet, log_json=wishes.log_json)
-    journal = None if wishes.state is None else Journal(wishes.state)
     try:
-        return _run(wishes, screen, journal)
-    finally:
-        if journal is not None:
-            journal.close()
+        with _noted(screen), ExitStack() as opened:
+            return _run(wishes, screen, opened)
+    except ModuleNotFoundError as error:
+        if error.name is not None:  # not a message of ours about an extra
+            raise
+        raise RunRefused(str(error)) from None
+    except (KernelBankError, OSError) as error:
+        if screen.refuse(" ".join(str(error).split())):
+            return REFUSED
+        raise
 
 
-def _run(wishes: Wishes, screen: Screen, journal: Journal | None) -> int:
-    begun = journal is not None and journal.path.exists()
+def _run(wishes: Wishes, screen: Screen, opened: ExitStack) -> int:
+    """`opened` closes what is opened here, however this ends."""
+    _check_predictions(wishes.predictions)
+    if wishes.source == "-" and sys.stdin is None:
+        raise RunRefused("standard input is closed. Send rows to it, or give a file.")
     source = open_source(wishes.source, idle=wishes.stop_when_idle, delimiter=wishes.delimiter)
-    outputs = _outputs(wishes, begun=begun)
-    bad_rows = _bad_rows(wishes, journal, begun=begun)
+    opened.callback(source.close)
+    journal = None if wishes.state is None else Journal(wishes.state)
+    if journal is not None:
+        opened.callback(journal.close)
+    begun = journal is not None and journal.path.exists()
+    outputs = _outputs(wishes, opened, begun=begun)
+    bad_rows = _bad_rows(wishes, journal, opened, begun=begun)
     play = Run(
         wishes.settings,
         source,
@@ -99,68 +120,101 @@ def _run(wishes: Wishes, screen: Screen, journal: Journal | None) -> int:
         most=wishes.max_rows,
     )
     if play.resume():
-        screen.say("going on after", rows=f"{play.progress.rows:,} rows")
-    else:
-        play.mark()  # from now on, whatever is in the outputs is ours
-    reason = "failed"
+        rows = play.progress.rows
+        screen.say("resumed", f"Going on after {rows:,} rows.", rows=rows)
     with screen, _stopping() as stop:
         try:
             reason = play.play(stop.is_set, screen.update)
             play.finish()
         except BadRow as error:
             play.mark()
-            _close(play, whole=False)
-            hint = "Mend it, or use --on-bad-row skip."
-            raise BadRow(f"{error} {hint}{_again(journal)}") from None
-        except KernelBankError:
-            _close(play, whole=False)
-            raise
-    _close(play, whole=reason == "end")
-    screen.end(play, reason)
+            raise BadRow(f"{error} {_past_it(journal)}") from None
+    screen.end(play, reason, _places(wishes, play, journal))
     if reason == "stopped":
-        screen.say(
-            "stopped:",
-            what=f"nothing is lost.{_again(journal)}"
-            if journal
-            else "without --state, all is gone.",
-        )
-        return 130
+        screen.say("stopped", f"Stopped. {_again(wishes, journal)}", command=_command())
+        return STOPPED
     return 0
 
 
-def _again(journal: Journal | None) -> str:
+def _command(*more: str) -> str:
+    return quoted(["kernelbank", *sys.argv[1:], *more])
+
+
+def _past_it(journal: Journal | None) -> str:
     if journal is None:
-        return ""
-    return f" To go on, give the same command again: {quoted(['kernelbank', *sys.argv[1:]])}"
-
-
-def _close(play: Run, *, whole: bool) -> None:
-    for output in play._all_outputs():
-        output.close(whole=whole)
-    play.source.close()
-
-
-def _outputs(wishes: Wishes, *, begun: bool) -> list[Output]:
-    if wishes.predictions is None:
-        return []
-    header = header_of(wishes.task)
-    if wishes.predictions.startswith("redis://"):
-        return [Stream(wishes.predictions, header)]
-    path = Path(wishes.predictions)
-    if not begun and path.exists() and (path.is_dir() or path.stat().st_size):
-        raise RunRefused(
-            f"{path} exists, and belongs to no run with this --state. Remove it, or give another."
-        )
-    if path.name.endswith(".parquet"):
-        return [Parts(path, header, PART_ROWS)]
-    if path.name.endswith(".csv"):
-        return [Lines(path, header)]
-    raise RunRefused(
-        f"--predictions must end with .csv or .parquet, or be redis://host:port/stream; got {path}."
+        return "Mend it, or use --on-bad-row skip."
+    return (
+        "Everything before it is kept. To set it aside and go on: "
+        f"{_command('--on-bad-row', 'skip')}"
     )
 
 
-def _bad_rows(wishes: Wishes, journal: Journal | None, *, begun: bool) -> Output | None:
+def _again(wishes: Wishes, journal: Journal | None) -> str:
+    if journal is not None:
+        return f"Nothing is lost. To go on, give the same command again: {_command()}"
+    kept = "" if wishes.predictions is None else f"The answers so far are in {wishes.predictions}. "
+    return f"{kept}Without --state, the run cannot be gone on with."
+
+
+def _places(wishes: Wishes, play: Run, journal: Journal | None) -> list[tuple[str, str]]:
+    """What the user may look for, and where it is."""
+    bad = f"{play.progress.bad:,} set aside"
+    if play.progress.bad and isinstance(play.bad_rows, Lines):
+        bad += f", in {play.bad_rows.path}"
+    elif play.progress.bad:
+        bad += ", not kept: give --state or --predictions"
+    shown = without_password(wishes.predictions or "")
+    return [
+        ("bad rows", bad if play.progress.bad else "none"),
+        ("predictions", shown if "://" in (wishes.predictions or "") else wishes.predictions or ""),
+        ("state", "" if journal is None else str(journal.folder)),
+    ]
+
+
+def _check_predictions(address: str | None) -> None:
+    if address is not None and not address.startswith(BROKERS):
+        if address.endswith((".csv", ".parquet")) and "://" not in address:
+            return
+        raise RunRefused(
+            "--predictions must end with .csv or .parquet, or be redis://host:port/stream; "
+            f"got {address}."
+        )
+
+
+def _outputs(wishes: Wishes, opened: ExitStack, *, begun: bool) -> list[Output]:
+    if wishes.predictions is None:
+        return []
+    header = header_of(wishes.task)
+    output: Output
+    if wishes.predictions.startswith(BROKERS):
+        output = Stream(wishes.predictions, header)
+    else:
+        path = Path(wishes.predictions)
+        if not begun:
+            _refuse_used(path, "--predictions")
+        packed = path.name.endswith(".parquet")
+        output = Parts(path, header, PART_ROWS) if packed else Lines(path, header)
+    # Rows that wait for the next part are written too; if the run goes on, they come again.
+    opened.callback(lambda: output.close(whole=True))
+    return [output]
+
+
+def _refuse_used(path: Path, option: str) -> None:
+    """Nothing is written over or appended to what is not this run's."""
+    try:
+        used = any(path.iterdir()) if path.is_dir() else path.exists() and path.stat().st_size > 0
+    except OSError as error:
+        raise RunRefused(f"{option}: {path} cannot be looked at: {error.strerror}.") from None
+    if used:
+        raise RunRefused(
+            f"{option}: {path} exists, and no run that is gone on with here has written it. "
+            "Remove it, or give another."
+        )
+
+
+def _bad_rows(
+    wishes: Wishes, journal: Journal | None, opened: ExitStack, *, begun: bool
+) -> Output | None:
     if journal is not None:
         path = journal.folder / BAD_ROWS
     elif wishes.predictions is not None and "://" not in wishes.predictions:
@@ -169,9 +223,25 @@ def _bad_rows(wishes: Wishes, journal: Journal | None, *, begun: bool) -> Output
             return None
     else:
         return None
-    if not begun and path.exists() and path.stat().st_size:
-        raise RunRefused(f"{path} exists, of another run. Remove it, or give another --state.")
-    return Lines(path)
+    if not begun:
+        _refuse_used(path, "--predictions" if journal is None else "--state")
+    output = Lines(path)
+    opened.callback(lambda: output.close(whole=True))
+    return output
+
+
+@contextmanager
+def _noted(screen: Screen) -> Iterator[None]:
+    """Warnings are notes: a line each on a screen, an object each in a log."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        said = " ".join(str(message).split())
+        screen.say("note", f"note: {said}", message=said)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", KernelBankWarning)
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager

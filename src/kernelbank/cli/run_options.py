@@ -1,4 +1,4 @@
-"""The options of `kernelbank run`."""
+"""The options of `kernelbank run`, in groups."""
 
 from __future__ import annotations
 
@@ -7,99 +7,186 @@ from typing import Any
 
 import click
 
-_OPTIONS = [
-    click.option("--target", required=True, help="The column to predict."),
-    click.option("--features", help="Numeric input columns, with commas; by default all others."),
-    click.option("--categorical", help="Columns of text, with commas: one input a category."),
-    click.option("--time", help="A column of times: becomes the time of day, week and year."),
-    click.option(
-        "--task",
-        type=click.Choice(["regression", "classification"]),
-        default="regression",
-        show_default=True,
-    ),
-    click.option(
-        "--lags",
-        type=click.IntRange(0, 1000),
-        default=0,
-        show_default=True,
-        help="How many of the last targets are inputs too.",
-    ),
-    click.option(
-        "--delay",
-        type=click.IntRange(0, 100_000),
-        default=0,
-        show_default=True,
-        help="How many rows later a target is known.",
-    ),
-    click.option(
-        "--preset",
-        type=click.Choice(["auto", "paper"]),
-        default="auto",
-        show_default=True,
-        help="The slots: AutoBank's recipe, or the paper's twenty Gaussians and its weights.",
-    ),
-    click.option(
-        "--size",
-        type=click.Choice(["small", "default", "large"]),
-        default="default",
-        show_default=True,
-        help="How much time a row may take.",
-    ),
-    click.option(
-        "--coverage",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        default=0.9,
-        show_default=True,
-        help="Of the intervals.",
-    ),
-    click.option(
-        "--engine",
-        type=click.Choice(["serial", "threads"]),
-        default="serial",
-        show_default=True,
-        help="Where the slots run; same results.",
-    ),
-    click.option(
-        "--state",
-        type=click.Path(path_type=Path),
-        help="Folder from which the same command goes on after a crash, a kill or Ctrl-C.",
-    ),
-    click.option(
-        "--predictions",
-        help="Where answers go: a .csv file, a .parquet folder, or redis://host:port/stream.",
-    ),
-    click.option(
-        "--checkpoint-every",
-        type=click.IntRange(min=1),
-        default=10_000,
-        show_default=True,
-        help="Rows between two checkpoints: what a kill costs in time, never in results.",
-    ),
-    click.option(
-        "--on-bad-row",
-        type=click.Choice(["stop", "skip"]),
-        default="stop",
-        show_default=True,
-        help="Stop at a row that cannot be used, or set it aside and go on.",
-    ),
-    click.option("--allow-missing", is_flag=True, help="Inputs may be missing (empty, NaN, null)."),
-    click.option(
-        "--predict-missing", is_flag=True, help="Rows without a target are predicted, not learned."
-    ),
-    click.option("--max-rows", type=click.IntRange(min=1), help="Stop after so many rows."),
-    click.option(
-        "--stop-when-idle",
-        type=click.FloatRange(min=0, min_open=True),
-        help="Stop when nothing has come for so many seconds (brokers).",
-    ),
-    click.option("--delimiter", default=",", show_default=True, help="Between the cells of a CSV."),
-    click.option("--quiet", is_flag=True, help="Say nothing but errors."),
-    click.option("--log-json", is_flag=True, help="Say everything as JSON lines."),
-]
+_GROUPS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "Columns": [
+        ("--target", {"metavar": "NAME", "required": True, "help": "The column to predict."}),
+        (
+            "--features",
+            {"metavar": "A,B,C", "help": "Numeric inputs; by default all other columns."},
+        ),
+        (
+            "--categorical",
+            {"metavar": "A,B", "help": "Inputs of text: each category is an input of its own."},
+        ),
+        (
+            "--time",
+            {
+                "metavar": "NAME",
+                "help": "A column of times (ISO 8601, or seconds since 1970): becomes the time "
+                "of day, week and year.",
+            },
+        ),
+        (
+            "--delimiter",
+            {
+                "metavar": "CHARACTER",
+                "default": ",",
+                "show_default": True,
+                "help": "Between the cells of CSV.",
+            },
+        ),
+    ],
+    "Learning": [
+        (
+            "--task",
+            {
+                "type": click.Choice(["regression", "classification"]),
+                "default": "regression",
+                "show_default": True,
+                "help": "Whether the target is a number or a label.",
+            },
+        ),
+        (
+            "--lags",
+            {
+                "type": click.IntRange(0, 1000),
+                "metavar": "N",
+                "default": 0,
+                "show_default": True,
+                "help": "How many of the last targets are inputs too.",
+            },
+        ),
+        (
+            "--delay",
+            {
+                "type": click.IntRange(0, 100_000),
+                "metavar": "N",
+                "default": 0,
+                "show_default": True,
+                "help": "How many rows later a target is known.",
+            },
+        ),
+        (
+            "--preset",
+            {
+                "type": click.Choice(["auto", "paper"]),
+                "default": "auto",
+                "show_default": True,
+                "help": "The slots: AutoBank's recipe, or the paper's twenty Gaussians and its "
+                "weights.",
+            },
+        ),
+        (
+            "--size",
+            {
+                "type": click.Choice(["small", "default", "large"]),
+                "default": "default",
+                "show_default": True,
+                "help": "How many slots, and so how much time a row takes.",
+            },
+        ),
+        (
+            "--coverage",
+            {
+                "type": click.FloatRange(0, 1, min_open=True, max_open=True),
+                "metavar": "SHARE",
+                "default": 0.9,
+                "show_default": True,
+                "help": "Of the targets, inside their intervals.",
+            },
+        ),
+        (
+            "--engine",
+            {
+                "type": click.Choice(["serial", "threads"]),
+                "default": "serial",
+                "show_default": True,
+                "help": "How the slots are run; the results are the same.",
+            },
+        ),
+    ],
+    "Results": [
+        (
+            "--predictions",
+            {
+                "metavar": "PLACE",
+                "help": "Where answers go: a .csv file, a .parquet folder, or "
+                "redis://host:port/stream.",
+            },
+        ),
+        (
+            "--state",
+            {
+                "type": click.Path(path_type=Path),
+                "metavar": "FOLDER",
+                "help": "From there the same command goes on after a crash, a kill or Ctrl-C.",
+            },
+        ),
+        (
+            "--checkpoint-every",
+            {
+                "type": click.IntRange(min=1),
+                "metavar": "ROWS",
+                "default": 10_000,
+                "show_default": True,
+                "help": "What a kill may cost in time, never in results.",
+            },
+        ),
+        ("--quiet", {"is_flag": True, "help": "Say nothing but errors."}),
+        ("--log-json", {"is_flag": True, "help": "Say everything as JSON, one object a line."}),
+    ],
+    "Rows": [
+        (
+            "--on-bad-row",
+            {
+                "type": click.Choice(["stop", "skip"]),
+                "default": "stop",
+                "show_default": True,
+                "help": "Stop at a row that cannot be used, or set it aside and go on.",
+            },
+        ),
+        (
+            "--allow-missing",
+            {"is_flag": True, "help": "Inputs may be missing (empty, NaN, null)."},
+        ),
+        (
+            "--predict-missing",
+            {"is_flag": True, "help": "Rows without a target are predicted, not learned."},
+        ),
+        (
+            "--max-rows",
+            {"type": click.IntRange(min=1), "metavar": "N", "help": "Stop after so many rows."},
+        ),
+        (
+            "--stop-when-idle",
+            {
+                "type": click.FloatRange(min=0, min_open=True),
+                "metavar": "SECONDS",
+                "help": "Stop when nothing has come for so long (standard input, brokers).",
+            },
+        ),
+    ],
+}
 
 
-@click.command("run")
+class _Grouped(click.Command):
+    """A command whose help shows the options under headings."""
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        shown = {
+            parameter.opts[0]: record
+            for parameter in self.get_params(context)
+            if isinstance(parameter, click.Option)
+            and (record := parameter.get_help_record(context)) is not None
+        }
+        for heading, options in _GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([shown.pop(name) for name, _ in options])
+        with formatter.section("Other"):
+            formatter.write_dl(list(shown.values()))
+
+
+@click.command("run", cls=_Grouped)
 @click.argument("source")
 @click.pass_context
 def run_command(context: click.Context, /, **wishes: Any) -> None:
@@ -122,5 +209,6 @@ def run_command(context: click.Context, /, **wishes: Any) -> None:
         context.exit(code)
 
 
-for _option in reversed(_OPTIONS):
-    run_command = _option(run_command)
+for _options in _GROUPS.values():
+    for _name, _settings in _options:
+        run_command = click.option(_name, **_settings)(run_command)

@@ -37,6 +37,9 @@ over these: squared errors, or wrong answers, of the bank and of the last target
 targets inside their intervals; and the intervals' widths."""
 
 
+_MOST_ROWS = 2**53
+
+
 class History:
     """Points and snapshots of a run whose bank has so many slots."""
 
@@ -122,21 +125,52 @@ class History:
 
     @classmethod
     def restored(cls, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> History:
-        """What `facts` and `state` said."""
-        history = cls(int(facts["slots"]))
-        history.stride, history.rows = int(facts["stride"]), int(facts["rows"])
-        history.snapshot_stride = int(facts["snapshot_stride"])
-        if not (0 <= history.points <= POINTS and history.stride >= 1):
+        """What `facts` and `state` said. Nothing of it is believed before it is looked at."""
+        rows = _whole(facts["rows"], 0, _MOST_ROWS, "rows")
+        stride = _doubled(facts["stride"], 1, "rows of a point")
+        points = -(-rows // stride)
+        if points > POINTS or (stride > 1 and points <= POINTS // 2):
             raise FileRefused("its history has an impossible length.")
-        if state["sums"].shape != (history.points, history._sums.shape[1]):
+        sums = state["sums"]
+        slots = _whole(facts["slots"], 0, sums.size, "slots")
+        if sums.shape != (points, len(FIGURES) + 2 * slots):
             raise FileRefused("its history does not fit its bank.")
-        history._sums[: history.points] = state["sums"]
+        if (sums[:, 0] != np.minimum(rows - stride * np.arange(points), stride)).any():
+            raise FileRefused("the points of its history do not have their rows.")
+        history = cls(slots)
+        history.stride, history.rows = stride, rows
+        history._sums[:points] = sums
+        history.snapshot_stride = _doubled(
+            facts["snapshot_stride"], FIRST_SNAPSHOT, "rows between snapshots"
+        )
+        if len(facts["snapshots"]) > SNAPSHOTS:
+            raise FileRefused("it has too many snapshots.")
+        before = 0
         for number, (row, columns) in enumerate(facts["snapshots"]):
+            _whole(row, before + 1, rows, "a snapshot's row")
+            if row % history.snapshot_stride:
+                raise FileRefused("a snapshot is where none is due.")
+            drawn = tuple(_whole(column, 0, DRAWN - 1, "a column") for column in columns)
             values = state[f"snapshot{number}"]
-            if values.shape != (len(columns), 4, GRID):
+            if drawn != tuple(range(len(drawn))) or values.shape != (len(drawn), 4, GRID):
                 raise FileRefused("a snapshot has an impossible shape.")
-            history.snapshots.append(Snapshot(int(row), tuple(map(int, columns)), values))
+            history.snapshots.append(Snapshot(row, drawn, values))
+            before = row
         return history
+
+
+def _whole(value: Any, least: int, most: int, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise FileRefused(f"its history claims {value!r} for {what}.")
+    return value
+
+
+def _doubled(value: Any, first: int, what: str) -> int:
+    """A whole number that is `first`, doubled some times."""
+    times, rest = divmod(_whole(value, first, _MOST_ROWS, what), first)
+    if rest or times & (times - 1):
+        raise FileRefused(f"its history claims {value!r} for {what}.")
+    return int(value)
 
 
 class Snapshot:

@@ -48,6 +48,7 @@ class Intake:
         *,
         allow_missing: bool,
         predict_missing: bool,
+        lags: int = 0,
     ) -> None:
         self.target = target
         self.task = task
@@ -56,6 +57,7 @@ class Intake:
         self._features = None if features is None else list(features)
         self._allow_missing = allow_missing
         self._predict_missing = predict_missing
+        self._lags = lags
         self.levels: list[tuple[str, str]] = []
         """(column, category) of the columns that stand behind the others."""
 
@@ -75,12 +77,17 @@ class Intake:
         for option, name in asked:
             if name not in columns:
                 shown = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
-                raise RunRefused(f"{option}: there is no column {name!r}. There are: {shown}.")
+                raise RunRefused(
+                    f"{option}: there is no column {name!r}. There are: {shown or 'none'}."
+                )
+        names = [name for _, name in asked]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            options = " and ".join(dict.fromkeys(option for option, n in asked if n == twice))
+            raise RunRefused(f"{options}: column {twice!r} is named twice. Give it one part.")
         if self._features is None:
             self._features = [name for name in columns if name not in given]
-        elif set(self._features) & set(given) or len(set(self._features)) < len(self._features):
-            raise RunRefused("--features: a column has one part only, and is named once.")
-        if not self._features and not self.categorical and self.time is None:
+        if not self._features and not self.categorical and self.time is None and not self._lags:
             raise RunRefused("There are no inputs beside the target. Use --lags for its past.")
 
     @property
@@ -176,7 +183,7 @@ class Intake:
 
 def periodic(cell: str | None) -> list[float]:
     """Sine and cosine of the time of day, week and year; raises ValueError for what is no time."""
-    if cell is None:
+    if cell is None or "_" in cell:
         raise ValueError
     try:
         seconds = float(cell)

@@ -77,8 +77,10 @@ class Run:
             settings.time,
             allow_missing=settings.allow_missing,
             predict_missing=settings.predict_missing,
+            lags=settings.lags,
         )
         self.bank: AutoBank = settings.bank(engine)
+        self._deepen()
         self.history: History | None = None
         self.progress = Progress()
         self._engine = engine
@@ -88,6 +90,9 @@ class Run:
         """Rows that were answered and whose target has not come."""
         self._unsaved = 0
         self._settled = False
+        self._begun = False
+        self._levels = 0
+        """How many of the intake's categories the bank has; those of a block are found before."""
 
     # --- playing --------------------------------------------------------------------------------
 
@@ -95,8 +100,11 @@ class Run:
         """Play blocks until the end; why it ended. `shown` is called after every block."""
         for block in self._blocks():
             if len(block):
-                if not self._settled:
+                # Without columns, all rows so far are broken: they are told as bad rows.
+                if not self._settled and self.source.columns is not None:
                     self._settle()
+                if not self._begun:
+                    self.mark()  # from now on, whatever is in the outputs is ours
                 self._take(block)
             elif self._unsaved:
                 self.mark()  # nothing has come for a while: a good moment
@@ -118,13 +126,18 @@ class Run:
 
     def _blocks(self) -> Iterator[Block]:
         size = min(1024, self.every)
-        if self.source.columns is not None:
+        if self.source.columns is not None and not self._settled:
             self._settle()
         yield from self.source.blocks(self._position, size)
 
     def _settle(self) -> None:
         self.intake.settle(list(self.source.columns or ()))
         self._settled = True
+
+    def _deepen(self) -> None:
+        """Let the bank remember as many questions as wait for their targets."""
+        pending = self.bank._pending
+        pending.most = max(pending.most, self.settings.delay + 1)
 
     def _take(self, block: Block) -> None:
         """A block, in the order of its rows: pieces are played, bad rows stop it or go aside."""
@@ -146,6 +159,7 @@ class Run:
     def _play(self, block: Block, piece: Piece, room: int) -> None:
         """Play a piece, cut where a snapshot is due."""
         added, done = piece.added, 0
+        self._levels += added
         while done < min(room, len(piece.rows)):
             some = FIRST_SNAPSHOT if self.history is None else self.history.until_snapshot
             cut = slice(done, min(done + some, room))
@@ -155,11 +169,10 @@ class Run:
 
     def _play_part(self, block: Block, piece: Piece) -> None:
         rows, X, targets = piece.rows, piece.X, piece.targets
-        if targets == [None]:
-            answers = [self._predict_only(X, piece.added)]
-            self.progress.predicted_only += 1
-        elif self.settings.delay:
+        if self.settings.delay:
             answers = self._play_late(X, targets, piece.added)
+        elif targets == [None]:
+            answers = [self._predict_only(X, piece.added)]
         else:
             answers = self._play_at_once(X, targets, piece.added)
         numbered = [
@@ -201,9 +214,12 @@ class Run:
             self._waiting = [(np.append(x, [np.nan] * added), y) for x, y in self._waiting]
         answers: list[Row] = []
         for x, target in zip(X, targets, strict=True):
-            trace = self.bank.answer_one(x, record="all", coverage=self.settings.coverage)
-            self._remember(trace, [target])
-            answers += self._worded(trace, [target])
+            if target is None:  # it waits as the others do, so that all come so many rows later
+                answers.append(self._predict_only(x[None], 0))
+            else:
+                trace = self.bank.answer_one(x, record="all", coverage=self.settings.coverage)
+                self._remember(trace, [target])
+                answers += self._worded(trace, [target])
             self._waiting.append((x, target))
             if len(self._waiting) > self.settings.delay:
                 self._learn_oldest()
@@ -211,10 +227,13 @@ class Run:
 
     def _learn_oldest(self) -> None:
         x, target = self._waiting.pop(0)
-        self.bank.learn_one(x, target)
+        if target is not None:
+            self.bank.learn_one(x, target)
+            self._last = target
 
     def _predict_only(self, X: Floats, added: int) -> Row:
         """A row without a target: answered, not learned, and not remembered as a question."""
+        self.progress.predicted_only += 1
         if added:
             self.bank.add_inputs(added)
         coverage = self.settings.coverage
@@ -232,7 +251,11 @@ class Run:
             return list(zip(*columns, targets, strict=True))
         shares = trace.probabilities.max(axis=1, initial=0.0).tolist()
         labels = [_plain(label) for label in trace.predictions]
-        return list(zip(labels, shares, targets, strict=True))
+        return [
+            # Before the first class is known there is no answer, only what a trace fills in.
+            (label, share, target) if share else (None, None, target)
+            for label, share, target in zip(labels, shares, targets, strict=True)
+        ]
 
     # --- history ----------------------------------------------------------------------------------
 
@@ -256,11 +279,11 @@ class Run:
             figures[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
             figures[:, 3] = [a != b for a, b in zip(last, targets, strict=True)]
             losses = np.zeros((count, slots))
-        # The first answer, or with a delay the first ones, were given before any target was known.
-        blind = min(max(self.settings.delay + 1 - self.history.rows, 0), count)
-        figures[:blind, 1:] = 0.0
-        losses[:blind] = 0.0
-        self._last = targets[-1]
+        if self._last is None:  # the first answer was given before any target was known
+            figures[0, 1:] = 0.0
+            losses[0] = 0.0
+        if not self.settings.delay:  # else it is the last target that has been learned
+            self._last = targets[-1]
         self.history.add(figures, trace.weights, losses)
         if self.history.until_snapshot == self.history.snapshot_stride:
             numeric = len(self.intake.features)
@@ -271,8 +294,10 @@ class Run:
     # --- marks ------------------------------------------------------------------------------------
 
     def mark(self) -> None:
-        """Make everything so far last, together."""
+        """Make everything so far last, together; without a journal, at least what was written."""
         self._unsaved = 0
+        self._begun = True
+        marks = [output.mark() for output in self._all_outputs()]
         if self.journal is None:
             return
         header, arrays = describe(self.bank)
@@ -289,8 +314,8 @@ class Run:
                 "source": self.source.identity,
                 "position": self._position,
                 "progress": [self.progress.rows, self.progress.bad, self.progress.predicted_only],
-                "outputs": [output.mark() for output in self._all_outputs()],
-                "levels": [list(pair) for pair in self.intake.levels],
+                "outputs": marks,
+                "levels": [list(pair) for pair in self.intake.levels[: self._levels]],
                 "features": self.intake.features if self._settled else None,
                 "waiting": [y for _, y in self._waiting],
                 "last": self._last,
@@ -315,6 +340,7 @@ class Run:
             self.bank = restored(
                 header["bank"], under("bank/", arrays), as_engine(self._engine), {}, 2**32
             )
+            self._deepen()
             if header["history"] is not None:
                 self.history = History.restored(header["history"], under("history/", arrays))
             marks = header["outputs"]
@@ -323,6 +349,8 @@ class Run:
             self.progress.rows, self.progress.bad, self.progress.predicted_only = rows, bad, only
             self.progress.first_row = rows
             self.intake.levels = [(str(c), str(level)) for c, level in header["levels"]]
+            self._levels = len(self.intake.levels)
+            self._begun = True
             self._last = header["last"]
             self._waiting = list(zip(arrays["waiting"], header["waiting"], strict=True))
         except (KeyError, TypeError, ValueError) as error:
