@@ -311,7 +311,7 @@ class Run:
             {
                 "version": __version__,
                 "settings": self.settings.plain(),
-                "source": self.source.identity,
+                "source": self.source.identity_at(self._position),
                 "position": self._position,
                 "progress": [self.progress.rows, self.progress.bad, self.progress.predicted_only],
                 "outputs": marks,
