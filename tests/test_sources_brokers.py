@@ -242,6 +242,22 @@ def test_kafka_waits_for_messages_and_never_moves_the_groups_offsets(kafka_broke
         assert read(again)[0] == EXPECTED[:3]
 
 
+def test_a_slow_start_of_kafka_is_no_end(kafka_broker):
+    rig = KafkaRig(kafka_broker, ROWS)
+    with rig.open() as source:
+        polls = [0, 0, 0]
+
+        def slow(size):
+            if polls:
+                polls.pop()
+                time.sleep(0.2)
+                return []
+            return source.__class__._poll(source, size)
+
+        with mock.patch.object(source, "_poll", slow):
+            assert read(source)[0] == EXPECTED
+
+
 def test_kafka_refuses_messages_that_are_gone_and_unknown_topics(kafka_broker):
     rig = KafkaRig(kafka_broker, ROWS)
     with (
