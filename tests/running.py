@@ -10,6 +10,7 @@ from unittest import mock
 
 import numpy as np
 
+import kernelbank as kb
 from kernelbank import checkpoint
 from kernelbank.cli import commands
 
@@ -20,14 +21,17 @@ class Done(NamedTuple):
     err: str
 
 
-def run(source, *options, size="small", stdin=None):
-    """The command's exit code and what it printed; whatever it lets through is raised."""
+def run(source, *options, size="small", stdin=None, terminal=None):
+    """The command's exit code and what it printed; whatever it lets through is raised.
+
+    `terminal` is a file that takes the place of standard error.
+    """
     words = ["run", str(source), *map(str, options), *(("--size", size) if size else ())]
     out, err = io.StringIO(), io.StringIO()
     code = 0
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(out))
-        stack.enter_context(contextlib.redirect_stderr(err))
+        stack.enter_context(contextlib.redirect_stderr(terminal or err))
         stack.enter_context(mock.patch.object(sys, "argv", ["kernelbank", *words]))
         if stdin is not None:
             file = stack.enter_context(open(stdin, encoding="utf-8"))
@@ -56,6 +60,13 @@ def refused(source, *options, code=2, **more):
     assert done.err.count("\n") == 1
     assert "Traceback" not in done.err
     return done.err
+
+
+def one_line(settings=None, engine="serial"):
+    """A bank of one cheap slot, to take the place of `Settings.bank` where rows are the matter."""
+    task, lags = ("regression", 0) if settings is None else (settings.task, settings.lags)
+    slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())]
+    return kb.AutoBank(task, lags, "small", slots=slots, engine=engine)
 
 
 def numbers(count, seed=0):
@@ -99,8 +110,10 @@ def column(path, name):
 
 
 def objects(path):
-    """The objects of a file of JSON lines."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    """The objects of a file of JSON lines, which end with line feeds and nothing else."""
+    text = path.read_text(encoding="utf-8")
+    assert not text or text.endswith("\n")
+    return [json.loads(line) for line in text.split("\n")[:-1]]
 
 
 def saved(folder):
