@@ -158,7 +158,7 @@ def line(summary: Summary, speed: float | None, left: float | None, width: int) 
         (5, f"persistence {_steady(summary.persistence, summary.labels)}"),
         (6, "" if summary.labels else f"best slot {_steady(summary.best, False)}"),
         (2, f"{summary.bad:,} bad" if summary.bad else ""),
-        (3, "" if left is None else f"{_clock(left)} left"),
+        (3, "" if left is None else f"{_clock(max(left, 1)):>5} left"),
     ]
     chosen: set[int] = set()
     used = -len(_GAP)

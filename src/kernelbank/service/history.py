@@ -132,7 +132,7 @@ class History:
         if points > POINTS or (stride > 1 and points <= POINTS // 2):
             raise FileRefused("its history has an impossible length.")
         sums = state["sums"]
-        slots = _whole(facts["slots"], 0, sums.size, "slots")
+        slots = _whole(facts["slots"], 0, max(sums.shape, default=0), "slots")
         if sums.shape != (points, len(FIGURES) + 2 * slots):
             raise FileRefused("its history does not fit its bank.")
         if (sums[:, 0] != np.minimum(rows - stride * np.arange(points), stride)).any():

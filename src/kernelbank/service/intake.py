@@ -76,7 +76,8 @@ class Intake:
         asked += [("--features", name) for name in self._features or []]
         for option, name in asked:
             if name not in columns:
-                shown = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
+                names = [one if one.isprintable() else repr(one) for one in columns[:20]]
+                shown = ", ".join(names) + (", ..." if len(columns) > 20 else "")
                 raise RunRefused(
                     f"{option}: there is no column {name!r}. There are: {shown or 'none'}."
                 )

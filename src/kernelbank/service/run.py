@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,9 +100,8 @@ class Run:
         """Play blocks until the end; why it ended. `shown` is called after every block."""
         for block in self._blocks():
             if len(block):
-                # Without columns, all rows so far are broken: they are told as bad rows.
-                if not self._settled and self.source.columns is not None:
-                    self._settle()
+                if not self._settled:
+                    self._settle(_columns(self.source, block))
                 if not self._begun:
                     self.mark()  # from now on, whatever is in the outputs is ours
                 self._take(block)
@@ -127,12 +126,14 @@ class Run:
     def _blocks(self) -> Iterator[Block]:
         size = min(1024, self.every)
         if self.source.columns is not None and not self._settled:
-            self._settle()
+            self._settle(self.source.columns)
         yield from self.source.blocks(self._position, size)
 
-    def _settle(self) -> None:
-        self.intake.settle(list(self.source.columns or ()))
-        self._settled = True
+    def _settle(self, columns: Sequence[str] | None) -> None:
+        """Look at the columns; None if all rows so far are broken, which says nothing of them."""
+        if columns is not None:
+            self.intake.settle(list(columns))
+            self._settled = True
 
     def _deepen(self) -> None:
         """Let the bank remember as many questions as wait for their targets."""
@@ -142,6 +143,8 @@ class Run:
     def _take(self, block: Block) -> None:
         """A block, in the order of its rows: pieces are played, bad rows stop it or go aside."""
         pieces, bad = self.intake.take(block)
+        if pieces and not self._settled:  # objects without any key
+            self._settle(())
         events: list[tuple[int, Any]] = [(piece.rows[0], piece) for piece in pieces]
         events += [(one.row, one) for one in bad]
         for row, event in sorted(events, key=lambda pair: pair[0]):
@@ -360,6 +363,13 @@ class Run:
         for output, mark in zip(self._all_outputs(), marks, strict=True):
             output.rewind(mark)
         return True
+
+
+def _columns(source: Source, block: Block) -> Sequence[str] | None:
+    """The source's columns, or else the keys of the first object that has come."""
+    if source.columns is not None:
+        return source.columns
+    return next((keys for _, _, keys in block.unlike(())), None)
 
 
 def _plain(label: Any) -> Any:
