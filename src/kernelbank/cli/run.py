@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import BadRow, KernelBankError, RunRefused
+from ..errors import BadRow, RunRefused
 from ..service.journal import BAD_ROWS, Journal
 from ..service.outputs import Lines, Output, Parts, Stream
 from ..service.run import Run, header_of
@@ -78,44 +78,44 @@ def run(wishes: Wishes) -> int:
     journal = None if wishes.state is None else Journal(wishes.state)
     try:
         return _run(wishes, screen, journal)
+    except KeyboardInterrupt:
+        where = "without --state, all is gone." if journal is None else _again(journal).strip()
+        screen.say("broken off:", what=where)
+        return 128 + signal.SIGINT
     finally:
         if journal is not None:
             journal.close()
 
 
 def _run(wishes: Wishes, screen: Screen, journal: Journal | None) -> int:
-    begun = journal is not None and journal.path.exists()
     source = open_source(wishes.source, idle=wishes.stop_when_idle, delimiter=wishes.delimiter)
-    outputs = _outputs(wishes, begun=begun)
-    bad_rows = _bad_rows(wishes, journal, begun=begun)
     play = Run(
         wishes.settings,
         source,
-        outputs,
-        bad_rows,
+        _outputs(wishes),
+        _bad_rows(wishes, journal),
         journal,
         engine=wishes.engine,
         every=wishes.checkpoint_every,
         most=wishes.max_rows,
     )
-    if play.resume():
-        screen.say("going on after", rows=f"{play.progress.rows:,} rows")
-    else:
-        play.mark()  # from now on, whatever is in the outputs is ours
-    reason = "failed"
-    with screen, _stopping() as stop:
+    begun = False
+    with _stopping() as stop:
         try:
-            reason = play.play(stop.is_set, screen.update)
-            play.finish(reason)
-        except BadRow as error:
-            play.mark()
+            if play.resume():
+                screen.say("going on after", rows=f"{play.progress.rows:,} rows")
+            else:
+                play.begin()
+            begun = True
+            with screen:
+                reason = _played(play, stop, screen, journal)
+            _close(play, whole=True)
+        except RunRefused as error:
             _close(play, whole=False)
-            hint = "Mend it, or use --on-bad-row skip."
-            raise BadRow(f"{error} {hint}{_again(journal)}") from None
-        except KernelBankError:
+            raise RunRefused(f"{error}{_again(journal) if begun else ''}") from None
+        except BaseException:
             _close(play, whole=False)
             raise
-    _close(play, whole=reason == "end")
     screen.end(play, reason)
     if reason == "stopped":
         screen.say(
@@ -124,8 +124,21 @@ def _run(wishes: Wishes, screen: Screen, journal: Journal | None) -> int:
             if journal
             else "without --state, all is gone.",
         )
-        return 130
+        return 128 + stop.number
     return 0
+
+
+def _played(play: Run, stop: Stop, screen: Screen, journal: Journal | None) -> str:
+    """Why it ended; everything is marked then."""
+    try:
+        reason = play.play(stop.is_set, screen.update)
+        play.finish(reason)
+    except BadRow as error:
+        play.mark()
+        _close(play, whole=True)
+        hint = "Mend it, or use --on-bad-row skip."
+        raise BadRow(f"{error} {hint}{_again(journal)}") from None
+    return reason
 
 
 def _again(journal: Journal | None) -> str:
@@ -140,17 +153,13 @@ def _close(play: Run, *, whole: bool) -> None:
     play.source.close()
 
 
-def _outputs(wishes: Wishes, *, begun: bool) -> list[Output]:
+def _outputs(wishes: Wishes) -> list[Output]:
     if wishes.predictions is None:
         return []
     header = header_of(wishes.task)
     if wishes.predictions.startswith("redis://"):
         return [Stream(wishes.predictions, header)]
     path = Path(wishes.predictions)
-    if not begun and path.exists() and (path.is_dir() or path.stat().st_size):
-        raise RunRefused(
-            f"{path} exists, and belongs to no run with this --state. Remove it, or give another."
-        )
     if path.name.endswith(".parquet"):
         return [Parts(path, header, PART_ROWS)]
     if path.name.endswith(".csv"):
@@ -160,30 +169,40 @@ def _outputs(wishes: Wishes, *, begun: bool) -> list[Output]:
     )
 
 
-def _bad_rows(wishes: Wishes, journal: Journal | None, *, begun: bool) -> Output | None:
+def _bad_rows(wishes: Wishes, journal: Journal | None) -> Output | None:
     if journal is not None:
-        path = journal.folder / BAD_ROWS
-    elif wishes.predictions is not None and "://" not in wishes.predictions:
-        path = Path(f"{wishes.predictions}.{BAD_ROWS}")
-        if wishes.on_bad_row != "skip":
-            return None
-    else:
-        return None
-    if not begun and path.exists() and path.stat().st_size:
-        raise RunRefused(f"{path} exists, of another run. Remove it, or give another --state.")
-    return Lines(path)
+        return Lines(journal.folder / BAD_ROWS)
+    beside = wishes.predictions is not None and "://" not in wishes.predictions
+    if beside and wishes.on_bad_row == "skip":
+        return Lines(Path(f"{wishes.predictions}.{BAD_ROWS}"))
+    return None
+
+
+class Stop:
+    """Whether somebody has asked to stop, and by which signal."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def is_set(self) -> bool:
+        return bool(self.number)
+
+    def __call__(self, number: int, _: object) -> None:
+        if self.number:
+            raise KeyboardInterrupt  # asked twice: now, with what was marked last
+        self.number = number
 
 
 @contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """Ctrl-C and a polite kill end the run after the present block."""
-    stop = threading.Event()
+def _stopping() -> Iterator[Stop]:
+    """Ctrl-C and a polite kill end the run after the present block; the second time, at once."""
+    stop = Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, lambda *_: stop.set())
+        before[number] = signal.signal(number, stop)
     try:
         yield stop
     finally:
