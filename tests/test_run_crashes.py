@@ -1,0 +1,127 @@
+"""Killed at any moment and started again, a run ends as if nothing had happened, bit for bit."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from run_cases import CASES, Bench, Server, write_sources
+from run_faults import Fault
+from run_rig import Stable
+
+import kernelbank as kb
+
+HOW_MANY = 32
+"""Kills at random for each case, of which there are seven: over 200."""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    root = tmp_path_factory.mktemp("crashes")
+    write_sources(root)
+    server = Server(root) if shutil.which("redis-server") else None
+    stable = Stable()
+    try:
+        yield Bench(stable, root, server)
+    finally:
+        stable.close()
+        if server is not None:
+            server.close()
+
+
+def need_server(bench: Bench, name: str) -> None:
+    if name == "redis" and bench.server is None:
+        pytest.skip("there is no redis-server")
+
+
+MOMENTS = {
+    "the first state half written": [Fault("write:state", 3, "half")],
+    "before the first checkpoint": [Fault("write:predictions", 1, "before")],
+    "before the state lasts": [Fault("fsync:state", 3, "before")],
+    "the state lasts under another name": [Fault("fsync:state", 3, "after")],
+    "renamed, the folder does not know": [Fault("replace:state", 3, "after")],
+    "answers last, the state does not tell": [Fault("fsync:predictions", 4, "after")],
+    "in the middle of answers": [Fault("write:predictions", 3, "half")],
+    "in the middle of a bad row": [Fault("write:bad-rows", 2, "half")],
+    "going back": [
+        Fault("write:predictions", 3, "after"),
+        Fault("truncate:predictions", 1, "before"),
+        Fault("truncate:predictions", 1, "after"),
+        Fault("truncate:bad-rows", 1, "after"),
+    ],
+    "many in a row": [Fault("write:state", n, "half") for n in (90, 30, 5, 60, 1)],
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_chosen_moments(bench: Bench, moment: str) -> None:
+    assert bench.kill("messy", MOMENTS[moment]) == len(MOMENTS[moment])
+
+
+def test_right_at_the_end(bench: Bench) -> None:
+    bench.undisturbed("messy")
+    last = bench.events["messy"]["fsync:folder"]
+    assert bench.kill("messy", [Fault("fsync:folder", last, "after")]) == 1
+
+
+PARTS = [
+    Fault("write:part", 2, "half"),
+    Fault("replace:part", 1, "before"),
+    Fault("replace:part", 2, "after"),
+]
+
+
+def test_parts(bench: Bench) -> None:
+    assert bench.kill("parts", PARTS) == 3
+    # The last part is written after the last mark.
+    assert bench.kill("parts", [Fault("replace:part", bench.events["parts"]["replace:part"], "after")])
+    # The folder is there, and nothing has been marked.
+    assert bench.kill("parts", [Fault("fsync:folder", 1, "before"), Fault("write:state", 1)]) == 2
+
+
+def test_batches_for_redis(bench: Bench) -> None:
+    need_server(bench, "redis")
+    faults = [Fault("redis", 2, "half"), Fault("redis", 1, "after"), Fault("fsync:state", 1)]
+    assert bench.kill("redis", faults) == 3
+
+
+@pytest.mark.parametrize("name", ["plain", "late", "classes", "input"])
+def test_every_case_once(bench: Bench, name: str) -> None:
+    assert bench.kill(name, [Fault("replace:state", 3, "after"), Fault("fsync:state", 2)]) == 2
+
+
+def test_the_saved_bank_answers_the_same(bench: Bench) -> None:
+    folders = [bench.folder(), bench.folder()]
+    assert bench.run("messy", folders[0]).code == 0
+    assert bench.run("messy", folders[1], Fault("write:predictions", 4, "half")).killed
+    assert bench.run("messy", folders[1]).code == 0
+    banks = [kb.load(folder / "state/state.kb") for folder in folders]
+    width = 2 + len("uvwxyz")
+    X = np.random.default_rng(1).normal(size=(20, width))
+    one, other = (bank.predict_interval(X, 0.9) for bank in banks)
+    assert one.tobytes() == other.tobytes()
+    assert banks[0].predict(X).tobytes() == banks[1].predict(X).tobytes()
+
+
+def drawn(bench: Bench, name: str, draw: random.Random) -> Fault | float:
+    """Any moment: of the clock, or of the events, where each kind is as likely as another."""
+    if draw.random() < 0.3:
+        return draw.uniform(0.01, bench.seconds[name])
+    label = draw.choice(sorted(bench.events[name]))
+    # Early ones more often: a run that goes on has fewer of them.
+    most = max(1, round(bench.events[name][label] * draw.random()))
+    return Fault(label, draw.randint(1, most), draw.choice(["before", "half", "after"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_random_moments(bench: Bench, name: str) -> None:
+    need_server(bench, name)
+    bench.undisturbed(name)
+    draw = random.Random(name)
+    kills = 0
+    while kills < HOW_MANY:
+        kills += bench.kill(name, [drawn(bench, name, draw) for _ in range(draw.randint(1, 6))])
