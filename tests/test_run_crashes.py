@@ -106,6 +106,36 @@ def test_the_saved_bank_answers_the_same(bench: Bench) -> None:
     assert banks[0].predict(X).tobytes() == banks[1].predict(X).tobytes()
 
 
+@pytest.mark.parametrize("name", ["messy", "parts"])
+def test_order_of_what_lasts(bench: Bench, name: str) -> None:
+    """A kill does not show what a power failure would: what was not yet asked to last."""
+    folder, logs = bench.folder(), [bench.root / f"{name}-order{n}.log" for n in (1, 2)]
+    assert bench.run(name, folder, Fault("replace:state", 4, "after"), log=str(logs[0])).killed
+    assert bench.run(name, folder, log=str(logs[1])).code == 0
+    first, second = (log.read_text().split() for log in logs)
+    assert "fsync:folder" in first[: first.index("replace:state")]  # the outputs' names last
+    assert first.count("replace:state") == 4
+    in_order(first)
+    assert in_order(second) <= {"lock"}
+
+
+def in_order(events: list[str]) -> set[str]:
+    """Check that a state is in place only when all that it tells of lasts; what does not at the end."""
+    loose: set[str] = set()
+    for event in events:
+        what, _, where = event.partition(":")
+        if what in ("write", "truncate"):
+            loose.add(where)
+        elif what == "fsync":
+            loose.discard("names" if where == "folder" else where)
+        elif what == "replace":
+            assert where not in loose
+            if where == "state":
+                assert not loose & {"predictions", "bad-rows", "part", "names"}
+            loose.add("names")
+    return loose
+
+
 def drawn(bench: Bench, name: str, draw: random.Random) -> Fault | float:
     """Any moment: of the clock, or of the events, where each kind is as likely as another."""
     if draw.random() < 0.3:

@@ -1,0 +1,453 @@
+"""Full disks, Ctrl-C, second processes and tampering: one line says it, and nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from run_cases import CASES, Bench, Server, write_sources
+from run_faults import FULL, Fault
+from run_rig import Ended, Stable
+
+from kernelbank import checkpoint
+from kernelbank.errors import FileRefused, RunRefused
+from kernelbank.service.journal import Journal
+from kernelbank.service.outputs import Lines
+from kernelbank.service.run import Run, header_of
+from kernelbank.service.settings import Settings
+from kernelbank.sources import open_source
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    root = tmp_path_factory.mktemp("faults")
+    write_sources(root)
+    server = Server(root) if shutil.which("redis-server") else None
+    stable = Stable()
+    try:
+        yield Bench(stable, root, server)
+    finally:
+        stable.close()
+        if server is not None:
+            server.close()
+
+
+def one_line(ended: Ended, *words: str) -> None:
+    """It ended with an error of one line that has these words in it."""
+    assert ended.code not in (0, 99), ended.said
+    assert ended.code > 0, ended
+    lines = ended.said.strip().splitlines()
+    assert len(lines) == 1, ended.said
+    for word in words:
+        assert word in lines[0], ended.said
+
+
+def disk(folder: Path) -> dict[str, bytes]:
+    """Every file; but the lock tells who came last."""
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != "lock"]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+# --- full disks -----------------------------------------------------------------------------------
+
+FULL_DISKS = [
+    ("messy", "write:predictions", 2),
+    ("messy", "write:state", 1),
+    ("messy", "write:state", 150),
+    ("messy", "fsync:state", 3),
+    ("messy", "fsync:predictions", 3),
+    ("messy", "write:bad-rows", 2),
+    ("parts", "write:part", 2),
+    ("parts", "write:part", 4),
+]
+
+
+@pytest.mark.parametrize(("name", "label", "nth"), FULL_DISKS)
+def test_full_disk(bench: Bench, name: str, label: str, nth: int) -> None:
+    wanted, folder = bench.undisturbed(name), bench.folder()
+    for number, when in ((nth, "half"), (1, "before")):
+        ended = bench.run(name, folder, Fault(label, number, when, "refuse", FULL))
+        one_line(ended, "No space left on device", "cannot be written to")
+    assert bench.run(name, folder).code == 0
+    bench.compare(name, folder, wanted, label)
+
+
+def test_a_full_disk_for_a_moment_only(bench: Bench) -> None:
+    """A write that failed is never tried again by chance, by closing the file for example."""
+    wanted, folder = bench.undisturbed("messy"), bench.folder()
+    ended = bench.run("messy", folder, Fault("write:predictions", 3, "half", "refuse", FULL, False))
+    one_line(ended, "No space left on device", "give the same command again")
+    assert bench.run("messy", folder).code == 0
+    bench.compare("messy", folder, wanted, "a full disk")
+
+
+@pytest.mark.parametrize("limit", [1000, 8000, 200_000])
+def test_file_size_limit(bench: Bench, limit: int) -> None:
+    wanted, folder = bench.undisturbed("messy"), bench.folder()
+    one_line(bench.run("messy", folder, limit=limit), os.strerror(errno.EFBIG))
+    assert bench.run("messy", folder).code == 0
+    bench.compare("messy", folder, wanted, limit)
+
+
+# --- signals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("label", ["write:predictions", "fsync:state", "replace:state"])
+def test_polite_signals(bench: Bench, number: signal.Signals, label: str) -> None:
+    wanted, folder = bench.undisturbed("messy"), bench.folder()
+    fault = Fault(label, 3, "after", "signal", int(number))
+    args = [word for word in CASES["messy"].args(folder, None) if word != "--quiet"]
+    ended = bench.stable.run(args, folder, fault)
+    assert ended.code == 128 + number, ended.said
+    said = " ".join(ended.said.split())
+    assert "give the same command again: kernelbank run ../messy.csv" in said
+    header, _ = checkpoint.read(folder / "state/state.kb")
+    assert header["outputs"][0]["bytes"] == (folder / "answers.csv").stat().st_size
+    assert 0 < header["progress"][0] < wanted["state"][0]["progress"][0]
+    assert bench.run("messy", folder).code == 0
+    bench.compare("messy", folder, wanted, number)
+
+
+def test_parts_are_complete_after_a_signal(bench: Bench) -> None:
+    import pyarrow.parquet as pq
+
+    wanted, folder = bench.undisturbed("parts"), bench.folder()
+    fault = Fault("replace:state", 4, "after", "signal", int(signal.SIGTERM))
+    assert bench.run("parts", folder, fault).code == 128 + signal.SIGTERM
+    header, _ = checkpoint.read(folder / "state/state.kb")
+    rows = sum(pq.read_metadata(f).num_rows for f in (folder / "answers.parquet").iterdir())
+    assert rows == header["progress"][0]
+    assert bench.run("parts", folder).code == 0
+    bench.compare("parts", folder, wanted, fault)
+
+
+# --- two at once ----------------------------------------------------------------------------------
+
+
+def test_a_second_process_is_refused(bench: Bench) -> None:
+    wanted, folder = bench.undisturbed("input"), bench.folder()
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    args = CASES["input"].args(folder, None)
+    first = bench.stable.start(args, folder, stdin=str(pipe))
+    with pipe.open("wb") as end:
+        rows = (bench.root / "messy.csv").read_bytes()
+        end.write(rows[:3000])
+        end.flush()
+        until(lambda: (folder / "answers.csv").exists() and (folder / "answers.csv").stat().st_size)
+        one_line(bench.run("input", folder), "in use by another process", str(first["pid"]))
+        other = [word if word != "state" else "other" for word in args]
+        messy = str(bench.root / "messy.csv")
+        refused = bench.stable.run(other, folder, stdin=messy)
+        one_line(refused, "answers.csv")
+        end.write(rows[3000:])
+    assert bench.stable.wait(first).code == 0
+    bench.compare("input", folder, wanted, "a second process")
+
+
+def until(true: Any) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_two_runs_do_not_share_an_empty_file(tmp_path: Path) -> None:
+    one, other = Lines(tmp_path / "a.csv", ["row"]), Lines(tmp_path / "a.csv", ["row"])
+    one.vacant()
+    other.vacant()
+    one.begin()
+    with pytest.raises(RunRefused, match="being written by another run"):
+        other.begin()
+    one.close(whole=True)
+    other.close(whole=False)
+
+
+def test_a_stale_lock_is_no_obstacle(bench: Bench) -> None:
+    wanted, folder = bench.undisturbed("messy"), bench.folder()
+    (folder / "state").mkdir()
+    (folder / "state/lock").write_text(f"{os.getpid()}\n")
+    (folder / "state/.state.kb.0123456789ab").write_bytes(b"half")
+    assert bench.run("messy", folder).code == 0
+    bench.compare("messy", folder, wanted, "a stale lock")
+
+
+# --- changed between two processes ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def halfway(bench: Bench) -> dict[str, Path]:
+    """Runs that were killed in the middle."""
+    found = {}
+    for name in ("messy", "parts"):
+        found[name] = bench.folder()
+        ended = bench.run(name, found[name], Fault("replace:state", 5, "after"))
+        assert ended.killed
+    return found
+
+
+@pytest.fixture
+def broken_off(bench: Bench, halfway: dict[str, Path]) -> Any:
+    """A copy of such a run's folder, to tamper with. (Places are absolute: the same name again.)"""
+    kept = []
+
+    def copy(name: str) -> Path:
+        kept.append((halfway[name], halfway[name].with_name(f"{halfway[name].name}-kept")))
+        shutil.copytree(*kept[-1])
+        return halfway[name]
+
+    yield copy
+    for folder, copied in kept:
+        shutil.rmtree(folder)
+        copied.rename(folder)
+
+
+def refuses(bench: Bench, name: str, folder: Path, *words: str, more: str = "") -> None:
+    before = disk(folder)
+    one_line(bench.run(name, folder, more=more), *words)
+    assert disk(folder) == before
+
+
+OTHER_OPTIONS = {
+    "--lags 3": ["--lags was 2, now 3"],
+    "--coverage 0.5 --delay 1": ["--delay was 0, now 1", "--coverage was 0.9, now 0.5"],
+    "--features a": ["--features was none, now a"],
+    "--preset paper": ["--preset was auto, now paper"],
+    "--predictions other.csv": ["--predictions was", "answers.csv, now", "other.csv"],
+    "--predictions other.parquet": ["--predictions was", "other.parquet"],
+}
+
+
+@pytest.mark.parametrize("more", OTHER_OPTIONS)
+def test_other_settings(bench: Bench, broken_off: Any, more: str) -> None:
+    folder = broken_off("messy")
+    (folder / "other.csv").write_text("somebody's\n")
+    refuses(bench, "messy", folder, *OTHER_OPTIONS[more], more=more)
+
+
+def test_another_source(bench: Bench, broken_off: Any) -> None:
+    folder = broken_off("messy")
+    args = CASES["messy"].args(folder, None)
+    before = disk(folder)
+    args[1] = "../labels.csv"
+    one_line(bench.stable.run(args, folder), "not the source that was read before", "address")
+    assert disk(folder) == before
+
+
+def test_rewritten_source(bench: Bench, broken_off: Any) -> None:
+    folder = broken_off("messy")
+    source = bench.root / "messy.csv"
+    kept = source.read_bytes()
+    try:
+        source.write_bytes(kept.replace(b"oh", b"no"))
+        refuses(bench, "messy", folder, "not the source that was read before", "head")
+    finally:
+        source.write_bytes(kept)
+
+
+def changed_first_byte(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(b"R" + data[1:])
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def foreign(path: Path) -> None:
+    path.write_bytes(b"all,about,me\n" * 2000)
+
+
+TAMPERED = {
+    "changed": (changed_first_byte, "answers.csv was changed"),
+    "cut": (cut, "answers.csv was cut: 100 of "),
+    "removed": (Path.unlink, "answers.csv is gone"),
+    "foreign": (foreign, "answers.csv was changed"),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_tampered_answers(bench: Bench, broken_off: Any, how: str) -> None:
+    folder = broken_off("messy")
+    tamper, words = TAMPERED[how]
+    tamper(folder / "answers.csv")
+    refuses(bench, "messy", folder, words)
+
+
+def test_tampered_bad_rows(bench: Bench, broken_off: Any) -> None:
+    """The answers are as they should be and have rows too many: these must stay, too."""
+    folder = broken_off("messy")
+    with (folder / "answers.csv").open("ab") as file:
+        file.write(b"12")
+    cut(folder / "state/bad-rows.jsonl")
+    refuses(bench, "messy", folder, "bad-rows.jsonl was cut")
+
+
+def test_tampered_parts(bench: Bench, broken_off: Any) -> None:
+    folder = broken_off("parts")
+    part = folder / "answers.parquet/part-000000.parquet"
+    kept = part.read_bytes()
+    changed_first_byte(part)
+    refuses(bench, "parts", folder, "a part was changed")
+    part.unlink()
+    refuses(bench, "parts", folder, "part-000000.parquet is gone")
+    part.write_bytes(kept)
+    assert bench.run("parts", folder).code == 0
+
+
+def test_a_file_that_was_there_before(bench: Bench) -> None:
+    for name, output in (("messy", "answers.csv"), ("parts", "answers.parquet/mine.txt")):
+        folder = bench.folder()
+        (folder / output).parent.mkdir(exist_ok=True)
+        (folder / output).write_text("mine\n")
+        one_line(bench.run(name, folder), "exists, and belongs to no run with this --state")
+        assert disk(folder) == {output: b"mine\n"}
+
+
+def test_a_strangers_file_in_place_of_one_just_begun(bench: Bench) -> None:
+    folder = bench.folder()
+    assert bench.run("messy", folder, Fault("write:predictions", 1)).killed
+    (folder / "answers.csv").write_text("somebody's\n")
+    refuses(bench, "messy", folder, "answers.csv was changed")
+
+
+def test_a_lost_stream(bench: Bench) -> None:
+    if bench.server is None:
+        pytest.skip("there is no redis-server")
+    folder = bench.folder()
+    assert bench.run("redis", folder, Fault("replace:state", 4, "after")).killed
+    bench.server.client.delete(f"{folder.parent.name}-{folder.name}")
+    refuses(bench, "redis", folder, "has lost rows")
+
+
+# --- the state --------------------------------------------------------------------------------------
+
+
+def test_damaged_states(bench: Bench, broken_off: Any) -> None:
+    folder = broken_off("messy")
+    state = folder / "state/state.kb"
+    kept = state.read_bytes()
+    newer = checkpoint.MAGIC + struct.pack("<I", 99) + kept[len(checkpoint.MAGIC) + 4 :]
+    for data, words in (
+        (kept[:1000], "is truncated"),
+        (b"", "is truncated"),
+        (kept[:-1] + bytes([kept[-1] ^ 1]), "is damaged"),
+        (b"PK\x03\x04 something else", "is not a kernelbank file"),
+        (newer, "has format version 99"),
+    ):
+        state.write_bytes(data)
+        refuses(bench, "messy", folder, "state.kb", words)
+
+
+def test_a_bank_is_not_a_run(bench: Bench, broken_off: Any) -> None:
+    folder = broken_off("messy")
+    (folder / "state/state.kb").unlink()
+    checkpoint.write(folder / "state/state.kb", {"kind": "AutoBank"}, {})
+    refuses(bench, "messy", folder, "is not the state of a run")
+
+
+class Kept:
+    """A run of a few rows whose state is read again, in this process."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.source = root / "few.csv"
+        rows = [f"{n % 7},{n % 5},{n % 7 - n % 5}" for n in range(40)]
+        self.source.write_text("\n".join(["a,b,y", *rows]) + "\n")
+        run, journal = self.opened()
+        run.begin()
+        run.play(lambda: False, lambda _: None)
+        run.mark()
+        self.close(run, journal)
+        self.state = (root / "state/state.kb").read_bytes()
+        self.disk = disk(root)
+
+    def opened(self) -> tuple[Run, Journal]:
+        journal = Journal(self.root / "state")
+        answers = Lines(self.root / "few-answers.csv", header_of("regression"))
+        run = Run(
+            Settings("y", size="small", delay=3),
+            open_source(self.source),
+            [answers],
+            Lines(journal.folder / "bad-rows.jsonl"),
+            journal,
+        )
+        return run, journal
+
+    def close(self, run: Run, journal: Journal) -> None:
+        for output in run._all_outputs():
+            output.close(whole=False)
+        journal.close()
+
+    def resumes(self) -> bool:
+        run, journal = self.opened()
+        try:
+            return run.resume()
+        finally:
+            self.close(run, journal)
+
+    def refused(self, data: bytes) -> None:
+        path = self.root / "state/state.kb"
+        path.write_bytes(data)
+        try:
+            with pytest.raises((FileRefused, RunRefused)) as error:
+                self.resumes()
+            assert "\n" not in str(error.value)
+            assert disk(self.root) == {**self.disk, "state/state.kb": data}
+        finally:
+            path.write_bytes(self.state)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    return Kept(tmp_path_factory.mktemp("kept"))
+
+
+@given(st.data())
+def test_flipped_bytes_and_cuts(kept: Kept, data: st.DataObject) -> None:
+    length = len(kept.state)
+    if data.draw(st.booleans()):
+        kept.refused(kept.state[: data.draw(st.integers(0, length - 1))])
+        return
+    damaged = bytearray(kept.state)
+    for place in data.draw(st.lists(st.integers(0, length - 1), min_size=1, max_size=3, unique=True)):
+        damaged[place] ^= data.draw(st.integers(1, 255))
+    kept.refused(bytes(damaged))
+
+
+STRANGE = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 10**20) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_forged_headers(kept: Kept, data: st.DataObject) -> None:
+    """A file whose checksum is right and whose contents are not: refused, or as good as before."""
+    path = kept.root / "state/state.kb"
+    header, arrays = checkpoint.read(path)
+    name = data.draw(st.sampled_from(sorted(set(header) - {"kind", "version", "features"})))
+    header[name] = data.draw(STRANGE)
+    checkpoint.write(path, header, arrays)
+    try:
+        kept.resumes()
+    except (FileRefused, RunRefused) as error:
+        assert "\n" not in str(error)
+        assert {**disk(kept.root), "state/state.kb": kept.state} == kept.disk
+    finally:
+        path.write_bytes(kept.state)
+        for name, bytes_ in kept.disk.items():
+            (kept.root / name).write_bytes(bytes_)
