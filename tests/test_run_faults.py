@@ -132,6 +132,16 @@ def test_parts_are_complete_after_a_signal(bench: Bench) -> None:
     bench.compare("parts", folder, wanted, fault)
 
 
+def test_a_stop_at_a_bad_row(bench: Bench) -> None:
+    """Later rows of the same block, with a category that is new, have been looked at already."""
+    wanted, folder = bench.undisturbed("messy"), bench.folder()
+    ended = bench.run("messy", folder, more="--on-bad-row stop")
+    one_line(ended, "messy.csv, line 9, column 'a': 'oh'", "give the same command again")
+    assert (folder / "answers.csv").read_bytes().count(b"\n") == 8
+    assert bench.run("messy", folder).code == 0
+    bench.compare("messy", folder, wanted, "a stop")
+
+
 # --- two at once ----------------------------------------------------------------------------------
 
 
