@@ -54,8 +54,8 @@ def write_sources(folder: Path) -> None:
         a, b = draw.normal(size=2)
         y = 2 * a + np.sin(3 * b) + 0.1 * draw.normal()
         plain.append(f"{a},{b},{y}")
-        if n < 230:
-            kind = "uvwxyz"[draw.integers(1 + min(n // 30, 5))]
+        if n < 170:
+            kind = "uvwx"[draw.integers(1 + min(n // 30, 3))]
             shown = "" if n % 29 == 11 else y
             said = "" if n % 29 == 11 else ("low" if y < -1 else "high" if y > 1 else "middle")
             first = "oh" if n % 23 in (7, 8) else a

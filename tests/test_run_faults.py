@@ -28,6 +28,10 @@ from kernelbank.service.settings import Settings
 from kernelbank.sources import open_source
 
 
+def slow(*values: object) -> Any:
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     root = tmp_path_factory.mktemp("faults")
@@ -62,13 +66,13 @@ def disk(folder: Path) -> dict[str, bytes]:
 
 FULL_DISKS = [
     ("messy", "write:predictions", 2),
-    ("messy", "write:state", 1),
-    ("messy", "write:state", 150),
-    ("messy", "fsync:state", 3),
-    ("messy", "fsync:predictions", 3),
-    ("messy", "write:bad-rows", 2),
-    ("parts", "write:part", 2),
-    ("parts", "write:part", 4),
+    ("messy", "write:state", 100),
+    slow("messy", "write:state", 1),
+    slow("messy", "fsync:state", 3),
+    slow("messy", "fsync:predictions", 3),
+    slow("messy", "write:bad-rows", 2),
+    slow("parts", "write:part", 2),
+    ("parts", "write:part", 3),
 ]
 
 
@@ -91,7 +95,7 @@ def test_a_full_disk_for_a_moment_only(bench: Bench) -> None:
     bench.compare("messy", folder, wanted, "a full disk")
 
 
-@pytest.mark.parametrize("limit", [1000, 8000, 200_000])
+@pytest.mark.parametrize("limit", [slow(1000), 8000, slow(200_000)])
 def test_file_size_limit(bench: Bench, limit: int) -> None:
     wanted, folder = bench.undisturbed("messy"), bench.folder()
     one_line(bench.run("messy", folder, limit=limit), os.strerror(errno.EFBIG))
@@ -103,7 +107,7 @@ def test_file_size_limit(bench: Bench, limit: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("label", ["write:predictions", "fsync:state", "replace:state"])
+@pytest.mark.parametrize("label", ["fsync:state", slow("write:predictions"), slow("replace:state")])
 def test_polite_signals(bench: Bench, number: signal.Signals, label: str) -> None:
     wanted, folder = bench.undisturbed("messy"), bench.folder()
     fault = Fault(label, 3, "after", "signal", int(number))
@@ -202,7 +206,7 @@ def halfway(bench: Bench) -> dict[str, Path]:
     found = {}
     for name in ("messy", "parts"):
         found[name] = bench.folder()
-        ended = bench.run(name, found[name], Fault("replace:state", 5, "after"))
+        ended = bench.run(name, found[name], Fault("replace:state", 4, "after"))
         assert ended.killed
     return found
 
@@ -424,6 +428,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     return Kept(tmp_path_factory.mktemp("kept"))
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_flipped_bytes_and_cuts(kept: Kept, data: st.DataObject) -> None:
     length = len(kept.state)
@@ -443,7 +448,7 @@ STRANGE = st.recursive(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.data())
 def test_forged_headers(kept: Kept, data: st.DataObject) -> None:
     """A file whose checksum is right and whose contents are not: refused, or as good as before."""
