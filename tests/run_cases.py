@@ -7,14 +7,17 @@ import socket
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from run_faults import Fault
-from run_rig import Ended, Stable
+import pytest
 
 from kernelbank import checkpoint
+from run_faults import Fault
+from run_rig import Ended, Stable
 
 
 class Case(NamedTuple):
@@ -170,3 +173,38 @@ class Bench:
         found = self.left(name, folder)
         for part, value in wanted.items():
             assert found[part] == value, f"{name}: {part} differs after {why}"
+
+
+@contextmanager
+def opened(root: Path) -> Iterator[Bench]:
+    """A bench in a folder, with Redis if it is installed."""
+    write_sources(root)
+    server = Server(root) if shutil.which("redis-server") else None
+    stable = Stable()
+    try:
+        yield Bench(stable, root, server)
+    finally:
+        stable.close()
+        if server is not None:
+            server.close()
+
+
+def slow(*values: object) -> Any:
+    """Values of a test that takes long with them."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def one_line(ended: Ended, *words: str) -> None:
+    """It ended with an error of one line that has these words in it."""
+    assert ended.code not in (0, 99), ended.said
+    assert ended.code > 0, ended
+    lines = ended.said.strip().splitlines()
+    assert len(lines) == 1, ended.said
+    for word in words:
+        assert word in lines[0], ended.said
+
+
+def disk(folder: Path) -> dict[str, bytes]:
+    """Every file; but the lock tells who came last."""
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != "lock"]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}

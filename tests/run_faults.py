@@ -83,7 +83,7 @@ class Faults:
     def patch(self) -> None:
         """Put this between the run and the system."""
         from kernelbank import checkpoint
-        from kernelbank.service import outputs
+        from kernelbank.service import lines, parts
 
         faults = self
 
@@ -103,7 +103,7 @@ class Faults:
                 own = super().truncate
                 return faults.event(f"truncate:{word(self.name)}", lambda: own(size))
 
-        checkpoint.open = outputs.open = opened  # type: ignore[attr-defined]
+        checkpoint.open = lines.open = parts.open = opened  # type: ignore[attr-defined]
         fsync, replace, pwrite = os.fsync, os.replace, os.pwrite
 
         def named(number: int) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
-from run_cases import CASES, Bench, Server, write_sources
-from run_faults import Fault
-from run_rig import Stable
 
 import kernelbank as kb
+from run_cases import CASES, Bench, opened, slow
+from run_faults import Fault
 
 HOW_MANY = 32
 """Kills at random for each case, of which there are seven: over 200."""
@@ -21,20 +18,8 @@ HOW_MANY = 32
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    root = tmp_path_factory.mktemp("crashes")
-    write_sources(root)
-    server = Server(root) if shutil.which("redis-server") else None
-    stable = Stable()
-    try:
-        yield Bench(stable, root, server)
-    finally:
-        stable.close()
-        if server is not None:
-            server.close()
-
-
-def slow(*values: object) -> Any:
-    return pytest.param(*values, marks=pytest.mark.slow)
+    with opened(tmp_path_factory.mktemp("crashes")) as found:
+        yield found
 
 
 def need_server(bench: Bench, name: str) -> None:
@@ -88,7 +73,9 @@ def test_parts(bench: Bench) -> None:
 def test_first_and_last_part(bench: Bench) -> None:
     bench.undisturbed("parts")
     # The last part is written after the last mark.
-    assert bench.kill("parts", [Fault("replace:part", bench.events["parts"]["replace:part"], "after")])
+    assert bench.kill(
+        "parts", [Fault("replace:part", bench.events["parts"]["replace:part"], "after")]
+    )
     # The folder is there, and nothing has been marked.
     assert bench.kill("parts", [Fault("fsync:folder", 1, "before"), Fault("write:state", 1)]) == 2
 
@@ -156,6 +143,16 @@ def drawn(bench: Bench, name: str, draw: random.Random) -> Fault | float:
     # Early ones more often: a run that goes on has fewer of them.
     most = max(1, round(bench.events[name][label] * draw.random()))
     return Fault(label, draw.randint(1, most), draw.choice(["before", "half", "after"]))
+
+
+def test_bad_rows_alone_are_marked_too(bench: Bench) -> None:
+    (bench.root / "bad.csv").write_text("a,b,kind,y\n" + "oh,1,u,2\n" * 120)
+    folder, log = bench.folder(), bench.root / "bad.log"
+    args = CASES["messy"].args(folder, None)
+    args[1] = "../bad.csv"
+    assert bench.stable.run(args, folder, log=str(log)).code == 0
+    # At the start, after 37, 74 and 111 rows, and at the end.
+    assert log.read_text().split().count("replace:state") == 5
 
 
 WAITS = "AutoBank.answer_one and .survey refuse classes, by their check of the coverage"

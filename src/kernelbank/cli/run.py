@@ -12,9 +12,12 @@ from pathlib import Path
 
 from ..errors import BadRow, RunRefused
 from ..service.journal import BAD_ROWS, Journal
-from ..service.outputs import Lines, Output, Parts, Stream
+from ..service.lines import Lines
+from ..service.outputs import Output
+from ..service.parts import Parts
 from ..service.run import Run, header_of
 from ..service.settings import Settings
+from ..service.stream import Stream
 from ..sources import open_source
 from .screen import Screen, quoted
 

@@ -187,6 +187,9 @@ class Run:
                 "reason": bad.reason,
             }
             self.bad_rows.write([(json.dumps(words, ensure_ascii=False),)])
+        self._position = block.position(bad.row)
+        if self._unsaved >= self.every:
+            self.mark()
 
     # --- a piece ----------------------------------------------------------------------------------
 
