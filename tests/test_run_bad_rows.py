@@ -1,12 +1,13 @@
 """Rows that cannot be used, and everything else that cannot be: one line, and nothing is lost."""
 
 import json
-import threading
+import signal
 
 import numpy as np
 import pytest
 
 import kernelbank as kb
+from kernelbank.cli.run import Stop
 from running import as_csv, column, good, numbers, objects, refused, run, same, saved, table
 
 COUNT = 20
@@ -259,9 +260,11 @@ def test_other_settings_or_another_source(source, tmp_path):
 
 
 def test_stopping_keeps_everything(source, tmp_path, monkeypatch):
-    pressed = threading.Event()
-    pressed.set()
-    monkeypatch.setattr("kernelbank.cli.run.threading.Event", lambda: pressed)
+    class Pressed(Stop):
+        def __init__(self):
+            self.number = signal.SIGINT
+
+    monkeypatch.setattr("kernelbank.cli.run.Stop", Pressed)
     state = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
     done = run(source, "--target", "y", *state, "--checkpoint-every", 5)
     assert done.code == 130
@@ -273,5 +276,5 @@ def test_stopping_keeps_everything(source, tmp_path, monkeypatch):
     monkeypatch.undo()
     assert good(source, "--target", "y", *state).err.startswith("Going on after 5 rows.\n")
     assert len(table(tmp_path / "out.csv")[1]) == COUNT
-    monkeypatch.setattr("kernelbank.cli.run.threading.Event", lambda: pressed)
+    monkeypatch.setattr("kernelbank.cli.run.Stop", Pressed)
     assert "Without --state" in run(source, "--target", "y").err
