@@ -125,3 +125,14 @@ def same(mine, other):
     """Whether two arrays agree in every bit."""
     mine, other = np.asarray(mine), np.asarray(other)
     return mine.shape == other.shape and mine.tobytes() == other.tobytes()
+
+
+def check_answers(path, trace, targets):
+    """The file of predictions says what a trace of the bank says, in every bit."""
+    header, rows = table(path)
+    assert header == ["row", "prediction", "lower", "upper", "target"]
+    assert [row[0] for row in rows] == [str(n + 1) for n in range(len(targets))]
+    assert same(column(path, "prediction"), trace.predictions)
+    assert same(column(path, "lower"), trace.lower)
+    assert same(column(path, "upper"), trace.upper)
+    assert same(column(path, "target"), targets)

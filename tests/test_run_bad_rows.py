@@ -6,9 +6,21 @@ import signal
 import numpy as np
 import pytest
 
-import kernelbank as kb
 from kernelbank.cli.run import Stop
-from running import as_csv, column, good, numbers, objects, refused, run, same, saved, table
+from kernelbank.service.settings import Settings
+from running import (
+    as_csv,
+    column,
+    good,
+    numbers,
+    objects,
+    one_line,
+    refused,
+    run,
+    same,
+    saved,
+    table,
+)
 
 COUNT = 20
 X, Y = numbers(COUNT)
@@ -48,6 +60,12 @@ CASES = [
     # The first object says which columns there are.
     if not (kind == "jsonl" and word == "first" and name in ("missing", "target"))
 ]
+
+
+@pytest.fixture(autouse=True)
+def light(monkeypatch):
+    """One cheap slot: it is the rows that are tried here."""
+    monkeypatch.setattr(Settings, "bank", one_line)
 
 
 def written(folder, kind, name, places):
@@ -97,7 +115,7 @@ def test_bad_rows(kind, name, places, tmp_path):
     assert {**first, "value": value} == {k: v for k, v in aside[0].items() if k != "reason"}
     assert aside[0]["reason"].startswith(reason)
     kept = [n for n in range(COUNT) if n not in places]
-    trace = kb.AutoBank(size="small").run(X[kept], Y[kept])
+    trace = one_line().run(X[kept], Y[kept])
     assert same(column(out, "prediction"), trace.predictions)
     assert column(out, "row").tolist() == [n + 1 for n in kept]
 
@@ -274,6 +292,7 @@ def test_stopping_keeps_everything(source, tmp_path, monkeypatch):
     assert f"kernelbank run {source} --target y" in done.err
     assert len(table(tmp_path / "out.csv")[1]) == 5
     monkeypatch.undo()
+    monkeypatch.setattr(Settings, "bank", one_line)
     assert good(source, "--target", "y", *state).err.startswith("Going on after 5 rows.\n")
     assert len(table(tmp_path / "out.csv")[1]) == COUNT
     monkeypatch.setattr("kernelbank.cli.run.Stop", Pressed)

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kernelbank.service.settings import Settings
@@ -124,6 +124,7 @@ def check(name, text, options, *, skip, stdin=False):
             assert len(table(out)[1] if out.stat().st_size else []) >= written
 
 
+@settings(max_examples=40)
 @given(
     st.lists(LINES, max_size=12),
     OPTIONS,
@@ -136,11 +137,13 @@ def test_any_csv(lines, options, skip, stdin, end):
     check("s.csv", end.join(["a,k,y", *lines, ""]), options, skip=skip, stdin=stdin)
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=60), st.booleans())
 def test_any_text(text, stdin):
     check("s.csv", text, (), skip=True, stdin=stdin)
 
 
+@settings(max_examples=40)
 @given(st.lists(OBJECTS, max_size=12), OPTIONS, st.booleans(), st.booleans())
 @example(["{", '{"a": 1, "k": 2, "y": 3}'], (), False, True)
 def test_any_objects(lines, options, skip, stdin):
