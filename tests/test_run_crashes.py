@@ -164,7 +164,7 @@ WAITS = "AutoBank.answer_one and .survey refuse classes, by their check of the c
 def test_labels_late_or_long(bench: Bench, more: str) -> None:
     """Classes with a delay, and over so many rows that a snapshot is taken."""
     header, *rows = (bench.root / "labels.csv").read_text().splitlines()
-    (bench.root / "long-labels.csv").write_text("\n".join([header, *rows * 3]) + "\n")
+    (bench.root / "long-labels.csv").write_text("\n".join([header, *rows * 4]) + "\n")
     folder = bench.folder()
     args = CASES["classes"].args(folder, None)
     args[1] = "../long-labels.csv"
