@@ -88,9 +88,8 @@ def main() -> None:
         print(f"{given.rows:,} rows, 4 inputs, size={given.size}; best of {given.repeats}\n")
         print("| way | rows/s | µs a row | spread |\n|---|---|---|---|")
         for name, seconds in times.items():
-            best = min(seconds)
-            spread = f"{best / given.rows * 1e6:.1f}–{max(seconds) / given.rows * 1e6:.1f}"
-            print(f"| {name} | {given.rows / best:,.0f} | {best / given.rows * 1e6:.1f} | {spread} |")
+            best, worst = (1e6 * one / given.rows for one in (min(seconds), max(seconds)))
+            print(f"| {name} | {1e6 / best:,.0f} | {best:.1f} | {best:.1f} to {worst:.1f} |")
         plain, kept = min(times["kernelbank run"]), min(times["the same with --state"])
         print(f"\nDurability at the default interval costs {kept / plain - 1:.1%} of the time.")
         size = (folder / "state" / "state.kb").stat().st_size
