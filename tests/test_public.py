@@ -64,6 +64,7 @@ COMPONENTS = [
     kb.Slot,
     kb.compare,
     kb.Comparison,
+    *(getattr(kb.sources, n) for n in kb.sources.__all__),
     *(getattr(kb.streams, n) for n in kb.streams.__all__),
     *(getattr(kb.checks, n) for n in kb.checks.__all__),
 ]

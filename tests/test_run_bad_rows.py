@@ -1,11 +1,12 @@
 """Rows that cannot be used, and everything else that cannot be: one line, and nothing is lost."""
 
 import json
-import threading
+import signal
 
 import numpy as np
 import pytest
 
+from kernelbank.cli.run import Stop
 from kernelbank.service.settings import Settings
 from running import (
     as_csv,
@@ -277,9 +278,11 @@ def test_other_settings_or_another_source(source, tmp_path):
 
 
 def test_stopping_keeps_everything(source, tmp_path, monkeypatch):
-    pressed = threading.Event()
-    pressed.set()
-    monkeypatch.setattr("kernelbank.cli.run.threading.Event", lambda: pressed)
+    class Pressed(Stop):
+        def __init__(self):
+            self.number = signal.SIGINT
+
+    monkeypatch.setattr("kernelbank.cli.run.Stop", Pressed)
     state = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
     done = run(source, "--target", "y", *state, "--checkpoint-every", 5)
     assert done.code == 130
@@ -292,5 +295,5 @@ def test_stopping_keeps_everything(source, tmp_path, monkeypatch):
     monkeypatch.setattr(Settings, "bank", one_line)
     assert good(source, "--target", "y", *state).err.startswith("Going on after 5 rows.\n")
     assert len(table(tmp_path / "out.csv")[1]) == COUNT
-    monkeypatch.setattr("kernelbank.cli.run.threading.Event", lambda: pressed)
+    monkeypatch.setattr("kernelbank.cli.run.Stop", Pressed)
     assert "Without --state" in run(source, "--target", "y").err

@@ -14,9 +14,12 @@ from typing import Any
 
 from ..errors import BadRow, KernelBankError, KernelBankWarning, RunRefused
 from ..service.journal import BAD_ROWS, Journal
-from ..service.outputs import Lines, Output, Parts, Stream
+from ..service.lines import Lines
+from ..service.outputs import Output
+from ..service.parts import Parts
 from ..service.run import Run, header_of
 from ..service.settings import Settings
+from ..service.stream import Stream
 from ..sources import open_source
 from ..sources.addresses import without_password
 from .screen import Screen, quoted
@@ -25,8 +28,7 @@ PART_ROWS = 50_000
 BROKERS = ("redis://", "rediss://")
 
 REFUSED = 2
-STOPPED = 130
-"""Exit codes."""
+"""The exit code of what cannot be done; that of a signal is 128 and its number."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,13 @@ def run(wishes: Wishes) -> int:
     try:
         with _noted(screen), ExitStack() as opened:
             return _run(wishes, screen, opened)
+    except KeyboardInterrupt:
+        kept = wishes.state is not None
+        said = (
+            f"To go on, give the same command again: {_command()}" if kept else "Nothing is kept."
+        )
+        screen.say("broken off", f"Broken off. {said}", command=_command())
+        return 128 + signal.SIGINT
     except ModuleNotFoundError as error:
         if error.name is not None:  # not a message of ours about an extra
             raise
@@ -97,7 +106,7 @@ def run(wishes: Wishes) -> int:
 
 
 def _run(wishes: Wishes, screen: Screen, opened: ExitStack) -> int:
-    """`opened` closes what is opened here, however this ends."""
+    """`opened` lets go of what is opened here, however this ends."""
     _check_predictions(wishes.predictions)
     if wishes.source == "-" and sys.stdin is None:
         raise RunRefused("standard input is closed. Send rows to it, or give a file.")
@@ -106,34 +115,46 @@ def _run(wishes: Wishes, screen: Screen, opened: ExitStack) -> int:
     journal = None if wishes.state is None else Journal(wishes.state)
     if journal is not None:
         opened.callback(journal.close)
-    begun = journal is not None and journal.path.exists()
-    outputs = _outputs(wishes, opened, begun=begun)
-    bad_rows = _bad_rows(wishes, journal, opened, begun=begun)
     play = Run(
         wishes.settings,
         source,
-        outputs,
-        bad_rows,
+        _outputs(wishes),
+        _bad_rows(wishes, journal),
         journal,
         engine=wishes.engine,
         every=wishes.checkpoint_every,
         most=wishes.max_rows,
     )
-    if play.resume():
-        rows = play.progress.rows
-        screen.say("resumed", f"Going on after {rows:,} rows.", rows=rows)
-    with screen, _stopping() as stop:
+    with _stopping() as stop:
         try:
-            reason = play.play(stop.is_set, screen.update)
-            play.finish()
-        except BadRow as error:
-            play.mark()
-            raise BadRow(f"{error} {_past_it(journal)}") from None
+            if play.resume():
+                rows = play.progress.rows
+                screen.say("resumed", f"Going on after {rows:,} rows.", rows=rows)
+            with screen:
+                reason = _played(play, stop, screen, journal)
+            play.close(whole=True)
+        except BaseException as error:
+            play.close(whole=False)
+            if isinstance(error, RunRefused) and journal is not None and play.progress.rows:
+                raise RunRefused(f"{error} {_again(wishes, journal)}") from None
+            raise
     screen.end(play, reason, _places(wishes, play, journal))
     if reason == "stopped":
         screen.say("stopped", f"Stopped. {_again(wishes, journal)}", command=_command())
-        return STOPPED
+        return 128 + stop.number
     return 0
+
+
+def _played(play: Run, stop: Stop, screen: Screen, journal: Journal | None) -> str:
+    """Why it ended; everything is marked then."""
+    try:
+        reason = play.play(stop.is_set, screen.update)
+        play.finish()
+    except BadRow as error:
+        play.mark()
+        play.close(whole=True)
+        raise BadRow(f"{error} {_past_it(journal)}") from None
+    return reason
 
 
 def _command(*more: str) -> str:
@@ -144,7 +165,7 @@ def _past_it(journal: Journal | None) -> str:
     if journal is None:
         return "Mend it, or use --on-bad-row skip."
     return (
-        "Everything before it is kept. To set it aside and go on: "
+        "Everything before it is kept. Mend it and give the same command again, or set it aside: "
         f"{_command('--on-bad-row', 'skip')}"
     )
 
@@ -181,53 +202,23 @@ def _check_predictions(address: str | None) -> None:
         )
 
 
-def _outputs(wishes: Wishes, opened: ExitStack, *, begun: bool) -> list[Output]:
+def _outputs(wishes: Wishes) -> list[Output]:
     if wishes.predictions is None:
         return []
     header = header_of(wishes.task)
-    output: Output
     if wishes.predictions.startswith(BROKERS):
-        output = Stream(wishes.predictions, header)
-    else:
-        path = Path(wishes.predictions)
-        if not begun:
-            _refuse_used(path, "--predictions")
-        packed = path.name.endswith(".parquet")
-        output = Parts(path, header, PART_ROWS) if packed else Lines(path, header)
-    # Rows that wait for the next part are written too; if the run goes on, they come again.
-    opened.callback(lambda: output.close(whole=True))
-    return [output]
+        return [Stream(wishes.predictions, header)]
+    path = Path(wishes.predictions)
+    return [Parts(path, header, PART_ROWS) if path.suffix == ".parquet" else Lines(path, header)]
 
 
-def _refuse_used(path: Path, option: str) -> None:
-    """Nothing is written over or appended to what is not this run's."""
-    try:
-        used = any(path.iterdir()) if path.is_dir() else path.exists() and path.stat().st_size > 0
-    except OSError as error:
-        raise RunRefused(f"{option}: {path} cannot be looked at: {error.strerror}.") from None
-    if used:
-        raise RunRefused(
-            f"{option}: {path} exists, and no run that is gone on with here has written it. "
-            "Remove it, or give another."
-        )
-
-
-def _bad_rows(
-    wishes: Wishes, journal: Journal | None, opened: ExitStack, *, begun: bool
-) -> Output | None:
+def _bad_rows(wishes: Wishes, journal: Journal | None) -> Output | None:
     if journal is not None:
-        path = journal.folder / BAD_ROWS
-    elif wishes.predictions is not None and "://" not in wishes.predictions:
-        path = Path(f"{wishes.predictions}.{BAD_ROWS}")
-        if wishes.on_bad_row != "skip":
-            return None
-    else:
-        return None
-    if not begun:
-        _refuse_used(path, "--predictions" if journal is None else "--state")
-    output = Lines(path)
-    opened.callback(lambda: output.close(whole=True))
-    return output
+        return Lines(journal.folder / BAD_ROWS)
+    beside = wishes.predictions is not None and "://" not in wishes.predictions
+    if beside and wishes.on_bad_row == "skip":
+        return Lines(Path(f"{wishes.predictions}.{BAD_ROWS}"))
+    return None
 
 
 @contextmanager
@@ -244,16 +235,31 @@ def _noted(screen: Screen) -> Iterator[None]:
         yield
 
 
+class Stop:
+    """Whether somebody has asked to stop, and by which signal."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def is_set(self) -> bool:
+        return bool(self.number)
+
+    def __call__(self, number: int, _: object) -> None:
+        if self.number:
+            raise KeyboardInterrupt  # asked twice: now, with what was marked last
+        self.number = number
+
+
 @contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """Ctrl-C and a polite kill end the run after the present block."""
-    stop = threading.Event()
+def _stopping() -> Iterator[Stop]:
+    """Ctrl-C and a polite kill end the run after the present block; the second time, at once."""
+    stop = Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, lambda *_: stop.set())
+        before[number] = signal.signal(number, stop)
     try:
         yield stop
     finally:

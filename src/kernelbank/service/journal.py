@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,23 @@ from .. import checkpoint
 from .._validate import Floats
 from ..errors import FileRefused, RunRefused
 from ..saved import RUN
+from .outputs import fsync_folder, told
 
 STATE = "state.kb"
 BAD_ROWS = "bad-rows.jsonl"
 LOCK = "lock"
+
+DAMAGE = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+)
+"""What may come of a file that somebody has made up."""
 
 
 class Journal:
@@ -23,7 +37,9 @@ class Journal:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if not self.folder.is_dir():
+                self.folder.mkdir(parents=True, exist_ok=True)
+                fsync_folder(self.folder.parent)
             self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         except (FileExistsError, NotADirectoryError):
             raise RunRefused(f"{folder} is a file. Give a folder for the state.") from None
@@ -38,8 +54,10 @@ class Journal:
                 f"{folder} is in use by another process ({owner}). Wait for it, stop it, or use "
                 "another --state."
             ) from None
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        # Who it is, for the message above. Not worth a failure: the lock holds without it.
+        with suppress(OSError):
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
         self._sweep()
 
     @property
@@ -58,7 +76,8 @@ class Journal:
 
     def write(self, header: dict[str, Any], arrays: dict[str, Floats]) -> None:
         """Replace the state; at any moment the old or the new one is there, whole."""
-        checkpoint.write(self.path, {"kind": RUN, **header}, arrays)
+        with told(self.path):
+            checkpoint.write(self.path, {"kind": RUN, **header}, arrays)
 
     def _sweep(self) -> None:
         """Remove what a process that was killed while writing has left behind."""

@@ -15,13 +15,13 @@ from .._validate import Floats
 from ..auto import AutoBank
 from ..auto.files import describe
 from ..engines import as_engine
-from ..errors import BadRow, FileRefused
+from ..errors import BadRow, FileRefused, RunRefused
 from ..saved import restored
 from ..sources import Block, Source
 from ..state import under
 from .history import FIGURES, FIRST_SNAPSHOT, History
 from .intake import Intake, Piece
-from .journal import Journal
+from .journal import DAMAGE, Journal
 from .outputs import Output, Row
 from .settings import Settings
 from .snapshots import snapshot
@@ -88,11 +88,11 @@ class Run:
         self._last: Any = None
         self._waiting: list[tuple[Floats, Any]] = []
         """Rows that were answered and whose target has not come."""
+        self._levels = 0
+        """How many categories the bank knows. The intake is ahead of it by up to a block."""
         self._unsaved = 0
         self._settled = False
         self._begun = False
-        self._levels = 0
-        """How many of the intake's categories the bank has; those of a block are found before."""
 
     # --- playing --------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class Run:
                 if not self._settled:
                     self._settle(_columns(self.source, block))
                 if not self._begun:
-                    self.mark()  # from now on, whatever is in the outputs is ours
+                    self.begin()
                 self._take(block)
             elif self._unsaved:
                 self.mark()  # nothing has come for a while: a good moment
@@ -121,7 +121,10 @@ class Run:
 
     def finish(self) -> None:
         """Mark everything. Targets that have not come still wait: a source may go on one day."""
-        self.mark()
+        if self._begun:
+            self.mark()
+        else:
+            self.begin()
 
     def _blocks(self) -> Iterator[Block]:
         size = min(1024, self.every)
@@ -162,7 +165,6 @@ class Run:
     def _play(self, block: Block, piece: Piece, room: int) -> None:
         """Play a piece, cut where a snapshot is due."""
         added, done = piece.added, 0
-        self._levels += added
         while done < min(room, len(piece.rows)):
             some = FIRST_SNAPSHOT if self.history is None else self.history.until_snapshot
             cut = slice(done, min(done + some, room))
@@ -172,6 +174,7 @@ class Run:
 
     def _play_part(self, block: Block, piece: Piece) -> None:
         rows, X, targets = piece.rows, piece.X, piece.targets
+        self._levels += piece.added
         if self.settings.delay:
             answers = self._play_late(X, targets, piece.added)
         elif targets == [None]:
@@ -201,6 +204,9 @@ class Run:
                 "reason": bad.reason,
             }
             self.bad_rows.write([(json.dumps(words, ensure_ascii=False),)])
+        self._position = block.position(bad.row)
+        if self._unsaved >= self.every:
+            self.mark()
 
     # --- a piece ----------------------------------------------------------------------------------
 
@@ -212,9 +218,7 @@ class Run:
         return self._worded(trace, targets)
 
     def _play_late(self, X: Floats, targets: list[Any], added: int) -> list[Row]:
-        if added:
-            self.bank.add_inputs(added)
-            self._waiting = [(np.append(x, [np.nan] * added), y) for x, y in self._waiting]
+        self._widen(added)
         answers: list[Row] = []
         for x, target in zip(X, targets, strict=True):
             if target is None:  # it waits as the others do, so that all come so many rows later
@@ -228,6 +232,11 @@ class Run:
                 self._learn_oldest()
         return answers
 
+    def _widen(self, added: int) -> None:
+        if added:
+            self.bank.add_inputs(added)
+            self._waiting = [(np.append(x, [np.nan] * added), y) for x, y in self._waiting]
+
     def _learn_oldest(self) -> None:
         x, target = self._waiting.pop(0)
         if target is not None:
@@ -237,8 +246,7 @@ class Run:
     def _predict_only(self, X: Floats, added: int) -> Row:
         """A row without a target: answered, not learned, and not remembered as a question."""
         self.progress.predicted_only += 1
-        if added:
-            self.bank.add_inputs(added)
+        self._widen(added)
         coverage = self.settings.coverage
         if self.settings.task == "regression":
             low, high = self.bank.predict_interval(X, coverage)[0].tolist()
@@ -314,10 +322,11 @@ class Run:
             {
                 "version": __version__,
                 "settings": self.settings.plain(),
-                "source": self.source.identity,
+                "source": self.source.identity_at(self._position),
                 "position": self._position,
                 "progress": [self.progress.rows, self.progress.bad, self.progress.predicted_only],
                 "outputs": marks,
+                "places": [output.place for output in self.outputs],
                 "levels": [list(pair) for pair in self.intake.levels[: self._levels]],
                 "features": self.intake.features if self._settled else None,
                 "waiting": [y for _, y in self._waiting],
@@ -328,41 +337,73 @@ class Run:
             own,
         )
 
+    def close(self, *, whole: bool) -> None:
+        """Let go of the outputs; `whole` if all is well and what waits should be seen."""
+        for output in self._all_outputs():
+            output.close(whole=whole)
+
     def _all_outputs(self) -> list[Output]:
         return [*self.outputs, *([self.bad_rows] if self.bad_rows is not None else [])]
 
+    def begin(self) -> None:
+        """Take the outputs of a new run, and mark that they are ours before anything is written."""
+        for output in self._all_outputs():
+            output.vacant()
+        for output in self._all_outputs():
+            output.begin()
+        self.mark()
+
     def resume(self) -> bool:
-        """Go back to what was marked last; False if nothing was."""
+        """Go back to what was marked last; False if nothing was. Changes nothing if it refuses."""
         found = None if self.journal is None else self.journal.read()
         if found is None or self.journal is None:
             return False
         header, arrays = found
-        self.settings.compare(header["settings"], self.journal.folder)
-        self.source.recognise(header["source"])
         try:
-            self.bank = restored(
-                header["bank"], under("bank/", arrays), as_engine(self._engine), {}, 2**32
-            )
-            self._deepen()
-            if header["history"] is not None:
-                self.history = History.restored(header["history"], under("history/", arrays))
-            marks = header["outputs"]
-            self._position = header["position"]
-            rows, bad, only = header["progress"]
-            self.progress.rows, self.progress.bad, self.progress.predicted_only = rows, bad, only
-            self.progress.first_row = rows
-            self.intake.levels = [(str(c), str(level)) for c, level in header["levels"]]
-            self._levels = len(self.intake.levels)
-            self._begun = True
-            self._last = header["last"]
-            self._waiting = list(zip(arrays["waiting"], header["waiting"], strict=True))
-        except (KeyError, TypeError, ValueError) as error:
+            self.settings.compare(header["settings"], self.journal.folder)
+            self.source.recognise(header["source"])
+            self._compare_places(header["places"])
+            marks = self._restore(header, arrays)
+            for output, mark in zip(self._all_outputs(), marks, strict=True):
+                output.check(mark)
+        except FileRefused:
+            raise
+        except DAMAGE as error:
             raise FileRefused(f"{self.journal.path} is damaged: {error}") from None
-        if len(marks) != len(self._all_outputs()):
-            raise FileRefused(f"{self.journal.path} is of a run with other outputs.")
         for output, mark in zip(self._all_outputs(), marks, strict=True):
             output.rewind(mark)
         return True
+
+    def _compare_places(self, before: list[str]) -> None:
+        now = [output.place for output in self.outputs]
+        if before != now:
+            assert self.journal is not None
+            raise RunRefused(
+                f"{self.journal.folder} is the state of a run with other outputs: --predictions "
+                f"was {', '.join(before) or 'none'}, now {', '.join(now) or 'none'}. Give that of "
+                "then, or another --state."
+            )
+
+    def _restore(self, header: Any, arrays: dict[str, Floats]) -> list[Any]:
+        """Take everything over from a file; how far the outputs were."""
+        try:
+            engine = as_engine(self._engine)
+            self.bank = restored(header["bank"], under("bank/", arrays), engine, {}, 2**32)
+            self._deepen()
+            if header["history"] is not None:
+                self.history = History.restored(header["history"], under("history/", arrays))
+        except FileRefused as error:
+            raise ValueError(str(error)) from None  # they do not know the file's name
+        self._position = header["position"]
+        rows, bad, only = map(int, header["progress"])
+        self.progress.rows, self.progress.bad, self.progress.predicted_only = rows, bad, only
+        self.progress.first_row = rows
+        self.intake.levels = [(str(c), str(level)) for c, level in header["levels"]]
+        self._levels = len(self.intake.levels)
+        self._begun = True
+        self._last = header["last"]
+        self._waiting = list(zip(arrays["waiting"], header["waiting"], strict=True))
+        return list(header["outputs"])
 
 
 def _columns(source: Source, block: Block) -> Sequence[str] | None:

@@ -56,6 +56,11 @@ class Source(ABC):
     def identity(self) -> dict[str, Any]:
         """Plain JSON data by which a later process recognises the source: see `recognise`."""
 
+    def identity_at(self, position: Position | None) -> dict[str, Any]:
+        """The identity as far as it was read up to a position: what comes after may be mended."""
+        del position
+        return self.identity
+
     def recognise(self, identity: dict[str, Any]) -> None:
         """Refuse to be taken for the source with another identity; take its columns if unknown."""
         mine = self.identity

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import FileRefused
-from .base import SIZE, Source, rows_per_block
+from .base import SIZE, Source, rows_per_block, whole
 from .block import Block, Position
 from .text import Format, Opening, Rows, Start
 from .unpacking import MAGIC, plain, skipped, unpacked
@@ -86,6 +86,13 @@ class TextFile(Source):
             "columns": None if self.columns is None else list(self.columns),
             "head": self._head,
         }
+
+    def identity_at(self, position: Position | None) -> dict[str, Any]:
+        done = 0 if position is None else whole(position, "bytes", self.name)
+        if self._packed or done >= HEAD:
+            return self.identity
+        with open_file(self._path) as file:
+            return {**self.identity, "head": head_of(file, done)}
 
     def recognise(self, identity: dict[str, Any]) -> None:
         then = identity.get("head")

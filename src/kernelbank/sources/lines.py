@@ -97,7 +97,7 @@ class Splitter(ABC):
 
     @abstractmethod
     def _parse(self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
-        """The rows of a text of some lines; `final` says that a row begun in them will not be completed."""
+        """The rows of a text of lines; with `final`, a row begun in them will not be completed."""
 
     def _lengths(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """The bytes of each line, its end not counted."""

@@ -109,7 +109,9 @@ class ParquetFile(Source):
         with open_file(self._path) as file:
             try:
                 # Without buffers ahead, a row group larger than memory is read page by page.
-                opened = pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 16)
+                opened = pyarrow.parquet.ParquetFile(
+                    file, pre_buffer=False, buffer_size=1 << 16, page_checksum_verification=True
+                )
                 batches = opened.iter_batches(
                     batch_size=size,
                     row_groups=list(range(group, len(self._groups))),

@@ -1,7 +1,7 @@
 """A column of texts to numbers at once, by pyarrow if it is there, else by Python's `float`.
 
-Both round correctly, so they give the same bits; pyarrow takes a quarter of the time. Whatever
-is not plainly a number is left to `cells.number`, which knows all words.
+Both round correctly, so they give the same bits; pyarrow is quicker. Whatever is not
+plainly a number is left to `cells.number`, which knows all words.
 """
 
 from __future__ import annotations

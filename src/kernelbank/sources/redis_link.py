@@ -45,8 +45,6 @@ class Link:
         self._patience = patience
         self._pause = _FIRST_PAUSE
         self._broken_since: float | None = None
-        self.breaks = 0
-        """How many times the connection has been found broken."""
         # The client's own repetitions are off: here the time that they may take is stated.
         self._client = redis.Redis(
             host=address.host,
@@ -89,7 +87,6 @@ class Link:
         now = time.monotonic()
         if self._broken_since is None:
             self._broken_since = now
-            self.breaks += 1
         if now - self._broken_since >= self._patience:
             raise SourceLost(
                 f"{self._address.shown}: no connection for {self._patience:g} seconds ({error}). "

@@ -52,16 +52,15 @@ class RedisStream(Source):
         return self._blocks(count, last, rows_per_block(size))
 
     def _blocks(self, count: int, last: str, size: int) -> Iterator[Block]:
-        breaks = -1
         heard = time.monotonic()
+        checked = False
         while True:
-            if breaks != self._link.breaks:
-                # Also after every break: the server may have come back without its data.
-                now = self._link.breaks
-                if not self._link.attempt(partial(self._check, last)):
-                    yield nothing(count)
-                    continue
-                breaks = now
+            # Also whenever nothing comes: the server may have come back without its data, and the
+            # client connects again without a word.
+            checked = checked or self._link.attempt(partial(self._check, last)) is not None
+            if not checked:
+                yield nothing(count)
+                continue
             entries = self._link.attempt(partial(self._read, last, size))
             if entries:
                 places = IdPlaces(self.name, count, [name.decode() for name, _ in entries])
@@ -73,6 +72,7 @@ class RedisStream(Source):
                 last = places.ids[-1]
                 heard = time.monotonic()  # the time in which the rows were used is not idle
             else:
+                checked = False
                 if self._idle is not None and time.monotonic() - heard > self._idle:
                     return
                 yield nothing(count)

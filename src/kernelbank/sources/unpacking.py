@@ -21,7 +21,9 @@ def plain(file: BinaryIO) -> Iterator[bytes]:
 def unpacked(file: BinaryIO, name: str) -> Iterator[bytes]:
     """The unpacked bytes of a gzip file, in pieces.
 
-    A file that is cut off or damaged is refused at that point: all that comes before is given.
+    A file that is cut off or damaged is refused at the point where that shows: all that comes
+    before is given. Damage may show late: gzip has one checksum only, at the end, and what is
+    unpacked between the damage and there can look like rows.
     """
     machine = zlib.decompressobj(wbits=31)
     begun = False
