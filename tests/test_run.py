@@ -144,35 +144,29 @@ def test_the_papers_slots(source, tmp_path):
     check_answers(tmp_path / "out.csv", bank.run(X, Y), Y)
 
 
-def test_a_long_delay_and_equal_rows(tmp_path):
-    """Questions outnumber those that a bank remembers by itself, and look alike."""
-    inputs = np.round(X[:, :1])
-    rows = np.tile(inputs, (5, 1))[:1400]
-    targets = np.arange(1400.0) % 11
-    path = as_csv(tmp_path / "s.csv", ["a", "y"], np.column_stack([rows, targets]))
-    good(
-        path,
+@pytest.mark.parametrize(("delay", "equal"), [(7, True), (1100, False)])
+def test_questions_that_look_alike_or_wait_long(delay, equal, tmp_path, monkeypatch):
+    """More of them than a bank remembers by itself, or with the same inputs."""
+    monkeypatch.setattr(Settings, "bank", one_line)
+    count = delay + 200
+    rows, targets = numbers(count)
+    if equal:
+        rows = np.ones((count, 2))
+    path = as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([rows, targets]))
+    out = tmp_path / "out.csv"
+    options = (
         "--target",
         "y",
         "--delay",
-        1200,
+        delay,
         "--predictions",
-        tmp_path / "out.csv",
+        out,
         "--state",
-        tmp_path / "s",
+        tmp_path / "state",
     )
-    check_answers(tmp_path / "out.csv", kb.AutoBank(size="small").run(rows, targets, 1200), targets)
-    assert good(
-        path,
-        "--target",
-        "y",
-        "--delay",
-        1200,
-        "--predictions",
-        tmp_path / "out.csv",
-        "--state",
-        tmp_path / "s",
-    )
+    for most in (delay // 2, count - 50, count):  # also with all of them in a file
+        good(path, *options, "--max-rows", most)
+    check_answers(out, one_line().run(rows, targets, delay), targets)
 
 
 def test_persistence_knows_no_target_before_it_comes(tmp_path):

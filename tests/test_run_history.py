@@ -57,6 +57,7 @@ def row_by_row(count):
 @example(POINTS + 1, [POINTS])
 @example(2 * POINTS + 1, [1, 2, 3])
 @example(MOST, [POINTS - 1, POINTS + 1])
+@example(MOST, [2 * POINTS + 5, 4 * POINTS + 1])  # inside of points of several rows
 def test_points_do_not_depend_on_blocks(count, cuts):
     cuts = sorted(min(cut, count) for cut in cuts)
     history = filled(count, cuts)

@@ -129,7 +129,7 @@ def _run(wishes: Wishes, screen: Screen, opened: ExitStack) -> int:
         try:
             if play.resume():
                 rows = play.progress.rows
-                screen.say("resumed", f"Going on after {rows:,} rows.", rows=rows)
+                screen.say("resumed", f"Going on after {rows:,} row{'s' * (rows != 1)}.", rows=rows)
             with screen:
                 reason = _played(play, stop, screen, journal)
             play.close(whole=True)
