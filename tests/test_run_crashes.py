@@ -44,7 +44,7 @@ MOMENTS = {
     ],
     "many in a row": [Fault("write:state", n, "half") for n in (90, 30, 5, 60, 1)],
 }
-SHORT = ("the state lasts under another name", "in the middle of answers", "going back")
+SHORT = ("in the middle of answers", "going back")
 
 
 @pytest.mark.parametrize("moment", [m if m in SHORT else slow(m) for m in MOMENTS])
@@ -52,6 +52,7 @@ def test_chosen_moments(bench: Bench, moment: str) -> None:
     assert bench.kill("messy", MOMENTS[moment]) == len(MOMENTS[moment])
 
 
+@pytest.mark.slow
 def test_right_at_the_end(bench: Bench) -> None:
     bench.undisturbed("messy")
     last = bench.events["messy"]["fsync:folder"]
