@@ -222,6 +222,7 @@ def _run(folder, out, *more):
     return json.loads((out / "ablation.json").read_text())
 
 
+@pytest.mark.slow
 def test_the_command_on_a_tiny_stream(folder, tmp_path, capsys):
     out = tmp_path / "out"
     found = _run(folder, out)

@@ -135,6 +135,7 @@ def test_persistence_competes_only_where_the_last_targets_are_told(folder, tmp_p
     assert lagged["close"] is False
 
 
+@pytest.mark.slow
 def test_writes_tables_and_pictures(folder, tmp_path, auto):
     out = tmp_path / "out"
     _run(folder, out)
@@ -147,6 +148,7 @@ def test_writes_tables_and_pictures(folder, tmp_path, auto):
     assert figures["memory/given"].keys() >= {"autobank", "linear", "knn", "persistence", "raker"}
 
 
+@pytest.mark.slow
 def test_passes_of_peers_are_kept(folder, tmp_path, auto, monkeypatch):
     out = tmp_path / "out"
     before = _run(folder, out)

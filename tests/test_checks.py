@@ -82,6 +82,7 @@ def test_a_learner_in_python_passes_with_the_kernel_that_it_is_made_for():
         C.check_learner(PrototypeRLS())  # does not refuse what it cannot take
 
 
+@pytest.mark.slow
 def test_a_learner_is_checked_with_kernels_and_losses_of_ones_own():
     wide = K.On(K.Custom(instances.cauchy), [0, 17])
     C.check_learner(M.KLMS(0.1, 9), kernel=wide, loss=instances.FOURTH)

@@ -58,6 +58,7 @@ def test_reproduce(tmp_path):
         assert phrase.lower() in result.output.lower()
 
 
+@pytest.mark.slow
 def test_reproduce_is_reproducible(tmp_path):
     for folder in ("one", "two"):
         arguments = [

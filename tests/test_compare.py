@@ -377,6 +377,7 @@ def test_words_become_parts():
     assert kernels == [K.Matern(1.0, 2.5), K.Matern(2.0, 2.5), K.Linear(), K.Gaussian(9.0)]
 
 
+@pytest.mark.slow
 def test_the_lorenz_command(tmp_path):
     result = run("lorenz", "--samples", 120, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output

@@ -135,10 +135,12 @@ CASES = [
         loss,
         setting,
         id=f"{name_of(loss)}-{'-'.join(map(str, setting))}",
+        marks=[] if (number + place) % 4 == 0 else [pytest.mark.slow],
     )
-    for loss in LOSSES
-    for setting in SETTINGS
+    for number, loss in enumerate(LOSSES)
+    for place, setting in enumerate(SETTINGS)
 ]
+"""A quarter of them, another one for every loss, is for every day; `make test-all` runs all."""
 
 
 @pytest.mark.parametrize(("loss", "setting"), CASES)

@@ -97,6 +97,7 @@ def test_traces_say_what_they_did_not_record():
     assert chosen.weights.shape == (5, 3)
 
 
+@pytest.mark.slow
 def test_an_edit_of_a_formula_is_noticed_by_the_compiled_loops(tmp_path):
     """Numba's own cache would go on with the old formula: it looks at one file only."""
     source = Path(kb.__file__).parent

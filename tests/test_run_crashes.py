@@ -156,11 +156,7 @@ def test_bad_rows_alone_are_marked_too(bench: Bench) -> None:
     assert log.read_text().split().count("replace:state") == 5
 
 
-WAITS = "AutoBank.answer_one and .survey refuse classes, by their check of the coverage"
-
-
 @pytest.mark.slow
-@pytest.mark.xfail(reason=WAITS, strict=True)
 @pytest.mark.parametrize("more", ["--delay 3", "--lags 0"])
 def test_labels_late_or_long(bench: Bench, more: str) -> None:
     """Classes with a delay, and over so many rows that a snapshot is taken."""

@@ -38,6 +38,7 @@ def _of_the_slot(predictions, mixture, slope, unit, slots, errors):
         errors[p] = predictions[p] - mixture
 
 
+@pytest.mark.slow
 def test_other_errors_are_found(monkeypatch):
     other = variant(hot.slope_stacking, "no_slopes", _slope_errors=_of_the_slot)
     monkeypatch.setattr(hot, "slope_stacking", other)
