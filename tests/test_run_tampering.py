@@ -16,7 +16,8 @@ from kernelbank import checkpoint
 from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.service.journal import Journal
 from kernelbank.service.lines import Lines
-from kernelbank.service.run import Run, header_of
+from kernelbank.service.player import header_of
+from kernelbank.service.run import Run
 from kernelbank.service.settings import Settings
 from kernelbank.sources import open_source
 from run_cases import CASES, Bench, disk, one_line, opened

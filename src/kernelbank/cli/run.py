@@ -17,7 +17,8 @@ from ..service.journal import BAD_ROWS, Journal
 from ..service.lines import Lines
 from ..service.outputs import Output
 from ..service.parts import Parts
-from ..service.run import Run, header_of
+from ..service.player import header_of
+from ..service.run import Run
 from ..service.settings import Settings
 from ..service.stream import Stream
 from ..sources import open_source

@@ -184,8 +184,8 @@ def table(
     rows: list[tuple[str, str]] = [("rows", f"{summary.rows:,}")]
     if progress.first_row:
         rows.append(("  done before", f"{progress.first_row:,}"))
-    if progress.predicted_only:
-        rows.append(("  without a target", f"{progress.predicted_only:,}"))
+    if run.player.predicted_only:
+        rows.append(("  without a target", f"{run.player.predicted_only:,}"))
     speed = f"{summary.speed:,.0f} rows/s" if summary.rows > progress.first_row else "no new rows"
     rows.append(("time", f"{_clock(summary.seconds)}, {speed}"))
     if summary.answered:

@@ -24,7 +24,7 @@ class Summary:
         history, progress = run.history, run.progress
         self.labels = run.settings.task == "classification"
         self.rows, self.bad = progress.rows, progress.bad
-        self.predicted_only = progress.predicted_only
+        self.predicted_only = run.player.predicted_only
         self.seconds = max(time.monotonic() - progress.started, 1e-9)
         self.speed = (progress.rows - progress.first_row) / self.seconds
         self.error = self.persistence = self.best = self.coverage = math.nan

@@ -8,31 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from .. import __version__
 from .._validate import Floats
 from ..auto import AutoBank
-from ..auto.files import describe
-from ..engines import as_engine
 from ..errors import BadRow, FileRefused, RunRefused
-from ..saved import restored
 from ..sources import Block, Source
-from ..state import under
-from .history import FIGURES, FIRST_SNAPSHOT, History
+from .history import History
 from .intake import Intake, Piece
 from .journal import DAMAGE, Journal
-from .outputs import Output, Row
+from .outputs import Output
+from .player import Player
 from .settings import Settings
-from .snapshots import snapshot
-
-NUMBERS = ("row", "prediction", "lower", "upper", "target")
-LABELS = ("row", "prediction", "probability", "target")
-
-
-def header_of(task: str) -> tuple[str, ...]:
-    """The columns of the predictions."""
-    return NUMBERS if task == "regression" else LABELS
 
 
 @dataclass
@@ -41,7 +27,6 @@ class Progress:
 
     rows: int = 0
     bad: int = 0
-    predicted_only: int = 0
     started: float = field(default_factory=time.monotonic)
     first_row: int = 0
     """How many rows were done when this process started."""
@@ -79,20 +64,24 @@ class Run:
             predict_missing=settings.predict_missing,
             lags=settings.lags,
         )
-        self.bank: AutoBank = settings.bank(engine)
-        self._deepen()
-        self.history: History | None = None
+        self.player = Player(settings, engine)
         self.progress = Progress()
-        self._engine = engine
         self._position: Any = None
-        self._last: Any = None
-        self._waiting: list[tuple[Floats, Any]] = []
-        """Rows that were answered and whose target has not come."""
         self._levels = 0
         """How many categories the bank knows. The intake is ahead of it by up to a block."""
         self._unsaved = 0
         self._settled = False
         self._begun = False
+
+    @property
+    def bank(self) -> AutoBank:
+        """The bank."""
+        return self.player.bank
+
+    @property
+    def history(self) -> History | None:
+        """What has been remembered, once there is something."""
+        return self.player.history
 
     # --- playing --------------------------------------------------------------------------------
 
@@ -138,11 +127,6 @@ class Run:
             self.intake.settle(list(columns))
             self._settled = True
 
-    def _deepen(self) -> None:
-        """Let the bank remember as many questions as wait for their targets."""
-        pending = self.bank._pending
-        pending.most = max(pending.most, self.settings.delay + 1)
-
     def _take(self, block: Block) -> None:
         """A block, in the order of its rows: pieces are played, bad rows stop it or go aside."""
         pieces, bad = self.intake.take(block)
@@ -150,7 +134,7 @@ class Run:
             self._settle(())
         events: list[tuple[int, Any]] = [(piece.rows[0], piece) for piece in pieces]
         events += [(one.row, one) for one in bad]
-        for row, event in sorted(events, key=lambda pair: pair[0]):
+        for _, event in sorted(events, key=lambda pair: pair[0]):
             if self.full:
                 return
             if isinstance(event, Piece):
@@ -160,41 +144,35 @@ class Run:
                 raise BadRow(str(event))
             else:
                 self._set_aside(block, event)
-                self._position = block.position(row)
 
     def _play(self, block: Block, piece: Piece, room: int) -> None:
         """Play a piece, cut where a snapshot is due."""
         added, done = piece.added, 0
         while done < min(room, len(piece.rows)):
-            some = FIRST_SNAPSHOT if self.history is None else self.history.until_snapshot
-            cut = slice(done, min(done + some, room))
+            cut = slice(done, min(done + self.player.room, room))
             part = Piece(piece.rows[cut], piece.X[cut], piece.targets[cut], added)
             self._play_part(block, part)
             added, done = 0, done + len(part.rows)
 
     def _play_part(self, block: Block, piece: Piece) -> None:
-        rows, X, targets = piece.rows, piece.X, piece.targets
         self._levels += piece.added
-        if self.settings.delay:
-            answers = self._play_late(X, targets, piece.added)
-        elif targets == [None]:
-            answers = [self._predict_only(X, piece.added)]
-        else:
-            answers = self._play_at_once(X, targets, piece.added)
-        numbered = [
-            (block.first + row + 1, *answer) for row, answer in zip(rows, answers, strict=True)
-        ]
+        answers = self.player.play(piece, len(self.intake.features))
+        first = block.first + 1
+        numbered = [(first + row, *answer) for row, answer in zip(piece.rows, answers, strict=True)]
         for output in self.outputs:
             output.write(numbered)
-        self.progress.rows += len(rows)
-        self._position = block.position(rows[-1])
-        self._unsaved += len(rows)
+        self.progress.rows += len(piece.rows)
+        self._done(block, piece.rows[-1], len(piece.rows))
+
+    def _done(self, block: Block, row: int, count: int) -> None:
+        """So many rows more are done, the last of them `row` of the block."""
+        self._position = block.position(row)
+        self._unsaved += count
         if self._unsaved >= self.every:
             self.mark()
 
     def _set_aside(self, block: Block, bad: Any) -> None:
         self.progress.bad += 1
-        self._unsaved += 1
         if self.bad_rows is not None:
             words = {
                 "row": block.first + bad.row + 1,
@@ -204,103 +182,7 @@ class Run:
                 "reason": bad.reason,
             }
             self.bad_rows.write([(json.dumps(words, ensure_ascii=False),)])
-        self._position = block.position(bad.row)
-        if self._unsaved >= self.every:
-            self.mark()
-
-    # --- a piece ----------------------------------------------------------------------------------
-
-    def _play_at_once(self, X: Floats, targets: list[Any], added: int) -> list[Row]:
-        trace = self.bank.run(
-            X, targets, record="all", coverage=self.settings.coverage, added=added
-        )
-        self._remember(trace, targets)
-        return self._worded(trace, targets)
-
-    def _play_late(self, X: Floats, targets: list[Any], added: int) -> list[Row]:
-        self._widen(added)
-        answers: list[Row] = []
-        for x, target in zip(X, targets, strict=True):
-            if target is None:  # it waits as the others do, so that all come so many rows later
-                answers.append(self._predict_only(x[None], 0))
-            else:
-                trace = self.bank.answer_one(x, record="all", coverage=self.settings.coverage)
-                self._remember(trace, [target])
-                answers += self._worded(trace, [target])
-            self._waiting.append((x, target))
-            if len(self._waiting) > self.settings.delay:
-                self._learn_oldest()
-        return answers
-
-    def _widen(self, added: int) -> None:
-        if added:
-            self.bank.add_inputs(added)
-            self._waiting = [(np.append(x, [np.nan] * added), y) for x, y in self._waiting]
-
-    def _learn_oldest(self) -> None:
-        x, target = self._waiting.pop(0)
-        if target is not None:
-            self.bank.learn_one(x, target)
-            self._last = target
-
-    def _predict_only(self, X: Floats, added: int) -> Row:
-        """A row without a target: answered, not learned, and not remembered as a question."""
-        self.progress.predicted_only += 1
-        self._widen(added)
-        coverage = self.settings.coverage
-        if self.settings.task == "regression":
-            low, high = self.bank.predict_interval(X, coverage)[0].tolist()
-            return float(self.bank.predict(X)[0]), low, high, None
-        if not self.bank.classes:
-            return None, None, None
-        shares = self.bank.predict_proba(X)[0]
-        return _plain(self.bank.predict(X)[0]), float(shares.max()), None
-
-    def _worded(self, trace: Any, targets: list[Any]) -> list[Row]:
-        if self.settings.task == "regression":
-            columns = (trace.predictions.tolist(), trace.lower.tolist(), trace.upper.tolist())
-            return list(zip(*columns, targets, strict=True))
-        shares = trace.probabilities.max(axis=1, initial=0.0).tolist()
-        labels = [_plain(label) for label in trace.predictions]
-        return [
-            # Before the first class is known there is no answer, only what a trace fills in.
-            (label, share, target) if share else (None, None, target)
-            for label, share, target in zip(labels, shares, targets, strict=True)
-        ]
-
-    # --- history ----------------------------------------------------------------------------------
-
-    def _remember(self, trace: Any, targets: list[Any]) -> None:
-        slots = trace.weights.shape[1]
-        if self.history is None:
-            self.history = History(slots)
-        count = len(targets)
-        figures = np.zeros((count, len(FIGURES)))
-        figures[:, :2] = 1.0
-        if self.settings.task == "regression":
-            y = np.array(targets)
-            before = np.concatenate([[self._last if self._last is not None else y[0]], y[:-1]])
-            figures[:, 2] = (trace.predictions - y) ** 2
-            figures[:, 3] = (before - y) ** 2
-            figures[:, 4] = (trace.lower <= y) & (y <= trace.upper)
-            figures[:, 5] = trace.upper - trace.lower
-            losses = (trace.slot_predictions - y[:, None]) ** 2
-        else:
-            last = [self._last if self._last is not None else targets[0], *targets[:-1]]
-            figures[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
-            figures[:, 3] = [a != b for a, b in zip(last, targets, strict=True)]
-            losses = np.zeros((count, slots))
-        if self._last is None:  # the first answer was given before any target was known
-            figures[0, 1:] = 0.0
-            losses[0] = 0.0
-        if not self.settings.delay:  # else it is the last target that has been learned
-            self._last = targets[-1]
-        self.history.add(figures, trace.weights, losses)
-        if self.history.until_snapshot == self.history.snapshot_stride:
-            numeric = len(self.intake.features)
-            taken = snapshot(self.bank, self.history.rows, numeric, self.settings.coverage)
-            if taken is not None:
-                self.history.take(taken)
+        self._done(block, bad.row, 1)
 
     # --- marks ------------------------------------------------------------------------------------
 
@@ -311,30 +193,21 @@ class Run:
         marks = [output.mark() for output in self._all_outputs()]
         if self.journal is None:
             return
-        header, arrays = describe(self.bank)
-        own = {f"bank/{name}": array for name, array in arrays.items()}
-        facts = None
-        if self.history is not None:
-            facts = self.history.facts()
-            own |= {f"history/{name}": array for name, array in self.history.state().items()}
-        own["waiting"] = np.array([x for x, _ in self._waiting] or np.zeros((0, 0)))
+        facts, arrays = self.player.described()
         self.journal.write(
             {
                 "version": __version__,
                 "settings": self.settings.plain(),
                 "source": self.source.identity_at(self._position),
                 "position": self._position,
-                "progress": [self.progress.rows, self.progress.bad, self.progress.predicted_only],
+                "progress": [self.progress.rows, self.progress.bad, self.player.predicted_only],
                 "outputs": marks,
                 "places": [output.place for output in self.outputs],
                 "levels": [list(pair) for pair in self.intake.levels[: self._levels]],
                 "features": self.intake.features if self._settled else None,
-                "waiting": [y for _, y in self._waiting],
-                "last": self._last,
-                "bank": header,
-                "history": facts,
+                **facts,
             },
-            own,
+            arrays,
         )
 
     def close(self, *, whole: bool) -> None:
@@ -387,22 +260,15 @@ class Run:
     def _restore(self, header: Any, arrays: dict[str, Floats]) -> list[Any]:
         """Take everything over from a file; how far the outputs were."""
         try:
-            engine = as_engine(self._engine)
-            self.bank = restored(header["bank"], under("bank/", arrays), engine, {}, 2**32)
-            self._deepen()
-            if header["history"] is not None:
-                self.history = History.restored(header["history"], under("history/", arrays))
+            self.player.restore(header, arrays)
         except FileRefused as error:
             raise ValueError(str(error)) from None  # they do not know the file's name
         self._position = header["position"]
-        rows, bad, only = map(int, header["progress"])
-        self.progress.rows, self.progress.bad, self.progress.predicted_only = rows, bad, only
-        self.progress.first_row = rows
+        rows, self.progress.bad, self.player.predicted_only = map(int, header["progress"])
+        self.progress.rows = self.progress.first_row = rows
         self.intake.levels = [(str(c), str(level)) for c, level in header["levels"]]
         self._levels = len(self.intake.levels)
         self._begun = True
-        self._last = header["last"]
-        self._waiting = list(zip(arrays["waiting"], header["waiting"], strict=True))
         return list(header["outputs"])
 
 
@@ -411,7 +277,3 @@ def _columns(source: Source, block: Block) -> Sequence[str] | None:
     if source.columns is not None:
         return source.columns
     return next((keys for _, _, keys in block.unlike(())), None)
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
