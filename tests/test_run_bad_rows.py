@@ -297,3 +297,26 @@ def test_stopping_keeps_everything(source, tmp_path, monkeypatch):
     assert len(table(tmp_path / "out.csv")[1]) == COUNT
     monkeypatch.setattr("kernelbank.cli.run.Stop", Pressed)
     assert "Without --state" in run(source, "--target", "y").err
+
+
+def test_a_row_may_be_mended_after_a_stop(tmp_path):
+    """What was not read yet may change; what was read may not."""
+    text = "a,b,y\n" + "".join(f"{n},{n % 3},{n % 5}\n" for n in range(40))
+    path = tmp_path / "s.csv"
+    path.write_text(text.replace("\n20,2,0\n", "\n20,two,0\n"))
+    options = (
+        "--target",
+        "y",
+        "--state",
+        tmp_path / "state",
+        "--predictions",
+        tmp_path / "out.csv",
+    )
+    assert "line 22, column 'b': 'two'" in refused(path, *options)
+    path.write_text(text.replace("\n3,0,3\n", "\n3,0,4\n"))
+    assert "not the source" in refused(path, *options)
+    path.write_text(text)
+    good(path, *options)
+    whole = ("--target", "y", "--predictions", tmp_path / "whole.csv")
+    good(path, *whole)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
