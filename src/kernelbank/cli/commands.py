@@ -12,12 +12,10 @@ import click
 
 from .. import __version__
 from ..errors import KernelBankError
-from .run_options import run_command
-
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96}
+from .run_options import CONTEXT, run_command
 
 
-@click.group(context_settings=_CONTEXT)
+@click.group(context_settings=CONTEXT)
 @click.version_option(__version__, "-V", "--version", prog_name="kernelbank")
 def cli() -> None:
     """Learn from streams with many kernels at once.

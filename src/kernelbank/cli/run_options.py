@@ -7,6 +7,9 @@ from typing import Any
 
 import click
 
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96}
+"""Of every command."""
+
 _GROUPS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "Columns": [
         ("--target", {"metavar": "NAME", "required": True, "help": "The column to predict."}),
@@ -186,7 +189,7 @@ class _Grouped(click.Command):
             formatter.write_dl(list(shown.values()))
 
 
-@click.command("run", cls=_Grouped)
+@click.command("run", cls=_Grouped, context_settings=CONTEXT)
 @click.argument("source")
 @click.pass_context
 def run_command(context: click.Context, /, **wishes: Any) -> None:
