@@ -101,6 +101,7 @@ def test_slot_variants_leave_out_what_they_say():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "view"),
     [("regression", "given"), ("regression", "lags3"), ("classification", "given")],
@@ -255,6 +256,7 @@ def test_side_by_side_gives_the_same(folder, tmp_path):
     assert "~" in (tmp_path / "beside" / "ablation.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [v.name for v in variants.VARIANTS if v.part == "combiner"])
 def test_every_combiner_plays(name):
     found = _variant(name).play(_entry("classification", rows=60))

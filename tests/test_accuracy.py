@@ -303,6 +303,7 @@ def test_many_classes(tmp_path, auto):
     assert all(figure.figure < 0.4 for figure in row.figures.values())
 
 
+@pytest.mark.slow
 def test_everyone_plays_both_tasks(tmp_path):
     for task in ("regression", "classification"):
         entry = _entry(task, rows=130)
