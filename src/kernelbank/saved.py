@@ -32,7 +32,7 @@ RUN = "Run"
 """What the header of the state of a run says, in which a bank is a part."""
 
 _MOST_SAMPLES = 2.0**53
-_DAMAGE = (
+DAMAGE = (
     KeyError,
     TypeError,
     ValueError,
@@ -42,6 +42,7 @@ _DAMAGE = (
     MemoryError,
     RecursionError,
 )
+"""What may come of a file that somebody has made up."""
 
 
 def load(
@@ -89,7 +90,7 @@ def load(
         if "components" in str(error) or "most_memory" in str(error):
             raise
         raise FileRefused(f"{path} is damaged: {error}") from None
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise FileRefused(f"{path} is damaged: {error}") from None
 
 

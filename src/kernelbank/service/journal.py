@@ -18,18 +18,6 @@ STATE = "state.kb"
 BAD_ROWS = "bad-rows.jsonl"
 LOCK = "lock"
 
-DAMAGE = (
-    KeyError,
-    TypeError,
-    ValueError,
-    IndexError,
-    AttributeError,
-    OverflowError,
-    MemoryError,
-    RecursionError,
-)
-"""What may come of a file that somebody has made up."""
-
 
 class Journal:
     """The folder, held by this process until `close`."""

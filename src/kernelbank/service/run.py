@@ -12,10 +12,11 @@ from .. import __version__
 from .._validate import Floats
 from ..auto import AutoBank
 from ..errors import BadRow, FileRefused, RunRefused
+from ..saved import DAMAGE
 from ..sources import Block, Source
 from .history import History
 from .intake import Intake, Piece
-from .journal import DAMAGE, Journal
+from .journal import Journal
 from .outputs import Output
 from .player import Player
 from .settings import Settings
