@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kernelbank as kb
 from kernelbank.auto.labels import MOST, Labels, plain
 from kernelbank.errors import InvalidArgument
 
@@ -160,3 +161,25 @@ def test_every_label_comes_back(values):
     numbers = np.array([labels.number(plain(v, "y")) for v in values])
     assert labels.array(numbers).tolist() == values
     assert sorted(set(numbers.tolist())) == list(range(len(labels)))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_what_slots_alone_would_answer(count):
+    draw = np.random.default_rng(4)
+    X = draw.normal(size=(150, 2))
+    labels = np.array(["one", "two", "three"][:count])[draw.integers(count, size=150)]
+    slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())] * 2
+    slots += [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma(budget=200))]
+    whole, single = (kb.AutoBank("classification", slots=slots) for _ in range(2))
+    trace = whole.run(X, labels, record=["slot_answers"])
+    assert (trace.slot_answers[0] == -1).all()  # no label was known
+    for x, label, chosen in zip(X, labels, trace.slot_answers, strict=True):
+        if single.banks:
+            rows = single._desk.scaling.rows(x[None], np.zeros((1, 0)))
+            scores = np.array([bank.predict_slots(rows)[0] for bank in single.banks])
+            wanted = scores.argmax(axis=0) if len(scores) > 1 else scores[0] > 0
+            assert (chosen == wanted).all()
+        told = single.answer_one(x, record=["slot_answers"]).slot_answers
+        assert (told[0] == chosen).all()
+        single.learn_one(x, label)
+    assert len(whole.banks) == (1 if count == 2 else 3)

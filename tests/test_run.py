@@ -290,7 +290,7 @@ def test_neither_blocks_nor_checkpoints_change_a_bit(delay, tmp_path, monkeypatc
         header, arrays = saved(state)
         found[every] = (out.read_bytes(), header["history"], header["levels"], arrays)
     first = found.pop(10_000)
-    assert first[1]["snapshots"] == [[1024, [0]]]
+    assert first[1]["snapshots"] == [64, 128, 256, 512, 1024]
     for other in found.values():
         assert other[:3] == first[:3]
         assert other[3].keys() == first[3].keys()

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from kernelbank.errors import FileRefused
 from kernelbank.service.history import (
     DRAWN,
+    EARLY,
+    EXTREMES,
     FIGURES,
     FIRST_SNAPSHOT,
     GRID,
@@ -23,17 +25,20 @@ MOST = 4 * POINTS + 5
 DRAW = np.random.default_rng(0)
 ROWS = DRAW.normal(size=(MOST, len(FIGURES) + 2 * SLOTS))
 ROWS[:, 0] = 1.0
+TOPS = DRAW.normal(size=(MOST, len(EXTREMES)))
+TOPS[DRAW.uniform(size=TOPS.shape) < 0.3] = np.nan
 
 
-def add(history, rows):
+def add(history, rows, tops=None):
     cut = len(FIGURES)
-    history.add(rows[:, :cut], rows[:, cut : cut + SLOTS], rows[:, cut + SLOTS :])
+    tops = np.zeros((len(rows), len(EXTREMES))) if tops is None else tops
+    history.add(rows[:, :cut], tops, rows[:, cut : cut + SLOTS], rows[:, cut + SLOTS :])
 
 
 def filled(count, cuts=()):
     history = History(SLOTS)
     for begin, end in zip([0, *cuts], [*cuts, count], strict=True):
-        add(history, ROWS[begin:end])
+        add(history, ROWS[begin:end], TOPS[begin:end])
     return history
 
 
@@ -82,13 +87,27 @@ def test_sums_are_plain_sums(count):
     assert history.figures["rows"].sum() == count
 
 
+@pytest.mark.parametrize("count", [1, POINTS, POINTS + 1, 3 * POINTS, MOST])
+@pytest.mark.filterwarnings("ignore:All-NaN")
+def test_extremes_are_those_of_the_rows(count):
+    history = filled(count, [count // 3])
+    cuts = np.arange(history.stride, count, history.stride)
+    for place, name in enumerate(EXTREMES):
+        low = name.endswith("_low")
+        found = [(np.nanmin if low else np.nanmax)(p) for p in np.split(TOPS[:count, place], cuts)]
+        wanted = np.nan_to_num(found, nan=np.inf if low else -np.inf)
+        assert same(history.extremes[name], wanted)
+    weights = ROWS[:count, len(FIGURES) : len(FIGURES) + SLOTS]
+    assert same(history.highest_weights, [part.max(axis=0) for part in np.split(weights, cuts)])
+
+
 def taken(history, count):
     """Play on to `count` rows, taking every snapshot that is due."""
     while history.rows < count:
         some = min(history.until_snapshot, count - history.rows)
         add(history, np.resize(ROWS, (some, ROWS.shape[1])))
-        if history.until_snapshot == history.snapshot_stride:
-            history.take(Snapshot(history.rows, (0, 1), np.full((2, 4, GRID), float(history.rows))))
+        if history.due(history.rows):
+            history.take(Snapshot(history.rows, np.full((2, 4, GRID), float(history.rows))))
     return history
 
 
@@ -98,10 +117,11 @@ def test_snapshots_are_thinned_out():
         taken(history, steps * FIRST_SNAPSHOT)
         rows = [snapshot.row for snapshot in history.snapshots]
         stride = history.snapshot_stride
-        # All that are due at the present stride, and no others.
-        assert rows == list(range(stride, history.rows + 1, stride))
-        assert len(rows) <= SNAPSHOTS
-        assert len(rows) >= SNAPSHOTS // 2 or stride == FIRST_SNAPSHOT
+        # The early ones, all that are due at the present stride, and no others.
+        later = list(range(stride, history.rows + 1, stride))
+        assert rows == [*EARLY, *later]
+        assert len(later) <= SNAPSHOTS
+        assert len(later) >= SNAPSHOTS // 2 or stride == FIRST_SNAPSHOT
     assert history.snapshot_stride == 8 * FIRST_SNAPSHOT
     assert all((s.values == s.row).all() for s in history.snapshots)
 
@@ -129,17 +149,16 @@ FORGED = {
     "slots": [-1, 0, SLOTS + 1, 2**60, True, "3", 3.0],
     "snapshot_stride": [0, -FIRST_SNAPSHOT, 1, 3 * FIRST_SNAPSHOT, 2 * FIRST_SNAPSHOT, "x", 1e3],
     "snapshots": [
-        [[FIRST_SNAPSHOT + 1, [0, 1]]],
-        [[0, [0, 1]]],
-        [[-FIRST_SNAPSHOT, [0, 1]]],
-        [[100 * FIRST_SNAPSHOT, [0, 1]]],
-        [[FIRST_SNAPSHOT, [0, 2]]],
-        [[FIRST_SNAPSHOT, [0, DRAWN]]],
-        [[FIRST_SNAPSHOT, [0]]],
-        [[FIRST_SNAPSHOT, [0, True]]],
-        [[float(FIRST_SNAPSHOT), [0, 1]]],
-        [[FIRST_SNAPSHOT, [0, 1]], [FIRST_SNAPSHOT, [0, 1]]],
-        [[FIRST_SNAPSHOT, [0, 1]]] * (SNAPSHOTS + 1),
+        [FIRST_SNAPSHOT + 1],
+        [0],
+        [-FIRST_SNAPSHOT],
+        [EARLY[0] - 1],
+        [100 * FIRST_SNAPSHOT],
+        [float(FIRST_SNAPSHOT)],
+        [True],
+        [FIRST_SNAPSHOT, FIRST_SNAPSHOT],
+        [FIRST_SNAPSHOT, EARLY[0]],
+        [FIRST_SNAPSHOT] * (SNAPSHOTS + len(EARLY) + 1),
     ],
 }
 
@@ -166,7 +185,11 @@ def test_forged_arrays_are_refused():
         {"sums": state["sums"][:-1]},
         {"sums": state["sums"][:, :-1]},
         {"sums": other},
+        {"tops": state["tops"][:-1]},
+        {"tops": state["tops"][:, :-1]},
         {"snapshot0": state["snapshot0"][:, :, :-1]},
+        {"snapshot0": state["snapshot0"][0]},
+        {"snapshot0": np.zeros((DRAWN + 1, 4, GRID))},
     ):
         with pytest.raises(FileRefused):
             History.restored(facts, {**state, **forged})

@@ -44,7 +44,7 @@ def test_memory_is_flat(tmp_path, monkeypatch):
     def watched(own):
         mark(own)
         for share in (0.1, 1.0):
-            if own.progress.rows + own.progress.bad >= share * ROWS:
+            if own.progress.rows + own.aside.count >= share * ROWS:
                 seen.setdefault(share, resident())
 
     monkeypatch.setattr(Run, "mark", watched)

@@ -163,6 +163,7 @@ class Classification(Desk):
         lagged = lagged_rows(targets, self.lagged)
         rows, _, _, news = self.scaling.stream(X, np.zeros(count), np.zeros(0))
         scores = np.empty((count, len(self.banks)))
+        spoken = np.zeros((len(self.banks), count if slots else 0, len(self.names)))
         found: dict[str, Floats] = {}
         for head, bank in enumerate(self.banks):
             positive = self._positive(head)
@@ -172,8 +173,11 @@ class Classification(Desk):
             scores[:, head] = trace.predictions
             if head == 0:
                 found["weights"] = trace.weights
-                if slots:
-                    found["slot_predictions"] = trace.slot_predictions
+            if slots:
+                spoken[head] = trace.slot_predictions
+        if slots:
+            found["slot_predictions"] = spoken[0]
+            found["slot_answers"] = _chosen(spoken)
         probabilities = np.empty((count, self.classes))
         hot.calibrate_rows(scores, targets, self.platt, probabilities)
         numbers = targets.astype(np.int64)
@@ -192,7 +196,13 @@ class Classification(Desk):
 
     def described(self, said: Said) -> dict[str, Floats]:
         spoken = said.slots[0] if len(said.slots) else np.zeros(len(self.names))
-        rows = {"probabilities": said.answer, "weights": self.weights(), "slot_predictions": spoken}
+        guess = float(np.argmax(said.answer)) if len(said.answer) else -1.0
+        rows = {
+            "probabilities": said.answer,
+            "weights": self.weights(),
+            "slot_predictions": spoken,
+            "slot_answers": _chosen(said.slots) if len(said.slots) else np.full_like(spoken, guess),
+        }
         return {name: np.array([value]) for name, value in rows.items()}
 
     # --- saving ---------------------------------------------------------------------------------
@@ -210,3 +220,13 @@ class Classification(Desk):
         self.platt = np.zeros_like(state["platt"])
         super().restore(state, facts)
         self._last = int(facts["last"])
+
+
+def _chosen(scores: Floats) -> Floats:
+    """The classes that slots choose by their scores in all banks, which stand along the first axis.
+
+    One bank is that of the second of two classes.
+    """
+    if len(scores) == 1:
+        return (scores[0] > 0.0).astype(np.float64)
+    return np.argmax(scores, axis=0).astype(np.float64)

@@ -43,7 +43,7 @@ class Run:
     def at_once(self) -> None:
         """Every target comes before the next row."""
         desk, rows, targets = self._desk, self._rows, self._targets
-        slots = "slot_predictions" in self._fields
+        slots = not {"slot_predictions", "slot_answers"}.isdisjoint(self._fields)
         done = 0
         while done < len(rows):
             with held_interrupts():

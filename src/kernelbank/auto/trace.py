@@ -11,8 +11,8 @@ from .. import _validate as check
 from .._validate import Floats
 
 NUMBERS = ("predictions", "lower", "upper", "weights", "slot_predictions")
-CLASSES = ("predictions", "probabilities", "weights", "slot_predictions")
-BY_SLOT = ("weights", "slot_predictions")
+CLASSES = ("predictions", "probabilities", "weights", "slot_predictions", "slot_answers")
+BY_SLOT = ("weights", "slot_predictions", "slot_answers")
 
 
 class AutoTrace:
@@ -24,6 +24,8 @@ class AutoTrace:
     - weights: (n, P), of the slots; with more than two classes those of the first class's bank
     - slot_predictions: (n, P), of every slot alone: in the target's units; for two classes scores,
       positive for the second
+    - slot_answers: (n, P), the place in `classes` of what every slot alone would have answered, -1
+      before the first label was known (classification)
     """
 
     predictions: np.ndarray
@@ -32,6 +34,7 @@ class AutoTrace:
     probabilities: Floats
     weights: Floats
     slot_predictions: Floats
+    slot_answers: Floats
 
     def __init__(
         self, fields: tuple[str, ...], parts: dict[str, list[Any]], classes: tuple[Any, ...]

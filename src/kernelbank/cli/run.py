@@ -180,14 +180,14 @@ def _again(wishes: Wishes, journal: Journal | None) -> str:
 
 def _places(wishes: Wishes, play: Run, journal: Journal | None) -> list[tuple[str, str]]:
     """What the user may look for, and where it is."""
-    bad = f"{play.progress.bad:,} set aside"
-    if play.progress.bad and isinstance(play.bad_rows, Lines):
+    bad = f"{play.aside.count:,} set aside"
+    if play.aside.count and isinstance(play.bad_rows, Lines):
         bad += f", in {play.bad_rows.path}"
-    elif play.progress.bad:
+    elif play.aside.count:
         bad += ", not kept: give --state or --predictions"
     shown = without_password(wishes.predictions or "")
     return [
-        ("bad rows", bad if play.progress.bad else "none"),
+        ("bad rows", bad if play.aside.count else "none"),
         ("predictions", shown if "://" in (wishes.predictions or "") else wishes.predictions or ""),
         ("state", "" if journal is None else str(journal.folder)),
     ]

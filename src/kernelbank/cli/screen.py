@@ -72,7 +72,7 @@ class Screen:
         if self._quiet or not (self._log or self._lives):
             return
         now = time.monotonic()
-        self._pace.note(now, run.progress.rows + run.progress.bad, run.source.share)
+        self._pace.note(now, run.progress.rows + run.aside.count, run.source.share)
         if now - self._last < (_LOG_PERIOD if self._log else _PERIOD):
             return
         self._last = now
@@ -192,9 +192,9 @@ def table(
         name = "wrong answers" if summary.labels else "root mean square error"
         rows.append((name, _shown(summary.error, summary.labels)))
         rows.append(("  of persistence", _shown(summary.persistence, summary.labels)))
+        best = _shown(summary.best, summary.labels)
+        rows.append(("  of the best slot", f"{best}  {summary.best_name}"))
         if not summary.labels:
-            best = _shown(summary.best, False)
-            rows.append(("  of the best slot", f"{best}  {summary.best_name}"))
             asked = f"{100 * run.settings.coverage:.4g} %"
             rows.append(
                 ("targets inside", f"{100 * summary.coverage:.1f} % of the {asked} intervals")

@@ -23,7 +23,7 @@ class Summary:
     def __init__(self, run: Run) -> None:
         history, progress = run.history, run.progress
         self.labels = run.settings.task == "classification"
-        self.rows, self.bad = progress.rows, progress.bad
+        self.rows, self.bad = progress.rows, run.aside.count
         self.predicted_only = run.player.predicted_only
         self.seconds = max(time.monotonic() - progress.started, 1e-9)
         self.speed = (progress.rows - progress.first_row) / self.seconds
@@ -42,9 +42,9 @@ class Summary:
         names = run.bank.names
         if not self.labels:
             self.coverage = sums["inside"] / self.answered
-            losses = history.losses.sum(axis=0)
-            place = int(np.argmin(losses))
-            self.best, self.best_name = self._figure(float(losses[place])), names[place]
+        losses = history.losses.sum(axis=0)
+        place = int(np.argmin(losses))
+        self.best, self.best_name = self._figure(float(losses[place])), names[place]
         weights = history.weights[-1]
         for place in np.argsort(-weights, kind="stable")[:_CARRIERS].tolist():
             if weights[place] > _VISIBLE:

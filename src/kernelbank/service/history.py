@@ -25,16 +25,27 @@ SNAPSHOTS = 32
 GRID = 24
 """Inputs along which a snapshot is taken, for each column."""
 
-DRAWN = 4
-"""Most columns that snapshots are taken along."""
+DRAWN = 8
+"""Most inputs that snapshots are taken along."""
+
+EARLY = (64, 128, 256, 512)
+"""Rows of snapshots that are always taken: most is learned at the beginning."""
 
 FIRST_SNAPSHOT = 1024
-"""Rows between snapshots, at first."""
+"""Rows between snapshots after these, at first."""
 
 FIGURES = ("rows", "answered", "loss", "persistence", "inside", "width")
 """Sums over a point's rows: how many; how many were answered when a target was known already, and
 over these: squared errors, or wrong answers, of the bank and of the last target as an answer;
-targets inside their intervals; and the intervals' widths."""
+targets inside their intervals, or right answers; and the intervals' widths, or the probabilities
+that were stated of the answers."""
+
+EXTREMES = ("worst", "target_high", "answer_high", "target_low", "answer_low")
+"""Of a point's rows, so that what is joined is not lost: the largest loss of an answer; the highest
+and lowest target and answer. Classes have no order: theirs are NaN."""
+
+_SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
+"""A lowest value is kept as the highest of the negative ones."""
 
 
 _MOST_ROWS = 2**53
@@ -48,6 +59,7 @@ class History:
         self.stride = 1
         self.rows = 0
         self._sums = np.zeros((POINTS, len(FIGURES) + 2 * slots))
+        self._tops = np.full((POINTS, len(EXTREMES) + slots), -np.inf)
         self.snapshots: list[Snapshot] = []
         self.snapshot_stride = FIRST_SNAPSHOT
 
@@ -72,9 +84,21 @@ class History:
         """(points, P): sums of what every slot alone would have lost."""
         return self._sums[: self.points, len(FIGURES) + self.slots :]
 
-    def add(self, figures: Floats, weights: Floats, losses: Floats) -> None:
-        """Take in some rows: (n, figures), (n, P) and (n, P)."""
+    @property
+    def extremes(self) -> dict[str, Floats]:
+        """(points,) each: by name; infinite where there were none."""
+        own = _SIGNS * self._tops[: self.points, : len(EXTREMES)]
+        return {name: own[:, i] for i, name in enumerate(EXTREMES)}
+
+    @property
+    def highest_weights(self) -> Floats:
+        """(points, P): the highest weight of each slot in each point."""
+        return self._tops[: self.points, len(EXTREMES) :]
+
+    def add(self, figures: Floats, extremes: Floats, weights: Floats, losses: Floats) -> None:
+        """Take in some rows: (n, figures), (n, extremes), (n, P) and (n, P)."""
         rows = np.hstack([figures, weights, losses])
+        tops = np.hstack([_SIGNS * extremes, weights])
         done = 0
         while done < len(rows):
             if self.rows == POINTS * self.stride:
@@ -83,6 +107,8 @@ class History:
             some = rows[done : done + self.stride - inside]
             # `accumulate` adds row after row, wherever a block begins: the same bits.
             self._sums[place] = np.add.accumulate(np.vstack([self._sums[place], some]))[-1]
+            highest = np.fmax.reduce(tops[done : done + len(some)])  # without what is NaN
+            self._tops[place] = np.fmax(self._tops[place], highest)
             self.rows += len(some)
             done += len(some)
 
@@ -90,6 +116,8 @@ class History:
         half = POINTS // 2
         self._sums[:half] = self._sums[::2] + self._sums[1::2]
         self._sums[half:] = 0.0
+        self._tops[:half] = np.fmax(self._tops[::2], self._tops[1::2])
+        self._tops[half:] = -np.inf
         self.stride *= 2
 
     # --- snapshots ------------------------------------------------------------------------------
@@ -97,14 +125,19 @@ class History:
     @property
     def until_snapshot(self) -> int:
         """How many rows there are before the next snapshot is due."""
-        return self.snapshot_stride - self.rows % self.snapshot_stride
+        later = self.snapshot_stride - self.rows % self.snapshot_stride
+        return min([row - self.rows for row in EARLY if row > self.rows] + [later])
+
+    def due(self, row: int) -> bool:
+        """Whether there is to be a snapshot after so many rows."""
+        return row in EARLY or (row > 0 and row % self.snapshot_stride == 0)
 
     def take(self, snapshot: Snapshot) -> None:
         """Keep a snapshot that was due."""
         self.snapshots.append(snapshot)
-        if len(self.snapshots) > SNAPSHOTS:
+        if sum(s.row not in EARLY for s in self.snapshots) > SNAPSHOTS:
             self.snapshot_stride *= 2
-            self.snapshots = [s for s in self.snapshots if s.row % self.snapshot_stride == 0]
+            self.snapshots = [s for s in self.snapshots if self.due(s.row)]
 
     # --- in a file ------------------------------------------------------------------------------
 
@@ -114,11 +147,11 @@ class History:
             "stride": self.stride,
             "rows": self.rows,
             "snapshot_stride": self.snapshot_stride,
-            "snapshots": [[s.row, list(s.columns)] for s in self.snapshots],
+            "snapshots": [s.row for s in self.snapshots],
         }
 
     def state(self) -> dict[str, Floats]:
-        own = {"sums": self._sums[: self.points].copy()}
+        own = {"sums": self._sums[: self.points].copy(), "tops": self._tops[: self.points].copy()}
         for number, snapshot in enumerate(self.snapshots):
             own[f"snapshot{number}"] = snapshot.values
         return own
@@ -137,24 +170,27 @@ class History:
             raise FileRefused("its history does not fit its bank.")
         if (sums[:, 0] != np.minimum(rows - stride * np.arange(points), stride)).any():
             raise FileRefused("the points of its history do not have their rows.")
+        tops = state["tops"]
+        if tops.shape != (points, len(EXTREMES) + slots):
+            raise FileRefused("the extremes of its history do not fit its bank.")
         history = cls(slots)
         history.stride, history.rows = stride, rows
         history._sums[:points] = sums
+        history._tops[:points] = tops
         history.snapshot_stride = _doubled(
             facts["snapshot_stride"], FIRST_SNAPSHOT, "rows between snapshots"
         )
-        if len(facts["snapshots"]) > SNAPSHOTS:
+        if len(facts["snapshots"]) > SNAPSHOTS + len(EARLY):
             raise FileRefused("it has too many snapshots.")
         before = 0
-        for number, (row, columns) in enumerate(facts["snapshots"]):
+        for number, row in enumerate(facts["snapshots"]):
             _whole(row, before + 1, rows, "a snapshot's row")
-            if row % history.snapshot_stride:
+            if not history.due(row):
                 raise FileRefused("a snapshot is where none is due.")
-            drawn = tuple(_whole(column, 0, DRAWN - 1, "a column") for column in columns)
             values = state[f"snapshot{number}"]
-            if drawn != tuple(range(len(drawn))) or values.shape != (len(drawn), 4, GRID):
+            if values.ndim != 3 or len(values) > DRAWN or values.shape[1:] != (4, GRID):
                 raise FileRefused("a snapshot has an impossible shape.")
-            history.snapshots.append(Snapshot(row, drawn, values))
+            history.snapshots.append(Snapshot(row, values))
             before = row
         return history
 
@@ -176,11 +212,10 @@ def _doubled(value: Any, first: int, what: str) -> int:
 class Snapshot:
     """The function along some inputs after so many rows, the other inputs at their medians.
 
-    values : (columns, 4, GRID): where, the prediction, and the ends of its interval; for classes
-        the probability of the first one, three times.
+    values : (inputs, 4, GRID): where, the prediction, and the ends of its interval; for classes
+        the probability of the first one, three times. `snapshots.drawn` says which inputs.
     """
 
-    def __init__(self, row: int, columns: tuple[int, ...], values: Floats) -> None:
+    def __init__(self, row: int, values: Floats) -> None:
         self.row = row
-        self.columns = columns
         self.values = values

@@ -13,7 +13,8 @@ from ..auto.files import describe
 from ..engines import as_engine
 from ..saved import restored
 from ..state import under
-from .history import FIGURES, FIRST_SNAPSHOT, History
+from .diary import BANK, SNAPSHOTS, Diary
+from .history import EARLY, EXTREMES, FIGURES, History
 from .intake import Piece
 from .outputs import Row
 from .settings import Settings
@@ -33,8 +34,9 @@ def header_of(task: str) -> tuple[str, ...]:
 class Player:
     """A bank, the rows whose targets it waits for, and the history of its answers."""
 
-    def __init__(self, settings: Settings, engine: Any) -> None:
+    def __init__(self, settings: Settings, engine: Any, diary: Diary) -> None:
         self.settings = settings
+        self.diary = diary
         self.bank: AutoBank = settings.bank(engine)
         self.history: History | None = None
         self.predicted_only = 0
@@ -54,18 +56,20 @@ class Player:
     @property
     def room(self) -> int:
         """How many rows may be played at once: none beyond the next snapshot."""
-        return FIRST_SNAPSHOT if self.history is None else self.history.until_snapshot
+        return EARLY[0] if self.history is None else self.history.until_snapshot
 
     def play(self, piece: Piece, numeric: int) -> list[Row]:
         """Answer a piece, and learn what is due; snapshots are along the first `numeric` inputs."""
         X, targets, added = piece.X, piece.targets, piece.added
-        if self.settings.delay:
-            answers = self._play_late(X, targets, added)
-        elif targets == [None]:
-            answers = [self._predict_only(X, added)]
-        else:
-            answers = self._play_at_once(X, targets, added)
-        self._look(numeric)
+        with self.diary.during(BANK):
+            if self.settings.delay:
+                answers = self._play_late(X, targets, added)
+            elif targets == [None]:
+                answers = [self._predict_only(X, added)]
+            else:
+                answers = self._play_at_once(X, targets, added)
+        with self.diary.during(SNAPSHOTS):
+            self._look(numeric)
         return answers
 
     def _play_at_once(self, X: Floats, targets: list[Any], added: int) -> list[Row]:
@@ -134,6 +138,7 @@ class Player:
             self.history = History(slots)
         count = len(targets)
         figures = np.zeros((count, len(FIGURES)))
+        extremes = np.full((count, len(EXTREMES)), np.nan)
         figures[:, :2] = 1.0
         if self.settings.task == "regression":
             y = np.array(targets)
@@ -143,24 +148,31 @@ class Player:
             figures[:, 4] = (trace.lower <= y) & (y <= trace.upper)
             figures[:, 5] = trace.upper - trace.lower
             losses = (trace.slot_predictions - y[:, None]) ** 2
+            extremes[:, 1:] = np.column_stack([y, trace.predictions, y, trace.predictions])
         else:
             last = [self._last if self._last is not None else targets[0], *targets[:-1]]
             figures[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
             figures[:, 3] = [a != b for a, b in zip(last, targets, strict=True)]
-            losses = np.zeros((count, slots))
+            figures[:, 4] = 1.0 - figures[:, 2]
+            figures[:, 5] = trace.probabilities.max(axis=1, initial=0.0)
+            places = {label: place for place, label in enumerate(trace.classes)}
+            numbers = np.array([places.get(label, -2) for label in targets])
+            losses = (trace.slot_answers != numbers[:, None]).astype(np.float64)
+        extremes[:, 0] = figures[:, 2]
         if self._last is None:  # the first answer was given before any target was known
             figures[0, 1:] = 0.0
             losses[0] = 0.0
+            extremes[0, [0, 2, 4]] = np.nan
         if not self.settings.delay:  # else it is the last target that has been learned
             self._last = targets[-1]
-        self.history.add(figures, trace.weights, losses)
-        self._due = self.history.until_snapshot == self.history.snapshot_stride
+        self.history.add(figures, extremes, trace.weights, losses)
+        self._due = self.history.due(self.history.rows)
 
     def _look(self, numeric: int) -> None:
         """Take a snapshot if one is due."""
         if self.history is not None and self._due:
             self._due = False
-            taken = snapshot(self.bank, self.history.rows, numeric, self.settings.coverage)
+            taken = snapshot(self.bank, self.history, numeric, self.settings.coverage)
             if taken is not None:
                 self.history.take(taken)
 

@@ -13,7 +13,9 @@ from .._validate import Floats
 from ..auto import AutoBank
 from ..errors import BadRow, FileRefused, RunRefused
 from ..saved import DAMAGE
-from ..sources import Block, Source
+from ..sources import Bad, Block, Source
+from .aside import Aside
+from .diary import CHECKPOINTS, COLUMNS, READING, WRITING, Diary
 from .history import History
 from .intake import Intake, Piece
 from .journal import Journal
@@ -27,7 +29,6 @@ class Progress:
     """What a screen may show."""
 
     rows: int = 0
-    bad: int = 0
     started: float = field(default_factory=time.monotonic)
     first_row: int = 0
     """How many rows were done when this process started."""
@@ -65,7 +66,9 @@ class Run:
             predict_missing=settings.predict_missing,
             lags=settings.lags,
         )
-        self.player = Player(settings, engine)
+        self.diary = Diary()
+        self.aside = Aside()
+        self.player = Player(settings, engine, self.diary)
         self.progress = Progress()
         self._position: Any = None
         self._levels = 0
@@ -120,7 +123,7 @@ class Run:
         size = min(1024, self.every)
         if self.source.columns is not None and not self._settled:
             self._settle(self.source.columns)
-        yield from self.source.blocks(self._position, size)
+        yield from self.diary.each(READING, self.source.blocks(self._position, size))
 
     def _settle(self, columns: Sequence[str] | None) -> None:
         """Look at the columns; None if all rows so far are broken, which says nothing of them."""
@@ -130,7 +133,8 @@ class Run:
 
     def _take(self, block: Block) -> None:
         """A block, in the order of its rows: pieces are played, bad rows stop it or go aside."""
-        pieces, bad = self.intake.take(block)
+        with self.diary.during(COLUMNS):
+            pieces, bad = self.intake.take(block)
         if pieces and not self._settled:  # objects without any key
             self._settle(())
         events: list[tuple[int, Any]] = [(piece.rows[0], piece) for piece in pieces]
@@ -160,8 +164,9 @@ class Run:
         answers = self.player.play(piece, len(self.intake.features))
         first = block.first + 1
         numbered = [(first + row, *answer) for row, answer in zip(piece.rows, answers, strict=True)]
-        for output in self.outputs:
-            output.write(numbered)
+        with self.diary.during(WRITING):
+            for output in self.outputs:
+                output.write(numbered)
         self.progress.rows += len(piece.rows)
         self._done(block, piece.rows[-1], len(piece.rows))
 
@@ -172,16 +177,9 @@ class Run:
         if self._unsaved >= self.every:
             self.mark()
 
-    def _set_aside(self, block: Block, bad: Any) -> None:
-        self.progress.bad += 1
+    def _set_aside(self, block: Block, bad: Bad) -> None:
+        words = self.aside.take(block, bad)
         if self.bad_rows is not None:
-            words = {
-                "row": block.first + bad.row + 1,
-                "where": bad.where,
-                "column": bad.column,
-                "value": bad.value,
-                "reason": bad.reason,
-            }
             self.bad_rows.write([(json.dumps(words, ensure_ascii=False),)])
         self._done(block, bad.row, 1)
 
@@ -189,6 +187,10 @@ class Run:
 
     def mark(self) -> None:
         """Make everything so far last, together; without a journal, at least what was written."""
+        with self.diary.during(CHECKPOINTS):
+            self._mark()
+
+    def _mark(self) -> None:
         self._unsaved = 0
         self._begun = True
         marks = [output.mark() for output in self._all_outputs()]
@@ -201,7 +203,9 @@ class Run:
                 "settings": self.settings.plain(),
                 "source": self.source.identity_at(self._position),
                 "position": self._position,
-                "progress": [self.progress.rows, self.progress.bad, self.player.predicted_only],
+                "progress": [self.progress.rows, self.player.predicted_only],
+                "bad_rows": self.aside.plain(),
+                "diary": self.diary.plain(),
                 "outputs": marks,
                 "places": [output.place for output in self.outputs],
                 "levels": [list(pair) for pair in self.intake.levels[: self._levels]],
@@ -262,10 +266,12 @@ class Run:
         """Take everything over from a file; how far the outputs were."""
         try:
             self.player.restore(header, arrays)
+            self.aside.restore(header["bad_rows"])
+            self.diary.go_on(header["diary"])
         except FileRefused as error:
             raise ValueError(str(error)) from None  # they do not know the file's name
         self._position = header["position"]
-        rows, self.progress.bad, self.player.predicted_only = map(int, header["progress"])
+        rows, self.player.predicted_only = map(int, header["progress"])
         self.progress.rows = self.progress.first_row = rows
         self.intake.levels = [(str(c), str(level)) for c, level in header["levels"]]
         self._levels = len(self.intake.levels)
