@@ -159,6 +159,31 @@ def lorenz(out: Path, samples: int) -> None:
     work(out, samples)
 
 
+@cli.command()
+@click.argument("state", metavar="STATE", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="The .html file to write; one that is there is replaced.",
+)
+def report(state: Path, out: Path) -> None:
+    """Draw a run from its state.
+
+    STATE is the folder that `kernelbank run` was given by --state. The page is one file that needs
+    no network: errors, costs and weights over time, the function along each input, intervals,
+    signals of change, bad rows. The run may be at work meanwhile.
+    """
+    with one_line():
+        from ..report.file import check_place, write
+        from ..report.account import of_state
+
+        check_place(out, "--out")
+        write(out, of_state(state))
+    click.echo(f"Wrote {out}", err=True)
+
+
 class _Refused(click.ClickException):
     """What the user gave cannot be used: one line, and the exit code of wrong usage."""
 

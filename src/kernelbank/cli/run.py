@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadRow, KernelBankError, KernelBankWarning, RunRefused
+from ..report.file import check_place
+from ..report.live import Live, is_loopback
+from ..report.pictures import Pictures
 from ..service.journal import BAD_ROWS, Journal
 from ..service.lines import Lines
 from ..service.outputs import Output
@@ -57,6 +60,9 @@ class Wishes:
     max_rows: int | None
     stop_when_idle: float | None
     delimiter: str
+    report: Path | None
+    live: int | None
+    live_host: str
     quiet: bool
     log_json: bool
 
@@ -109,6 +115,8 @@ def run(wishes: Wishes) -> int:
 def _run(wishes: Wishes, screen: Screen, opened: ExitStack) -> int:
     """`opened` lets go of what is opened here, however this ends."""
     _check_predictions(wishes.predictions)
+    if wishes.report is not None:
+        check_place(wishes.report, "--report")
     if wishes.source == "-" and sys.stdin is None:
         raise RunRefused("standard input is closed. Send rows to it, or give a file.")
     source = open_source(wishes.source, idle=wishes.stop_when_idle, delimiter=wishes.delimiter)
@@ -131,8 +139,9 @@ def _run(wishes: Wishes, screen: Screen, opened: ExitStack) -> int:
             if play.resume():
                 rows = play.progress.rows
                 screen.say("resumed", f"Going on after {rows:,} row{'s' * (rows != 1)}.", rows=rows)
+            pictures = opened.enter_context(Pictures(wishes.report, _live(wishes, screen)))
             with screen:
-                reason = _played(play, stop, screen, journal)
+                reason = _played(play, stop, screen, journal, pictures)
             play.close(whole=True)
         except BaseException as error:
             play.close(whole=False)
@@ -146,16 +155,39 @@ def _run(wishes: Wishes, screen: Screen, opened: ExitStack) -> int:
     return 0
 
 
-def _played(play: Run, stop: Stop, screen: Screen, journal: Journal | None) -> str:
-    """Why it ended; everything is marked then."""
+def _played(
+    play: Run, stop: Stop, screen: Screen, journal: Journal | None, pictures: Pictures
+) -> str:
+    """Why it ended; everything is marked and drawn then."""
+
+    def shown(run: Run) -> None:
+        screen.update(run)
+        pictures.update(run)
+
     try:
-        reason = play.play(stop.is_set, screen.update)
+        reason = play.play(stop.is_set, shown)
         play.finish()
     except BadRow as error:
         play.mark()
         play.close(whole=True)
+        pictures.end(play, "stopped")
         raise BadRow(f"{error} {_past_it(journal)}") from None
+    pictures.end(play, "stopped" if reason == "stopped" else "ended")
     return reason
+
+
+def _live(wishes: Wishes, screen: Screen) -> Live | None:
+    if wishes.live is None:
+        return None
+    live = Live(wishes.live_host, wishes.live)
+    screen.insist("live", f"Live page: {live.address}", address=live.address)
+    if not is_loopback(wishes.live_host):
+        said = (
+            "other machines may reach the live page. Whoever has its address can read it, and so "
+            "can whoever listens on the way: it is not encrypted."
+        )
+        screen.say("note", f"note: {said}", message=said)
+    return live
 
 
 def _command(*more: str) -> str:
@@ -190,6 +222,7 @@ def _places(wishes: Wishes, play: Run, journal: Journal | None) -> list[tuple[st
         ("bad rows", bad if play.aside.count else "none"),
         ("predictions", shown if "://" in (wishes.predictions or "") else wishes.predictions or ""),
         ("state", "" if journal is None else str(journal.folder)),
+        ("report", "" if wishes.report is None else str(wishes.report)),
     ]
 
 

@@ -135,6 +135,34 @@ _GROUPS: dict[str, list[tuple[str, dict[str, Any]]]] = {
                 "help": "What a kill may cost in time, never in results.",
             },
         ),
+        (
+            "--report",
+            {
+                "type": click.Path(dir_okay=False, path_type=Path),
+                "metavar": "FILE",
+                "help": "Write a page with pictures of the run to this .html file at the end.",
+            },
+        ),
+        (
+            "--live",
+            {
+                "type": click.IntRange(0, 65_535),
+                "is_flag": False,
+                "flag_value": 0,
+                "metavar": "[PORT]",
+                "help": "Serve that page while the run goes on, at an address that is printed; by "
+                "default at a port that is free.",
+            },
+        ),
+        (
+            "--live-host",
+            {
+                "metavar": "ADDRESS",
+                "default": "127.0.0.1",
+                "show_default": True,
+                "help": "The network address that the live page listens on.",
+            },
+        ),
         ("--quiet", {"is_flag": True, "help": "Say nothing but errors."}),
         ("--log-json", {"is_flag": True, "help": "Say everything as JSON, one object a line."}),
     ],

@@ -61,6 +61,12 @@ class Screen:
         self._print(words)
         self._draw(drawn)
 
+    def insist(self, event: str, words: str, **facts: Any) -> None:
+        """A sentence that is said even if the screen is to be quiet: somebody has asked for it."""
+        quiet, self._quiet = self._quiet, False
+        self.say(event, words, **facts)
+        self._quiet = quiet
+
     def refuse(self, message: str) -> bool:
         """Say what went wrong, if it belongs into the log: whether that was so."""
         if self._log:

@@ -9,7 +9,7 @@ from typing import Any
 from ..auto import AutoBank
 from ..combiners import Simplex
 from ..dictionary import gaussian_grid
-from ..errors import RunRefused
+from ..errors import FileRefused, RunRefused
 from ..layout import Slot
 from ..learners import Norma
 
@@ -60,6 +60,22 @@ class Settings:
         for name in ("features", "categorical"):
             own[name] = None if own[name] is None else list(own[name])
         return own
+
+    @classmethod
+    def told(cls, plain: Mapping[str, Any]) -> Settings:
+        """What `plain` said. Nothing of it is believed before it is looked at."""
+        own = dict(plain)
+        for name in ("features", "categorical"):
+            own[name] = None if own[name] is None else tuple(map(str, own[name]))
+        settings = cls(**own)
+        for name, default in asdict(cls("")).items():
+            value = own[name]
+            known = value is None if default is None else type(value) is type(default)
+            if not known and not (default is None and isinstance(value, (str, tuple))):
+                raise FileRefused(f"its settings claim {value!r} for {name}.")
+        if not 0 < settings.coverage < 1 or settings.preset not in PRESETS:
+            raise FileRefused("its settings cannot be those of a run.")
+        return settings
 
     def compare(self, before: Mapping[str, Any], folder: Any) -> None:
         """Refuse to go on with a state of other settings; the message says what differs."""

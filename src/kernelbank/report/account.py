@@ -1,0 +1,100 @@
+"""What a page is told of a run: from the run itself, or from the state that it has left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import checkpoint
+from ..auto import AutoBank
+from ..errors import FileRefused, RunRefused
+from ..saved import DAMAGE, RUN
+from ..service.aside import Aside
+from ..service.diary import Diary
+from ..service.history import History
+from ..service.journal import STATE
+from ..service.player import Player
+from ..service.run import Run
+from ..service.settings import Settings
+
+
+@dataclass(frozen=True)
+class Account:
+    """All that is told: nothing of it is read from the rows again."""
+
+    settings: Settings
+    source: Mapping[str, Any]
+    """The identity of the source."""
+    places: Sequence[str]
+    """Where the predictions are."""
+    features: Sequence[str]
+    levels: Sequence[tuple[str, str]]
+    bank: AutoBank
+    history: History | None
+    rows: int
+    without_target: int
+    aside: Aside
+    diary: Mapping[str, Any]
+    """What `Diary.plain` says."""
+    status: str
+    """running, ended, stopped or saved."""
+
+
+def of_run(run: Run, status: str) -> Account:
+    """The account of a run in this process."""
+    return Account(
+        settings=run.settings,
+        source=run.source.identity,
+        places=[output.place for output in run.outputs],
+        features=run.intake.features,
+        levels=run.intake.levels,
+        bank=run.bank,
+        history=run.history,
+        rows=run.progress.rows,
+        without_target=run.player.predicted_only,
+        aside=run.aside,
+        diary=run.diary.plain(),
+        status=status,
+    )
+
+
+def of_state(folder: str | os.PathLike[str]) -> Account:
+    """The account of a run from its folder. The run may be at work: it is not disturbed."""
+    path = Path(folder, STATE)
+    if not path.exists():
+        raise RunRefused(
+            f"{folder} is not the state of a run: there is no {STATE} in it. Give the folder that "
+            "`kernelbank run` was given by --state."
+        )
+    header, arrays = checkpoint.read(path)
+    if header.get("kind") != RUN:
+        raise FileRefused(f"{path} is not the state of a run.")
+    try:
+        settings = Settings.told(header["settings"])
+        diary, aside = Diary(), Aside()
+        player = Player(settings, "serial", diary)
+        player.restore(header, arrays)
+        aside.restore(header["bad_rows"])
+        diary.go_on(header["diary"])  # looks whether it can be true
+        rows, without_target = map(int, header["progress"])
+        if player.history is not None and player.history.slots != len(player.bank.names):
+            raise FileRefused("its history is of another bank.")
+        return Account(
+            settings=settings,
+            source=dict(header["source"]),
+            places=[str(place) for place in header["places"]],
+            features=[str(name) for name in header["features"] or []],
+            levels=[(str(column), str(level)) for column, level in header["levels"]],
+            bank=player.bank,
+            history=player.history,
+            rows=rows,
+            without_target=without_target,
+            aside=aside,
+            diary=dict(header["diary"]),
+            status="saved",
+        )
+    except (FileRefused, *DAMAGE) as error:
+        raise FileRefused(f"{path} is damaged: {error}") from None

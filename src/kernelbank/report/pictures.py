@@ -1,0 +1,52 @@
+"""The pictures of a run that is at work: a page that follows it, and a file at its end."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from ..service.diary import PAGE
+from ..service.run import Run
+from .account import of_run
+from .file import write
+from .live import Live
+from .story import Story
+
+PERIOD = 0.5
+"""Seconds between two tellings, at least."""
+
+SHARE = 0.02
+"""Of the run's time, at most, for telling: what takes long is told more seldom."""
+
+
+class Pictures(AbstractContextManager["Pictures"]):
+    """Tells a run to those who watch it. `update` after every block, `end` at the end."""
+
+    def __init__(self, file: Path | None, live: Live | None) -> None:
+        self._file, self._live = file, live
+        self._story = Story()
+        self._next = 0.0
+
+    def update(self, run: Run) -> None:
+        """Tell how the run stands, if it is time to."""
+        begin = time.monotonic()
+        if self._live is None or begin < self._next:
+            return
+        with run.diary.during(PAGE):
+            self._live.publish(self._story.parts(of_run(run, "running")))
+        spent = time.monotonic() - begin
+        self._next = begin + max(PERIOD, spent / SHARE)
+
+    def end(self, run: Run, status: str) -> None:
+        """Tell how it ended, and leave the file."""
+        account = of_run(run, status)
+        if self._live is not None:
+            self._live.publish(self._story.parts(account))
+            self._live.end()
+        if self._file is not None:
+            write(self._file, account)
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.close()
