@@ -66,7 +66,7 @@ def test_figures_are_those_of_the_bank(state):
     errors = (trace.predictions - Y) ** 2
     before = (np.concatenate([Y[:1], Y[:-1]]) - Y) ** 2
     slots = (trace.slot_predictions - Y[:, None]) ** 2
-    inside = ((trace.lower <= Y) & (Y <= trace.upper)).astype(float)
+    inside = ((trace.lower <= Y) & (trace.upper >= Y)).astype(float)
     errors[0] = before[0] = slots[0] = inside[0] = 0.0  # said before anything was known
     width = trace.upper - trace.lower
     width[0] = 0.0
@@ -118,7 +118,7 @@ def test_snapshots_are_those_of_the_bank(state):
 @pytest.mark.parametrize("count", [2, 3])
 def test_labels(count, tmp_path):
     labels = np.array(["no", "yes", "perhaps"])[
-        (np.abs(X[:, 0]) > 0.7) + (X[:, 1] > 1) * (count > 2)
+        1 * (np.abs(X[:, 0]) > 0.7) + (X[:, 1] > 1) * (count > 2)
     ]
     rows = np.column_stack([X.astype(object), labels])
     source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)

@@ -163,7 +163,7 @@ def lorenz(out: Path, samples: int) -> None:
 @click.argument("state", metavar="STATE", type=click.Path(path_type=Path))
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     default=Path("report.html"),
     show_default=True,
     help="The .html file to write; one that is there is replaced.",
@@ -176,8 +176,8 @@ def report(state: Path, out: Path) -> None:
     signals of change, bad rows. The run may be at work meanwhile.
     """
     with one_line():
-        from ..report.file import check_place, write
         from ..report.account import of_state
+        from ..report.file import check_place, write
 
         check_place(out, "--out")
         write(out, of_state(state))

@@ -14,8 +14,8 @@ from typing import Any
 
 from ..errors import BadRow, KernelBankError, KernelBankWarning, RunRefused
 from ..report.file import check_place
-from ..report.live import Live, is_loopback
-from ..report.pictures import Pictures
+from ..report.live import Live
+from ..report.pictures import Pictures, only_here
 from ..service.journal import BAD_ROWS, Journal
 from ..service.lines import Lines
 from ..service.outputs import Output
@@ -181,7 +181,7 @@ def _live(wishes: Wishes, screen: Screen) -> Live | None:
         return None
     live = Live(wishes.live_host, wishes.live)
     screen.insist("live", f"Live page: {live.address}", address=live.address)
-    if not is_loopback(wishes.live_host):
+    if not only_here(wishes.live_host):
         said = (
             "other machines may reach the live page. Whoever has its address can read it, and so "
             "can whoever listens on the way: it is not encrypted."

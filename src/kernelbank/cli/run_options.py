@@ -138,7 +138,7 @@ _GROUPS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         (
             "--report",
             {
-                "type": click.Path(dir_okay=False, path_type=Path),
+                "type": click.Path(path_type=Path),
                 "metavar": "FILE",
                 "help": "Write a page with pictures of the run to this .html file at the end.",
             },

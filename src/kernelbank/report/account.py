@@ -13,7 +13,7 @@ from ..auto import AutoBank
 from ..errors import FileRefused, RunRefused
 from ..saved import DAMAGE, RUN
 from ..service.aside import Aside
-from ..service.diary import Diary
+from ..service.diary import Diary, looked_at
 from ..service.history import History
 from ..service.journal import STATE
 from ..service.player import Player
@@ -74,11 +74,10 @@ def of_state(folder: str | os.PathLike[str]) -> Account:
         raise FileRefused(f"{path} is not the state of a run.")
     try:
         settings = Settings.told(header["settings"])
-        diary, aside = Diary(), Aside()
-        player = Player(settings, "serial", diary)
+        aside = Aside()
+        player = Player(settings, "serial", Diary())
         player.restore(header, arrays)
         aside.restore(header["bad_rows"])
-        diary.go_on(header["diary"])  # looks whether it can be true
         rows, without_target = map(int, header["progress"])
         if player.history is not None and player.history.slots != len(player.bank.names):
             raise FileRefused("its history is of another bank.")
@@ -93,7 +92,7 @@ def of_state(folder: str | os.PathLike[str]) -> Account:
             rows=rows,
             without_target=without_target,
             aside=aside,
-            diary=dict(header["diary"]),
+            diary=looked_at(header["diary"]),
             status="saved",
         )
     except (FileRefused, *DAMAGE) as error:

@@ -11,7 +11,7 @@ def page(parts: Mapping[str, str], events: str | None = None) -> str:
     events : the address from which later parts come, relative to the page's; None for a file.
     """
     told = ",".join(f'"{name}":{text}' for name, text in parts.items()).replace("<", "\\u003c")
-    return f"<!doctype html><title>kernelbank</title><script type='application/json'>{{{told}}}</script>"
+    return f"<!doctype html><title>kernelbank</title><script type=\"application/json\" id=\"story\">{{{told}}}</script>"
 
 
 def policy(*, live: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -50,3 +51,11 @@ class Pictures(AbstractContextManager["Pictures"]):
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.close()
+
+
+def only_here(host: str) -> bool:
+    """Whether what listens on this address can be reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -74,14 +74,26 @@ class Diary:
 
     def go_on(self, before: Mapping[str, Any]) -> None:
         """This process goes on with what another has written. Versions are those of now."""
-        starts, started = before["starts"], before["started"]
-        if isinstance(starts, bool) or not isinstance(starts, int) or not 0 < starts < _LONG:
-            raise FileRefused(f"its diary claims {starts!r} starts.")
-        spent = {part: float(before["seconds"].get(part, 0.0)) for part in PARTS}
-        if not all(0 <= seconds < _LONG for seconds in spent.values()):
-            raise FileRefused("its diary claims impossible times.")
-        self.started, self.starts = datetime.fromisoformat(started).isoformat(), starts + 1
-        self.seconds = {part: self.seconds[part] + spent[part] for part in PARTS}
+        then = looked_at(before)
+        self.started, self.starts = then["started"], then["starts"] + 1
+        self.seconds = {part: self.seconds[part] + then["seconds"][part] for part in PARTS}
+
+
+def looked_at(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Diary.plain` said. Nothing of it is believed before it is looked at."""
+    starts = told["starts"]
+    if isinstance(starts, bool) or not isinstance(starts, int) or not 0 < starts < _LONG:
+        raise FileRefused(f"its diary claims {starts!r} starts.")
+    spent = {part: float(told["seconds"].get(part, 0.0)) for part in PARTS}
+    if not all(0 <= seconds < _LONG for seconds in spent.values()):
+        raise FileRefused("its diary claims impossible times.")
+    return {
+        "started": datetime.fromisoformat(told["started"]).isoformat(),
+        "starts": starts,
+        "updated": datetime.fromisoformat(told["updated"]).isoformat(),
+        "seconds": spent,
+        "versions": {str(name): str(number) for name, number in told["versions"].items()},
+    }
 
 
 def _now() -> str:
