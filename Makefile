@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format bench bench-run costs alarms accuracy ablation clean
+.PHONY: run test test-all lint format bench bench-run bench-live costs alarms accuracy ablation clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -31,6 +31,10 @@ bench: .venv/bench-ready
 # What `kernelbank run` costs beside the bank.
 bench-run: .venv/ready
 	$(BIN)/python benchmarks/run_cost.py
+
+# What the live page costs a run.
+bench-live: .venv/ready
+	$(BIN)/python benchmarks/live_cost.py
 
 costs: .venv/ready
 	$(BIN)/python benchmarks/costs.py --out bench

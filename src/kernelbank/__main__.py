@@ -1,0 +1,5 @@
+"""`python -m kernelbank` is `kernelbank`."""
+
+from .cli import main
+
+main()
