@@ -1,0 +1,84 @@
+// Sections in words: signals, bad rows, where time went and what ran.
+
+const FIRST_SIGNALS = 20;
+
+const MEANING = {
+  "error grew": "the error grew",
+  "error fell": "the error fell",
+  weights: "the weights moved to other slots",
+  "target level": "the level of the target moved",
+  "input level": "the level of an input moved",
+};
+
+const signalsTable = (caption, changes) =>
+  table(caption, [["row", "number"], ["what", "text"], ["input", "text"]], changes.map(([row, what, input]) => [
+    whole(row), MEANING[what] ? MEANING[what] : fromData(what), fromData(input ?? ""),
+  ]));
+
+let olderSignals = [];
+const signalsTop = make("div");
+const signalsRest = new Folded(() => [signalsTable("Older signals", olderSignals)]);
+byId("signals-list").append(signalsTop, signalsRest.element);
+
+function drawSignals({ changes }) {
+  const newest = [...changes].reverse();
+  olderSignals = newest.slice(FIRST_SIGNALS);
+  fill(signalsTop, newest.length
+    ? signalsTable("Newest signals", newest.slice(0, FIRST_SIGNALS))
+    : make("p", { className: "empty" }, "No change has been signalled."));
+  signalsRest.set(olderSignals.length ? `Show ${counted(olderSignals.length, "older signal", "older signals")}` : null);
+}
+
+function drawBad({ bad, now }) {
+  const count = bad.count ?? now.bad ?? 0;
+  const examples = bad.examples ?? [];
+  if (!count) {
+    fill(byId("bad-list"), make("p", { className: "empty" }, "All rows could be used."));
+    return;
+  }
+  const some = count > examples.length ? `${whole(examples.length)} of them:` : "";
+  const children = [make("p", {}, `${counted(count, "row", "rows")} could not be used. ${some}`)];
+  if (examples.length) {
+    const columns = [["row", "number"], ["where", "text"], ["column", "text"], ["value", "text"], ["reason", "text"]];
+    const rows = examples.map(({ row, where, column, value, reason }) =>
+      [whole(row), ...[where, column, value, reason].map(fromData)]);
+    children.push(table("Rows that could not be used", columns, rows));
+    children[1].classList.add("stacks");
+  }
+  fill(byId("bad-list"), ...children);
+}
+
+function drawTime({ now }) {
+  const told = (now.time ?? []).filter(([, spent]) => known(spent));
+  const sum = told.reduce((total, [, spent]) => total + spent, 0);
+  const total = Math.max(sum, now.seconds ?? 0);
+  if (!(total > 0)) {
+    fill(byId("time-list"), make("p", { className: "empty" }, "No time has been measured yet."));
+    return;
+  }
+  const rest = total - sum;
+  const parts = rest > 0.005 * total ? [...told, ["all else", rest]] : told;
+  const bars = [...parts].sort((one, other) => other[1] - one[1]).map(([words, spent]) => {
+    const bar = make("span", { className: "bar" });
+    bar.style.width = `${Math.max(0.4, (100 * spent) / total)}%`; // by script: no style in the HTML
+    return make("li", {},
+      make("span", { className: "words" }, fromData(words)),
+      make("span", { className: "figures" }, `${seconds(spent)} · ${percent(spent / total)}`),
+      make("span", { className: "track", "aria-hidden": "true" }, bar));
+  });
+  const starts = now.starts > 1 ? ` The run was started ${whole(now.starts)} times.` : "";
+  const began = moment(now.started);
+  fill(byId("time-list"),
+    make("ul", { className: "bars" }, ...bars),
+    make("p", { className: "note" }, `${seconds(total)} in all${began ? `, begun ${began}` : ""}.${starts}`));
+}
+
+function drawFacts({ run }) {
+  const facts = run.facts ?? [];
+  const children = facts.flatMap(([heading, pairs]) => [
+    make("h3", {}, fromData(heading)),
+    make("dl", { className: "facts" }, ...pairs.map(([label, text]) =>
+      make("div", {}, make("dt", {}, fromData(label)), make("dd", {}, fromData(text))))),
+  ]);
+  fill(byId("ran-list"), ...(children.length ? children : [make("p", { className: "empty" }, "Nothing is known of the run yet.")]));
+}

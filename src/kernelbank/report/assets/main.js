@@ -1,0 +1,30 @@
+// From the parts to the picture: at most once a frame, and never for a page that nobody sees.
+
+const SECTIONS = [
+  drawHeader, drawError, drawStream, drawCost, drawWeights, drawFunction, drawIntervals,
+  drawSignals, drawBad, drawTime, drawFacts,
+];
+
+function redraw() {
+  const view = figures();
+  for (const draw of SECTIONS) draw(view);
+}
+
+let awaited = false;
+
+function redrawSoon() {
+  if (awaited || document.hidden) return; // what comes meanwhile is drawn when the page is seen again
+  awaited = true;
+  requestAnimationFrame(() => {
+    awaited = false;
+    redraw();
+  });
+}
+
+document.addEventListener("visibilitychange", redrawSoon);
+
+const told = byId("story");
+take(JSON.parse(told.textContent));
+watchColours();
+if (told.dataset.events) listen(told.dataset.events);
+redraw();

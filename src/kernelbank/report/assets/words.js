@@ -1,0 +1,65 @@
+// Numbers and rows in words, the same everywhere on the page.
+
+const UNKNOWN = "not known";
+const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+
+const known = (value) => typeof value === "number" && Number.isFinite(value);
+
+// 12345 -> "12,345"
+function whole(value) {
+  return known(value) ? Math.round(value).toLocaleString("en-US") : UNKNOWN;
+}
+
+// Four digits that count; powers of ten where plain digits would be a row of noughts.
+function number(value) {
+  if (!known(value)) return UNKNOWN;
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return power(value, 2);
+  if (size >= 1e4) return whole(value);
+  return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+}
+
+function power(value, digits) {
+  const [front, exponent] = value.toExponential(digits).split("e");
+  const raised = [...exponent.replace("+", "")].map((sign) => RAISED[sign]).join("");
+  return `${Number(front)}·10${raised}`;
+}
+
+// 0.9034 -> "90.3 %"
+function percent(share) {
+  if (!known(share)) return UNKNOWN;
+  return `${(100 * share).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} %`;
+}
+
+function seconds(value) {
+  if (!known(value)) return UNKNOWN;
+  if (value >= 7200) return `${number(value / 3600)} h`;
+  if (value >= 120) return `${number(value / 60)} min`;
+  return `${number(value)} s`;
+}
+
+// Labels of an axis: as many decimals as tell neighbours apart, and no more.
+function ticks(values, step) {
+  const largest = Math.max(...values.map((value) => Math.abs(value ?? 0)));
+  if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) {
+    return values.map((value) => (value === null ? "" : value === 0 ? "0" : power(value, 1)));
+  }
+  const decimals = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)));
+  const style = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  return values.map((value) => (value === null ? "" : value.toLocaleString("en-US", style)));
+}
+
+const percentTicks = (values) => values.map((value) => `${Number((100 * value).toFixed(1))} %`);
+
+function rowsFromTo(first, last) {
+  return first === last ? `row ${whole(last)}` : `rows ${whole(first)} to ${whole(last)}`;
+}
+
+// "1 bad row", "3 bad rows"
+const counted = (count, one, many) => `${whole(count)} ${count === 1 ? one : many}`;
+
+function moment(text) {
+  const when = new Date(text ?? NaN);
+  if (Number.isNaN(when.getTime())) return "";
+  return when.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+}
