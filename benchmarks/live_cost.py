@@ -25,7 +25,9 @@ class Viewers:
     def __init__(self, address: str, count: int, *, reading: bool) -> None:
         place = urlsplit(address)
         asked = f"GET {place.path}events HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
-        self.sockets = [socket.create_connection((place.hostname, place.port)) for _ in range(count)]
+        self.sockets = [
+            socket.create_connection((place.hostname, place.port)) for _ in range(count)
+        ]
         for one in self.sockets:
             one.sendall(asked)
             if reading:

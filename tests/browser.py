@@ -10,10 +10,15 @@ import pytest
 from kernelbank.report.page import page as page_of
 
 CHROMIUM = shutil.which("chromium")
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    " --disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def needs_chromium():
@@ -64,9 +69,7 @@ def made_up_points(draw, points, slots, task, stride):
         "rows": rows.tolist(),
         "answered": answered.tolist(),
         "loss": rounded(np.round(loss) if task == "classification" else loss),
-        "persistence": rounded(
-            np.round(persistence) if task == "classification" else persistence
-        ),
+        "persistence": rounded(np.round(persistence) if task == "classification" else persistence),
         "inside": np.round(right).astype(int).tolist(),
         "width": rounded(answered * (0.88 if task == "classification" else 1.3 * np.sqrt(warm))),
         "worst": rounded(
@@ -90,8 +93,10 @@ def made_up_line(name, share, draw, task):
     """The function along one input after a share of the run, with its interval."""
     at = np.linspace(-2, 2.5, 24)
     known = 1 - np.exp(-5 * share)
-    middle = 12 + 3 * known * np.sin((2.1 + name) * at + 1.5 * share) + 0.4 * draw.normal(size=24) * (
-        1 - known
+    middle = (
+        12
+        + 3 * known * np.sin((2.1 + name) * at + 1.5 * share)
+        + 0.4 * draw.normal(size=24) * (1 - known)
     )
     half = 1.2 + 4 * np.exp(-6 * share) + 0.3 * at**2 * 0.5
     if task == "classification":
@@ -105,7 +110,13 @@ def made_up_line(name, share, draw, task):
     }
 
 
-KINDS = ("RandomFeatureRLS", "KRLSTracker", "Norma", "line", "tree on what RandomFeatureRLS leaves, rank")
+KINDS = (
+    "RandomFeatureRLS",
+    "KRLSTracker",
+    "Norma",
+    "line",
+    "tree on what RandomFeatureRLS leaves, rank",
+)
 
 
 def made_up_story(points=200, slots=39, task="regression", stride=None, seed=0, columns=4):
@@ -123,16 +134,38 @@ def made_up_story(points=200, slots=39, task="regression", stride=None, seed=0, 
                 **{name: column[piece : piece + 32] for name, column in told.items()},
             }
     classes = ["spam", "ham"] if task == "classification" else []
-    names = [f"{KINDS[slot % 5]} {slot // 5 + 1}, width {2.0 ** (slot % 9 - 4):g}" for slot in range(slots)]
+    names = [
+        f"{KINDS[slot % 5]} {slot // 5 + 1}, width {2.0 ** (slot % 9 - 4):g}"
+        for slot in range(slots)
+    ]
     story["run"] = {
         "title": "sensors.csv: load",
         "task": task,
         "target": "load",
         "status": "ended",
         "facts": [
-            ["Data", [["source", "sensors.csv"], ["target", "load"], ["inputs", "wind, sun, hour, day"]]],
-            ["Settings", [["bank", "AutoBank()"], ["slots", str(slots)], ["coverage", "0.9"], ["checkpoint every", "60 s"]]],
-            ["Versions", [["kernelbank", "0.1.0"], ["numpy", "2.1.3"], ["numba", "0.61.0"], ["Python", "3.12.3"]]],
+            [
+                "Data",
+                [["source", "sensors.csv"], ["target", "load"], ["inputs", "wind, sun, hour, day"]],
+            ],
+            [
+                "Settings",
+                [
+                    ["bank", "AutoBank()"],
+                    ["slots", str(slots)],
+                    ["coverage", "0.9"],
+                    ["checkpoint every", "60 s"],
+                ],
+            ],
+            [
+                "Versions",
+                [
+                    ["kernelbank", "0.1.0"],
+                    ["numpy", "2.1.3"],
+                    ["numba", "0.61.0"],
+                    ["Python", "3.12.3"],
+                ],
+            ],
         ],
         "slots": names,
         "coverage": 0.9,
@@ -149,32 +182,70 @@ def made_up_story(points=200, slots=39, task="regression", stride=None, seed=0, 
         "without_target": 17 if rows else 0,
         "seconds": 21.4 if rows else 0.0,
         "speed": 4672.9 if rows else None,
-        "time": [["reading", 1.31], ["the bank", 17.02], ["snapshots", 0.44], ["writing", 1.9], ["checkpoints", 0.35]] if rows else [],
+        "time": [
+            ["reading", 1.31],
+            ["the bank", 17.02],
+            ["snapshots", 0.44],
+            ["writing", 1.9],
+            ["checkpoints", 0.35],
+        ]
+        if rows
+        else [],
         "started": "2026-01-05T09:14:03+00:00",
         "starts": 2,
         "updated": "2026-01-05T09:14:25+00:00",
     }
-    story["changes"] = [
-        [int(rows * 0.55), "error grew", ""],
-        [int(rows * 0.553), "target level", ""],
-        [int(rows * 0.57), "weights", ""],
-        [int(rows * 0.61), "error fell", ""],
-        [int(rows * 0.8), "input level", "wind"],
-    ] if points > 1 else []
+    story["changes"] = (
+        [
+            [int(rows * 0.55), "error grew", ""],
+            [int(rows * 0.553), "target level", ""],
+            [int(rows * 0.57), "weights", ""],
+            [int(rows * 0.61), "error fell", ""],
+            [int(rows * 0.8), "input level", "wind"],
+        ]
+        if points > 1
+        else []
+    )
     story["bad"] = {
         "count": 3 if rows else 0,
         "examples": [
-            {"row": 812, "where": "line 813", "column": "wind", "value": "n/a?", "reason": "is not a number"},
-            {"row": 4033, "where": "line 4034", "column": None, "value": None, "reason": "has 3 fields instead of 5"},
-            {"row": 90210, "where": "line 90211", "column": "load", "value": "1e999", "reason": "is not finite"},
-        ] if rows else [],
+            {
+                "row": 812,
+                "where": "line 813",
+                "column": "wind",
+                "value": "n/a?",
+                "reason": "is not a number",
+            },
+            {
+                "row": 4033,
+                "where": "line 4034",
+                "column": None,
+                "value": None,
+                "reason": "has 3 fields instead of 5",
+            },
+            {
+                "row": 90210,
+                "where": "line 90211",
+                "column": "load",
+                "value": "1e999",
+                "reason": "is not finite",
+            },
+        ]
+        if rows
+        else [],
     }
     if points and columns:
         shares = np.linspace(0.01, 1, min(40, points))
         for share in shares[:-1]:
             row = int(share * rows)
-            story[f"snapshot/{row}"] = {"row": row, "lines": [made_up_line(name, share, draw, task) for name in range(columns)]}
-        story["snapshot/now"] = {"row": rows, "lines": [made_up_line(name, 1.0, draw, task) for name in range(columns)]}
+            story[f"snapshot/{row}"] = {
+                "row": row,
+                "lines": [made_up_line(name, share, draw, task) for name in range(columns)],
+            }
+        story["snapshot/now"] = {
+            "row": rows,
+            "lines": [made_up_line(name, 1.0, draw, task) for name in range(columns)],
+        }
     return story
 
 
@@ -225,9 +296,7 @@ class Browser:
         )
 
     def open(self, address, width=1200, height=900, **options):
-        context = self.chromium.new_context(
-            viewport={"width": width, "height": height}, **options
-        )
+        context = self.chromium.new_context(viewport={"width": width, "height": height}, **options)
         watched = Watched(context)
         watched.page.set_default_timeout(10_000)
         watched.page.goto(address)

@@ -317,6 +317,24 @@ def test_farness():
     assert hot.farness(target, 1e20) == hot.FAR
 
 
+def test_what_is_typical():
+    """Of the last thousand: the median and the ends; those of all where these are one place."""
+    draw = np.random.default_rng(4)
+    X = np.column_stack([draw.normal(size=3000), np.arange(3000) < 500, np.full(3000, 7.0)])
+    scaling = Scaling(3, 0, ("standard", "rank"), target=False)
+    scaling.begin(X[:32], None)
+    for x in X[32:]:
+        scaling.take(x)
+    last = X[-scaling.rings.shape[1] :]
+    found = scaling.typical()
+    assert (found[:, 0] == np.median(last, axis=0)).all()
+    assert (found[0, 1:] == [last[:, 0].min(), last[:, 0].max()]).all()
+    base, unit = scaling.columns[1, [figure.BASE, figure.UNIT]]
+    assert unit > 0
+    assert (found[1, 1:] == base + unit * np.array([-2.5, 2.5])).all()
+    assert (found[2] == 7.0).all()
+
+
 @pytest.mark.parametrize("names", [("standard", "asinh", "rank"), ("asinh",), ("rank",)])
 def test_scaled_rows_side_by_side(names):
     """Deviations, their asinh, ranks; lagged targets behind them in the target's own figures."""

@@ -180,15 +180,17 @@ class Scaling:
     def typical(self) -> Floats:
         """(inputs, 3): the median of the last values of every input, and the ends of their range.
 
-        Where too few are kept, the mean and 2.5 standard deviations to both sides.
+        Where too few are kept or all are the same, the ends are 2.5 standard deviations of all
+        values so far to both sides of their mean.
         """
         found = np.empty((self.dimension, 3))
         for column, ring, out in zip(self.columns, self.rings, found, strict=True):
-            held = int(min(column[SEEN], len(ring)))
-            if held > PATIENCE:
-                out[:] = np.median(ring[:held]), ring[:held].min(), ring[:held].max()
-            else:
-                out[:] = column[BASE] + column[UNIT] * np.array([0.0, -2.5, 2.5])
+            last = ring[: int(min(column[SEEN], len(ring)))]
+            out[:] = column[BASE] + column[UNIT] * np.array([0.0, -2.5, 2.5])
+            if len(last) > PATIENCE:
+                out[0] = np.median(last)
+                if last.min() < last.max():
+                    out[1:] = last.min(), last.max()
         return found
 
     def distances(self, row: Floats) -> Floats:
