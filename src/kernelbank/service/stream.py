@@ -18,26 +18,14 @@ class Stream(Output):
         self._output = RedisOutput(address)
         self._header = header
         self._last = 0
-        self.place = self._output._address.shown
+        self.place = self._output.place
 
     def vacant(self) -> None:
-        if self._top() != (0, 0):
+        if self._output.highest != (0, 0):
             raise occupied(self.place)
 
     def begin(self) -> None:
         """Nothing to do: the first row makes the stream."""
-
-    def _top(self) -> tuple[int, int]:
-        """The highest id that ever was in the stream: readers may have taken entries away."""
-        name = self._output._address.stream
-
-        def ask(client: Any) -> str:
-            if not client.exists(name):
-                return "0-0"
-            return str(client.xinfo_stream(name)["last-generated-id"].decode())
-
-        number, _, rest = self._output._link.insist(ask).partition("-")
-        return int(number), int(rest)
 
     def write(self, rows: Sequence[Row]) -> None:
         for row in rows:
@@ -50,7 +38,7 @@ class Stream(Output):
         return {"last": self._last}
 
     def check(self, mark: Mapping[str, Any]) -> None:
-        top, _ = self._top()
+        top, _ = self._output.highest
         if top < int(mark["last"]):
             raise RunRefused(
                 f"{self.place} has lost rows: {mark['last']} were written, and it ends at {top}. "
@@ -62,4 +50,4 @@ class Stream(Output):
         self._last = mark["last"]
 
     def close(self, *, whole: bool) -> None:  # noqa: ARG002  (a mark has sent all rows)
-        self._output._link.close()
+        self._output.close()

@@ -36,6 +36,20 @@ class RedisOutput:
         self._waiting: list[tuple[str, dict[str, str]]] = []
         self._last = -1
         self.name = f"stream {self._address.stream}"
+        self.place = self._address.shown
+        """The address, without a password."""
+
+    @property
+    def highest(self) -> tuple[int, int]:
+        """The highest id that ever was in the stream: readers may have taken entries away."""
+
+        def ask(client: Any) -> str:
+            if not client.exists(self._address.stream):
+                return "0-0"
+            return str(client.xinfo_stream(self._address.stream)["last-generated-id"].decode())
+
+        number, _, rest = self._link.insist(ask).partition("-")
+        return int(number), int(rest)
 
     @property
     def last(self) -> int | None:
