@@ -50,4 +50,4 @@ class Stream(Output):
         self._last = mark["last"]
 
     def close(self, *, whole: bool) -> None:  # noqa: ARG002  (a mark has sent all rows)
-        self._output.close()
+        self._output.close(send=False)

@@ -98,9 +98,10 @@ class RedisOutput:
             self._confirm(doubtful)
         self._waiting.clear()
 
-    def close(self) -> None:
-        """Send what waits and end the connection."""
-        self.flush()
+    def close(self, *, send: bool = True) -> None:
+        """Send what waits, unless told otherwise, and end the connection."""
+        if send:
+            self.flush()
         self._link.close()
 
     def _send(self, client: Any) -> list[Any]:
