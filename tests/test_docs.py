@@ -37,9 +37,10 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
-def test_the_commands_of_the_page_on_runs(tmp_path):
+@pytest.mark.parametrize(("name", "left"), [("run", "predictions.csv"), ("report", "again.html")])
+def test_the_commands_of_a_page(name, left, tmp_path):
     """One shell after the other in one folder, with the package's own commands first."""
-    page = (ROOT / "docs" / "run.md").read_text()
+    page = (ROOT / "docs" / f"{name}.md").read_text()
     script = "set -e\n" + "\n".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL))
     script = script.replace("kernelbank run", "kernelbank run --size small")
     places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -52,4 +53,5 @@ def test_the_commands_of_the_page_on_runs(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert len((tmp_path / "predictions.csv").read_text().splitlines()) == 3001
+    text = (tmp_path / left).read_text()
+    assert len(text.splitlines()) == 3001 if name == "run" else '"rows":3000' in text
