@@ -30,13 +30,19 @@ _START = 30.0
 _END = 5.0
 """Seconds that the end of a run waits for the server to tell it to the viewers."""
 
-# The first line from the run holds where modules are found, so that the server has the same
-# kernelbank however this one came to be imported. It also holds the token, which must be neither
-# among the arguments nor in the environment of a process: other users may read these.
-_BOOT = (
-    "import json, sys; hello = json.loads(sys.stdin.buffer.readline()); "
-    "sys.path[:] = hello['path']; from kernelbank.report.server import main; main(hello)"
-)
+# The first line from the run says where modules are found, and which kernelbank is this one, by
+# whatever hook it came to be imported. It also holds the token, which must be neither among the
+# arguments nor in the environment of a process: other users may read these.
+_BOOT = """
+import importlib.util, json, sys
+hello = json.loads(sys.stdin.buffer.readline())
+sys.path[:] = hello["path"]
+spec = importlib.util.spec_from_file_location("kernelbank", hello["package"])
+sys.modules["kernelbank"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["kernelbank"])
+from kernelbank.report.server import main
+main(hello)
+"""
 
 
 class Live:
@@ -220,10 +226,9 @@ class Live:
             self._answered.set()
 
     def _greet(self) -> None:
-        # Whoever has an editable install has kernelbank from a hook that is on no path.
-        home = str(Path(__file__).parents[2])
         hello = {
-            "path": [*(os.path.abspath(place) for place in sys.path), home],
+            "path": [os.path.abspath(place) for place in sys.path],
+            "package": str(Path(__file__).resolve().parents[1] / "__init__.py"),
             "host": self.host,
             "port": self.port,
             "token": self._token,
