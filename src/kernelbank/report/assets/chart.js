@@ -33,7 +33,6 @@ class Chart {
     this.showLegend(spec.legend ?? []);
     this.holder.addEventListener("keydown", (event) => pressed(this, event));
     this.holder.addEventListener("mouseleave", () => leave(this));
-    this.holder.addEventListener("blur", () => leave(this));
     new ResizeObserver(() => this.resize()).observe(this.element);
     whenRecoloured.push(() => this.redraw());
     addEventListener("beforeprint", () => this.resize(PRINTED_WIDTH));

@@ -27,10 +27,11 @@ function moved(chart, plot) {
 
 function leave(chart) {
   if (chart.index === null) return;
-  if (chart.holder.matches(":focus")) {
-    chart.showCursor(); // the mouse went, the keys are still here
-    return;
-  }
+  if (chart.holder.matches(":focus")) chart.showCursor(); // the mouse went, the keys are still here
+  else withdraw(chart);
+}
+
+function withdraw(chart) {
   chart.spec.left?.();
   chart.point(null, true);
   share(chart);
@@ -48,6 +49,10 @@ function pressed(chart, event) {
     Home: 0,
     End: last,
   };
+  if (event.key === "Escape") {
+    withdraw(chart);
+    return;
+  }
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (step !== undefined && chart.spec.up) {
     chart.index ??= last;
