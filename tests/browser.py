@@ -1,13 +1,18 @@
 """A browser for the tests of pages, and made-up stories for the pages to tell."""
 
+import contextlib
+import http.server
 import json
 import os
 import shutil
+import threading
+import time
 
 import numpy as np
 import pytest
 
 from kernelbank.report.page import page as page_of
+from kernelbank.report.page import policy
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -260,15 +265,75 @@ def written(folder, story, name="report.html"):
     return path.as_uri()
 
 
+class Teller:
+    """A little server of a live page: it sends on what it is told to, to everybody who listens."""
+
+    def __init__(self, story):
+        self.story, self.sent, self.streams = story, [], 0
+        self.news = threading.Condition()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
+        self.thread.start()
+        self.address = f"http://127.0.0.1:{self.server.server_port}/"
+        self.open = True
+
+    def send(self, parts, event=None):
+        with self.news:
+            self.sent.append((event, json.dumps(parts)))
+            self.news.notify_all()
+
+    def hang_up(self):
+        """End all streams; whoever listens finds the line dead."""
+        with self.news:
+            self.open = False
+            self.news.notify_all()
+
+    def close(self):
+        self.hang_up()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    def _handler(teller):  # noqa: N805
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                if self.path != "/events":
+                    self.send_header("Content-Type", "text/html; charset=utf-8")
+                    self.send_header("Content-Security-Policy", policy(live=True))
+                    self.end_headers()
+                    self.wfile.write(page_of(as_parts(teller.story), "events").encode())
+                    return
+                self.send_header("Content-Type", "text/event-stream")
+                self.end_headers()
+                self.wfile.write(b"retry: 100\n\n")
+                teller.streams += 1
+                told = len(teller.sent) if teller.streams == 1 else 0
+                with teller.news, contextlib.suppress(ConnectionError):
+                    while teller.open:
+                        for event, data in teller.sent[told:]:
+                            name = f"event: {event}\n" if event else ""
+                            self.wfile.write(f"{name}data: {data}\n\n".encode())
+                        self.wfile.flush()
+                        told = len(teller.sent)
+                        teller.news.wait(5)
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+
 class Watched:
     """A browser's page, and everything it complained about or asked for."""
 
     def __init__(self, context):
         self.page = context.new_page()
-        self.complaints, self.requests, self.dialogs = [], [], []
+        self.complaints, self.requests, self.failed, self.dialogs = [], [], [], []
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("requestfailed", lambda request: self.complaints.append(request.url))
+        self.page.on("requestfailed", lambda request: self.failed.append(request.url))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("dialog", self._dialog)
 
@@ -282,6 +347,13 @@ class Watched:
 
     def text(self, selector):
         return self.page.locator(selector).first.text_content()
+
+    def eventually(self, holds, seconds=10):
+        """Wait until something holds: browsers tell of a change when they come to it."""
+        until = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < until, "waited in vain"
+            self.page.wait_for_timeout(20)
 
 
 class Browser:

@@ -7,10 +7,12 @@ const PRINTED_WIDTH = 660; // pixels that fit between the margins of A4 and of L
 
 class Chart {
   // spec: label, height, series, and if wanted bands, range, values, nameSpace, paint, finish, across,
-  //       tell(index) -> [[label, value, role], ...], up(step), hover(plot), overTime, empty
+  //       xLabel, tell(index) -> [[label, value, role], ...], up(step), hover(plot), overTime, empty
   constructor(id, spec) {
     this.spec = spec;
-    this.index = null;
+    this.index = null; // of the point under the cursor, null without one
+    this.row = null; // its place along the chart, which stays when points are joined
+    this.settling = false;
     this.data = null;
     this.plot = null;
     this.caption = make("p", { className: "caption" });
@@ -31,7 +33,6 @@ class Chart {
     this.showLegend(spec.legend ?? []);
     this.holder.addEventListener("keydown", (event) => pressed(this, event));
     this.holder.addEventListener("mouseleave", () => leave(this));
-    this.holder.addEventListener("blur", () => leave(this));
     new ResizeObserver(() => this.resize()).observe(this.element);
     whenRecoloured.push(() => this.redraw());
     addEventListener("beforeprint", () => this.resize(PRINTED_WIDTH));
@@ -50,26 +51,29 @@ class Chart {
     if (!drawn) return;
     fill(this.caption, ...[caption].flat());
     say(this.note, note);
-    if (this.index !== null) this.index = Math.min(this.index, this.data[0].length - 1);
-    if (this.plot) this.plot.setData(this.data);
-    else this.build();
+    if (this.index !== null) this.index = nearest(this.data[0], this.row);
+    if (this.plot) this.atOnce(() => this.plot.setData(this.data));
+    else this.plot = new uPlot(plotOptions(this), this.data, this.holder);
     this.showCursor();
     this.tell(true);
+  }
+
+  // uPlot would wait until later, and meanwhile place cursors by the scales of before.
+  atOnce(change) {
+    this.settling = true;
+    this.plot.batch(change);
+    this.settling = false;
   }
 
   size(width) {
     return { width: width ?? Math.max(220, this.element.clientWidth), height: this.spec.height(this) };
   }
 
-  build() {
-    this.plot = new uPlot(plotOptions(this), this.data, this.holder);
-  }
-
   resize(width) {
     if (!this.plot || !this.data) return;
     const size = this.size(width);
     if (size.width === this.plot.width && size.height === this.plot.height) return;
-    this.plot.setSize(size);
+    this.atOnce(() => this.plot.setSize(size));
     this.showCursor();
   }
 
@@ -86,6 +90,7 @@ class Chart {
   point(index, quiet = false) {
     this.index = index;
     if (!this.data) return;
+    this.row = this.data[0][index];
     this.showCursor();
     this.tell(quiet);
   }
@@ -116,6 +121,15 @@ class Chart {
   }
 }
 
+// The place of the value next to one, in a sorted list.
+function nearest(sorted, value) {
+  let best = 0;
+  for (let at = 1; at < sorted.length; at += 1) {
+    if (Math.abs(sorted[at] - value) < Math.abs(sorted[best] - value)) best = at;
+  }
+  return best;
+}
+
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 
 function plotOptions(chart) {
@@ -138,11 +152,20 @@ function plotOptions(chart) {
       points: { size: 8, width: 2, stroke: () => colour.card },
     },
     scales: {
-      x: { time: false, range: spec.xRange ?? ((plot, low, high) => [0, high]) },
+      x: { time: false, range: spec.xRange ?? (() => [0, lastOf(chart.data[0]) || 1]) },
       y: { dir: spec.down ? -1 : 1, range: spec.range },
     },
     axes: [
-      { ...axis, size: 34, gap: 4, space: 74, values: (plot, values, at, space, step) => ticks(values, step) },
+      {
+        ...axis,
+        size: 28,
+        gap: 4,
+        space: 74,
+        values: (plot, values, at, space, step) => ticks(values, step),
+        label: (plot) => cropped(plot.ctx, spec.xLabel?.() ?? "row", 0.8 * plot.bbox.width),
+        labelFont: FONT,
+        labelSize: 18,
+      },
       {
         ...axis,
         size: 58,
@@ -157,6 +180,7 @@ function plotOptions(chart) {
         stroke: () => (share === 1 ? colour[role] : veil(role, share)),
         width,
         points: { show: few, size: 6 },
+        pxAlign: 0, // or slow curves become stairs
         spanGaps: false,
         ...rest,
       })),

@@ -51,7 +51,7 @@ function paintSlots(plot, context) {
   const floor = plot.valToPos(0, "y", true);
   const height = (plot.valToPos(costTop, "y", true) - floor) / costTop;
   context.lineWidth = devicePixelRatio;
-  context.strokeStyle = veil("slot", totals.length > 100 ? 0.4 : 0.75);
+  context.strokeStyle = veil("slot", totals.length > 300 ? 0.25 : 0.75);
   for (const total of totals) {
     context.beginPath();
     for (let at = 0; ; at = Math.min(last, at + step)) {
@@ -78,7 +78,7 @@ function nearestSlot(plot, at, top) {
 function pickOut(slot) {
   if (slot === costSlot) return false;
   costSlot = slot;
-  costChart.plot?.setData(costData());
+  costChart.atOnce(() => costChart.plot.setData(costData()));
   return true;
 }
 

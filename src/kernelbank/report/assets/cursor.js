@@ -14,18 +14,24 @@ function share(chart) {
 // uPlot tells that the mouse moved over the chart.
 function moved(chart, plot) {
   const { left, top } = plot.cursor;
-  if (left === undefined || left < 0 || !chart.data) return;
+  if (chart.settling || left === undefined || left < 0 || !chart.data) return;
   const index = chart.spec.indexAt?.(plot, left) ?? plot.cursor.idx;
   if (index === null || index === undefined) return;
   const turned = chart.spec.hover?.(plot, index, top) ?? false;
   if (index === chart.index && !turned) return;
   chart.index = index;
+  chart.row = chart.data[0][index];
   chart.tell(false);
   share(chart);
 }
 
 function leave(chart) {
-  if (chart.index === null || chart.holder.matches(":focus")) return;
+  if (chart.index === null) return;
+  if (chart.holder.matches(":focus")) chart.showCursor(); // the mouse went, the keys are still here
+  else withdraw(chart);
+}
+
+function withdraw(chart) {
   chart.spec.left?.();
   chart.point(null, true);
   share(chart);
@@ -43,6 +49,10 @@ function pressed(chart, event) {
     Home: 0,
     End: last,
   };
+  if (event.key === "Escape") {
+    withdraw(chart);
+    return;
+  }
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (step !== undefined && chart.spec.up) {
     chart.index ??= last;

@@ -27,8 +27,9 @@ function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// A table; `columns` are [heading, kind] where kind is "text" or "number".
-function table(caption, columns, rows) {
+// A table; `columns` are [heading, kind] where kind is "text" or "number". What it becomes on a phone
+// goes by `look`.
+function table(look, caption, columns, rows) {
   const heads = columns.map(([heading, kind]) => make("th", { scope: "col", className: kind }, heading));
   const body = rows.map((cells) =>
     make("tr", {}, ...cells.map((cell, place) => {
@@ -37,7 +38,7 @@ function table(caption, columns, rows) {
     })),
   );
   return make(
-    "table", {},
+    "table", { className: look },
     make("caption", {}, caption),
     make("thead", {}, make("tr", {}, ...heads)),
     make("tbody", {}, ...body),

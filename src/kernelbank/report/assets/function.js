@@ -22,6 +22,7 @@ const functionChart = new Chart("function-chart", {
     { role: "bank", width: 2.5 },
   ],
   bands: [{ role: "bank", share: 0.16, series: [2, 1] }],
+  xLabel: () => inputName(),
   usual: () => Math.floor(functionLine().at.length / 2),
   tell: (at) => {
     const line = functionLine();
@@ -76,7 +77,7 @@ function showFunction() {
   const [low, high] = functionRange;
   const beyond = [...line.low, ...line.high].some((value) => known(value) && (value < low || value > high));
   functionChart.set([line.at, line.low, line.high, line.middle], {
-    caption: [...answer, " along ", fromData(inputName())],
+    caption: [...answer, " along ", fromData(inputName()), `, after row ${row}`],
     note: beyond ? "The interval leaves the picture here: its scale is that of most rows." : "",
   });
 }
@@ -91,7 +92,8 @@ function drawFunction(view) {
   const names = Array.from({ length: size }, (_, place) => columns[place] ?? `input ${place + 1}`);
   const place = inputPlace();
   fill(inputChoice, ...names.map((name) => make("option", {}, name)));
-  inputChoice.selectedIndex = names.length ? Math.min(place, names.length - 1) : -1;
+  const kept = names.length ? Math.min(place, names.length - 1) : -1;
+  if (inputChoice.selectedIndex !== kept) inputChoice.selectedIndex = kept;
   byId("function-choices").hidden = !names.length;
   const last = Math.max(0, functionKept.length - 1);
   timeChoice.max = String(last);

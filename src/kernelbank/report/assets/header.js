@@ -19,7 +19,11 @@ function drawHeader(view) {
   if (run.title) document.title = run.title;
   drawTiles(view);
   say(byId("summary"), summary(view));
-  document.documentElement.classList.toggle("classes", classes);
+  say(byId("error-plain"), classes
+    ? "How often the answer was wrong, each row answered before it was learned: lower is better."
+    : "How far the answers were from the targets, each row answered before it was learned: lower is better.");
+  byId("to-stream").hidden = classes;
+  say(byId("to-intervals"), classes ? "Calibration" : "Intervals");
   drawStatus(run.status, now.updated);
 }
 
@@ -42,10 +46,10 @@ function drawTiles(view) {
   } else {
     tiles.push(tile("coverage", "", share, percent(share), known(run.coverage) ? `${percent(run.coverage)} asked for` : ""));
   }
-  const bad = now.bad ?? view.bad.count;
-  const signals = view.changes.length;
+  const bad = now.bad ?? part("bad", {}).count;
+  const signals = part("changes", null)?.length;
   tiles.push(
-    tile("signals", "signal", signals, whole(signals), signals ? `last at row ${whole(lastOf(view.changes)[0])}` : "no change seen"),
+    tile("signals", "signal", signals, whole(signals), signals ? `last at row ${whole(lastOf(view.changes)[0])}` : ""),
     tile("bad rows", "", bad, whole(bad), ""),
     tile("rows/s", "", now.speed, number(now.speed), known(now.seconds) ? `${seconds(now.seconds)} in all` : ""),
   );
@@ -78,7 +82,7 @@ let connection = "none"; // "none" for a file, or "open", "lost", "over"
 
 function drawStatus(status, updated) {
   const element = byId("status");
-  const words = connection === "lost" ? "connection lost, trying again" : STATUS[status] ?? (connection === "open" ? "waiting" : "");
+  const words = connection === "lost" ? "connection lost, trying again" : STATUS[status] ?? "waiting";
   element.dataset.state = connection === "lost" ? "lost" : connection === "open" && status === "running" ? "live" : "still";
   fill(element, make("span", { className: "dot", "aria-hidden": "true" }), make("span", { id: "status-words" }, words));
   say(byId("when"), moment(updated)); // apart: a clock that is announced every second helps nobody

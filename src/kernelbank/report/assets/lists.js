@@ -11,7 +11,7 @@ const MEANING = {
 };
 
 const signalsTable = (caption, changes) =>
-  table(caption, [["row", "number"], ["what", "text"], ["input", "text"]], changes.map(([row, what, input]) => [
+  table("", caption, [["row", "number"], ["what", "text"], ["input", "text"]], changes.map(([row, what, input]) => [
     whole(row), MEANING[what] ? MEANING[what] : fromData(what), fromData(input ?? ""),
   ]));
 
@@ -33,19 +33,14 @@ function drawBad({ bad, now }) {
   const count = bad.count ?? now.bad ?? 0;
   const examples = bad.examples ?? [];
   if (!count) {
-    fill(byId("bad-list"), make("p", { className: "empty" }, "All rows could be used."));
+    fill(byId("bad-list"), make("p", { className: "empty" }, now.rows ? "All rows could be used." : "No row has been read yet."));
     return;
   }
-  const some = count > examples.length ? `${whole(examples.length)} of them:` : "";
-  const children = [make("p", {}, `${counted(count, "row", "rows")} could not be used. ${some}`)];
-  if (examples.length) {
-    const columns = [["row", "number"], ["where", "text"], ["column", "text"], ["value", "text"], ["reason", "text"]];
-    const rows = examples.map(({ row, where, column, value, reason }) =>
-      [whole(row), ...[where, column, value, reason].map(fromData)]);
-    children.push(table("Rows that could not be used", columns, rows));
-    children[1].classList.add("stacks");
-  }
-  fill(byId("bad-list"), ...children);
+  const some = count > examples.length ? `; the first and the last of them, ${whole(examples.length)} in all` : "";
+  const columns = [["row", "number"], ["where", "text"], ["column", "text"], ["value", "text"], ["reason", "text"]];
+  const rows = examples.map(({ row, where, column, value, reason }) =>
+    [whole(row), ...[where, column, value, reason].map(fromData)]);
+  fill(byId("bad-list"), table("stacks", `${counted(count, "row", "rows")} could not be used${some}`, columns, rows));
 }
 
 function drawTime({ now }) {

@@ -2,7 +2,8 @@
 
 let weightsView = null;
 let weightsHighest = WHOLE_WEIGHT;
-let weightsSlot = 0;
+let weightsSlot = 0; // the line under the cursor
+let weightsChosen = false; // until somebody points at one, it is the slot with the largest weight
 
 const LISTED = 8;
 const heatLegend = new HeatLegend();
@@ -11,9 +12,9 @@ const namesRoom = (plot) => Math.round(Math.min(210, plot.width * 0.3));
 
 const weightsChart = new Chart("weights-chart", {
   label: "Heat map of the weights, slots from top to bottom, rows from left to right",
-  height: (chart) => {
+  height: () => {
     const slots = weightsView?.names.length ?? 1;
-    return 46 + Math.max(90, Math.min(innerWidth < 600 ? 380 : 560, slots * 15));
+    return 56 + Math.max(90, Math.min(innerWidth < 600 ? 380 : 560, slots * 15));
   },
   overTime: true,
   cursorY: true,
@@ -45,10 +46,12 @@ const weightsChart = new Chart("weights-chart", {
     const next = Math.max(0, Math.min(weightsView.names.length - 1, slot));
     const turned = next !== weightsSlot;
     weightsSlot = next;
+    weightsChosen = true;
     return turned;
   },
   up: (step) => {
     weightsSlot = Math.max(0, Math.min(weightsView.names.length - 1, weightsSlot + step));
+    weightsChosen = true;
   },
   cursorTop: (plot) => plot.valToPos(weightsSlot + 0.5, "y"),
   tell: (at) => {
@@ -91,7 +94,10 @@ function drawWeights(view) {
     weightsChart.set(null);
     return;
   }
-  weightsSlot = Math.min(weightsSlot, view.names.length - 1);
+  const present = lastOf(view.points.weights) ?? [];
+  weightsSlot = weightsChosen
+    ? Math.min(weightsSlot, view.names.length - 1)
+    : present.reduce((most, one, slot) => (one > present[most] ? slot : most), 0);
   let highest = 1;
   for (const weights of view.points.weights) {
     for (const one of weights ?? []) if (one > highest) highest = one;
@@ -115,7 +121,7 @@ const COLUMNS_OF_STANDING = [
 ];
 
 const standingTable = (caption, rows) =>
-  table(caption, COLUMNS_OF_STANDING, rows.map(({ name, now, highest, error }) => [
+  table("named", caption, COLUMNS_OF_STANDING, rows.map(({ name, now, highest, error }) => [
     fromData(name), weight(now), weight(highest), weightsView.classes ? percent(error) : number(error),
   ]));
 
