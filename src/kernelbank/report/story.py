@@ -81,7 +81,7 @@ def _run(account: Account) -> dict[str, Any]:
     settings, bank = account.settings, account.bank
     labels = settings.task == "classification"
     classes = [str(label) for label in bank.classes]
-    source = str(account.source.get("address") or account.source.get("kind") or "")
+    source = _source(account)
     return {
         "title": f"{settings.target} from {PurePath(source).name or source}",
         "task": settings.task,
@@ -97,10 +97,15 @@ def _run(account: Account) -> dict[str, Any]:
     }
 
 
+def _source(account: Account) -> str:
+    address = account.source.get("address")
+    return str(account.source.get("kind", "") if address in (None, "-") else address)
+
+
 def _facts(account: Account) -> list[list[Any]]:
-    settings, source, diary = account.settings, account.source, account.diary
+    settings, diary = account.settings, account.diary
     data = [
-        ["source", source.get("address") or source.get("kind")],
+        ["source", _source(account)],
         ["target", settings.target],
         ["numeric inputs", _listed(account.features)],
     ]
