@@ -119,7 +119,7 @@ def hostile(value, baits):
 
 
 class TestHostile:
-    # Each text meets a third of all baits; the worst one stands everywhere once.
+    # The worst one stands everywhere once; the others take turns.
     @pytest.mark.parametrize(
         "baits", [BAIT[:1], BAIT, BAIT[3:] + BAIT[:3]], ids=["one", "all", "turned"]
     )
