@@ -18,9 +18,7 @@ const costChart = new Chart("cost-chart", {
     { role: "bank", width: 3 },
     { role: "chosen", width: 2 },
   ],
-  legend: [
-    ["bank", "bank"], ["every slot alone", "slot"], ["persistence", "persistence dashed"], ["slot picked out", "chosen"],
-  ],
+  legend: [["bank", "bank"], ["every slot alone", "slot"], ["persistence", "persistence dashed"]],
   paint: (plot, context) => paintSlots(plot, context),
   tell: (at) => {
     const told = [
@@ -78,6 +76,7 @@ function nearestSlot(plot, at, top) {
 function pickOut(slot) {
   if (slot === costSlot) return false;
   costSlot = slot;
+  costChart.showLegend([...costChart.spec.legend, ...(slot === null ? [] : [["slot picked out", "chosen"]])]);
   costChart.atOnce(() => costChart.plot.setData(costData()));
   return true;
 }

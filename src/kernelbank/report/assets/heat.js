@@ -41,15 +41,14 @@ function heatPicture(view, highest, wide, high) {
 }
 
 function tinted(shades, wide, lines) {
-  const scale = heatScale();
+  // A pixel is four bytes in a row: written as one number they take a fourth of the time.
+  const scale = Uint32Array.from(heatScale(), (shade) => new Uint32Array(Uint8ClampedArray.of(...shade, 255).buffer)[0]);
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [wide, lines];
   const context = canvas.getContext("2d");
   const image = context.createImageData(wide, lines);
-  for (let place = 0; place < shades.length; place += 1) {
-    image.data.set(scale[shades[place]], 4 * place);
-    image.data[4 * place + 3] = 255;
-  }
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let place = 0; place < shades.length; place += 1) pixels[place] = scale[shades[place]];
   context.putImageData(image, 0, 0);
   return canvas;
 }
@@ -59,7 +58,8 @@ class HeatLegend {
   constructor() {
     this.canvas = make("canvas", { width: SHADES, height: 1, className: "bar", "aria-hidden": "true" });
     this.labels = make("div", { className: "bar-labels" });
-    this.element = make("div", { className: "heat-legend" }, make("span", {}, "weight"), make("div", {}, this.canvas, this.labels));
+    const scale = make("div", {}, this.canvas, this.labels);
+    this.element = make("div", { className: "heat-legend" }, make("span", {}, "weight"), scale);
   }
 
   draw(highest) {

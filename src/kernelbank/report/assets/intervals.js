@@ -26,7 +26,12 @@ const shareChart = new Chart("share-chart", {
         ["so far right", percent(inside.far[at])], ["stated", percent(width.far[at])],
       ];
     }
-    return [rows, ["inside", percent(inside.stretch[at]), "bank"], ["so far", percent(inside.far[at])], ["asked", percent(run.coverage), "signal"]];
+    return [
+      rows,
+      ["inside", percent(inside.stretch[at]), "bank"],
+      ["so far", percent(inside.far[at])],
+      ["asked", percent(run.coverage), "signal"],
+    ];
   },
 });
 
@@ -72,7 +77,10 @@ function drawIntervals(view) {
     : [inside.stretch, inside.far, asked, ends.map(() => null)];
   shareRange = rangeOfShares(lines);
   shareChart.showLegend(classes
-    ? [["right so far", "bank"], ["right by stretch", "bank thin"], ["stated so far", "signal dashed"], ["stated by stretch", "signal thin"]]
+    ? [
+      ["right so far", "bank"], ["right by stretch", "bank thin"],
+      ["stated so far", "signal dashed"], ["stated by stretch", "signal thin"],
+    ]
     : [["inside so far", "bank"], ["by stretch", "bank thin"], ["asked for", "signal dashed"]]);
   shareChart.set([ends, ...lines], { caption: classes ? "share of answers" : "share of targets inside" });
   if (classes !== shareChart.plot.series[4].show) shareChart.plot.setSeries(4, { show: classes });

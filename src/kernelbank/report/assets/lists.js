@@ -75,5 +75,6 @@ function drawFacts({ run }) {
     make("dl", { className: "facts" }, ...pairs.map(([label, text]) =>
       make("div", {}, make("dt", {}, fromData(label)), make("dd", {}, fromData(text))))),
   ]);
-  fill(byId("ran-list"), ...(children.length ? children : [make("p", { className: "empty" }, "Nothing is known of the run yet.")]));
+  if (!children.length) children.push(make("p", { className: "empty" }, "Nothing is known of the run yet."));
+  fill(byId("ran-list"), ...children);
 }

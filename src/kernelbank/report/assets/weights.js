@@ -111,7 +111,7 @@ function drawWeights(view) {
   drawStanding(view);
 }
 
-const folded = new Folded(() => [standingTable("All slots, the largest weights first", standing)]);
+const folded = new Folded(() => [standingTable("Smaller weights", standing.slice(LISTED))]);
 const standingTop = make("div");
 byId("weights-table").append(standingTop, folded.element);
 let standing = [];
@@ -135,5 +135,5 @@ function drawStanding(view) {
     error: view.errorOf(lastOf(view.slots.totals[slot]), answered),
   })).sort((one, other) => (other.now ?? 0) - (one.now ?? 0));
   fill(standingTop, standingTable("Largest weights now", standing.slice(0, LISTED)));
-  folded.set(standing.length > LISTED ? `Show all ${whole(standing.length)} slots` : null);
+  folded.set(standing.length > LISTED ? `Show the other ${whole(standing.length - LISTED)} slots` : null);
 }
