@@ -75,10 +75,12 @@ def raw(address: str, *, buffer: int | None = None) -> socket.socket:
 
 
 def cut_off(opened: socket.socket) -> bool:
-    """Read to the end; whether there is one before the socket's time is over."""
+    """Read to the end; whether there is one in time."""
+    deadline = time.monotonic() + PATIENT
     try:
         while opened.recv(65_536):
-            pass
+            if time.monotonic() > deadline:
+                return False
     except TimeoutError:
         return False
     except OSError:

@@ -23,7 +23,8 @@ from uvicorn.server import ServerState
 
 from kernelbank.report.connections import connection_class
 from kernelbank.report.live import Live
-from kernelbank.report.protocol import Limits
+from kernelbank.report.protocol import Limits, Message
+from kernelbank.report.watched import Watched
 from live_rig import Viewer, alive, ask, cut_off, files, memory, place, raw, stuck, until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads /proc")
@@ -96,16 +97,19 @@ def test_viewers_stuck_at_the_same_place_share_it(what):
 
 def test_stuck_viewers_are_cut_off():
     with opened(patience=0.5) as (live, stack):
-        bad = [stack.enter_context(closing(stuck(live.address))) for _ in range(20)]
-        live.publish(story(0))
         good = stack.enter_context(closing(Viewer(live.address)))
+        live.publish(story(0))
         good.follow(lambda parts: rows(parts) == 0)
-        page = stack.enter_context(closing(stuck(live.address, "")))
         handles = files(pid(live))
-        assert until(lambda: files(pid(live)) <= handles - 21)
-        assert all(cut_off(one) for one in [*bad, page])
+        what = [""] * 10 + ["events?after=0"] * 10
+        bad = [stack.enter_context(closing(stuck(live.address, one))) for one in what]
+        assert until(lambda: files(pid(live)) > handles)
         live.publish(story(1))
-        good.follow(lambda parts: rows(parts) == 1)  # who waits for news is not stuck
+        good.follow(lambda parts: rows(parts) == 1)
+        assert until(lambda: files(pid(live)) <= handles)
+        assert all(cut_off(one) for one in bad)
+        live.publish(story(2))
+        good.follow(lambda parts: rows(parts) == 2)  # who waits for news is not stuck
 
 
 class Pipe:
@@ -304,6 +308,22 @@ def test_rude_requests_are_cut_short():
         live.publish(story(1))
         good.follow(lambda parts: rows(parts) == 1)
         assert alive(pid(live))
+
+
+def test_parts_that_have_gone_are_not_remembered_for_ever():
+    async def remembered() -> tuple[int, bytes, bytes]:
+        watched = Watched(0.0)
+        watched.take(Message({"stays": b"1"}))
+        for number in range(10_050):
+            watched.take(Message({f"snapshot/{number}": None}))
+        late, new = b"".join(watched.since(1)), b"".join(watched.since(0))
+        return len(watched._parts), late, new
+
+    count, late, new = asyncio.run(remembered())
+    assert count == 10_001
+    assert b'"snapshot/49":' not in late
+    assert b'"snapshot/50":null' in late
+    assert new == b'{"stays":1}'
 
 
 def test_a_viewer_who_leaves_is_forgotten():
