@@ -75,10 +75,12 @@ def raw(address: str, *, buffer: int | None = None) -> socket.socket:
 
 
 def cut_off(opened: socket.socket) -> bool:
-    """Read to the end; whether there is one before the socket's time is over."""
+    """Read to the end; whether there is one in time."""
+    deadline = time.monotonic() + PATIENT
     try:
         while opened.recv(65_536):
-            pass
+            if time.monotonic() > deadline:
+                return False
     except TimeoutError:
         return False
     except OSError:
@@ -86,11 +88,11 @@ def cut_off(opened: socket.socket) -> bool:
     return True
 
 
-def stuck(address: str, after: int = 0) -> socket.socket:
-    """A viewer who asks for events and takes none."""
+def stuck(address: str, what: str = "events?after=0") -> socket.socket:
+    """A viewer who asks for events, or the page (""), and takes nothing."""
     opened = raw(address, buffer=4096)
     host, port = place(address)
-    target = f"{urlsplit(address).path}events?after={after}"
+    target = urlsplit(address).path + what
     opened.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
     return opened
 
@@ -144,8 +146,10 @@ class Viewer:
 
     def follow(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Take events until the story is as wanted."""
+        deadline = time.monotonic() + PATIENT
         while not wanted(self.parts):
             assert self.step(), "the stream has ended"
+            assert time.monotonic() < deadline, "it has not come"
         return self.parts
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -286,6 +287,18 @@ def test_a_dead_server_is_said_once_and_the_run_goes_on(live):
         live.end()
 
 
+def test_a_dead_server_said_as_an_error_still_leaves_nothing():
+    before = files()
+    live = Live()
+    os.kill(pid(live), signal.SIGKILL)
+    assert until(lambda: not alive(pid(live)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(KernelBankWarning):
+            live.end()
+    assert files() == before
+
+
 def test_a_server_that_dies_in_the_middle_of_a_message(live):
     os.kill(pid(live), signal.SIGSTOP)
     live.publish({"big": json.dumps("x" * 1_000_000)})
@@ -326,9 +339,21 @@ def test_other_addresses():
         Live("")
     with Live("0.0.0.0") as live:
         assert "0.0.0.0" not in live.address
-        here = live.address.replace(place(live.address)[0], "127.0.0.1")
+        here = f"http://127.0.0.1:{live.port}{urlsplit(live.address).path}"
         assert ask(here)[0] == ask(here, Host="some.name")[0] == 200
         assert ask(here, "/")[0] == 403
+
+
+def test_the_newer_kind_of_address():
+    try:
+        with closing(socket.create_server(("::1", 0), family=socket.AF_INET6)):
+            pass
+    except OSError:
+        pytest.skip("there is no ::1")
+    with Live("::1") as live:
+        assert live.address.startswith(f"http://[::1]:{live.port}/")
+        assert ask(live.address)[0] == 200
+        assert ask(live.address, Host="evil.example")[0] == 403
 
 
 @pytest.mark.parametrize("name", ["starlette", "uvicorn"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -13,12 +14,17 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
+from kernelbank.report.connections import connection_class
 from kernelbank.report.live import Live
-from kernelbank.report.protocol import Limits
+from kernelbank.report.protocol import Limits, Message
+from kernelbank.report.watched import Watched
 from live_rig import Viewer, alive, ask, cut_off, files, memory, place, raw, stuck, until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads /proc")
@@ -74,20 +80,78 @@ def test_stuck_viewers_cost_a_message_each_and_nobody_else_anything():
         assert memory(pid(live), "VmHWM") - before < bound
 
 
+@pytest.mark.parametrize("what", ["", "events?after=0"])
+def test_viewers_stuck_at_the_same_place_share_it(what):
+    count, size = 50, 3_000_000
+    with opened() as (live, stack):
+        good = stack.enter_context(closing(Viewer(live.address)))
+        live.publish({"now": '{"rows": 0}', "big": json.dumps("x" * size)})
+        good.follow(lambda parts: rows(parts) == 0)
+        ask(live.address)
+        before = memory(pid(live))
+        held = [stack.enter_context(closing(stuck(live.address, what))) for _ in range(count)]
+        assert all(one.recv(1) for one in held)  # all are being answered
+        assert ask(live.address)[0] == 200
+        assert memory(pid(live), "VmHWM") - before < count * HELD + 4 * size + 10_000_000
+
+
 def test_stuck_viewers_are_cut_off():
     with opened(patience=0.5) as (live, stack):
-        bad = [stack.enter_context(closing(stuck(live.address))) for _ in range(20)]
-        page = stack.enter_context(closing(raw(live.address, buffer=4096)))
-        live.publish(story(0))
         good = stack.enter_context(closing(Viewer(live.address)))
+        live.publish(story(0))
         good.follow(lambda parts: rows(parts) == 0)
-        token = live.address.split("/")[-2]
-        page.sendall(f"GET /{token}/ HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         handles = files(pid(live))
-        assert until(lambda: files(pid(live)) <= handles - 21)
-        assert all(cut_off(one) for one in [*bad, page])
+        what = [""] * 10 + ["events?after=0"] * 10
+        bad = [stack.enter_context(closing(stuck(live.address, one))) for one in what]
+        assert until(lambda: files(pid(live)) > handles)
         live.publish(story(1))
-        good.follow(lambda parts: rows(parts) == 1)  # who waits for news is not stuck
+        good.follow(lambda parts: rows(parts) == 1)
+        assert until(lambda: files(pid(live)) <= handles)
+        assert all(cut_off(one) for one in bad)
+        live.publish(story(2))
+        good.follow(lambda parts: rows(parts) == 2)  # who waits for news is not stuck
+
+
+class Pipe:
+    """What a connection sees of the system: bytes that wait, and whether it was dropped."""
+
+    def __init__(self, below: socket.socket) -> None:
+        self.below = below
+        self.waiting = 0
+        self.dropped = False
+
+    def get_write_buffer_size(self) -> int:
+        return self.waiting
+
+    def get_extra_info(self, name: str) -> Any:
+        return self.below if name == "socket" else None
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        assert high == 64 * 1024
+
+    def abort(self) -> None:
+        self.dropped = True
+
+
+def test_patience_is_with_who_takes_something():
+    """Without the help of the system, which cuts off the stuck on Linux."""
+    limits = Limits(patience=30.0, request=10.0)
+    config = uvicorn.Config(lambda: None, ws="none", interface="asgi3", log_config=None)
+    with closing(asyncio.new_event_loop()) as loop, socket.socket() as below:
+        one = connection_class(limits)(config, ServerState(), {}, loop)
+        pipe = Pipe(below)
+        one.connection_made(pipe)
+        start = one.since
+        one.look(start + 9.9)
+        for second in range(20, 200):  # takes a byte every ten seconds
+            pipe.waiting = 10_000 - second // 10
+            one.look(start + second)
+        assert not pipe.dropped
+        one.look(start + 219.9)
+        assert not pipe.dropped
+        one.look(start + 220.1)
+        assert pipe.dropped
+        assert not one.connections
 
 
 def test_a_slow_viewer_ends_with_the_newest_of_everything():
@@ -244,6 +308,22 @@ def test_rude_requests_are_cut_short():
         live.publish(story(1))
         good.follow(lambda parts: rows(parts) == 1)
         assert alive(pid(live))
+
+
+def test_parts_that_have_gone_are_not_remembered_for_ever():
+    async def remembered() -> tuple[int, bytes, bytes]:
+        watched = Watched(0.0)
+        watched.take(Message({"stays": b"1"}))
+        for number in range(10_050):
+            watched.take(Message({f"snapshot/{number}": None}))
+        late, new = b"".join(watched.since(1)), b"".join(watched.since(0))
+        return len(watched._parts), late, new
+
+    count, late, new = asyncio.run(remembered())
+    assert count == 10_001
+    assert b'"snapshot/49":' not in late
+    assert b'"snapshot/50":null' in late
+    assert new == b'{"stays":1}'
 
 
 def test_a_viewer_who_leaves_is_forgotten():

@@ -127,15 +127,20 @@ class Live:
         """The run is over: viewers get what was published last and are told so."""
         if self._closed:
             return
-        if not self._lost():
-            until = time.monotonic() + _END
-            with self._changed:
-                self._ending = True
-                self._changed.notify()
-            self._writer.join(_END)
-            with contextlib.suppress(subprocess.TimeoutExpired):  # `close` makes an end
-                self._process.wait(max(0.0, until - time.monotonic()))
-        self.close()
+        try:
+            if not self._lost():
+                self._say_farewell()
+        finally:
+            self.close()
+
+    def _say_farewell(self) -> None:
+        until = time.monotonic() + _END
+        with self._changed:
+            self._ending = True
+            self._changed.notify()
+        self._writer.join(_END)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # `close` makes an end
+            self._process.wait(max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
         """Stop the server now, without a word to the viewers. Does nothing the second time."""
@@ -227,7 +232,7 @@ class Live:
 
     def _greet(self) -> None:
         hello = {
-            "path": [os.path.abspath(place) for place in sys.path],
+            "path": [os.path.abspath(place) for place in sys.path if isinstance(place, str)],
             "package": str(Path(__file__).resolve().parents[1] / "__init__.py"),
             "host": self.host,
             "port": self.port,
@@ -273,7 +278,7 @@ def _started() -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise RunRefused("a live page needs a Python to run its server. Run without --live.")
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", _BOOT, "the live page of a kernelbank run"],
+        [sys.executable, "-P", "-W", "ignore", "-c", _BOOT, "the live page of a kernelbank run"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # the screen is the run's
