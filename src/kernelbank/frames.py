@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     import pandas
 
 
-def frame(arrays: Mapping[str, np.ndarray], names: Mapping[str, Sequence[str]]) -> pandas.DataFrame:
+def frame(
+    samples: int, arrays: Mapping[str, np.ndarray], names: Mapping[str, Sequence[str]]
+) -> pandas.DataFrame:
     """One row a sample. A field of one value a sample is a column with the field's name; one of
     several is as many columns, `field: name`.
 
@@ -23,6 +25,7 @@ def frame(arrays: Mapping[str, np.ndarray], names: Mapping[str, Sequence[str]]) 
 
     Parameters
     ----------
+    samples : n.
     arrays : (n,) or (n, k), by field.
     names : of the k columns of a field; those that repeat get a number, from the second on.
     """
@@ -32,20 +35,15 @@ def frame(arrays: Mapping[str, np.ndarray], names: Mapping[str, Sequence[str]]) 
         raise KernelBankError(
             "to_frame() needs pandas, which is not installed. Install it with: pip install pandas"
         ) from None
-    parts = []
+    rows = pandas.RangeIndex(samples, name="sample")
+    parts = [pandas.DataFrame(index=rows)]
     for field, array in arrays.items():
         headings = [field]
         if array.ndim == 2:
             headings = [f"{field}: {name}" for name in unique(names[field])]
         # A copy: to change a frame must not change the trace.
-        parts.append(pandas.DataFrame(array.copy(), columns=headings))
-    length = len(next(iter(arrays.values()))) if arrays else 0
-    rows = pandas.RangeIndex(length, name="sample")
-    if not parts:
-        return pandas.DataFrame(index=rows)
-    whole = pandas.concat(parts, axis=1)
-    whole.index = rows
-    return whole
+        parts.append(pandas.DataFrame(array.copy(), index=rows, columns=headings))
+    return pandas.concat(parts, axis=1)
 
 
 def unique(names: Iterable[str]) -> list[str]:

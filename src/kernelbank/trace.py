@@ -94,7 +94,7 @@ class Trace:
         ['predictions', 'weights: [0] Gaussian(width=0.5)', 'weights: [1] Gaussian(width=2)']
         """
         arrays = {name: getattr(self, name) for name in self._fields}
-        return frame(arrays, dict.fromkeys(BY_SLOT, self.names))
+        return frame(len(self), arrays, dict.fromkeys(BY_SLOT, self.names))
 
     def plot(self, y: Any = None) -> Figure:
         """The trace in panels: predictions, costs, weights. See `kb.plots.trace`, and `kb.plots`

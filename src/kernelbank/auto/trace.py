@@ -76,7 +76,7 @@ class AutoTrace:
         """
         arrays = {name: getattr(self, name) for name in self._fields}
         names = dict.fromkeys(BY_SLOT, self.names)
-        return frame(arrays, {**names, "probabilities": tuple(map(str, self.classes))})
+        return frame(len(self), arrays, {**names, "probabilities": tuple(map(str, self.classes))})
 
     def plot(self, y: Any = None) -> Figure:
         """The trace in panels: predictions, errors, weights. See `kb.plots.trace`, and `kb.plots`

@@ -25,14 +25,14 @@ def need_bank(bank: Any) -> None:
 
 @picture(COLUMN, 2.6)
 def bars(axes: Any, bank: AnyBank, most: int = 15) -> None:
-    """The present weights as bars, in the order of the slots.
+    """The present weights as bars, in the order of the slots. Slots without weight have none.
 
     With more than two classes an `AutoBank` has a bank for each: their mean is drawn.
 
     Parameters
     ----------
     bank : a `KernelBank` or an `AutoBank`.
-    most : how many slots to show, those of largest weight; a line tells what the others carry.
+    most : how many slots to show, those of largest weight; the axis tells what the others carry.
     ax : Axes to draw into, instead of a figure of its own.
 
     >>> import kernelbank as kb
@@ -45,14 +45,15 @@ def bars(axes: Any, bank: AnyBank, most: int = 15) -> None:
     limit = check.count("most", most, "bars", "Give how many slots to show, such as 15.")
     weights, names = present(bank)
     order = np.argsort(-np.abs(weights), kind="stable")
-    shown = np.sort(order[:limit])
-    rest = order[limit:]
+    carrying = int((weights != 0).sum())
+    shown = np.sort(order[: min(carrying, limit)])
+    others = order[len(shown) : carrying]
     sizes = weights[shown]
     colours = [BLUE if size >= 0 else RED for size in sizes]
     places = np.arange(len(shown))
     axes.barh(places, sizes, color=colours, height=0.72)
     axes.set_yticks(places, [names[p][:60] for p in shown])
-    axes.invert_yaxis()
+    axes.set_ylim(max(len(shown), 4) - 0.4, -0.6)  # two slots are no two walls
     axes.tick_params(axis="y", length=0)
     for place, size in zip(places, sizes, strict=True):
         side = {"ha": "left", "va": "center", "color": INK, "fontsize": "small"}
@@ -60,10 +61,12 @@ def bars(axes: Any, bank: AnyBank, most: int = 15) -> None:
             short(float(size)), (max(size, 0.0), place), (3, 0), textcoords="offset points", **side
         )
     axes.margins(x=0.18)
-    word = "weight"
-    if len(rest):
-        word += f" ({short(float(weights[rest].sum()))} on {len(rest)} others)"
-    axes.set_xlabel(word)
+    rest = []
+    if len(others):
+        rest.append(f"{short(float(weights[others].sum()))} on {len(others)} others")
+    if carrying < len(weights):
+        rest.append(f"{len(weights) - carrying} slots have none")
+    axes.set_xlabel("weight" + (f" ({', '.join(rest)})" if rest else ""))
 
 
 def present(bank: AnyBank) -> tuple[Floats, tuple[str, ...]]:

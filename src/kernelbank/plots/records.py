@@ -16,7 +16,7 @@ from .thinning import mean_of_stretches, thinned
 NAMED = 40
 """So many slots have their names at the left of an image; more are told by their numbers."""
 
-ROWS = 400
+ROWS = 250
 """Of an image, at most: beyond that, several slots share one."""
 
 _ABOVE, _BELOW = (SKY, BLUE, "#001F33"), ("#3D1A00", RED, ORANGE)
@@ -118,7 +118,12 @@ def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...])
         top = max(top, *(last[last <= limit])) if (last <= limit).any() else top
         label = "every slot alone" + (f" ({beyond} of {len(last)} go beyond)" if beyond else "")
         grey = LineCollection(
-            lines, colors=GREY, linewidths=0.6, zorder=1, label=label, rasterized=len(lines) > SEEN
+            lines,
+            colors=GREY,
+            linewidths=0.6 if len(lines) <= SEEN else 0.2,
+            zorder=1,
+            label=label,
+            rasterized=len(lines) > SEEN,
         )
         axes.add_collection(grey)
         if np.isfinite(last[best]):
@@ -134,8 +139,9 @@ def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...])
 def weights(axes: Any, trace: AnyTrace) -> None:
     """The weight of every slot, sample by sample, as an image: a row for each slot.
 
-    White is no weight. Long runs: each column is the mean over a stretch of samples. More than 400
-    slots: each row is the largest of a few neighbours, so that no single slot is lost.
+    White is no weight; the bar has an arrow if a few weights go beyond it. From 1,000 samples on
+    each column is the mean over a stretch, and beyond 250 slots each row is the largest of a few
+    neighbours, so that no single slot is lost.
 
     Parameters
     ----------
@@ -159,7 +165,9 @@ def weights(axes: Any, trace: AnyTrace) -> None:
         begin = np.arange(0, count, together)
         low, high = (end.reduceat(image, begin, axis=0) for end in (np.minimum, np.maximum))
         image = np.where(-low > high, low, high)
-    largest = float(np.abs(image).max()) or 1.0
+    sizes = np.abs(image[image != 0])
+    # A few cells far above all others must not make these pale: they have the darkest colour too.
+    largest = float(np.quantile(sizes, 0.998)) if len(sizes) else 1.0
     signed = bool((image < 0).any())
     # Darker is more, whatever the eye or the printer makes of the colours.
     ramp = [*_BELOW, "white", *_ABOVE] if signed else ["white", *_ABOVE]
@@ -171,8 +179,9 @@ def weights(axes: Any, trace: AnyTrace) -> None:
         cmap=colours,
         vmin=-largest if signed else 0.0,
         vmax=largest,
-        extent=(-0.5, len(trace) - 0.5, count - 0.5, -0.5),
+        extent=(-0.5, len(trace) - 0.5, together * len(image) - 0.5, -0.5),
     )
+    axes.set_ylim(count - 0.5, -0.5)  # the last row of the image may stand for fewer slots
     axes.set_xlabel("sample")
     if count <= NAMED:
         axes.set_yticks(range(count), [one[:60] for one in trace.names])
@@ -181,6 +190,10 @@ def weights(axes: Any, trace: AnyTrace) -> None:
     else:
         axes.set_ylabel("slot" if together == 1 else f"slot (the largest of each {together})")
     axes.spines[:].set_visible(True)
-    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30)
-    bar.set_label("weight")
+    above, below = bool((image > largest).any()), bool((image < -largest).any())
+    beyond = {(True, True): "both", (True, False): "max", (False, True): "min"}
+    extend = beyond.get((above, below), "neither")
+    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30, extend=extend)
+    stretch = len(trace) / image.shape[1]
+    bar.set_label("weight" if stretch == 1 else f"weight (means over {stretch:.3g} samples)")
     bar.outline.set(linewidth=0.6, edgecolor=INK)

@@ -9,8 +9,9 @@ from .._validate import Floats
 POINTS = 2000
 """Of a line, at most; two for each stretch."""
 
-COLUMNS = 600
-"""Of an image, at most."""
+COLUMNS = 500
+"""Of an image, if there are twice as many or more: stretches of one sample here and two there would
+be uneven. So every column has a pixel in a figure as wide as a page."""
 
 
 def starts(length: int, most: int) -> np.ndarray:
@@ -53,7 +54,7 @@ def mean_of_stretches(rows: Floats, most: int = COLUMNS) -> Floats:
     >>> mean_of_stretches(np.arange(6.0)[:, None], 3).ravel().tolist()
     [0.5, 2.5, 4.5]
     """
-    begin = starts(len(rows), most)
+    begin = starts(len(rows), most if len(rows) >= 2 * most else len(rows))
     sizes = np.diff(begin, append=len(rows))
     found: Floats = np.add.reduceat(rows, begin, axis=0) / sizes[:, None]
     return found
