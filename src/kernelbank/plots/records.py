@@ -167,7 +167,9 @@ def weights(axes: Any, trace: AnyTrace) -> None:
         image = np.where(-low > high, low, high)
     sizes = np.abs(image[image != 0])
     # A few cells far above all others must not make these pale: they have the darkest colour too.
-    largest = float(np.quantile(sizes, 0.998)) if len(sizes) else 1.0
+    largest = float(sizes.max(initial=0.0)) or 1.0
+    if len(sizes) and largest > 1.5 * (most := float(np.quantile(sizes, 0.998))):
+        largest = most
     signed = bool((image < 0).any())
     # Darker is more, whatever the eye or the printer makes of the colours.
     ramp = [*_BELOW, "white", *_ABOVE] if signed else ["white", *_ABOVE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -202,17 +203,34 @@ def save(
     paths = [place / f"{name}.{ending}" for ending in chosen]
     with matplotlib.rc_context(_STYLE):
         for path, ending in zip(paths, chosen, strict=True):
-            bare: Any = _BARE[ending]
-            figure.savefig(path, dpi=dots, metadata=bare)
-            if ending == "png" and palette:
-                _reduce(path)
+            found = _settled(figure, ending, dots)
+            path.write_bytes(_reduced(found) if ending == "png" and palette else found)
     return paths
 
 
-def _reduce(path: Path) -> None:
-    """Rewrite a PNG with a palette; Pillow is there wherever matplotlib is."""
+def _settled(figure: Figure, ending: str, dpi: float) -> bytes:
+    """The figure as a file, drawn until it no longer changes.
+
+    A layout begins where the last drawing left it, and needs one to three of them to come to rest.
+    So the first file of a figure would differ from the second by fractions of a pixel.
+    """
+    bare: Any = _BARE[ending]
+    last = b""
+    for _ in range(6):
+        file = io.BytesIO()
+        figure.savefig(file, format=ending, dpi=dpi, metadata=bare)
+        if file.getvalue() == last:
+            break
+        last = file.getvalue()
+    return last
+
+
+def _reduced(png: bytes) -> bytes:
+    """A PNG with a palette; Pillow is there wherever matplotlib is."""
     from PIL import Image
 
-    with Image.open(path) as image:
+    file = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as image:
         few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    few.save(path, optimize=True)
+    few.save(file, "png", optimize=True)
+    return file.getvalue()
