@@ -367,12 +367,10 @@ print("matplotlib.pyplot" in sys.modules)
 
 def test_the_same_figure_gives_the_same_bytes_in_another_process_without_pyplot(tmp_path):
     figure = P.weights(played()[1])
-    again = []
-    for _ in range(2):
-        paths = P.save(figure, tmp_path, "a", ["png", "svg", "pdf"])
-        again.append([hashlib.sha256(path.read_bytes()).hexdigest() for path in paths])
-    found = again[0]
-    assert again[1] == found
+    paths = P.save(figure, tmp_path, "a", ["png", "svg", "pdf"])
+    found = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+    (again,) = P.save(figure, tmp_path, "b", ["png"])
+    assert again.read_bytes() == paths[0].read_bytes()
     done = subprocess.run(
         [sys.executable, "-c", DIGEST, str(tmp_path / "other")],
         env={**os.environ, "PYTHONHASHSEED": "5"},
