@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format bench bench-run bench-live costs alarms accuracy ablation clean
+.PHONY: run test test-all lint format bench bench-run bench-live costs alarms accuracy ablation gallery clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -16,14 +16,14 @@ test-all: .venv/ready
 	$(BIN)/python -m pytest -n auto
 
 lint: .venv/ready
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs/gallery
+	$(BIN)/ruff format --check src tests benchmarks docs/gallery
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: .venv/ready
-	$(BIN)/ruff check --fix src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks docs/gallery
+	$(BIN)/ruff format src tests benchmarks docs/gallery
 
 bench: .venv/bench-ready
 	$(BIN)/python benchmarks/bench.py --out bench
@@ -54,6 +54,10 @@ ablation: OUT := accuracy
 ablation: .venv/bench-ready
 	$(BIN)/python benchmarks/ablation.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
 		$(if $(ONLY),--only $(ONLY)) $(OPTIONS)
+
+# The pictures of docs/gallery, drawn anew. What the scripts print stands in its README.md.
+gallery: .venv/ready
+	for script in docs/gallery/*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
 	rm -rf .venv reproduction comparison lorenz bench accuracy .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -21,6 +21,7 @@ MODULES = [
     kb.learners,
     kb.combiners,
     kb.engines,
+    kb.plots,
     kb.presets,
     kb.sources,
     kb.streams,
@@ -67,6 +68,7 @@ COMPONENTS = [
     *(getattr(kb.sources, n) for n in kb.sources.__all__),
     *(getattr(kb.streams, n) for n in kb.streams.__all__),
     *(getattr(kb.checks, n) for n in kb.checks.__all__),
+    *(getattr(kb.plots, n) for n in kb.plots.__all__ if n.islower()),
 ]
 
 

@@ -6,12 +6,13 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _validate as check
 from . import checkpoint, losses, state
+from ._above import plots
 from ._hot import charge as hot
 from ._hot import score
 from ._hot.door import NEWS
@@ -29,11 +30,14 @@ from .layout import Layout, Slot, bank_slots
 from .ledger import Ledger
 from .losses import as_loss
 from .notices import Notices
-from .overview import overview, told
+from .overview import SlotNames, overview, told
 from .setting import PAGE, Setting
 from .specs import check_names, own_copy
 from .trace import Trace, chosen_fields
 from .work import Work
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class KernelBank:
@@ -110,6 +114,7 @@ class KernelBank:
         self._ledger = Ledger(self._setting, count, self._combiner.on_simplex, self._dropped)
         self._columns = self._layout.columns(list(self._layout.leaves))
         self._notices = Notices(self._layout.slots)
+        self._names = SlotNames(self._layout.slots)
         self._at_work = False
         self._turn = threading.RLock()  # calls from several threads take turns
         domains = {slot.kernel: slot.kernel.domains for slot in self.slots}
@@ -121,6 +126,11 @@ class KernelBank:
     def slots(self) -> tuple[Slot, ...]:
         """The slots: one kernel and one learner each."""
         return self._layout.slots
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the slots are, in words: place and kernel, and the learner where they differ."""
+        return tuple(self._names)
 
     @property
     def dictionary(self) -> Dictionary:
@@ -189,6 +199,10 @@ class KernelBank:
     def quarantined(self) -> tuple[int, ...]:
         """The slots that became non-finite and are out for good."""
         return tuple(int(p) for p in np.flatnonzero(np.isinf(self._ledger.slot_cumulative_cost)))
+
+    def plot_weights(self, most: int = 15) -> Figure:
+        """The present weights as bars; see `kb.plots.bars`."""
+        return plots().bars(self, most)
 
     def __repr__(self) -> str:
         return self._glance().text()
@@ -377,9 +391,9 @@ class KernelBank:
         with self._turn:
             points = check.samples(X, self._dimension)
             targets = check.targets(y, len(points))
-            names = chosen_fields(record)
+            fields = chosen_fields(record)
             self._check_samples(points, targets, "X")
-            trace = Trace(len(points), len(self.slots), names)
+            trace = Trace(len(points), self._names, fields)
             done = 0
             while done < len(points):
                 work = self._open(points[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -134,6 +134,35 @@ def slot_name(slots: Sequence[Slot], place: int, *, learner: bool) -> str:
     method = f", {brief(slot.learner)}" if learner else ""
     words = f"{shortened(kernel_words(slot.kernel), LONG)}{shortened(method, LONG)}"
     return f"[{place}] {one_line(words)}"
+
+
+class SlotNames(Sequence[str]):
+    """The names of a bank's slots, put together when somebody first asks for one."""
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self._slots = slots
+        self._made: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._all[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As text: slots may hold functions that cannot be pickled."""
+        return tuple, (self._all,)
+
+    @property
+    def _all(self) -> tuple[str, ...]:
+        if self._made is None:
+            several = len({slot.learner for slot in self._slots}) > 1
+            places = range(len(self._slots))
+            self._made = tuple(slot_name(self._slots, p, learner=several) for p in places)
+        return self._made
 
 
 def told(component: Any) -> str:

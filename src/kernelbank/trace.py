@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _validate as check
+from ._above import plots
 from ._validate import Floats
+from .frames import frame
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
 
 BY_SAMPLE = ("predictions", "cost", "cumulative_cost", "loss", "bound_gap", "regret")
 BY_SLOT = (
@@ -55,17 +61,48 @@ class Trace:
     curvature: Floats
     window_loss: Floats
 
-    def __init__(self, samples: int, slots: int, names: tuple[str, ...] = FIELDS) -> None:
-        self._fields = names
+    def __init__(
+        self, samples: int, names: Sequence[str], fields: tuple[str, ...] = FIELDS
+    ) -> None:
+        self._fields = fields
         self._samples = samples
+        self._names = names
         for name in self._fields:
-            shape = (samples, slots) if name in BY_SLOT else (samples,)
+            shape = (samples, len(names)) if name in BY_SLOT else (samples,)
             setattr(self, name, np.empty(shape))
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The names of the recorded arrays."""
         return self._fields
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the slots are, in words: the columns of the arrays (n, P)."""
+        return tuple(self._names)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The trace as a frame of pandas: one row a sample.
+
+        A field of one value a sample is a column of that name; one of a value for each slot is P
+        columns, such as `weights: [3] Gaussian(width=0.5)`.
+
+        >>> import numpy as np, kernelbank as kb
+        >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 2))
+        >>> trace = bank.run(np.arange(9), np.arange(9), record=["predictions", "weights"])
+        >>> list(trace.to_frame())
+        ['predictions', 'weights: [0] Gaussian(width=0.5)', 'weights: [1] Gaussian(width=2)']
+        """
+        arrays = {name: getattr(self, name) for name in self._fields}
+        return frame(len(self), arrays, dict.fromkeys(BY_SLOT, self.names))
+
+    def plot(self, y: Any = None) -> Figure:
+        """The trace in panels: predictions, costs, weights. See `kb.plots.trace`, and `kb.plots`
+        for each of them alone.
+
+        y : the targets, to draw them beside the predictions.
+        """
+        return plots().trace(self, y)
 
     def __len__(self) -> int:
         return self._samples

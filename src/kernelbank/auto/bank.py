@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate as check
 from .. import checkpoint
+from .._above import plots
 from .._hot.formulas import called_back
 from .._validate import Floats
 from ..bank import KernelBank
@@ -32,6 +33,9 @@ from .recipe import SIZES
 from .regression import Regression
 from .running import Run
 from .trace import AutoTrace, chosen_fields
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COVERAGE = 0.9
 
@@ -178,6 +182,25 @@ class AutoBank:
         """What the slots are, in words; empty before the first row."""
         return () if self._desk is None else tuple(self._desk.names)
 
+    def typical(self) -> Floats:
+        """(inputs, 3): the median of the last values of every input, and the ends of their range.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank(size="small")
+        >>> for n in range(101):
+        ...     bank.learn_one([n, n % 2], n)
+        >>> bank.typical()[0]
+        array([ 50.,   0., 100.])
+        """
+        with self._turn:
+            if self._desk is None or not self._desk.rows:
+                raise InvalidArgument("typical() needs inputs to look at. Learn some rows first.")
+            return self._desk.scaling.typical()
+
+    def plot_weights(self, most: int = 15) -> Figure:
+        """The present weights as bars; see `kb.plots.bars`."""
+        return plots().bars(self, most)
+
     def _title(self) -> str:
         lags = f", lags={self.lags}" if self.lags else ""
         size = "" if self.size == "default" else f", size={self.size!r}"
@@ -240,7 +263,7 @@ class AutoBank:
                 unknown = np.array([None], dtype=object)
                 found["predictions"] = self._labels.array(best) if known else unknown
             parts = {name: [found[name]] for name in fields}
-            return AutoTrace(fields, parts, self.classes)
+            return AutoTrace(self._task, fields, parts, self.classes, self._desk.names)
 
     def predict(self, X: Any) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array. Learns nothing.

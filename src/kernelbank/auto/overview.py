@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..glance import Glance, shortened
-from ..overview import brief, carriers, columns, engine_fact, quarantine, short, slot_name, told
+from ..overview import brief, carriers, columns, engine_fact, quarantine, short, told
 from .desk import MOST_CHANGES, STARTS, Desk
 from .ledger import AutoLedger
 from .plan import Plan
@@ -44,11 +44,8 @@ def overview(
     facts.append(("last change", _last_change(desk)))
 
     def name(place: int) -> str:
-        if plan.slots is None:
-            return desk.names[place]
-        return slot_name(plan.slots, place, learner=several)
+        return desk.names[place]
 
-    several = len({slot.learner for slot in plan.slots or ()}) > 1
     count = len(desk.banks)
     if not count:
         few = desk.rows < STARTS[0]

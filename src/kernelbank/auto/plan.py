@@ -10,6 +10,7 @@ from ..combiners import Combiner
 from ..kernels import On
 from ..layout import Slot
 from ..losses import Loss, Squared
+from ..overview import SlotNames
 from ..state import takes_up
 from .recipe import SIZES, default_combiner, slots_on
 from .scaling import Scaling
@@ -43,7 +44,8 @@ class Plan:
     def named_slots(self, scaling: Scaling) -> list[tuple[str, Slot]]:
         """The slots and what people call them."""
         if self.slots is not None:
-            return [(f"{slot.kernel!r}", _seeing(slot, scaling)) for slot in self.slots]
+            names = SlotNames(self.slots)
+            return [(n, _seeing(s, scaling)) for n, s in zip(names, self.slots, strict=True)]
         found: list[tuple[str, Slot]] = []
         late = scaling.dimension - scaling.core
         for name, columns in scaling.places.items():

@@ -80,7 +80,9 @@ class Run:
             for t in np.flatnonzero(numbers < 0):
                 numbers[t] = (self._labels.number(self._given[t]) + 1) % len(self._labels)
             self._parts["predictions"] = [self._labels.array(numbers)]
-        return AutoTrace(self._fields, self._parts, tuple(self._labels.known))
+        task = "classification" if self._given else "regression"
+        known = tuple(self._labels.known)
+        return AutoTrace(task, self._fields, self._parts, known, self._desk.names)
 
     def _known_until(self, start: int) -> int:
         """Up to where targets are known classes; writes their numbers."""

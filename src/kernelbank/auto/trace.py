@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate as check
+from .._above import plots
 from .._validate import Floats
+from ..frames import frame
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
 
 NUMBERS = ("predictions", "lower", "upper", "weights", "slot_predictions")
 CLASSES = ("predictions", "probabilities", "weights", "slot_predictions", "slot_answers")
 BY_SLOT = ("weights", "slot_predictions", "slot_answers")
+FIELDS = tuple(dict.fromkeys(NUMBERS + CLASSES))
 
 
 class AutoTrace:
@@ -37,10 +44,18 @@ class AutoTrace:
     slot_answers: Floats
 
     def __init__(
-        self, fields: tuple[str, ...], parts: dict[str, list[Any]], classes: tuple[Any, ...]
+        self,
+        task: str,
+        fields: tuple[str, ...],
+        parts: dict[str, list[Any]],
+        classes: tuple[Any, ...],
+        names: Iterable[str],
     ) -> None:
         self._fields = fields
+        self.task = task
         self.classes = classes
+        self.names = tuple(names)
+        """What the slots are, in words: the columns of the arrays (n, P)."""
         for name in fields:
             setattr(self, name, _joined(parts[name]))
 
@@ -49,11 +64,36 @@ class AutoTrace:
         """The names of the recorded arrays."""
         return self._fields
 
+    def to_frame(self) -> pandas.DataFrame:
+        """The trace as a frame of pandas: one row a sample.
+
+        A field of one value a sample is a column of that name; one of a value for each slot or
+        class is as many columns, such as `weights: rank: linear` or `probabilities: spam`.
+
+        >>> import numpy as np, kernelbank as kb
+        >>> X = np.arange(40.0)
+        >>> bank = kb.AutoBank("classification", size="small")
+        >>> trace = bank.run(X, np.where(X % 2, "odd", "even"))
+        >>> list(trace.to_frame())
+        ['predictions', 'probabilities: even', 'probabilities: odd']
+        """
+        arrays = {name: getattr(self, name) for name in self._fields}
+        names = dict.fromkeys(BY_SLOT, self.names)
+        return frame(len(self), arrays, {**names, "probabilities": tuple(map(str, self.classes))})
+
+    def plot(self, y: Any = None) -> Figure:
+        """The trace in panels: predictions, errors, weights. See `kb.plots.trace`, and `kb.plots`
+        for each of them alone.
+
+        y : the targets or labels, to draw them beside the predictions.
+        """
+        return plots().trace(self, y)
+
     def __len__(self) -> int:
         return len(getattr(self, self._fields[0])) if self._fields else 0
 
     def __getattr__(self, name: str) -> Any:
-        if name in (*NUMBERS, *CLASSES):
+        if name in FIELDS:
             raise AttributeError(
                 f"this trace has no {name!r}: it holds {list(self._fields)}. "
                 'Some belong to one task only; others need run(..., record="all").'
