@@ -246,10 +246,10 @@ def shades(watched, chart):
     return watched.page.evaluate(READ, [f"#{chart}-chart .chart canvas", [], 0])[1]
 
 
-def cell(watched, story, at, slot):
+def cell(watched, story, at, slot, within=0.5):
     """Where in the heat map the weight of a slot in a stretch is."""
     rows = column(story, "rows")
     box = watched.page.locator("#weights-chart .u-over").bounding_box()
     across = (sum(rows[:at]) + rows[at] / 2) / sum(rows)
-    down = (slot + 0.5) / len(story["run"]["slots"])
+    down = (slot + within) / len(story["run"]["slots"])
     return {"x": across * box["width"], "y": down * box["height"]}

@@ -73,9 +73,9 @@ class TestPicture:
     def test_hover_over_the_heat_map_tells_its_values(self, show):
         story = made_up_story()
         watched = show(story)
-        for at, slot in ((17, 12), (150, 25), (0, 0), (199, 38)):
+        for at, slot, within in ((17, 12, 0.2), (150, 25, 0.8), (0, 0, 0.5), (199, 38, 0.5)):
             over = watched.page.locator("#weights-chart .u-over")
-            over.hover(position=cell(watched, story, at, slot))
+            over.hover(position=cell(watched, story, at, slot, within))
             said = readout(watched, "weights")
             assert story["run"]["slots"][slot] in said
             assert f"mean weight {column(story, 'weights')[at][slot] / 100:.2f} %" in said

@@ -191,7 +191,7 @@ class TestWords:
 
     def test_thousand_slots(self, show):
         story = made_up_story(points=64, slots=1000)
-        story["points/1"]["weights"][10][777] = 9999
+        story["points/1"]["weights"][10][777:779] = 9999, 3
         watched = show(story, color_scheme="light")
         watched.page.locator("#weights-chart .u-over").hover(position=cell(watched, story, 42, 777))
         at = story["run"]["slots"].index(
@@ -221,10 +221,10 @@ class TestWords:
         story = made_up_story(points=100)
         for name in ("points/1", "points/2", "points/3"):
             for losses in story[name]["losses"]:
-                losses[5], losses[6] = None, 1e300
+                losses[5:8] = None, 1e300, 100 * losses[7]
         story["points/2"]["worst"][3] = None
         watched = show(story, color_scheme="light")
-        assert "2 lines leave the picture" in watched.text("#cost-chart .note")
+        assert "3 lines leave the picture" in watched.text("#cost-chart .note")
         assert pixels(watched, "cost", LIGHT_BANK) > 300
         watched.page.locator("#cost-chart .chart").focus()
         for _ in range(45):

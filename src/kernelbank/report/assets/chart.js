@@ -51,7 +51,7 @@ class Chart {
     if (!drawn) return;
     fill(this.caption, ...[caption].flat());
     say(this.note, note);
-    if (this.index !== null) this.index = nearest(this.data[0], this.row);
+    if (this.index !== null) this.index = placeOf(this.data[0], this.row, this.spec.overTime);
     if (this.plot) this.atOnce(() => this.plot.setData(this.data));
     else this.plot = new uPlot(plotOptions(this), this.data, this.holder);
     this.showCursor();
@@ -121,8 +121,10 @@ class Chart {
   }
 }
 
-// The place of the value next to one, in a sorted list.
-function nearest(sorted, value) {
+// Where a value belongs in a sorted list: next to its like, or in the stretch that ends after it.
+function placeOf(sorted, value, stretches) {
+  const after = sorted.findIndex((end) => end >= value);
+  if (stretches) return after < 0 ? sorted.length - 1 : after;
   let best = 0;
   for (let at = 1; at < sorted.length; at += 1) {
     if (Math.abs(sorted[at] - value) < Math.abs(sorted[best] - value)) best = at;
