@@ -277,7 +277,7 @@ def test_the_end_does_not_wait_for_ever(monkeypatch):
 def test_a_dead_server_is_said_once_and_the_run_goes_on(live):
     live.publish({"now": "1"})
     os.kill(pid(live), signal.SIGKILL)
-    assert until(lambda: not alive(pid(live)))
+    assert until(lambda: live._process.poll() is not None)
     with pytest.warns(KernelBankWarning, match="live page has gone"):
         live.publish({"now": "2"})
     with warnings.catch_warnings():
@@ -291,7 +291,7 @@ def test_a_dead_server_said_as_an_error_still_leaves_nothing():
     before = files()
     live = Live()
     os.kill(pid(live), signal.SIGKILL)
-    assert until(lambda: not alive(pid(live)))
+    assert until(lambda: live._process.poll() is not None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(KernelBankWarning):

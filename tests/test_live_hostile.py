@@ -285,6 +285,14 @@ RUDE = {
 }
 
 
+def test_long_headers_are_refused_before_their_end():
+    with opened(request=600.0) as (live, _):
+        for said in (b"GET /" + b"x" * 40_000, b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000):
+            with closing(raw(live.address)) as rude:
+                rude.sendall(said)
+                assert cut_off(rude)
+
+
 def test_rude_requests_are_cut_short():
     with opened(request=1.0) as (live, stack):
         live.publish(story(0))
@@ -314,8 +322,8 @@ def test_parts_that_have_gone_are_not_remembered_for_ever():
     async def remembered() -> tuple[int, bytes, bytes]:
         watched = Watched(0.0)
         watched.take(Message({"stays": b"1"}))
-        for number in range(10_050):
-            watched.take(Message({f"snapshot/{number}": None}))
+        for number in range(0, 10_050, 50):
+            watched.take(Message({f"snapshot/{number + k}": None for k in range(50)}))
         late, new = b"".join(watched.since(1)), b"".join(watched.since(0))
         return len(watched._parts), late, new
 
