@@ -41,9 +41,8 @@ def frame(
         headings = [field]
         if array.ndim == 2:
             headings = [f"{field}: {name}" for name in unique(names[field])]
-        # A copy: to change a frame must not change the trace.
-        parts.append(pandas.DataFrame(array.copy(), index=rows, columns=headings))
-    return pandas.concat(parts, axis=1)
+        parts.append(pandas.DataFrame(array, index=rows, columns=headings))
+    return pandas.concat(parts, axis=1)  # copies: to change the frame does not change the trace
 
 
 def unique(names: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,19 +12,22 @@ from ..bank import KernelBank
 from ..errors import InvalidArgument
 from .banks import AnyBank, need_bank
 from .samples import CLASS_COLOURS
-from .style import BLUE, COLUMN, GREY, picture
+from .style import BLUE, COLUMN, GREY, canvas, figure_of, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
-@picture(COLUMN, 2.6)
 def function(
-    axes: Any,
     bank: AnyBank,
     along: int = 0,
     at: Any = None,
     between: tuple[float, float] | None = None,
     coverage: float = 0.9,
     points: int = 300,
-) -> None:
+    ax: Axes | None = None,
+) -> Figure:
     """What the bank answers along one input, while the others stand still.
 
     An `AutoBank` is drawn with its interval, or, for labels, with the probability of each class; a
@@ -50,35 +53,41 @@ def function(
     >>> figure.axes[0].get_xlabel()
     'input 0'
     """
-    need_bank(bank)
-    count = check.count("points", points, "function", "Give how many, such as 300.", least=2)
-    usual = _usual(bank, at, between)
-    remedy = f"Give a number from 0 to {len(usual) - 1}."
-    column = check.count("along", along, "function", remedy, least=0, most=len(usual) - 1)
-    rows = np.tile(usual[:, 0], (count, 1))
-    grid = rows[:, column] = np.linspace(*_ends(between, usual[column]), count)
-    if isinstance(bank, KernelBank):
-        carried = bank.weights != 0
-        slots = bank.predict_slots(rows)[:, carried]
-        lines = axes.plot(grid, slots, color=GREY, lw=0.5, zorder=1, rasterized=slots.shape[1] > 99)
-        if lines:
-            lines[0].set_label("slots with weight")
-        axes.plot(grid, bank.predict(rows), color=BLUE, lw=1.5, zorder=3, label="the bank")
-        axes.set_ylabel("prediction")
-    elif bank.task == "regression":
-        value, low, high = bank.survey(rows, coverage).T
-        axes.plot(grid, value, color=BLUE, lw=1.5, zorder=3, label="prediction")
-        look = {"color": BLUE, "alpha": 0.22, "lw": 0}
-        axes.fill_between(grid, low, high, label=f"interval of {coverage:.0%}", **look)
-        axes.set_ylabel("prediction")
-    else:
-        for place, (label, curve) in enumerate(zip(bank.classes, bank.survey(rows).T, strict=True)):
-            colour = CLASS_COLOURS[place % len(CLASS_COLOURS)]
-            dash = ("-", "--", "-.", ":")[place % 4]
-            axes.plot(grid, curve, color=colour, ls=dash, lw=1.5, label=str(label))
-        axes.set(ylabel="probability", ylim=(-0.02, 1.02))
-    axes.set(xlabel=f"input {column}", xlim=(grid[0], grid[-1]))
-    axes.legend()
+    with canvas(ax, COLUMN, 2.6) as axes:
+        need_bank(bank)
+        count = check.count("points", points, "function", "Give how many, such as 300.", least=2)
+        usual = _usual(bank, at, between)
+        remedy = f"Give a number from 0 to {len(usual) - 1}."
+        column = check.count("along", along, "function", remedy, least=0, most=len(usual) - 1)
+        rows = np.tile(usual[:, 0], (count, 1))
+        grid = rows[:, column] = np.linspace(*_ends(between, usual[column]), count)
+        if isinstance(bank, KernelBank):
+            carried = bank.weights != 0
+            slots = bank.predict_slots(rows)[:, carried]
+            lines = axes.plot(
+                grid, slots, color=GREY, lw=0.5, zorder=1, rasterized=slots.shape[1] > 99
+            )
+            if lines:
+                lines[0].set_label("slots with weight")
+            axes.plot(grid, bank.predict(rows), color=BLUE, lw=1.5, zorder=3, label="the bank")
+            axes.set_ylabel("prediction")
+        elif bank.task == "regression":
+            value, low, high = bank.survey(rows, coverage).T
+            axes.plot(grid, value, color=BLUE, lw=1.5, zorder=3, label="prediction")
+            look = {"color": BLUE, "alpha": 0.22, "lw": 0}
+            axes.fill_between(grid, low, high, label=f"interval of {coverage:.0%}", **look)
+            axes.set_ylabel("prediction")
+        else:
+            for place, (label, curve) in enumerate(
+                zip(bank.classes, bank.survey(rows).T, strict=True)
+            ):
+                colour = CLASS_COLOURS[place % len(CLASS_COLOURS)]
+                dash = ("-", "--", "-.", ":")[place % 4]
+                axes.plot(grid, curve, color=colour, ls=dash, lw=1.5, label=plain(label))
+            axes.set(ylabel="probability", ylim=(-0.02, 1.02))
+        axes.set(xlabel=f"input {column}", xlim=(grid[0], grid[-1]))
+        axes.legend()
+    return figure_of(axes)
 
 
 def _usual(bank: AnyBank, at: Any, between: Any) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,8 +10,12 @@ from .. import _validate as check
 from .._validate import Floats
 from ..auto import AutoTrace
 from .fields import AnyTrace, are_labels, labels, need, numbers
-from .style import BLUE, COLUMN, GREEN, GREY, INK, ORANGE, PAGE, RED, SKY, picture
+from .style import BLUE, COLUMN, GREEN, GREY, INK, ORANGE, PAGE, RED, SKY, canvas, figure_of, plain
 from .thinning import mean_of_stretches, thinned
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NAMED = 40
 """So many slots have their names at the left of an image; more are told by their numbers."""
@@ -25,8 +29,7 @@ SEEN = 100
 """From so many lines on they are an image in a vector file, which would else be huge."""
 
 
-@picture(COLUMN, 2.6)
-def cumulative_cost(axes: Any, trace: AnyTrace) -> None:
+def cumulative_cost(trace: AnyTrace, ax: Axes | None = None) -> Figure:
     """What the bank was charged since the trace began, and what every slot alone would have been.
 
     Figure 2 of the paper: every slot in grey, the best of them in green, the bank in blue. Slots
@@ -45,12 +48,13 @@ def cumulative_cost(axes: Any, trace: AnyTrace) -> None:
     'cumulative cost'
     """
     need(trace, "cost", "slot_cost")
-    _sums(axes, trace.cost, trace.slot_cost, trace.names)  # type: ignore[union-attr]
-    axes.set_ylabel("cumulative cost")
+    with canvas(ax, COLUMN, 2.6) as axes:
+        _sums(axes, trace.cost, trace.slot_cost, trace.names)  # type: ignore[union-attr]
+        axes.set_ylabel("cumulative cost")
+    return figure_of(axes)
 
 
-@picture(COLUMN, 2.6)
-def cumulative_loss(axes: Any, trace: AnyTrace, y: Any = None) -> None:
+def cumulative_loss(trace: AnyTrace, y: Any = None, ax: Axes | None = None) -> Figure:
     """The sum of losses one step ahead, of the bank's predictions and of every slot's.
 
     Parameters
@@ -70,12 +74,19 @@ def cumulative_loss(axes: Any, trace: AnyTrace, y: Any = None) -> None:
     >>> figure.axes[0].get_ylabel()
     'wrong labels so far'
     """
+    own, alone, label = _losses(trace, y)
+    with canvas(ax, COLUMN, 2.6) as axes:
+        _sums(axes, own, alone, trace.names)
+        axes.set_ylabel(label)
+    return figure_of(axes)
+
+
+def _losses(trace: AnyTrace, y: Any) -> tuple[Floats, Floats | None, str]:
+    """Of the bank and, if they are known, of the slots; and what they are."""
     if not isinstance(trace, AutoTrace):
         need(trace, "loss")
         alone = trace.slot_loss if "slot_loss" in trace.fields else None
-        _sums(axes, trace.loss, alone, trace.names)
-        axes.set_ylabel("cumulative loss, one step ahead")
-        return
+        return trace.loss, alone, "cumulative loss, one step ahead"
     need(trace, "predictions")
     if y is None:
         remedy = "The trace of an AutoBank has no losses: give the targets it was run on."
@@ -83,15 +94,12 @@ def cumulative_loss(axes: Any, trace: AnyTrace, y: Any = None) -> None:
     if are_labels(trace):
         pairs = zip(trace.predictions.tolist(), labels(y, trace), strict=True)
         wrong = np.array([said != true for said, true in pairs], dtype=float)
-        _sums(axes, wrong, None, trace.names)
-        axes.set_ylabel("wrong labels so far")
-        return
+        return wrong, None, "wrong labels so far"
     target = numbers(y, trace)
     alone = None
     if "slot_predictions" in trace.fields:
         alone = (trace.slot_predictions - target[:, None]) ** 2
-    _sums(axes, (trace.predictions - target) ** 2, alone, trace.names)
-    axes.set_ylabel("cumulative squared error")
+    return (trace.predictions - target) ** 2, alone, "cumulative squared error"
 
 
 def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
@@ -128,15 +136,14 @@ def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...])
         axes.add_collection(grey)
         if np.isfinite(last[best]):
             look = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
-            axes.plot(*lines[best].T, label=f"best slot: {names[best]}", **look)
+            axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **look)
     axes.set(xlabel="sample", xlim=(0, max(len(own) - 1, 1)))
     if np.isfinite(top) and top > 0:
         axes.set_ylim(0, 1.06 * top)
     axes.legend(loc="upper left")
 
 
-@picture(PAGE, 3.2)
-def weights(axes: Any, trace: AnyTrace) -> None:
+def weights(trace: AnyTrace, ax: Axes | None = None) -> Figure:
     """The weight of every slot, sample by sample, as an image: a row for each slot.
 
     White is no weight; the bar has an arrow if a few weights go beyond it. From 1,000 samples on
@@ -156,46 +163,59 @@ def weights(axes: Any, trace: AnyTrace) -> None:
     ['[0] Gaussian(width=0.5)', '[1] Gaussian(width=1)', '[2] Gaussian(width=2)']
     """
     need(trace, "weights")
-    from matplotlib.colors import LinearSegmentedColormap
-
     count = trace.weights.shape[1]
-    image = mean_of_stretches(trace.weights).T
     together = -(-count // ROWS)
-    if together > 1:
-        begin = np.arange(0, count, together)
-        low, high = (end.reduceat(image, begin, axis=0) for end in (np.minimum, np.maximum))
-        image = np.where(-low > high, low, high)
+    image = _image(trace.weights, together)
+    with canvas(ax, PAGE, 3.2) as axes:
+        from matplotlib.colors import LinearSegmentedColormap
+
+        largest, signed = _darkest(image), bool((image < 0).any())
+        # Darker is more, whatever the eye or the printer makes of the colours.
+        ramp = [*_BELOW, "white", *_ABOVE] if signed else ["white", *_ABOVE]
+        drawn = axes.imshow(
+            image,
+            aspect="auto",
+            interpolation="nearest",
+            cmap=LinearSegmentedColormap.from_list("weights", ramp),
+            vmin=-largest if signed else 0.0,
+            vmax=largest,
+            extent=(-0.5, len(trace) - 0.5, together * len(image) - 0.5, -0.5),
+        )
+        axes.set_ylim(count - 0.5, -0.5)  # the last row of the image may stand for fewer slots
+        axes.set_xlabel("sample")
+        if count <= NAMED:
+            axes.set_yticks(range(count), [plain(one[:60]) for one in trace.names])
+            if count > 16:  # names must not touch each other
+                axes.tick_params(axis="y", labelsize=max(4.5, 8 - count / 10))
+        else:
+            axes.set_ylabel("slot" if together == 1 else f"slot (the largest of each {together})")
+        axes.spines[:].set_visible(True)
+        sides = (bool((image < -largest).any()), bool((image > largest).any()))
+        extend = ("neither", "max", "min", "both")[2 * sides[0] + sides[1]]
+        bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30, extend=extend)
+        stretch = len(trace) / image.shape[1]
+        bar.set_label("weight" if stretch == 1 else f"weight (means over {stretch:.3g} samples)")
+        bar.outline.set(linewidth=0.6, edgecolor=INK)
+    return figure_of(axes)
+
+
+def _image(rows: Floats, together: int) -> Floats:
+    """(n, P) as an image with a row for each slot, or for each few."""
+    image: Floats = mean_of_stretches(rows).T
+    if together == 1:
+        return image
+    begin = np.arange(0, len(image), together)
+    low, high = (end.reduceat(image, begin, axis=0) for end in (np.minimum, np.maximum))
+    return np.where(-low > high, low, high)
+
+
+def _darkest(image: Floats) -> float:
+    """The size that has the darkest colour.
+
+    A few cells far above all others must not make these pale: they are as dark as what is below.
+    """
     sizes = np.abs(image[image != 0])
-    # A few cells far above all others must not make these pale: they have the darkest colour too.
-    largest = float(sizes.max(initial=0.0)) or 1.0
-    if len(sizes) and largest > 1.5 * (most := float(np.quantile(sizes, 0.998))):
-        largest = most
-    signed = bool((image < 0).any())
-    # Darker is more, whatever the eye or the printer makes of the colours.
-    ramp = [*_BELOW, "white", *_ABOVE] if signed else ["white", *_ABOVE]
-    colours = LinearSegmentedColormap.from_list("weights", ramp)
-    drawn = axes.imshow(
-        image,
-        aspect="auto",
-        interpolation="nearest",
-        cmap=colours,
-        vmin=-largest if signed else 0.0,
-        vmax=largest,
-        extent=(-0.5, len(trace) - 0.5, together * len(image) - 0.5, -0.5),
-    )
-    axes.set_ylim(count - 0.5, -0.5)  # the last row of the image may stand for fewer slots
-    axes.set_xlabel("sample")
-    if count <= NAMED:
-        axes.set_yticks(range(count), [one[:60] for one in trace.names])
-        if count > 16:  # names must not touch each other
-            axes.tick_params(axis="y", labelsize=max(4.5, 8 - count / 10))
-    else:
-        axes.set_ylabel("slot" if together == 1 else f"slot (the largest of each {together})")
-    axes.spines[:].set_visible(True)
-    above, below = bool((image > largest).any()), bool((image < -largest).any())
-    beyond = {(True, True): "both", (True, False): "max", (False, True): "min"}
-    extend = beyond.get((above, below), "neither")
-    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30, extend=extend)
-    stretch = len(trace) / image.shape[1]
-    bar.set_label("weight" if stretch == 1 else f"weight (means over {stretch:.3g} samples)")
-    bar.outline.set(linewidth=0.6, edgecolor=INK)
+    if not len(sizes):
+        return 1.0
+    largest, most = float(sizes.max()), float(np.quantile(sizes, 0.998))
+    return most if largest > 1.5 * most else largest

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate as check
 from .._validate import Floats
 from .fields import AnyTrace, are_labels, labels, need, numbers
-from .style import BLUE, COLUMN, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, picture
+from .style import (
+    BLUE,
+    COLUMN,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    canvas,
+    figure_of,
+    plain,
+)
 from .thinning import ends_of_stretches, mean_of_stretches, starts, thinned
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 DOTS = 400
 """Up to so many targets are dots, more are a line."""
@@ -20,8 +37,7 @@ MARKERS = ("o", "s", "^", "D", "v")
 CLASS_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 
 
-@picture(COLUMN, 2.6)
-def predictions(axes: Any, trace: AnyTrace, y: Any = None) -> None:
+def predictions(trace: AnyTrace, y: Any = None, ax: Axes | None = None) -> Figure:
     """The predictions, with their intervals where the trace has them, and the targets.
 
     For labels: the probability that was given to the true label of each sample, and their mean
@@ -40,14 +56,16 @@ def predictions(axes: Any, trace: AnyTrace, y: Any = None) -> None:
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['target', 'prediction', 'interval']
     """
-    if are_labels(trace):
-        _classes(axes, trace, y)
-    else:
-        _numbers(axes, trace, y)
-    axes.set(xlabel="sample", xlim=(0, max(len(trace) - 1, 1)))
-    # Above the picture, where it hides nothing.
-    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-    axes.legend(ncols=4, handlelength=1.4, columnspacing=1.2, **place)
+    with canvas(ax, COLUMN, 2.6) as axes:
+        if are_labels(trace):
+            _classes(axes, trace, y)
+        else:
+            _numbers(axes, trace, y)
+        axes.set(xlabel="sample", xlim=(0, max(len(trace) - 1, 1)))
+        # Above the picture, where it hides nothing.
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        axes.legend(ncols=4, handlelength=1.4, columnspacing=1.2, **place)
+    return figure_of(axes)
 
 
 def _numbers(axes: Any, trace: AnyTrace, y: Any) -> None:
@@ -101,7 +119,7 @@ def _given_to_truth(axes: Any, sure: Floats, classes: Sequence[Any], truth: Sequ
         x = np.flatnonzero(own == place)
         x = x[thinned(height[x])]
         look = {"ls": "none", "marker": marker, "ms": 2.6, "mew": 0.0, "alpha": 0.75}
-        axes.plot(x, height[x], color=colour, label=str(label), rasterized=len(x) > 999, **look)
+        axes.plot(x, height[x], color=colour, label=plain(label), rasterized=len(x) > 999, **look)
     length = max(len(own) // 20, 20)
     sums = np.concatenate([[0.0], np.cumsum(height)])
     end = np.arange(1, len(own) + 1)
@@ -117,7 +135,7 @@ def _stack(axes: Any, sure: Floats, classes: Sequence[Any]) -> None:
     edges = np.append(starts(len(sure), len(tops)), len(sure)) - 0.5
     floor = np.zeros(len(tops))
     shown = len(CLASS_COLOURS)
-    layers = [(str(label), tops[:, place]) for place, label in enumerate(classes[:shown])]
+    layers = [(plain(label), tops[:, place]) for place, label in enumerate(classes[:shown])]
     if len(classes) > shown:
         layers.append((f"{len(classes) - shown} others", tops[:, -1]))
     for (label, top), colour in zip(layers, (*CLASS_COLOURS, GREY), strict=False):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .. import _validate as check
 from ..errors import KernelBankError
+from ..glance import one_line
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 P = ParamSpec("P")
@@ -101,38 +104,36 @@ def in_small_style(draw: Callable[P, R]) -> Callable[P, R]:
     return within_style
 
 
-def picture(
-    width: float, height: float
-) -> Callable[[Callable[Concatenate[Any, P], None]], Callable[P, Figure]]:
-    """Make a function that draws into Axes one that may also make a figure of this size.
-
-    The function's first argument are the Axes. What comes of it has `ax=` instead: Axes that are
-    given are drawn into as they are, and their style is left alone.
+@contextmanager
+def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Any]:
+    """Axes to draw into: those that are given, in the style that they have, or new ones of this
+    size in the style of papers.
     """
+    matplotlib = _need_matplotlib()
+    if ax is not None:
+        from matplotlib.axes import Axes
 
-    def made(draw: Callable[Concatenate[Any, P], None]) -> Callable[P, Figure]:
-        @wraps(draw)
-        def whole(*arguments: P.args, **named: P.kwargs) -> Figure:
-            axes: Any = named.pop("ax", None)
-            matplotlib = _need_matplotlib()
-            if axes is not None:
-                from matplotlib.axes import Axes
+        if not isinstance(ax, Axes):
+            remedy = "Give one of those that figure.subplots() returns, or leave it out."
+            raise check.refuse("ax", "be Axes of matplotlib", ax, remedy)
+        yield ax
+        return
+    with matplotlib.rc_context(_SMALL):
+        figure, axes = new_figure(width, height)
+        settle(axes)
+        yield axes
+        settle(*(one for one in figure.axes if one is not axes))
 
-                if not isinstance(axes, Axes):
-                    remedy = "Give one of those that figure.subplots() returns, or leave it out."
-                    raise check.refuse("ax", "be Axes of matplotlib", axes, remedy)
-                draw(axes, *arguments, **named)
-                return axes.get_figure()  # type: ignore[return-value]
-            with matplotlib.rc_context(_SMALL):
-                figure, axes = new_figure(width, height)
-                settle(axes)
-                draw(axes, *arguments, **named)
-                settle(*(one for one in figure.axes if one is not axes))
-            return figure
 
-        return whole
+def plain(name: Any) -> str:
+    """A name as a label that matplotlib takes for text: no formula, and not one to be left out."""
+    text = one_line(str(name)).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
-    return made
+
+def figure_of(axes: Any) -> Figure:
+    """The figure that Axes stand in; they may stand in a part of it."""
+    return axes.figure.figure
 
 
 def new_figure(
