@@ -35,6 +35,7 @@ def stream(path: Path) -> None:
 
 
 def main() -> None:
+    """Run, show, cut out and put together."""
     folder = Path(tempfile.mkdtemp())
     try:
         stream(folder / "plant.csv")
