@@ -1,5 +1,7 @@
 """The page on screens, phones and paper, by mouse and by keys; and what it says in words."""
 
+import math
+
 import pytest
 
 import browser
@@ -216,6 +218,26 @@ class TestWords:
         assert "so far right" in readout(watched, "share")
         for chart in ("error", "cost", "function", "share"):
             assert pixels(watched, chart, LIGHT_BANK) > 300, chart
+
+    @pytest.mark.parametrize("size", [1e-250, 1e-17, 1e17, 1e250])
+    def test_numbers_of_any_size(self, show, size):
+        story = made_up_story(points=3, slots=3)
+        for name in ("loss", "persistence", "worst", "width"):
+            story["points/0"][name] = [size * value for value in story["points/0"][name]]
+        for name in ("target_low", "target_high", "answer_low", "answer_high"):
+            story["points/0"][name] = [
+                size * (1 + 1e-15 * value) for value in story["points/0"][name]
+            ]
+        story["points/0"]["losses"] = [
+            [size * value for value in row] for row in story["points/0"]["losses"]
+        ]
+        watched = show(story, color_scheme="light")
+        for chart in ("error", "stream", "cost", "width"):
+            assert shades(watched, chart) > 5, chart
+        assert pixels(watched, "cost", LIGHT_BANK) > 300
+        answered = sum(column(story, "answered"))
+        expected = math.sqrt(sum(column(story, "loss")) / answered)
+        assert tile(watched, "bank") == pytest.approx(expected)
 
     def test_slots_that_diverge(self, show):
         story = made_up_story(points=100)

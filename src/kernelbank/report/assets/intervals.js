@@ -10,7 +10,7 @@ const shareChart = new Chart("share-chart", {
   overTime: true,
   empty: "No interval has been given yet.",
   range: () => shareRange,
-  values: (plot, values) => percentTicks(values),
+  axis: inPercent,
   series: [
     { role: "bank", width: 1, share: 0.5 },
     { role: "bank", width: 2.5 },
