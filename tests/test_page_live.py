@@ -93,13 +93,12 @@ class TestLive:
         teller, watched = live(story)
         watched.page.locator("#cost-chart .u-over").hover()
         assert "cheapest slot" not in readout(watched, "cost")  # but the one that was picked out
-        teller.send(dict.fromkeys(story))
+        teller.send(dict.fromkeys(name for name in story if name != "run"))
         watched.eventually(lambda: watched.text("#summary") == "Waiting for the first rows.")
-        assert watched.page.locator("section .empty:visible").count() == 10
+        assert watched.page.locator("section .empty:visible").count() == 9
         watched.page.mouse.move(1, 1)
         teller.send(story)
-        watched.eventually(lambda: watched.text("#title") == "sensors.csv: load")
-        assert "cheapest slot" in readout(watched, "cost")
+        watched.eventually(lambda: "cheapest slot" in readout(watched, "cost"))
         assert watched.complaints == []
 
     def test_slider_at_the_end_follows(self, live):

@@ -82,7 +82,11 @@ function drawIntervals(view) {
       ["stated so far", "signal dashed"], ["stated by stretch", "signal thin"],
     ]
     : [["inside so far", "bank"], ["by stretch", "bank thin"], ["asked for", "signal dashed"]]);
-  shareChart.set([ends, ...lines], { caption: classes ? "share of answers" : "share of targets inside" });
+  const under = inside.stretch.filter((share) => known(share) && share < shareRange[0]).length;
+  shareChart.set([ends, ...lines], {
+    caption: classes ? "share of answers" : "share of targets inside",
+    note: under ? `${counted(under, "stretch lies", "stretches lie")} below the picture.` : "",
+  });
   if (classes !== shareChart.plot.series[4].show) shareChart.plot.setSeries(4, { show: classes });
   const { top, beyond } = roomyTop([width.stretch]);
   widthTop = top;
