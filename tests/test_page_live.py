@@ -88,6 +88,19 @@ class TestLive:
         assert shown.evaluate("document.activeElement.className") == "chart"
         assert watched.complaints == []
 
+    def test_what_was_shown_may_go_again(self, live):
+        story = made_up_story(points=40)
+        teller, watched = live(story)
+        watched.page.locator("#cost-chart .u-over").hover()
+        assert "cheapest slot" not in readout(watched, "cost")  # but the one that was picked out
+        teller.send(dict.fromkeys(name for name in story if name != "run"))
+        watched.eventually(lambda: watched.text("#summary") == "Waiting for the first rows.")
+        assert watched.page.locator("section .empty:visible").count() == 9
+        watched.page.mouse.move(1, 1)
+        teller.send(story)
+        watched.eventually(lambda: "cheapest slot" in readout(watched, "cost"))
+        assert watched.complaints == []
+
     def test_slider_at_the_end_follows(self, live):
         first = made_up_story(points=60, stride=100)
         teller, watched = live(first)

@@ -1,5 +1,7 @@
 """The page on screens, phones and paper, by mouse and by keys; and what it says in words."""
 
+import math
+
 import pytest
 
 import browser
@@ -216,6 +218,27 @@ class TestWords:
         assert "so far right" in readout(watched, "share")
         for chart in ("error", "cost", "function", "share"):
             assert pixels(watched, chart, LIGHT_BANK) > 300, chart
+
+    @pytest.mark.parametrize("size", [1e-250, 1e-17, 1e17, 1e250])
+    def test_numbers_of_any_size(self, show, size):
+        story = made_up_story(points=3, slots=3)
+        for name in ("loss", "persistence", "worst", "width"):
+            story["points/0"][name] = [size * value for value in story["points/0"][name]]
+        for name in ("target", "answer"):  # so close that a small step does not change a number
+            story["points/0"][f"{name}_low"] = 3 * [size]
+            story["points/0"][f"{name}_high"] = 3 * [size * (1 + 3.2e-16)]
+        story["points/0"]["losses"] = [
+            [size * value for value in row] for row in story["points/0"]["losses"]
+        ]
+        watched = show(story, color_scheme="light")
+        for chart in ("error", "stream", "cost", "width"):
+            assert shades(watched, chart) > 5, chart
+            frame = watched.page.locator(f"#{chart}-chart .u-over")
+            assert frame.evaluate("frame => frame.offsetLeft") > 40, chart  # room for an axis
+        assert pixels(watched, "cost", LIGHT_BANK) > 300
+        answered = sum(column(story, "answered"))
+        expected = math.sqrt(sum(column(story, "loss")) / answered)
+        assert tile(watched, "bank") == pytest.approx(expected)
 
     def test_slots_that_diverge(self, show):
         story = made_up_story(points=100)

@@ -18,6 +18,7 @@ _SCRIPTS = (
     "colours.js",
     "story.js",
     "figures.js",
+    "axes.js",
     "chart.js",
     "cursor.js",
     "header.js",

@@ -6,8 +6,14 @@ const charts = [];
 const PRINTED_WIDTH = 660; // pixels that fit between the margins of A4 and of Letter
 
 class Chart {
-  // spec: label, height, series, and if wanted bands, range, values, nameSpace, paint, finish, across,
-  //       xLabel, tell(index) -> [[label, value, role], ...], up(step), hover(plot), overTime, empty
+  // spec: what a chart is.
+  //   label, empty      words for those who do not see it, and for when there is nothing to see
+  //   height, range     functions of nothing; xRange and xLabel too, if rows are not what is across
+  //   series, bands     looks by the role of a colour; legend, axis: more of the kind
+  //   paint, finish     paint by hand below and above the lines
+  //   tell(index)       what the readout says: [[label, value, role], ...]
+  //   overTime          shares its cursor with all others that are
+  //   up, hover, left   if the chart has a second direction: keys, the mouse, and neither any more
   constructor(id, spec) {
     this.spec = spec;
     this.index = null; // of the point under the cursor, null without one
@@ -154,8 +160,8 @@ function plotOptions(chart) {
       points: { size: 8, width: 2, stroke: () => colour.card },
     },
     scales: {
-      x: { time: false, range: spec.xRange ?? (() => [0, lastOf(chart.data[0]) || 1]) },
-      y: { dir: spec.down ? -1 : 1, range: spec.range },
+      x: { time: false, range: () => sane(spec.xRange?.() ?? [0, lastOf(chart.data[0])]) },
+      y: { dir: spec.down ? -1 : 1, range: () => sane(spec.range()) },
     },
     axes: [
       {
@@ -163,7 +169,7 @@ function plotOptions(chart) {
         size: 28,
         gap: 4,
         space: 74,
-        values: (plot, values, at, space, step) => ticks(values, step),
+        ...anySize,
         label: (plot) => cropped(plot.ctx, spec.xLabel?.() ?? "row", 0.8 * plot.bbox.width),
         labelFont: FONT,
         labelSize: 18,
@@ -172,7 +178,7 @@ function plotOptions(chart) {
         ...axis,
         size: 58,
         space: 34,
-        values: spec.values ?? ((plot, values, at, space, step) => ticks(values, step)),
+        ...anySize,
         ...spec.axis,
       },
     ],

@@ -77,7 +77,7 @@ function pickOut(slot) {
   if (slot === costSlot) return false;
   costSlot = slot;
   costChart.showLegend([...costChart.spec.legend, ...(slot === null ? [] : [["slot picked out", "chosen"]])]);
-  costChart.atOnce(() => costChart.plot.setData(costData()));
+  if (costChart.data) costChart.atOnce(() => costChart.plot.setData(costData()));
   return true;
 }
 

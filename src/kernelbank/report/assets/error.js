@@ -13,7 +13,7 @@ const errorChart = new Chart("error-chart", {
   overTime: true,
   empty: "No row has been answered yet.",
   range: () => [0, errorTop],
-  values: (plot, values, at, space, step) => (errorView?.classes ? percentTicks(values) : ticks(values, step)),
+  axis: { values: (...told) => (errorView.classes ? inPercent : anySize).values(...told) },
   series: [
     { role: "persistence", width: 1.5, dash: [6, 4] },
     { role: "best", width: 2 },

@@ -15,7 +15,7 @@ const functionChart = new Chart("function-chart", {
   empty: "The function has not been looked at yet.",
   xRange: () => functionSpan,
   range: () => functionRange,
-  values: (plot, values, at, space, step) => (functionView?.classes ? percentTicks(values) : ticks(values, step)),
+  axis: { values: (...told) => (functionView.classes ? inPercent : anySize).values(...told) },
   series: [
     { role: "bank", width: 1, share: 0.4 },
     { role: "bank", width: 1, share: 0.4 },

@@ -10,7 +10,7 @@ const shareChart = new Chart("share-chart", {
   overTime: true,
   empty: "No interval has been given yet.",
   range: () => shareRange,
-  values: (plot, values) => percentTicks(values),
+  axis: inPercent,
   series: [
     { role: "bank", width: 1, share: 0.5 },
     { role: "bank", width: 2.5 },
@@ -82,7 +82,11 @@ function drawIntervals(view) {
       ["stated so far", "signal dashed"], ["stated by stretch", "signal thin"],
     ]
     : [["inside so far", "bank"], ["by stretch", "bank thin"], ["asked for", "signal dashed"]]);
-  shareChart.set([ends, ...lines], { caption: classes ? "share of answers" : "share of targets inside" });
+  const under = inside.stretch.filter((share) => known(share) && share < shareRange[0]).length;
+  shareChart.set([ends, ...lines], {
+    caption: classes ? "share of answers" : "share of targets inside",
+    note: under ? `${counted(under, "stretch lies", "stretches lie")} below the picture.` : "",
+  });
   if (classes !== shareChart.plot.series[4].show) shareChart.plot.setSeries(4, { show: classes });
   const { top, beyond } = roomyTop([width.stretch]);
   widthTop = top;

@@ -7,7 +7,13 @@ const SECTIONS = [
 
 function redraw() {
   const view = figures();
-  for (const draw of SECTIONS) draw(view);
+  for (const draw of SECTIONS) {
+    try {
+      draw(view);
+    } catch (error) {
+      reportError(error); // the other sections are still worth seeing
+    }
+  }
 }
 
 let awaited = false;

@@ -42,14 +42,13 @@ function seconds(value) {
 function ticks(values, step) {
   const largest = Math.max(...values.map((value) => Math.abs(value ?? 0)));
   if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) {
-    return values.map((value) => (value === null ? "" : value === 0 ? "0" : power(value, 1)));
+    const digits = Math.min(6, Math.max(0, Math.ceil(Math.log10(largest / step) - 1e-9)));
+    return values.map((value) => (value === null ? "" : value === 0 ? "0" : power(value, digits)));
   }
   const decimals = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)));
   const style = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
   return values.map((value) => (value === null ? "" : value.toLocaleString("en-US", style)));
 }
-
-const percentTicks = (values) => values.map((value) => `${Number((100 * value).toFixed(1))} %`);
 
 function rowsFromTo(first, last) {
   return first === last ? `row ${whole(last)}` : `rows ${whole(first)} to ${whole(last)}`;
