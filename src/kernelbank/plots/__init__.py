@@ -5,8 +5,8 @@ your style, and returns their figure. No window is opened and pyplot is not touc
 by `kb.plots.save` or `figure.savefig`, or look at it in a notebook.
 
 Figures have the widths of two-column papers, colours that stay apart for every kind of colour
-vision, and lines that stay apart in grey too. Long runs are thinned honestly: lines keep the lowest and
-the highest value of each stretch, weights are means over a stretch.
+vision, and lines that stay apart in grey too. Long runs are thinned honestly: lines keep the lowest
+and the highest value of each stretch, weights are means over a stretch.
 """
 
 from .banks import bars

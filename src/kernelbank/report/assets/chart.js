@@ -153,7 +153,7 @@ function plotOptions(chart) {
   return {
     ...chart.size(),
     legend: { show: false },
-    padding: [10, 14, 0, 0],
+    padding: [10, 26, 0, 0], // the last label of the rows is as long as its number
     cursor: {
       y: spec.cursorY ?? false,
       drag: { x: false, y: false, setScale: false },

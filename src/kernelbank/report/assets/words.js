@@ -35,6 +35,7 @@ function seconds(value) {
   if (!known(value)) return UNKNOWN;
   if (value >= 7200) return `${number(value / 3600)} h`;
   if (value >= 120) return `${number(value / 60)} min`;
+  if (value < 0.001) return "below 0.001 s"; // nobody waits for less
   return `${number(value)} s`;
 }
 
