@@ -11,7 +11,8 @@ function sane([low, high]) {
 
 function stepsFor(low, high) {
   const power = Math.floor(Math.log10(high - low));
-  return [-3, -2, -1, 0, 1].flatMap((away) => [1, 2, 5].map((front) => Number(`${front}e${power + away}`)));
+  const powers = [-3, -2, -1, 0, 1].map((away) => power + away);
+  return powers.flatMap((each) => [1, 2, 5].map((front) => Number(`${front}e${each}`)));
 }
 
 function ticksBetween(low, high, step) {
@@ -19,7 +20,8 @@ function ticksBetween(low, high, step) {
   const count = Math.min(MOST_TICKS, Math.floor(high / step) - first + 1);
   if (!(step > 0) || !(count > 0) || first + 1 === first) return [low, high];
   // Multiples, rounded: 3 times 0.1 should be 0.3.
-  return Array.from({ length: count }, (_, place) => Number(((first + place) * step).toPrecision(12)));
+  const multiple = (_, place) => Number(((first + place) * step).toPrecision(12));
+  return Array.from({ length: count }, multiple);
 }
 
 const anySize = {
@@ -28,4 +30,6 @@ const anySize = {
   values: (plot, values, at, space, step) => ticks(values, step),
 };
 
-const inPercent = { values: (plot, values) => values.map((value) => `${Number((100 * value).toFixed(1))} %`) };
+const inPercent = {
+  values: (plot, values) => values.map((value) => `${Number((100 * value).toFixed(1))} %`),
+};

@@ -33,9 +33,10 @@ class Chart {
     this.legend = make("ul", { className: "legend" });
     this.readout = make("p", { className: "readout", id: `${id}-readout`, "aria-live": "polite" });
     this.note = make("p", { className: "note" });
-    this.nothing = make("p", { className: "empty" }, spec.empty);
+    this.nothing = nothing(spec.empty);
     this.element = byId(id);
-    this.element.append(this.nothing, this.caption, this.holder, this.legend, this.readout, this.note);
+    this.drawn = [this.caption, this.holder, this.legend, this.readout];
+    this.element.append(this.nothing, ...this.drawn, this.note);
     this.showLegend(spec.legend ?? []);
     this.holder.addEventListener("keydown", (event) => pressed(this, event));
     this.holder.addEventListener("mouseleave", () => leave(this));
@@ -52,7 +53,7 @@ class Chart {
     this.data = data && data[0].length ? data : null;
     const drawn = this.data !== null;
     this.nothing.hidden = drawn;
-    for (const piece of [this.caption, this.holder, this.legend, this.readout]) piece.hidden = !drawn;
+    for (const piece of this.drawn) piece.hidden = !drawn;
     this.note.hidden = !drawn || !note;
     if (!drawn) return;
     fill(this.caption, ...[caption].flat());
@@ -72,7 +73,7 @@ class Chart {
   }
 
   size(width) {
-    return { width: width ?? Math.max(220, this.element.clientWidth), height: this.spec.height(this) };
+    return { width: width ?? Math.max(220, this.element.clientWidth), height: this.spec.height() };
   }
 
   resize(width) {
@@ -118,8 +119,8 @@ class Chart {
   // Without a cursor the readout tells of the newest point.
   tell(quiet) {
     const index = this.index ?? this.spec.usual?.() ?? this.data[0].length - 1;
-    const told = this.spec.tell(index).map(([label, value, role]) =>
-      make("span", {}, make("span", { className: role ? `name ${role}` : "name" }, label), " ", value));
+    const told = this.spec.tell(index).map(([label, value, role = ""]) =>
+      make("span", {}, make("span", { className: `name ${role}` }, label), " ", value));
     // Only the chart at hand may speak: the others follow silently.
     this.readout.setAttribute("aria-live", quiet ? "off" : "polite");
     this.readout.classList.toggle("resting", this.index === null);
@@ -138,7 +139,7 @@ function placeOf(sorted, value, stretches) {
   return best;
 }
 
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif';
 
 function plotOptions(chart) {
   const { spec } = chart;
@@ -193,7 +194,10 @@ function plotOptions(chart) {
         ...rest,
       })),
     ],
-    bands: (spec.bands ?? []).map(({ role, share, series }) => ({ series, fill: () => veil(role, share) })),
+    bands: (spec.bands ?? []).map(({ role, share, series }) => ({
+      series,
+      fill: () => veil(role, share),
+    })),
     hooks: {
       drawAxes: [(plot) => spec.paint && inFrame(plot, spec.paint)],
       draw: [(plot) => spec.finish && inFrame(plot, spec.finish)],

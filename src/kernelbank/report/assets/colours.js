@@ -1,7 +1,7 @@
 // The colours of the theme, for what is painted on a canvas. The style sheet holds them all.
 
 const ROLES = [
-  "paper", "card", "ink", "muted", "grid", "line", "bank", "best", "persistence", "signal", "slot", "chosen",
+  "card", "muted", "grid", "bank", "best", "persistence", "signal", "slot", "chosen",
   "heat-0", "heat-1", "heat-2", "heat-3", "heat-4",
 ];
 const colour = {};

@@ -8,7 +8,7 @@ let costSlot = null; // the one picked out
 const MOST_SEGMENTS = 60000; // grey lines keep to this, so that a thousand slots are drawn quickly
 
 const costChart = new Chart("cost-chart", {
-  label: "Cumulative cost over rows of every slot, the bank and persistence. Up and down pick a slot",
+  label: "Cumulative cost over rows of slots, bank and persistence. Up and down pick a slot",
   height: () => (innerWidth < 600 ? 260 : 340),
   overTime: true,
   empty: "Nothing has been charged yet.",
@@ -27,8 +27,10 @@ const costChart = new Chart("cost-chart", {
       ["persistence", number(costView.persistence.totals[at]), "persistence"],
     ];
     const best = costView.best.slots[at];
-    if (costSlot !== null) told.push([fromData(costView.names[costSlot]), number(costView.slots.totals[costSlot][at]), "chosen"]);
-    else if (best !== null) told.push(["cheapest slot", withName(number(costView.slots.totals[best][at]), best)]);
+    const total = (slot) => number(costView.slots.totals[slot][at]);
+    const name = fromData(costView.names[costSlot]);
+    if (costSlot !== null) told.push([name, total(costSlot), "chosen"]);
+    else if (best !== null) told.push(["cheapest slot", withName(total(best), best)]);
     return told;
   },
   // Up is dearer, as in the picture.
@@ -76,7 +78,8 @@ function nearestSlot(plot, at, top) {
 function pickOut(slot) {
   if (slot === costSlot) return false;
   costSlot = slot;
-  costChart.showLegend([...costChart.spec.legend, ...(slot === null ? [] : [["slot picked out", "chosen"]])]);
+  const picked = slot === null ? [] : [["slot picked out", "chosen"]];
+  costChart.showLegend([...costChart.spec.legend, ...picked]);
   if (costChart.data) costChart.atOnce(() => costChart.plot.setData(costData()));
   return true;
 }
@@ -84,8 +87,9 @@ function pickOut(slot) {
 const asLine = (totals) => Array.from(totals, (total) => (known(total) ? total : null));
 
 function costData() {
-  const chosen = costSlot === null ? costView.ends.map(() => null) : asLine(costView.slots.totals[costSlot]);
-  return [costView.ends, asLine(costView.persistence.totals), asLine(costView.bank.totals), chosen];
+  const { ends, bank, persistence, slots } = costView;
+  const chosen = costSlot === null ? ends.map(() => null) : asLine(slots.totals[costSlot]);
+  return [ends, asLine(persistence.totals), asLine(bank.totals), chosen];
 }
 
 // The axis holds what ends within six times of the dearer of bank and best slot.
@@ -93,8 +97,8 @@ function drawCost(view) {
   costView = view;
   if (costSlot !== null && costSlot >= view.names.length) costSlot = null;
   const ends = view.slots.totals.map((totals) => lastOf(totals) ?? NaN);
-  const rank = (slot) => (known(ends[slot]) ? ends[slot] : Infinity);
-  costOrder = ends.map((_, slot) => slot).sort((one, other) => (rank(one) === rank(other) ? 0 : rank(one) - rank(other)));
+  const rank = (slot) => (known(ends[slot]) ? ends[slot] : Number.MAX_VALUE);
+  costOrder = ends.map((_, slot) => slot).sort((one, other) => rank(one) - rank(other));
   const bank = lastOf(asLine(view.bank.totals)) ?? 0;
   const lines = [...ends, lastOf(view.persistence.totals) ?? NaN];
   const reference = Math.max(bank, ends[view.best.slot] ?? 0);
@@ -104,7 +108,8 @@ function drawCost(view) {
   costChart.set(view.answered.some((rows) => rows > 0) ? costData() : null, {
     caption: view.classes ? "wrong answers, added up" : "squared errors, added up",
     note: beyond
-      ? `${counted(beyond, "line leaves", "lines leave")} the picture: ${beyond === 1 ? "it costs" : "they cost"} more than six times as much as the rest, or no number at all.`
+      ? `${counted(beyond, "line leaves", "lines leave")} the picture: ` +
+        "more than six times as dear as bank and best slot, or no number at all."
       : "",
   });
 }

@@ -5,9 +5,7 @@ const TEN = 10;
 function share(chart) {
   if (!chart.spec.overTime) return;
   for (const other of charts) {
-    if (other !== chart && other.spec.overTime && other.data) {
-      other.point(chart.index === null ? null : Math.min(chart.index, other.data[0].length - 1), true);
-    }
+    if (other !== chart && other.spec.overTime && other.data) other.point(chart.index, true);
   }
 }
 

@@ -23,14 +23,18 @@ function fill(element, ...children) {
   if (!same) element.replaceChildren(...fresh.childNodes);
 }
 
+// A sentence instead of a list or chart that would be empty.
+const nothing = (words) => make("p", { className: "empty" }, words);
+
 function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// A table; `columns` are [heading, kind] where kind is "text" or "number". What it becomes on a phone
-// goes by `look`.
+// A table; `columns` are [heading, kind] where kind is "text" or "number". What it becomes on a
+// phone goes by `look`.
 function table(look, caption, columns, rows) {
-  const heads = columns.map(([heading, kind]) => make("th", { scope: "col", className: kind }, heading));
+  const heads = columns.map(([heading, kind]) =>
+    make("th", { scope: "col", className: kind }, heading));
   const body = rows.map((cells) =>
     make("tr", {}, ...cells.map((cell, place) => {
       const [heading, kind] = columns[place];

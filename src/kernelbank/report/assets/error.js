@@ -4,8 +4,9 @@ let errorView = null;
 let errorMode = "far";
 let errorTop = 1;
 
-const errorUnit = (view) =>
-  view.classes ? "share of wrong answers" : ["root mean square error of ", fromData(view.run.target ?? "the target")];
+const errorUnit = (view) => view.classes
+  ? "share of wrong answers"
+  : ["root mean square error of ", fromData(view.run.target ?? "the target")];
 
 const errorChart = new Chart("error-chart", {
   label: "Error over rows of the bank, of the best slot and of persistence",
@@ -39,7 +40,8 @@ const errorChart = new Chart("error-chart", {
 });
 
 function withName(value, slot) {
-  return slot === null ? value : make("span", {}, `${value} (`, fromData(errorView.names[slot]), ")");
+  if (slot === null) return value;
+  return make("span", {}, `${value} (`, fromData(errorView.names[slot]), ")");
 }
 
 // What the readout says of the signals inside a stretch.
@@ -93,7 +95,8 @@ function drawError(view) {
   errorChart.set(view.answered.some((rows) => rows > 0) ? [view.ends, ...lines] : null, {
     caption: errorUnit(view),
     note: beyond
-      ? `${counted(beyond, "value lies", "values lie")} above the picture, so that the rest can be seen; the readout tells ${beyond === 1 ? "it" : "them"}.`
+      ? `${counted(beyond, "value lies", "values lie")} above the picture, ` +
+        "so that the rest can be seen; the readout tells every value."
       : "",
   });
 }

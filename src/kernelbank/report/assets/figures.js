@@ -24,6 +24,10 @@ function figures() {
   const shares = (sums, counts) => sums.map((sum, at) => shareOf(sum, counts[at]));
 
   const answered = runningSums(all.answered);
+  const meansOf = (sums) => ({
+    far: shares(runningSums(sums), answered),
+    stretch: shares(sums, all.answered),
+  });
   const ends = runningSums(all.rows.map((rows) => rows ?? 0));
   const slots = slotFigures(run, all, count);
   const player = (losses) => {
@@ -46,20 +50,22 @@ function figures() {
     best: {
       slot: last, // over the whole run
       slots: best, // so far, at each point
-      far: best.map((slot, at) => (slot === null ? null : errorOf(slots.totals[slot][at], answered[at]))),
+      far: best.map((slot, at) =>
+        slot === null ? null : errorOf(slots.totals[slot][at], answered[at])),
       stretch: all.losses.map((losses, at) =>
         last === null ? null : errorOf(losses?.[last] ?? NaN, all.answered[at])),
     },
     worst: all.worst.map((loss) => (known(loss) ? asError(loss) : null)),
-    inside: { far: shares(runningSums(all.inside), answered), stretch: shares(all.inside, all.answered) },
-    width: { far: shares(runningSums(all.width), answered), stretch: shares(all.width, all.answered) },
+    inside: meansOf(all.inside),
+    width: meansOf(all.width),
   };
 }
 
 // Totals of each slot alone over time (NaN once they are not known), and names for all of them.
 function slotFigures(run, all, count) {
   const told = run.slots ?? [];
-  const size = Math.max(told.length, ...all.losses.map((one) => one?.length ?? 0), ...all.weights.map((one) => one?.length ?? 0));
+  const lengths = [...all.losses, ...all.weights].map((values) => values?.length ?? 0);
+  const size = Math.max(told.length, ...lengths);
   const totals = Array.from({ length: size }, () => new Float64Array(count));
   for (let slot = 0; slot < size; slot += 1) {
     let sum = 0;
@@ -77,7 +83,8 @@ function bestSlots(totals, count) {
   return Array.from({ length: count }, (_, at) => {
     let best = null;
     for (let slot = 0; slot < totals.length; slot += 1) {
-      if (known(totals[slot][at]) && (best === null || totals[slot][at] < totals[best][at])) best = slot;
+      if (!known(totals[slot][at])) continue;
+      if (best === null || totals[slot][at] < totals[best][at]) best = slot;
     }
     return best;
   });

@@ -31,8 +31,8 @@ const functionChart = new Chart("function-chart", {
       [fromData(inputName()), `at ${number(line.at[at])}`],
       [functionView.classes ? "probability" : "answer", form(line.middle[at]), "bank"],
     ];
-    if (!functionView.classes) told.push(["interval", `${number(line.low[at])} to ${number(line.high[at])}`]);
-    return told;
+    if (functionView.classes) return told;
+    return [...told, ["interval", `${number(line.low[at])} to ${number(line.high[at])}`]];
   },
 });
 
@@ -45,12 +45,15 @@ const functionLine = () => lineOf(functionKept[Number(timeChoice.value)]);
 // reach far out; they leave the picture rather than flatten the others.
 function functionFrame() {
   const lines = functionKept.map(lineOf).filter((line) => line?.at?.length);
-  const ends = (pick, choose) => lines.map((line) => choose(...pick(line).filter(known))).filter(known).sort((a, b) => a - b);
+  const ends = (pick, choose) => lines
+    .map((line) => choose(...pick(line).filter(known)))
+    .filter(known)
+    .sort((one, other) => one - other);
   const lows = ends((line) => [...line.low, ...line.middle], Math.min);
   const highs = ends((line) => [...line.high, ...line.middle], Math.max);
   const xs = lines.flatMap((line) => line.at).filter(known);
-  functionSpan = xs.length ? [Math.min(...xs), Math.max(...xs)] : [0, 1];
-  if (functionSpan[0] === functionSpan[1]) functionSpan = [functionSpan[0] - 1, functionSpan[0] + 1];
+  const [left, right] = xs.length ? [Math.min(...xs), Math.max(...xs)] : [0, 1];
+  functionSpan = left < right ? [left, right] : [left - 1, left + 1];
   if (functionView.classes) {
     functionRange = [0, 1];
     return;
@@ -75,7 +78,8 @@ function showFunction() {
     ? ["probability of ", fromData(functionView.run.classes?.[0] ?? "the first class")]
     : [fromData(functionView.run.target ?? "target")];
   const [low, high] = functionRange;
-  const beyond = [...line.low, ...line.high].some((value) => known(value) && (value < low || value > high));
+  const outside = (value) => known(value) && (value < low || value > high);
+  const beyond = [...line.low, ...line.high].some(outside);
   functionChart.set([line.at, line.low, line.high, line.middle], {
     caption: [...answer, " along ", fromData(inputName()), `, after row ${row}`],
     note: beyond ? "The interval leaves the picture here: its scale is that of most rows." : "",

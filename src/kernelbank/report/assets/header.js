@@ -1,15 +1,18 @@
 // The top of the page: what the run is, how it stands, and its figures.
 
-const STATUS = { running: "running", ended: "ended", stopped: "stopped", saved: "saved" };
+const STATUS = ["running", "ended", "stopped", "saved"];
 
 // For tests and for anyone who copies: `data` carries the figure in full beside the short form.
-const figure = (value, shown) =>
-  known(value) ? make("data", { value: String(value) }, shown) : make("span", { className: "unknown" }, "–");
+const figure = (value, shown) => known(value)
+  ? make("data", { value: String(value) }, shown)
+  : make("span", { className: "unknown" }, "–");
 
 function tile(label, role, value, shown, note) {
-  const children = [make("dt", { className: role ? `name ${role}` : "" }, label), make("dd", {}, figure(value, shown))];
+  const name = make("dt", { className: role ? `name ${role}` : "" }, label);
+  const children = [name, make("dd", {}, figure(value, shown))];
   if (note) children.push(make("dd", { className: "aside" }, note));
-  return make("div", { className: "tile", id: `tile-${label.replaceAll(" ", "-").replace("/", "-")}` }, ...children);
+  const id = `tile-${label.replace(/[ /]/g, "-")}`;
+  return make("div", { className: "tile", id }, ...children);
 }
 
 function drawHeader(view) {
@@ -19,9 +22,10 @@ function drawHeader(view) {
   if (run.title) document.title = run.title;
   drawTiles(view);
   say(byId("summary"), summary(view));
-  say(byId("error-plain"), classes
-    ? "How often the answer was wrong, each row answered before it was learned: lower is better."
-    : "How far the answers were from the targets, each row answered before it was learned: lower is better.");
+  const measure = classes
+    ? "How often the answer was wrong"
+    : "How far the answers were from the targets";
+  say(byId("error-plain"), `${measure}, each row answered before it was learned: lower is better.`);
   byId("to-stream").hidden = classes;
   say(byId("to-intervals"), classes ? "Calibration" : "Intervals");
   drawStatus(run.status, now.updated);
@@ -42,16 +46,20 @@ function drawTiles(view) {
   const share = lastOf(inside.far);
   if (classes) {
     const stated = lastOf(width.far);
-    tiles.push(tile("stated", "", stated, percent(stated), known(share) ? `${percent(share)} were right` : ""));
+    const right = known(share) ? `${percent(share)} were right` : "";
+    tiles.push(tile("stated", "", stated, percent(stated), right));
   } else {
-    tiles.push(tile("coverage", "", share, percent(share), known(run.coverage) ? `${percent(run.coverage)} asked for` : ""));
+    const asked = known(run.coverage) ? `${percent(run.coverage)} asked for` : "";
+    tiles.push(tile("coverage", "", share, percent(share), asked));
   }
   const bad = now.bad ?? part("bad", {}).count;
   const signals = part("changes", null)?.length;
+  const newest = signals ? `last at row ${whole(lastOf(view.changes)[0])}` : "";
+  const spent = known(now.seconds) ? `${seconds(now.seconds)} in all` : "";
   tiles.push(
-    tile("signals", "signal", signals, whole(signals), signals ? `last at row ${whole(lastOf(view.changes)[0])}` : ""),
+    tile("signals", "signal", signals, whole(signals), newest),
     tile("bad rows", "", bad, whole(bad), ""),
-    tile("rows/s", "", now.speed, number(now.speed), known(now.seconds) ? `${seconds(now.seconds)} in all` : ""),
+    tile("rows/s", "", now.speed, number(now.speed), spent),
   );
   fill(byId("tiles"), ...tiles);
 }
@@ -82,8 +90,15 @@ let connection = "none"; // "none" for a file, or "open", "lost", "over"
 
 function drawStatus(status, updated) {
   const element = byId("status");
-  const words = connection === "lost" ? "connection lost, trying again" : STATUS[status] ?? "waiting";
-  element.dataset.state = connection === "lost" ? "lost" : connection === "open" && status === "running" ? "live" : "still";
-  fill(element, make("span", { className: "dot", "aria-hidden": "true" }), make("span", { id: "status-words" }, words));
+  const lost = connection === "lost";
+  const standing = STATUS.includes(status) ? status : "waiting";
+  const words = lost ? "connection lost, trying again" : standing;
+  const live = connection === "open" && status === "running";
+  element.dataset.state = lost ? "lost" : live ? "live" : "still";
+  fill(
+    element,
+    make("span", { className: "dot", "aria-hidden": "true" }),
+    make("span", { id: "status-words" }, words),
+  );
   say(byId("when"), moment(updated)); // apart: a clock that is announced every second helps nobody
 }

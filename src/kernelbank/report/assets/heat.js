@@ -9,14 +9,18 @@ function heatScale() {
   return Array.from({ length: SHADES }, (_, shade) => {
     const at = (shade / (SHADES - 1)) * (stops.length - 1);
     const below = Math.min(stops.length - 2, Math.floor(at));
-    return stops[below].map((channel, place) => channel + (at - below) * (stops[below + 1][place] - channel));
+    const above = stops[below + 1];
+    return stops[below].map((channel, place) => channel + (at - below) * (above[place] - channel));
   });
 }
 
 // The square root keeps small weights visible beside one that has nearly all.
-const shadeOf = (weight, highest) => Math.round((SHADES - 1) * Math.sqrt(Math.min(1, Math.max(0, weight) / highest)));
+function shadeOf(weight, highest) {
+  const share = Math.min(1, Math.max(0, weight) / highest);
+  return Math.round((SHADES - 1) * Math.sqrt(share));
+}
 
-// The picture: one column of pixels for each of `wide`, a line for each slot or for several of them.
+// The picture: `wide` columns of pixels, and a line for each slot or for several of them.
 // Where several weights fall on one pixel the largest is shown: none is lost by joining.
 function heatPicture(view, highest, wide, high) {
   const slots = view.names.length;
@@ -42,7 +46,8 @@ function heatPicture(view, highest, wide, high) {
 
 function tinted(shades, wide, lines) {
   // A pixel is four bytes in a row: written as one number they take a fourth of the time.
-  const scale = Uint32Array.from(heatScale(), (shade) => new Uint32Array(Uint8ClampedArray.of(...shade, 255).buffer)[0]);
+  const inOne = (shade) => new Uint32Array(Uint8ClampedArray.of(...shade, 255).buffer)[0];
+  const scale = heatScale().map(inOne);
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [wide, lines];
   const context = canvas.getContext("2d");
@@ -56,7 +61,8 @@ function tinted(shades, wide, lines) {
 // The bar that tells what the colours mean; its labels stand where those weights are on the scale.
 class HeatLegend {
   constructor() {
-    this.canvas = make("canvas", { width: SHADES, height: 1, className: "bar", "aria-hidden": "true" });
+    const look = { width: SHADES, height: 1, className: "bar", "aria-hidden": "true" };
+    this.canvas = make("canvas", look);
     this.labels = make("div", { className: "bar-labels" });
     const scale = make("div", {}, this.canvas, this.labels);
     this.element = make("div", { className: "heat-legend" }, make("span", {}, "weight"), scale);

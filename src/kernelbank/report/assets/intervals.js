@@ -22,8 +22,11 @@ const shareChart = new Chart("share-chart", {
     const rows = [rowsFromTo(starts[at] + 1, ends[at]), ""];
     if (classes) {
       return [
-        rows, ["right", percent(inside.stretch[at]), "bank"], ["stated", percent(width.stretch[at]), "signal"],
-        ["so far right", percent(inside.far[at])], ["stated", percent(width.far[at])],
+        rows,
+        ["right", percent(inside.stretch[at]), "bank"],
+        ["stated", percent(width.stretch[at]), "signal"],
+        ["so far right", percent(inside.far[at])],
+        ["stated", percent(width.far[at])],
       ];
     }
     return [
@@ -62,8 +65,10 @@ function drawIntervals(view) {
   const { inside, width, classes, run, ends } = view;
   say(byId("intervals-heading"), classes ? "Calibration" : "Intervals");
   say(byId("intervals-plain"), classes
-    ? "The probability that the bank stated for its answers, beside the share that was right: the two should run together."
-    : "How many targets fell inside the interval given before, beside the share that was asked for; and how wide the intervals were.");
+    ? "The probability that the bank stated for its answers, beside the share that was right: " +
+      "the two should run together."
+    : "How many targets fell inside the interval given before, beside the share that was asked " +
+      "for; and how wide the intervals were.");
   widthChart.element.hidden = classes;
   if (!inside.far.some(known)) {
     shareChart.set(null);

@@ -10,10 +10,12 @@ const MEANING = {
   "input level": "the level of an input moved",
 };
 
-const signalsTable = (caption, changes) =>
-  table("", caption, [["row", "number"], ["what", "text"], ["input", "text"]], changes.map(([row, what, input]) => [
-    whole(row), MEANING[what] ? MEANING[what] : fromData(what), fromData(input ?? ""),
-  ]));
+function signalsTable(caption, changes) {
+  const columns = [["row", "number"], ["what", "text"], ["input", "text"]];
+  const meaning = (what) => (Object.hasOwn(MEANING, what) ? MEANING[what] : fromData(what));
+  const rows = changes.map(([row, what, input]) => [whole(row), meaning(what), fromData(input)]);
+  return table("", caption, columns, rows);
+}
 
 let olderSignals = [];
 const signalsTop = make("div");
@@ -25,22 +27,29 @@ function drawSignals({ changes }) {
   olderSignals = newest.slice(FIRST_SIGNALS);
   fill(signalsTop, newest.length
     ? signalsTable("Newest signals", newest.slice(0, FIRST_SIGNALS))
-    : make("p", { className: "empty" }, "No change has been signalled."));
-  signalsRest.set(olderSignals.length ? `Show ${counted(olderSignals.length, "older signal", "older signals")}` : null);
+    : nothing("No change has been signalled."));
+  const older = counted(olderSignals.length, "older signal", "older signals");
+  signalsRest.set(olderSignals.length ? `Show ${older}` : null);
 }
 
 function drawBad({ bad, now }) {
   const count = bad.count ?? now.bad ?? 0;
   const examples = bad.examples ?? [];
   if (!count) {
-    fill(byId("bad-list"), make("p", { className: "empty" }, now.rows ? "All rows could be used." : "No row has been read yet."));
+    const words = now.rows ? "All rows could be used." : "No row has been read yet.";
+    fill(byId("bad-list"), nothing(words));
     return;
   }
-  const some = count > examples.length ? `; the first and the last of them, ${whole(examples.length)} in all` : "";
-  const columns = [["row", "number"], ["where", "text"], ["column", "text"], ["value", "text"], ["reason", "text"]];
+  const some = count > examples.length
+    ? `; the first and the last of them, ${whole(examples.length)} in all`
+    : "";
+  const columns = [
+    ["row", "number"], ["where", "text"], ["column", "text"], ["value", "text"], ["reason", "text"],
+  ];
   const rows = examples.map(({ row, where, column, value, reason }) =>
     [whole(row), ...[where, column, value, reason].map(fromData)]);
-  fill(byId("bad-list"), table("stacks", `${counted(count, "row", "rows")} could not be used${some}`, columns, rows));
+  const caption = `${counted(count, "row", "rows")} could not be used${some}`;
+  fill(byId("bad-list"), table("stacks", caption, columns, rows));
 }
 
 function drawTime({ now }) {
@@ -48,7 +57,7 @@ function drawTime({ now }) {
   const sum = told.reduce((total, [, spent]) => total + spent, 0);
   const total = Math.max(sum, now.seconds ?? 0);
   if (!(total > 0)) {
-    fill(byId("time-list"), make("p", { className: "empty" }, "No time has been measured yet."));
+    fill(byId("time-list"), nothing("No time has been measured yet."));
     return;
   }
   const rest = total - sum;
@@ -62,10 +71,10 @@ function drawTime({ now }) {
       make("span", { className: "track", "aria-hidden": "true" }, bar));
   });
   const starts = now.starts > 1 ? ` The run was started ${whole(now.starts)} times.` : "";
-  const began = moment(now.started);
+  const began = moment(now.started) ? `, begun ${moment(now.started)}` : "";
   fill(byId("time-list"),
     make("ul", { className: "bars" }, ...bars),
-    make("p", { className: "note" }, `${seconds(total)} in all${began ? `, begun ${began}` : ""}.${starts}`));
+    make("p", { className: "note" }, `${seconds(total)} in all${began}.${starts}`));
 }
 
 function drawFacts({ run }) {
@@ -75,6 +84,6 @@ function drawFacts({ run }) {
     make("dl", { className: "facts" }, ...pairs.map(([label, text]) =>
       make("div", {}, make("dt", {}, fromData(label)), make("dd", {}, fromData(text))))),
   ]);
-  if (!children.length) children.push(make("p", { className: "empty" }, "Nothing is known of the run yet."));
+  if (!children.length) children.push(nothing("Nothing is known of the run yet."));
   fill(byId("ran-list"), ...children);
 }

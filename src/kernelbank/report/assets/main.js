@@ -19,7 +19,7 @@ function redraw() {
 let awaited = false;
 
 function redrawSoon() {
-  if (awaited || document.hidden) return; // what comes meanwhile is drawn when the page is seen again
+  if (awaited || document.hidden) return; // it is drawn when the page is seen again
   awaited = true;
   requestAnimationFrame(() => {
     awaited = false;

@@ -33,8 +33,8 @@ const streamChart = new Chart("stream-chart", {
 
 // Room for all targets, and for predictions that do not go far beyond them.
 function rangeOfStream({ target_low, target_high, answer_low, answer_high }) {
-  const least = (values) => values.filter(known).reduce((one, other) => Math.min(one, other), Infinity);
-  const most = (values) => values.filter(known).reduce((one, other) => Math.max(one, other), -Infinity);
+  const least = (values) => Math.min(...values.filter(known));
+  const most = (values) => Math.max(...values.filter(known));
   const [low, high] = [least(target_low), most(target_high)];
   const room = (high - low || Math.abs(high) || 1) / 2;
   const from = Math.max(low - room, Math.min(low, least(answer_low)));
@@ -56,6 +56,8 @@ function drawStream(view) {
     (_, at) => all.answer_low[at] < streamRange[0] || all.answer_high[at] > streamRange[1]).length;
   streamChart.set([view.ends, all.target_low, all.target_high, all.answer_low, all.answer_high], {
     caption: fromData(view.run.target ?? "target"),
-    note: beyond ? `Predictions leave the picture in ${counted(beyond, "stretch", "stretches")}.` : "",
+    note: beyond
+      ? `Predictions leave the picture in ${counted(beyond, "stretch", "stretches")}.`
+      : "",
   });
 }

@@ -32,7 +32,8 @@ const weightsChart = new Chart("weights-chart", {
     values: (plot, middles) => {
       plot.ctx.font = plot.axes[1].font[0];
       const room = (namesRoom(plot) - 12) * devicePixelRatio;
-      return middles.map((middle) => cropped(plot.ctx, weightsView.names[Math.floor(middle)] ?? "", room));
+      const nameAt = (middle) => weightsView.names[Math.floor(middle)] ?? "";
+      return middles.map((middle) => cropped(plot.ctx, nameAt(middle), room));
     },
   },
   finish: (plot, context) => paintHeat(plot, context),
@@ -105,7 +106,9 @@ function drawWeights(view) {
   weightsHighest = highest;
   heatLegend.draw(highest);
   weightsChart.set([view.ends, view.ends.map(() => null)], {
-    caption: view.run.weights_of ? ["slots of the bank for ", fromData(view.run.weights_of)] : "slots",
+    caption: view.run.weights_of
+      ? ["slots of the bank for ", fromData(view.run.weights_of)]
+      : "slots",
   });
   weightsChart.resize();
   drawStanding(view);
@@ -122,7 +125,8 @@ const COLUMNS_OF_STANDING = [
 
 const standingTable = (caption, rows) =>
   table("named", caption, COLUMNS_OF_STANDING, rows.map(({ name, now, highest, error }) => [
-    fromData(name), weight(now), weight(highest), weightsView.classes ? percent(error) : number(error),
+    fromData(name), weight(now), weight(highest),
+    weightsView.classes ? percent(error) : number(error),
   ]));
 
 function drawStanding(view) {
@@ -131,9 +135,10 @@ function drawStanding(view) {
   standing = view.names.map((name, slot) => ({
     name,
     now: present[slot],
-    highest: view.points.weights_high.reduce((most, weights) => Math.max(most, weights?.[slot] ?? 0), 0),
+    highest: Math.max(0, ...view.points.weights_high.map((weights) => weights?.[slot] ?? 0)),
     error: view.errorOf(lastOf(view.slots.totals[slot]), answered),
   })).sort((one, other) => (other.now ?? 0) - (one.now ?? 0));
   fill(standingTop, standingTable("Largest weights now", standing.slice(0, LISTED)));
-  folded.set(standing.length > LISTED ? `Show the other ${whole(standing.length - LISTED)} slots` : null);
+  const others = standing.length - LISTED;
+  folded.set(others > 0 ? `Show ${counted(others, "other slot", "other slots")}` : null);
 }

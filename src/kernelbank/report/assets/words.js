@@ -1,7 +1,7 @@
 // Numbers and rows in words, the same everywhere on the page.
 
 const UNKNOWN = "not known";
-const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 
@@ -21,14 +21,16 @@ function number(value) {
 
 function power(value, digits) {
   const [front, exponent] = value.toExponential(digits).split("e");
-  const raised = [...exponent.replace("+", "")].map((sign) => RAISED[sign]).join("");
+  const signs = exponent.replace("+", "").replace("-", "⁻");
+  const raised = signs.replace(/\d/g, (digit) => RAISED[digit]);
   return `${Number(front)}·10${raised}`;
 }
 
 // 0.9034 -> "90.3 %"
 function percent(share) {
   if (!known(share)) return UNKNOWN;
-  return `${(100 * share).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} %`;
+  const style = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
+  return `${(100 * share).toLocaleString("en-US", style)} %`;
 }
 
 function seconds(value) {
