@@ -40,7 +40,7 @@ class Command:
 
     def finish(self):
         self.process.stdin.close()
-        code = self.process.wait(60)
+        code = self.process.wait(180)
         self.said += self.process.stderr.readlines()
         return code
 
@@ -59,7 +59,7 @@ class Command:
         return json.loads(found.group(1)).get("now", {}).get("rows", 0)
 
     def until(self, rows):
-        for _ in range(600):
+        for _ in range(3600):
             if self.rows() == rows:
                 return
             time.sleep(0.05)

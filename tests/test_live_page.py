@@ -9,6 +9,9 @@ import pytest
 import browser as rig
 from live_run import Command
 
+PATIENCE = 180_000
+"""Milliseconds: the very first run compiles its loops."""
+
 
 @pytest.fixture(scope="module")
 def chromium():
@@ -20,12 +23,12 @@ def chromium():
 
 def rows_shown(watched, count):
     """Wait until the page tells of so many rows."""
-    watched.page.locator(f'#tile-rows data[value="{count}"]').wait_for(timeout=30_000)
+    watched.page.locator(f'#tile-rows data[value="{count}"]').wait_for(timeout=PATIENCE)
 
 
 def status_shown(watched, words):
     exactly = re.compile(f"^{re.escape(words)}$")
-    watched.page.locator("#status-words").filter(has_text=exactly).wait_for(timeout=30_000)
+    watched.page.locator("#status-words").filter(has_text=exactly).wait_for(timeout=PATIENCE)
 
 
 def test_the_page_grows_with_the_run_and_survives_a_reload(chromium):
