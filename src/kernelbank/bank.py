@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from . import _validate as check
-from . import checkpoint, losses, state
+from . import checkpoint, losses, rounds, state
 from ._hot import charge as hot
 from ._hot import score
 from ._hot.door import NEWS
 from ._hot.formulas import called_back
-from ._hot.progress import line
-from ._hot.table import Phases
 from ._validate import Floats
 from .combiners import Combiner, Simplex
 from .dictionary import Dictionary
@@ -100,6 +98,7 @@ class KernelBank:
         for method in self._layout.learners:
             method.check(self._setting)
         self._engine = as_engine(engine)
+        self._engine.check(self._combiner)
         self._work: Work | None = None
         self._dimension: int | None = None
         count = len(self._layout.slots)
@@ -341,7 +340,7 @@ class KernelBank:
             X = check.one_sample(x, self._dimension)
             target = check.one_target(y)
             self._check_samples(X, target, "x")
-            self._play_block(X, target)
+            rounds.play_block(self, X, target)
 
     def _learn_late(self, x: Any, y: Any, said: Any) -> None:
         X = check.one_sample(x, self._dimension)
@@ -356,7 +355,7 @@ class KernelBank:
         board.said[0] = values
         board.heard[0] = 1.0
         try:
-            self._play_block(X, target)
+            rounds.play_block(self, X, target)
         finally:
             board.heard[0] = 0.0
 
@@ -381,13 +380,10 @@ class KernelBank:
             self._check_samples(points, targets, "X")
             trace = Trace(len(points), len(self.slots), names)
             done = 0
-            while done < len(points):
-                work = self._open(points[0])
-                room = PAGE - self.samples % PAGE
-                end = min(done + min(room, work.board.size), len(points))
-                self._play_block(points[done:end], targets[done:end])
-                self._record(trace, done, end - done)
-                done = end
+            for block in rounds.announced(self, points, targets, names):
+                rounds.play_block(self, block.points, block.targets)
+                rounds.record(self, trace, done, len(block.points))
+                done += len(block.points)
         return trace
 
     def _check_samples(self, X: Floats, y: Floats, name: str) -> None:
@@ -402,43 +398,7 @@ class KernelBank:
             kernel.check_inputs(X, name)
 
     def _open(self, first_input: Floats) -> Work:
-        """The work in progress; it starts with the first sample, which tells the inputs' width."""
-        if self._work is None:
-            with held_interrupts():  # compiling must not be interrupted: LLVM does not survive it
-                Phases([]).run(0, 0)
-                self._work = Work(
-                    self._setting,
-                    self._layout,
-                    self._combiner,
-                    self._engine,
-                    self._ledger,
-                    self._weights,
-                    first_input,
-                    plain=not self._choosy,
-                )
-                self._dimension = len(first_input)
-            line.finished()
-        elif self._work.was_reset:
-            self._work.crew.begin(first_input)
-            self._work.was_reset = False
-        return self._work
-
-    def _play_block(self, X: Floats, y: Floats) -> None:
-        """Put a block within one page on the board and play it."""
-        work = self._open(X[0])
-        work.board.points[: len(X)] = X
-        work.board.new_targets[: len(X)] = y
-        self._play(work, len(X))
-
-    def _play(self, work: Work, count: int) -> None:
-        """Rounds for the samples on the board. A user's own function that fails undoes them."""
-        first = self._ledger.samples
-        if not work.callbacks:
-            work.crew.play(first, count)
-        else:
-            with held_interrupts():
-                self._play_or_undo(work, first, count)
-        self._notices.look(self._ledger, work.crew, first)
+        return rounds.opened(self, first_input)
 
     def _refuse_inside(self) -> None:
         """A function that the bank has called must not call the bank."""
@@ -447,37 +407,6 @@ class KernelBank:
                 "A function that a bank calls has called the same bank. Let kernels, losses, "
                 "learners and combiners depend on their arguments only."
             )
-
-    def _play_or_undo(self, work: Work, first: int, count: int) -> None:
-        before = self._state()
-        models = work.crew.remember() if work.may_fail else None
-        self._at_work = True
-        try:
-            work.crew.play(first, count)
-            work.check()
-        except BaseException:
-            if first == 0:
-                self._work = self._dimension = None
-            self._restore(before)
-            if models is not None:
-                work.crew.recall(models)
-            raise
-        finally:
-            self._at_work = False
-
-    def _record(self, trace: Trace, row: int, count: int) -> None:
-        assert self._work is not None
-        board = self._work.board
-        trace.write(
-            row,
-            weights=board.proposed[:count],
-            slot_cost=board.slot_cost[:count],
-            slot_loss=board.slot_loss[:count],
-            slot_predictions=board.slot_predictions[:count],
-            curvature=board.curvature[:count],
-            window_loss=board.window_loss[:count],
-            **self._ledger.rows(board, count),
-        )
 
     def _dropped(self) -> Floats:
         return np.zeros(len(self.slots)) if self._work is None else self._work.crew.dropped()
