@@ -153,6 +153,12 @@ class Shard:
             sums=board.sums,
         )
 
+    def close(self, count: int) -> None:
+        """What was after the block's last sample is before the next: as `mixing` ends."""
+        for _, group in self.groups:
+            group.values[:, 0] = group.values[:, count]
+            group.norms[:, 0] = group.norms[:, count]
+
     def _looking(self, board: Board) -> Phases:
         """The slots' values at the point that is looked at."""
         phases: list[Phase] = []
