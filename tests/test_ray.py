@@ -1,0 +1,164 @@
+"""The engine Ray on a real local cluster: the bits of Serial, whatever is cut, killed or moved."""
+
+import os
+import stat
+
+import numpy as np
+import pytest
+
+import instances
+import kernelbank as kb
+import ray_rig
+from kernelbank.engines import as_engine
+from ray_rig import play_both, same_banks, same_traces
+
+pytestmark = [
+    pytest.mark.xdist_group("ray"),  # one cluster at a time
+    pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters"),
+]
+
+K, M, C = kb.kernels, kb.learners, kb.combiners
+Ray = kb.engines.Ray
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """What the engine starts by itself."""
+    with ray_rig.own_token(tmp_path_factory.mktemp("ray")) as token:
+        bank = kb.KernelBank(kb.gaussian_grid(0.5, 1, 2), engine=Ray(shards=2))
+        bank.learn_one(0.0, 1.0)
+        import ray
+
+        del bank
+        yield token
+        ray.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def tidy():
+    yield
+    ray_rig.tidy()
+
+
+def small(**settings):
+    given = {"dictionary": kb.gaussian_grid(0.1, 3, 9), "window": 6, **settings}
+    if "slots" in settings:
+        del given["dictionary"]
+    return lambda engine: kb.KernelBank(engine=engine, **given)
+
+
+X, Y = instances.stream(3, 420, 2)
+LABELS = instances.stream(3, 420, 2, labels=True)[1]
+
+
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_every_learner_has_the_bits_of_serial(cluster):
+    make = small(slots=ray_rig.slots_of_all())
+    serial, other = play_both(make, Ray(shards=2, block=100), X, Y)
+    points = X[:20]
+    assert np.array_equal(serial.predict(points), other.predict(points))
+    assert np.array_equal(serial.predict_slots(points), other.predict_slots(points))
+    variances = [bank.predict_variance_slots(points) for bank in (serial, other)]
+    assert np.array_equal(*variances, equal_nan=True)
+    assert np.array_equal(serial.ledger.dropped, other.ledger.dropped)
+    for x, y in zip(X[:5], Y[:5], strict=True):  # single samples, with late targets among them
+        assert serial.predict_one(x) == other.predict_one(x)
+        said = [bank.answer_one(x)[1] for bank in (serial, other)]
+        assert np.array_equal(*said)
+        serial.learn_one(x, y, said[0] + 0.25)
+        other.learn_one(x, y, said[1] + 0.25)
+    same_banks(serial, other)
+
+
+def test_a_state_goes_on_elsewhere(cluster, tmp_path):
+    serial, two = play_both(small(), Ray(shards=2), X[:300], Y[:300])
+    two.save(tmp_path / "two.kb")
+    for engine in (Ray(shards=1, block=64), "serial"):
+        bank = kb.load(tmp_path / "two.kb", engine=engine)
+        same_traces(bank.run(X[300:], Y[300:]), kb.load(tmp_path / "two.kb").run(X[300:], Y[300:]))
+    serial.reset()
+    two.reset()
+    same_traces(serial.run(X, Y, record="light"), two.run(X, Y, record="light"))
+    same_banks(serial, two)
+
+
+def test_a_function_that_fails_undoes_its_block(cluster):
+    def fragile(A, B):
+        if abs(A[0, 0] - 77.0) < 1e-9:
+            raise ZeroDivisionError("no kernel here")
+        return instances.cauchy(A, B)
+
+    slots = [kb.Slot(K.Custom(fragile), M.Norma()), kb.Slot(K.Gaussian(1.0), M.Norma())]
+    bad = X[:200].copy()
+    bad[150, 0] = 77.0
+    banks = [small(slots=slots)(engine) for engine in ("serial", Ray(shards=2, block=40))]
+    for bank in banks:
+        with pytest.raises(ZeroDivisionError, match="no kernel here"):
+            bank.run(bad, Y[:200])
+    serial, other = banks
+    assert (serial.samples, other.samples) == (0, 120)  # a block of Serial is longer
+    serial.run(X[:120], Y[:120])
+    same_banks(serial, other)
+    same_traces(serial.run(X[120:], Y[120:]), other.run(X[120:], Y[120:]))
+
+
+def test_a_killed_process_is_not_missed(cluster):
+    serial, other = small()("serial"), small()(Ray(shards=2, block=50))
+    for start in range(0, 400, 100):
+        if start:
+            ray_rig.kill(other, start // 100 % 2)
+        some = slice(start, start + 100)
+        same_traces(serial.run(X[some], Y[some]), other.run(X[some], Y[some]))
+    same_banks(serial, other)
+
+
+def test_safe_defaults(cluster):
+    import ray
+
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert stat.S_IMODE(cluster.stat().st_mode) == 0o600
+    assert len(cluster.read_text()) == 64
+    assert not ray._private.worker.global_worker.node.webui_url
+
+
+def test_settings_are_checked():
+    assert as_engine("ray") == Ray()
+    for name, value in [
+        ("shards", 0),
+        ("address", 7),
+        ("block", 0),
+        ("retries", -1),
+        ("patience", 0),
+        ("replay", 0),
+        ("cpus", -1),
+    ]:
+        with pytest.raises(kb.errors.InvalidArgument, match=f"'{name}' of Ray"):
+            Ray(**{name: value})
+
+
+# --- the long form --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shards", [1, 2, 3, 7])
+@pytest.mark.parametrize("combiner", [c for c, _ in instances.COMBINERS], ids=instances.name_of)
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_every_combiner_on_any_number_of_shards(cluster, combiner, shards):
+    make = small(dictionary=kb.gaussian_grid(0.1, 3, 30), combiner=combiner)
+    play_both(make, Ray(shards=shards, block=90), X, Y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", [loss for loss, _ in instances.LOSSES], ids=instances.name_of)
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_every_loss(cluster, loss):
+    play_both(small(loss=loss), Ray(shards=3, block=90), X, LABELS)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_every_learner_of_labels(cluster, loss):
+    make = small(slots=ray_rig.slots_of_all(loss), loss=loss)
+    play_both(make, Ray(shards=3, block=33), X, LABELS)
