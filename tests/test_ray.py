@@ -70,6 +70,21 @@ def test_every_learner_has_the_bits_of_serial(cluster):
     same_banks(serial, other)
 
 
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_sums_have_the_bits_too(cluster):
+    slots = [kb.Slot(K.Gaussian(w), M.Norma()) for w in np.geomspace(0.05, 5, 40)]
+    slots[7] = kb.Slot(K.Linear(3.0), M.Norma(learning_rate=9.0))  # goes out at once
+    slots += ray_rig.slots_of_all()[6:12]
+    light, engine = small(slots=slots), Ray(shards=2, block=100, exchange="sums")
+    serial, other = play_both(light, engine, X, Y, record="light")
+    assert serial.quarantined == (7,)
+    both = [bank.run(X, Y) for bank in (serial, other)]  # by slot: gathered
+    same_traces(*both)
+    same_traces(serial.run(X, Y, record="light"), other.run(X, Y, record="light"))
+    same_banks(serial, other)
+    assert np.array_equal(serial.evidence()["linear"], other.evidence()["linear"])
+
+
 def test_a_state_goes_on_elsewhere(cluster, tmp_path):
     serial, two = play_both(small(), Ray(shards=2), X[:300], Y[:300])
     two.save(tmp_path / "two.kb")
@@ -132,6 +147,7 @@ def test_settings_are_checked():
         ("patience", 0),
         ("replay", 0),
         ("cpus", -1),
+        ("exchange", "some"),
     ]:
         with pytest.raises(kb.errors.InvalidArgument, match=f"'{name}' of Ray"):
             Ray(**{name: value})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,8 @@ class Work:
             slot_values=self.board.slot_values,
             out=self.blended,
         )
+        whole = copy.copy(self.board)  # one leaf: where an engine adds the leaves up by itself
+        whole.sums = np.zeros((1, *self.board.sums.shape[1:]))
         choose = Phases(chosen)
         driver = Driver(
             prepare=Phases([hear, recall]),
@@ -98,7 +101,10 @@ class Work:
             propose=Phases([propose]),
             tally=Phases([tally]),
             charge=Phases([charge]),
+            charge_whole=Phases([ledger.phases(whole, 1)[2]]),
             blend=Phases([blend_one]),
+            whole=whole.sums[0],
+            weights=weights,
             totals=ledger.totals,
             figures=self.memory["figures"] if combiner.by_sums else None,
         )

@@ -84,8 +84,13 @@ class Driver:
     """Charge the slots."""
     charge: Phases
     """Charge the proposals."""
+    charge_whole: Phases
+    """The same from the sums over all leaves, in `whole`, not from those of each."""
     blend: Phases
     """The proposal at a point that is looked at."""
+    whole: Floats
+    weights: Floats
+    """(P,): of the next proposal."""
     totals: tuple[Floats, Floats]
     """What the slots have been charged so far: cost, and loss one step ahead."""
     figures: Floats | None

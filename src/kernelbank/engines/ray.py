@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from .. import _validate as check
 from .._validate import Floats
+from ..combiners import Combiner
 from ..layout import Layout
 from ..setting import PAGE, Board, Setting
 from .base import Crew, Engine, block_length, bytes_per_sample
@@ -41,6 +42,11 @@ class Ray(Engine):
         the blocks under way, are learned again after a fault.
     cpus : processors reserved for a shard; 0 puts shards side by side wherever there is a node.
 
+    exchange : what travels between driver and shards of a block. "gathered": all evidence of every
+        slot. "sums": sums over slots, and the few slots that may have weight; for
+        `Simplex(evidence="window")` and runs that record nothing by slot (`record="light"`), others
+        are gathered. "auto" chooses by the number of slots. Same bits (docs/ray.md).
+
     >>> import kernelbank as kb
     >>> engine = kb.engines.Ray(shards=4)  # nothing starts before a bank gets its first sample
     """
@@ -52,6 +58,7 @@ class Ray(Engine):
     patience: float = 60.0
     replay: int = 16_384
     cpus: float = 0.0
+    exchange: str = "auto"
     pages: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -68,6 +75,13 @@ class Ray(Engine):
         check.number("patience", self.patience, "Ray", "Give seconds, such as 60.", above=0)
         check.count("replay", self.replay, "Ray", "Give a number of samples, such as 16384.")
         check.number("cpus", self.cpus, "Ray", "Give 0 or more, such as 1.", least=0)
+        check.choice("exchange", self.exchange, "Ray", ("auto", "gathered", "sums"))
+
+    def check(self, combiner: Combiner) -> None:
+        if self.exchange == "sums" and not combiner.by_sums:
+            rule = f'be "auto" or "gathered" with {combiner!r}'
+            remedy = 'Only kb.combiners.Simplex(evidence="window") can be weighed by sums.'
+            raise check.refuse("exchange", rule, self.exchange, remedy, "Ray")
 
     def length(self, layout: Layout, setting: Setting, dimension: int) -> int:
         if self.block is not None:

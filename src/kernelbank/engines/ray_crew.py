@@ -19,13 +19,14 @@ from ..errors import ShardLost
 from ..layout import Layout
 from ..setting import Board, Setting
 from ..trace import BY_SLOT
-from . import ray_link
+from . import ray_link, sums
 from .base import Coming, Crew, Driver, dealt
-from .packing import pack, unpack, weight_of
+from .packing import pack, weight_of
 from .ray_post import Post, Sent, Traffic
 from .station import FIELDS
 
 _SMALL = 16_384  # bytes that travel quicker with the question than through the object store
+_SUMS_PAY = 2048  # slots from which on `exchange="auto"` sends sums
 _AHEAD = 2  # blocks that shards may be ahead: one to learn, one that is on its way
 
 
@@ -71,7 +72,10 @@ class RayCrew(Crew):
 
     def prepare(self, driver: Driver) -> None:
         self._driver = driver
-        self._weigh, self._settle_phases = driver.weigh, driver.settle
+        self._weigh = driver.weigh
+        wish, slots = self._settings.exchange, len(self._layout.slots)
+        may = driver.figures is not None and wish != "gathered"
+        self._may_sum = may and (wish == "sums" or slots >= _SUMS_PAY)
 
     @property
     def processes(self) -> list[int]:
@@ -182,7 +186,9 @@ class RayCrew(Crew):
                 self._unkept = 0
             content = (block.points, block.targets)
             small = weight_of(content) < _SMALL
-            sent = Sent(block.first, *content, content if small else self._ray.put(content), keep)
+            reference = content if small else self._ray.put(content)
+            by_sums = self._light and self._may_sum
+            sent = Sent(block.first, *content, reference, keep, by_sums)
             self.traffic.sent += weight_of(content)
             self._pending.append(sent)
             for post in self._posts:
@@ -191,10 +197,14 @@ class RayCrew(Crew):
     def play(self, first: int, count: int) -> None:
         block = self._present(first, count)
         self._send(1 + _AHEAD)
-        self._gather(block, count)
-        self._weigh.run(first, count)
-        self._mix(block, first, count)
-        self._settle_phases.run(first, count)
+        if block.by_sums:
+            self._weigh_by_sums(block, first, count)
+        else:
+            self._gather(block, count)
+            self._weigh.run(first, count)
+            self._mix(block, first, count)
+            self._driver.tally.run(first, count)
+        self._driver.charge_whole.run(first, count)
         self._pending.popleft()
         block.replies = {n: (None, state) for n, (_, state) in block.replies.items() if block.keep}
         self._played.append(block)
@@ -225,8 +235,46 @@ class RayCrew(Crew):
         answers = self._answers(
             "mix", lambda post: (first, pack(proposed[:, post.places], singly=True)), block
         )
-        for post, packed in zip(self._posts, answers, strict=True):
-            self._board.sums[post.leaves, :count] = unpack(packed)
+        self._add(answers, count)
+
+    def _add(self, answers: list[Any], count: int) -> None:
+        sums.added(answers, [post.leaves for post in self._posts], self._driver.whole[:count])
+
+    def _weigh_by_sums(self, block: Sent, first: int, count: int) -> None:
+        """Both phases without a number a slot and sample; see `sums`."""
+        driver = self._driver
+        owned = [post.places for post in self._posts]
+        replies = [self._evidence(post, block) for post in self._posts]
+        self._excess = self._together([own for *_, own in replies], np.zeros(len(driver.weights)))
+        driver.prepare.run(first, count)
+
+        def ask(name: str, level: Floats) -> list[Any]:
+            return self._answers(name, lambda _: (first, level), block)
+
+        chosen = sums.solved(ask, [outline for outline, *_ in replies], owned, count)
+        spoiled = [
+            (samples, own[places])
+            for own, (_, (samples, places), _) in zip(owned, replies, strict=True)
+        ]
+        rows, last = sums.proposed(chosen, driver.weights, spoiled, count)
+        cost, loss = driver.totals
+        answers = self._answers(
+            "mix_and_tally",
+            lambda post: (
+                first,
+                sums.of_shard(rows, post.places, count),
+                cost[post.places],
+                loss[post.places],
+            ),
+            block,
+        )
+        self._add([parts for parts, *_ in answers], count)
+        self._board.best[:count] = np.min([best for _, best, *_ in answers], axis=0)
+        driver.weights[:] = last
+        assert driver.figures is not None
+        for own, (_, _, costs, losses, figures) in zip(owned, answers, strict=True):
+            cost[own], loss[own] = costs, losses
+            driver.figures[:, own] = figures
 
     def keep(self, *, models: bool) -> int:  # noqa: ARG002
         self._commit()

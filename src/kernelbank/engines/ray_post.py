@@ -47,6 +47,7 @@ class Sent:
     targets: Floats
     reference: Any
     keep: bool
+    by_sums: bool
     replies: dict[int, Any] = field(default_factory=dict)
 
 
@@ -105,11 +106,11 @@ class Post:
     def gone(self, why: str) -> ShardLost:
         """The error to raise when it cannot be brought back."""
         self.given_up = True
+        tries, self.tries = self.tries, 0  # whoever asks again may try again
         return ShardLost(
-            f"Shard {self.number} of {self._shards} was lost and is not back: {why}, after "
-            f"{self.tries} tries (retries={self._settings.retries}, "
-            f"patience={self._settings.patience:g}). The bank stands after its last whole block: "
-            "save it, or repair the cluster and go on with the samples from there."
+            f"Shard {self.number} of {self._shards} is lost: {why}, after {tries} tries "
+            f"(retries={self._settings.retries}, patience={self._settings.patience:g}). "
+            "The bank stands after its last whole block: save it, or repair the cluster and go on with the samples from there."
         )
 
     def revive(self, error: Exception, first_input: Floats, again: Callable[[Post], None]) -> None:
@@ -152,7 +153,7 @@ class Post:
         """Send a block; `block.replies` will have the evidence and the state."""
         traffic.calls += 1
         method = self.seats[0].ask.options(num_returns=2)
-        question = (block.first, block.reference, block.keep)
+        question = (block.first, block.reference, block.keep, block.by_sums)
         block.replies[self.number] = method.remote("learn", *question)
 
     def load(self, blocks: list[Sent], pending: list[Sent], traffic: Traffic) -> None:

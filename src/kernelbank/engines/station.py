@@ -7,6 +7,7 @@ aside, so the station may be several blocks ahead of the weights.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,9 +17,11 @@ from .._hot.table import Phases
 from .._validate import Floats
 from ..ground import Ground
 from ..layout import Layout
+from ..ledger import Ledger
 from ..setting import PAGE, Board, Setting
 from ..shard import Shard
 from .aside import Aside, Piece
+from .below import Below, Lists, outline
 from .packing import Packed, pack, unpack
 
 FIELDS = ("curvature", "window_loss", "slot_cost", "slot_loss", "slot_predictions")
@@ -37,7 +40,8 @@ class Waiting:
 
     def __init__(self, pieces: list[Piece], evidence: Floats) -> None:
         self.pieces = pieces
-        self.evidence = evidence
+        self.evidence = dict(zip(FIELDS, evidence, strict=True))
+        self.below = Below(self.evidence["curvature"], self.evidence["window_loss"])
 
 
 class Station:
@@ -77,10 +81,14 @@ class Station:
 
     # --- the two phases -------------------------------------------------------------------------
 
-    def learn(self, first: int, block: tuple[Floats, Floats], keep: bool) -> tuple[Any, Any]:
+    def learn(
+        self, first: int, block: tuple[Floats, Floats], keep: bool, by_sums: bool
+    ) -> tuple[Any, Any]:
         """Phase 1: (evidence, values, excess), and the state after the block if it is to be kept.
 
         evidence[i] is (n, P) for each of `FIELDS`; values (n, window, P), if they are handed over.
+        With `by_sums` it is (outline, spoiled, excess) instead: spoiled, the samples and places of
+        predictions that are not finite.
         """
         count = len(block[1])
         evidence = np.empty((len(FIELDS), count, self.board.slots))
@@ -92,8 +100,14 @@ class Station:
             if len(values):
                 values[start:end] = self.board.values[: end - start]
             pieces.append(self._aside.keep(first + start, end - start))
-        self.waiting[first] = Waiting(pieces, evidence)
-        return (evidence, values, self._shard.excess()), self.kept() if keep else None
+        self.waiting[first] = waiting = Waiting(pieces, evidence)
+        state = self.kept() if keep else None
+        if not by_sums:
+            return (evidence, values, self._shard.excess()), state
+        told = waiting.evidence
+        spoiled = np.nonzero(~np.isfinite(told["slot_predictions"]))
+        outlined = outline(told["curvature"], told["window_loss"])
+        return (outlined, spoiled, self._shard.excess()), state
 
     def replay(self, first: int, block: tuple[Floats, Floats]) -> None:
         """Learn samples of which everything has been handed over before."""
@@ -130,6 +144,32 @@ class Station:
             sums.append(piece.mix(weights[start : start + piece.count]).copy())
         self._aside.release(block.pieces)
         return pack(np.concatenate(sums, axis=1))
+
+    def narrow(self, first: int, level: Floats) -> Floats:
+        """For a block by sums: see `Below.narrow`."""
+        return self.waiting[first].below.narrow(np.array(level))
+
+    def take(self, first: int, level: Floats) -> Lists:
+        """For a block by sums: see `Below.take`."""
+        return self.waiting[first].below.take(np.array(level))
+
+    def take_anew(self, first: int, level: Floats) -> Lists:
+        """For a block by sums: see `Below.take_anew`."""
+        return self.waiting[first].below.take_anew(np.array(level))
+
+    def mix_and_tally(self, first: int, packed: Packed, cost: Floats, loss: Floats) -> Any:
+        """Phase 2 by sums: the leaves' parts; the best, costs and losses of slots; `figures`.
+
+        `cost` and `loss` are what the slots had been charged before the block.
+        """
+        told = self.waiting[first].evidence
+        board = copy.copy(self.board)
+        board.slot_cost, board.slot_loss = told["slot_cost"], told["slot_loss"]
+        board.best = np.empty(len(board.slot_cost))
+        cost, loss = np.array(cost), np.array(loss)
+        Phases([Ledger.tally(board, cost, loss)]).run(first, len(board.best))
+        figures = np.array([told["curvature"][-1], told["window_loss"][-1]])
+        return self.mix(first, packed), board.best, cost, loss, figures
 
     def _check(self) -> None:
         errors = [error for callback in self._callbacks if (error := callback.take()) is not None]
