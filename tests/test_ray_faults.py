@@ -285,8 +285,11 @@ def test_a_node_is_lost_and_none_joins(nodes, tmp_path):
         pytest.raises(kb.errors.ShardLost, match="patience=10"),
     ):
         other.run(X, Y)
-    assert other.samples == 200
+    more = other.samples - 200  # a process may outlive its node by some blocks
+    assert more % 60 == 0
     other.save(tmp_path / "bank.kb")
+    if more:
+        serial.run(X[:more], Y[:more])
     same_banks(serial, kb.load(tmp_path / "bank.kb"))
     node = nodes.add_node(num_cpus=1)
     same_traces(serial.run(X, Y), other.run(X, Y))

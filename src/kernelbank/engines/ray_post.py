@@ -110,7 +110,8 @@ class Post:
         return ShardLost(
             f"Shard {self.number} of {self._shards} is lost: {why}, after {tries} tries "
             f"(retries={self._settings.retries}, patience={self._settings.patience:g}). "
-            "The bank stands after its last whole block: save it, or repair the cluster and go on with the samples from there."
+            "The bank stands after its last whole block: save it, or repair the cluster and go on "
+            "with the samples from there."
         )
 
     def revive(self, error: Exception, first_input: Floats, again: Callable[[Post], None]) -> None:
