@@ -100,8 +100,11 @@ class Seat:
         """The number of the process."""
         return os.getpid()
 
-    def open(self, recipe: tuple[Any, ...], numbers: list[int], first_input: Any) -> None:
-        """Make the station."""
+    def open(
+        self, epoch: int, recipe: tuple[Any, ...], numbers: list[int], first_input: Any
+    ) -> None:
+        """Make the station. Questions aside that were meant for the one before are refused."""
+        self._epoch = epoch
         setting, layout, size, values = recipe
         self._station = Station(setting, layout, numbers, size, first_input, values=values)
 
@@ -109,8 +112,10 @@ class Seat:
         """Call a method of the station, in the order of the calls."""
         return getattr(self._station, name)(*arguments)
 
-    def ask_aside(self, name: str, *arguments: Any) -> Any:
+    def ask_aside(self, epoch: int, name: str, *arguments: Any) -> Any:
         """The same, beside what is going on: for blocks that are put aside."""
+        if epoch != self._epoch:
+            raise OutOfStep("this question was meant for a station that is gone")
         return getattr(self._station, name)(*arguments)
 
 

@@ -63,6 +63,7 @@ class Post:
         self.given_up = False
         self.seats: list[Any] = []  # one, or none: a list, so that whoever cleans up shares it
         self.process = 0
+        self._epoch = 0
         self._ray = ray
         self._recipe = recipe
         self._settings = settings
@@ -81,7 +82,8 @@ class Post:
 
     def open(self, first_input: Floats) -> Any:
         """Make the station anew, with nothing learned."""
-        return self.seats[0].open.remote(self._recipe, self.leaves, first_input)
+        self._epoch += 1
+        return self.seats[0].open.remote(self._epoch, self._recipe, self.leaves, first_input)
 
     def finish(self) -> None:
         """Wait until the process has a place; it may need a node that is still to join."""
@@ -146,9 +148,9 @@ class Post:
         """Send a question; the answer comes later."""
         traffic.calls += 1
         traffic.sent += weight_of(arguments)
-        seat = self.seats[0]
-        method = seat.ask_aside if aside else seat.ask
-        return method.remote(name, *arguments)
+        if aside:
+            return self.seats[0].ask_aside.remote(self._epoch, name, *arguments)
+        return self.seats[0].ask.remote(name, *arguments)
 
     def learn(self, traffic: Traffic, block: Sent) -> None:
         """Send a block; `block.replies` will have the evidence and the state."""

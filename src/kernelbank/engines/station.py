@@ -252,9 +252,8 @@ class Station:
         self._start_anew()
 
     def _start_anew(self) -> None:
-        for block in self.waiting.values():
-            self._aside.release(block.pieces)
-        self.waiting.clear()
+        while self.waiting:  # another thread may be at one of them: whoever takes it out has it
+            self._aside.release(self.waiting.popitem()[1].pieces)
         self._position = None
         self._spoiled = False
 
