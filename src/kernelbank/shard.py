@@ -137,6 +137,15 @@ class Shard:
             out=board.values,
         )
 
+    @property
+    def leaf_of_column(self) -> np.ndarray:
+        """The row of the leaf, on the board, of the slot of each of its columns."""
+        result = np.zeros(len(self.places), dtype=np.int64)
+        for _, group in self.groups:
+            for number, columns in zip(group.board_numbers, group.board_columns, strict=True):
+                result[columns[columns >= 0]] = number
+        return result
+
     @staticmethod
     def mix_phase(group: Group, board: Board) -> Phase:
         """board.sums of a group's leaves from board.proposed."""

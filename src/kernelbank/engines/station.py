@@ -22,7 +22,7 @@ from ..setting import PAGE, Board, Setting
 from ..shard import Shard
 from .aside import Aside, Piece
 from .below import Below, Lists, outline
-from .packing import Packed, pack, unpack
+from .packing import Packed, unpack
 
 FIELDS = ("curvature", "window_loss", "slot_cost", "slot_loss", "slot_predictions")
 """What the driver gets of every slot and sample, in this order."""
@@ -75,6 +75,7 @@ class Station:
         found += [*self._learning.callbacks, *self._looking.callbacks]
         self._callbacks = tuple(dict.fromkeys(found))
         self._aside = Aside(self._shard, self.board)
+        self._leaf_of_column = self._shard.leaf_of_column
         self.waiting: dict[int, Waiting] = {}
         self._position: int | None = None
         self._spoiled = False
@@ -111,11 +112,11 @@ class Station:
 
     def replay(self, first: int, block: tuple[Floats, Floats]) -> None:
         """Learn samples of which everything has been handed over before."""
-        for _ in self._worked(first, block):
-            pass
+        for start, end in self._worked(first, block):
+            self._shard.close(end - start)
 
     def _worked(self, first: int, block: tuple[Floats, Floats]) -> Any:
-        """Learn piece by piece; yields where each begins and ends, while it is on the board."""
+        """Learn piece by piece; yields where each begins and ends, for the caller to close it."""
         if self._position not in (None, first) or self._spoiled:
             raise OutOfStep(f"this shard stands at sample {self._position}, and got {first}")
         points, targets = block
@@ -129,7 +130,6 @@ class Station:
             self._learning.run(first + start, end - start)
             self._check()
             yield start, end
-            self._shard.close(end - start)
             start = end
         self._spoiled = False
         self._position = first + len(points)
@@ -138,12 +138,26 @@ class Station:
         """Phase 2: the leaves' parts of the proposals, for the block that began with `first`."""
         block = self.waiting.pop(first)
         weights = unpack(packed)
-        sums = []
+        shape = (len(self._shard.numbers), len(weights), self.board.sums.shape[2])
+        rows = self._rows_with_weight(packed, shape)
+        samples = rows % len(weights)
+        sums = np.empty((len(rows), shape[2]))
         for piece in block.pieces:
-            start = piece.first - first
-            sums.append(piece.mix(weights[start : start + piece.count]).copy())
+            start, end = piece.first - first, piece.first - first + piece.count
+            own = np.flatnonzero((samples >= start) & (samples < end))
+            parts = piece.mix(weights[start:end])
+            sums[own] = parts[rows[own] // len(weights), samples[own] - start]
         self._aside.release(block.pieces)
-        return pack(np.concatenate(sums, axis=1))
+        return shape, rows.astype(np.int32 if shape[0] * shape[1] < 2**31 else np.int64), sums
+
+    def _rows_with_weight(self, packed: Packed, shape: tuple[int, int, int]) -> np.ndarray:
+        """Leaf times samples plus sample, in this order, wherever a leaf has weight."""
+        (samples, slots), places, _ = packed
+        if places is None:
+            return np.arange(shape[0] * samples)
+        taken = np.zeros(shape[:2], dtype=np.bool_)
+        taken[self._leaf_of_column[places % slots], places // slots] = True
+        return np.flatnonzero(taken)
 
     def narrow(self, first: int, level: Floats) -> Floats:
         """For a block by sums: see `Below.narrow`."""

@@ -161,7 +161,7 @@ def added(answers: list[Packed], leaves: list[list[int]], totals: Floats) -> Non
     A leaf that is not in the answers has no weight there, and its part is an exact zero.
     """
     totals[...] = 0.0
-    if all(places is None for _, places, _ in answers):
+    if all(len(parts) == shape[0] * shape[1] for shape, _, parts in answers):
         part_of = {
             number: part
             for (shape, _, parts), own in zip(answers, leaves, strict=True)
