@@ -26,7 +26,7 @@ from .ray_post import Post, Sent, Traffic
 from .station import FIELDS
 
 _SMALL = 16_384  # bytes that travel quicker with the question than through the object store
-_SUMS_PAY = 2048  # slots from which on `exchange="auto"` sends sums
+_SUMS_PAY = 2000  # slots from which on `exchange="auto"` sends sums
 _AHEAD = 2  # blocks that shards may be ahead: one to learn, one that is on its way
 
 

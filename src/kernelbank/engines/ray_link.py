@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
 import logging
 import os
 import secrets
@@ -11,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .. import __version__
 from ..errors import KernelBankError
 from .station import OutOfStep, Station
 
@@ -79,13 +82,30 @@ def connected(address: str | None) -> Any:
             f"{token_file()}, or name its file in RAY_AUTH_TOKEN_PATH; see docs/ray.md."
         )
     own = {"include_dashboard": False} if address is None else {}
-    ray.init(
-        address="local" if address is None else address,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        **own,
-    )
+    try:
+        ray.init(
+            address="local" if address is None else address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            **own,
+        )
+    except ConnectionError as error:
+        raise KernelBankError(
+            f"No Ray cluster lets us in at {address}: {error}. Is it running, can it be reached, "
+            "and is the token here the head node's? See docs/ray.md."
+        ) from error
     return ray
+
+
+@cache
+def edition() -> str:
+    """What must be equal where shards of one bank work, so that they compute the same bits."""
+    package = Path(__file__).parents[1]
+    files = sorted(package.rglob("*.py"))
+    sources = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    names = ("numba", "numpy")
+    found = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    return f"kernelbank {__version__} ({sources}), {found}"
 
 
 def processors(ray: Any) -> int:
@@ -96,8 +116,13 @@ def processors(ray: Any) -> int:
 class Seat:
     """A process of Ray's that holds a station. It can be given another one."""
 
-    def process(self) -> int:
-        """The number of the process."""
+    def process(self, expected: str) -> int:
+        """The number of the process, if its packages are those of the driver."""
+        if edition() != expected:
+            raise KernelBankError(
+                f"A node of the cluster has {edition()}, and the driver {expected}. "
+                "Install the same versions on all nodes, so that all compute the same bits."
+            )
         return os.getpid()
 
     def open(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._validate import Floats
-from ..errors import KernelBankWarning, ShardLost
+from ..errors import KernelBankError, KernelBankWarning, ShardLost
 from . import ray_link
 from .packing import weight_of
 from .station import Kept, Station
@@ -78,7 +78,7 @@ class Post:
         self.seats[:] = [idle or ray_link.new_seat(self._settings.cpus)]
         self._shards = shards
         self._first_input = first_input
-        self._placed = self.seats[0].process.remote()
+        self._placed = self.seats[0].process.remote(ray_link.edition())
 
     def open(self, first_input: Floats) -> Any:
         """Make the station anew, with nothing learned."""
@@ -119,6 +119,11 @@ class Post:
     def revive(self, error: Exception, first_input: Floats, again: Callable[[Post], None]) -> None:
         """Start anew until `again`, which gives it back what it knew, succeeds."""
         while True:
+            if getattr(error, "actor_init_failed", False):
+                raise KernelBankError(
+                    "A process of the cluster could not load kernelbank. Install it, with the "
+                    f"versions that the driver has, on every node: {ray_link.edition()}."
+                ) from error
             self.tries += 1
             if self.tries > self._settings.retries:
                 reason = str(error).strip().splitlines() or [type(error).__name__]
