@@ -1,7 +1,10 @@
 """The engine Ray on a real local cluster: the bits of Serial, whatever is cut, killed or moved."""
 
 import os
+import re
 import stat
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ import pytest
 import instances
 import kernelbank as kb
 import ray_rig
-from kernelbank.engines import as_engine
+from kernelbank.engines import as_engine, ray_link
 from ray_rig import play_both, same_banks, same_traces
 
 pytestmark = [
@@ -135,6 +138,26 @@ def test_safe_defaults(cluster):
     assert stat.S_IMODE(cluster.stat().st_mode) == 0o600
     assert len(cluster.read_text()) == 64
     assert not ray._private.worker.global_worker.node.webui_url
+
+
+def test_the_example_of_the_page(cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[1] / "docs" / "ray.md").read_text()
+    (block,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    exec(compile(block, "block", "exec"), {})
+
+
+def test_another_edition_is_refused(cluster, monkeypatch):
+    monkeypatch.setattr(ray_link, "edition", lambda: "kernelbank 9, of the future")
+    bank = small()(Ray(shards=1))
+    with pytest.raises(kb.errors.KernelBankError, match="Install the same versions"):
+        bank.learn_one([0.0, 0.0], 1.0)
+
+
+def test_without_ray(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(kb.errors.KernelBankError, match=r"pip install 'kernelbank\[ray\]'"):
+        kb.KernelBank(engine="ray").learn_one(0.0, 1.0)
 
 
 def test_settings_are_checked():

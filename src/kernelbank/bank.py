@@ -51,7 +51,8 @@ class KernelBank:
     loss : a loss or its name, such as "squared", "huber", "logistic".
     window : how many recent samples a cost looks at.
     regularization : weight of half the squared norm in the cost, at least 0.
-    engine : where the slots run: "serial", or "threads" for large dictionaries. Same bits.
+    engine : where the slots run: "serial", "threads" for large dictionaries, or "ray" for more than
+        one process or machine (`kb.engines.Ray`). Same bits.
     slots : instead of dictionary and learner, a list of `Slot`, to mix methods.
     dtype : "float64", or "float32" to keep Norma's kernel values and coefficients in half the
         memory, at an error of about 1e-7 of their size. The arithmetic is double in both.
