@@ -1,6 +1,8 @@
 """The engine Ray on a real local cluster: the bits of Serial, whatever is cut, killed or moved."""
 
+import copy
 import os
+import pickle
 import re
 import stat
 import sys
@@ -122,11 +124,13 @@ def test_a_function_that_fails_undoes_its_block(cluster):
 
 def test_a_killed_process_is_not_missed(cluster):
     serial, other = small()("serial"), small()(Ray(shards=2, block=50))
-    for start in range(0, 400, 100):
+    for start in (0, 140, 280):
         if start:
-            ray_rig.kill(other, start // 100 % 2)
-        some = slice(start, start + 100)
-        same_traces(serial.run(X[some], Y[some]), other.run(X[some], Y[some]))
+            ray_rig.kill(other, start // 140 % 2)
+        some = slice(start, start + 140)
+        own = X[some].copy()
+        same_traces(serial.run(X[some], Y[some]), other.run(own, Y[some]))
+        own[:] = 0.0  # what is learned again is what was learned
     same_banks(serial, other)
 
 
@@ -186,6 +190,27 @@ def test_settings_are_checked():
 def test_every_combiner_on_any_number_of_shards(cluster, combiner, shards):
     make = small(dictionary=kb.gaussian_grid(0.1, 3, 30), combiner=combiner)
     play_both(make, Ray(shards=shards, block=90), X, Y)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_copies_and_wider_banks(cluster):
+    lines = [kb.Slot(K.Linear(0.5), M.LinearRLS()), kb.Slot(K.Gaussian(1.0), M.Norma())]
+    serial, other = play_both(small(slots=lines), Ray(shards=2), X, Y)
+    same_banks(serial, copy.deepcopy(other))
+    same_banks(serial, pickle.loads(pickle.dumps(other)))
+    wide = np.column_stack([X, Y])
+    pair = [bank.widened(3) for bank in (serial, other)]
+    same_traces(*[bank.run(wide, Y) for bank in pair])
+    same_banks(*pair)
+
+
+@pytest.mark.slow
+def test_a_bank_of_one_slot_and_an_autobank(cluster):
+    play_both(small(dictionary=kb.gaussian_grid(1, 2, 1)), Ray(shards=5), X, Y)
+    banks = [kb.AutoBank(engine=engine, size="small") for engine in ("serial", Ray(shards=2))]
+    traces = [bank.run(X, Y) for bank in banks]
+    assert np.array_equal(traces[0].predictions, traces[1].predictions)
 
 
 @pytest.mark.slow

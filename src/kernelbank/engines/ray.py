@@ -13,7 +13,7 @@ from ..setting import PAGE, Board, Setting
 from .base import Crew, Engine, block_length, bytes_per_sample
 
 _DRIVER_BYTES = 256 * 2**20  # what a block may take on the driver
-_SHARD_BYTES = 128 * 2**20  # and in a shard, which may have three of them
+_SHARD_BYTES = 64 * 2**20  # and in a shard, which has up to four of them
 _LONGEST = 1024
 
 

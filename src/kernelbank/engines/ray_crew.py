@@ -16,6 +16,7 @@ import numpy as np
 
 from .._validate import Floats
 from ..errors import ShardLost
+from ..interrupts import held_interrupts
 from ..layout import Layout
 from ..setting import Board, Setting
 from ..trace import BY_SLOT
@@ -23,7 +24,7 @@ from . import ray_link, sums
 from .base import Coming, Crew, Driver, dealt
 from .packing import pack, weight_of
 from .ray_post import Post, Sent, Traffic
-from .station import FIELDS
+from .station import FIELDS, Kept
 
 _SMALL = 16_384  # bytes that travel quicker with the question than through the object store
 _SUMS_PAY = 2000  # slots from which on `exchange="auto"` sends sums
@@ -184,7 +185,7 @@ class RayCrew(Crew):
             keep = self._unkept >= self._settings.replay
             if keep:
                 self._unkept = 0
-            content = (block.points, block.targets)
+            content = (block.points.copy(), block.targets.copy())  # a caller may change his own
             small = weight_of(content) < _SMALL
             reference = content if small else self._ray.put(content)
             by_sums = self._light and self._may_sum
@@ -286,6 +287,7 @@ class RayCrew(Crew):
         self._pending.clear()
         self._astray = True
         self._excess = None
+        self._unkept = sum(len(block.points) for block in self._played)
 
     def _commit(self) -> None:
         """Keep the states after the last block, if they were asked for; earlier blocks can go."""
@@ -299,9 +301,10 @@ class RayCrew(Crew):
             self._unkept = self._settings.replay  # one of them is gone: at the next block, then
             return
         self.traffic.received += weight_of(states)
-        for post, state in zip(self._posts, states, strict=True):
-            post.kept = state
-        self._played.clear()
+        with held_interrupts():  # states and blocks fit together, always
+            for post, state in zip(self._posts, states, strict=True):
+                post.kept = state
+            self._played.clear()
 
     # --- looking ----------------------------------------------------------------------------------
 
@@ -384,6 +387,7 @@ class RayCrew(Crew):
     def _go_on_from(self, state: Mapping[str, Floats], models: Mapping[int, Any]) -> None:
         firsts = self._layout.first_leaves
         names = [name for name in state if name not in ("inputs", "targets")]
+        kept = []
         for post in self._posts:
             own = {name: np.array(state[name]) for name in ("inputs", "targets")}
             for name in names:
@@ -391,21 +395,23 @@ class RayCrew(Crew):
                 if len(numbers):
                     group = self._layout.leaves[int(numbers[0])].group
                     own[name] = np.array(state[name][numbers - firsts[group]])
-            post.kept = own, {number: models.get(number) for number in post.leaves}
-        self._played.clear()
-        self._coming.clear()
-        self._unkept = 0
-        self._astray, self._excess = True, None
-        self._call_off()
+            kept.append((own, {number: models.get(number) for number in post.leaves}))
+        self._forget(kept)
         self._rest()
 
-    def reset(self) -> None:
-        for post in self._posts:
-            post.kept = None
-        self._played.clear()
-        self._first_input = np.zeros_like(self._first_input)
-        self._astray, self._excess = True, None
+    def _forget(self, kept: Sequence[Kept | None]) -> None:
+        """Let every shard go on from its state, None for nothing learned."""
+        with held_interrupts():
+            for post, state in zip(self._posts, kept, strict=True):
+                post.kept = state
+            self._played.clear()
+            self._unkept = 0
+            self._astray, self._excess = True, None
         self._call_off()
+
+    def reset(self) -> None:
+        self._first_input = np.zeros_like(self._first_input)
+        self._forget([None] * len(self._posts))
 
     def begin(self, first_input: Floats) -> None:
         self._first_input = first_input.copy()
