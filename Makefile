@@ -10,10 +10,10 @@ run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
 
 test: .venv/ready
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
 
 test-all: .venv/ready
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: .venv/ready
 	$(BIN)/ruff check src tests benchmarks docs/gallery

@@ -15,7 +15,19 @@ from rich.table import Table
 
 from kernelbank._hot.table import run_phases
 
-NAMES = ("take", "learn", "score", "recall", "note", "simplex", "propose", "mix", "charge")
+NAMES = (
+    "take",
+    "learn",
+    "score",
+    "hear",
+    "recall",
+    "note",
+    "simplex",
+    "propose",
+    "mix",
+    "tally",
+    "charge",
+)
 
 
 def profile(x, y, slots: int, budget: int) -> tuple[dict[str, float], float]:

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _validate as check
-from . import checkpoint, losses, state
+from . import checkpoint, losses, rounds, state
 from ._above import plots
 from ._hot import charge as hot
 from ._hot import score
 from ._hot.door import NEWS
 from ._hot.formulas import called_back
-from ._hot.progress import line
-from ._hot.table import Phases
 from ._validate import Floats
 from .combiners import Combiner, Simplex
 from .dictionary import Dictionary
@@ -57,7 +55,8 @@ class KernelBank:
     loss : a loss or its name, such as "squared", "huber", "logistic".
     window : how many recent samples a cost looks at.
     regularization : weight of half the squared norm in the cost, at least 0.
-    engine : where the slots run: "serial", or "threads" for large dictionaries. Same bits.
+    engine : where the slots run: "serial", "threads" for large dictionaries, or "ray" for more than
+        one process or machine (`kb.engines.Ray`). Same bits.
     slots : instead of dictionary and learner, a list of `Slot`, to mix methods.
     dtype : "float64", or "float32" to keep Norma's kernel values and coefficients in half the
         memory, at an error of about 1e-7 of their size. The arithmetic is double in both.
@@ -104,6 +103,7 @@ class KernelBank:
         for method in self._layout.learners:
             method.check(self._setting)
         self._engine = as_engine(engine)
+        self._engine.check(self._combiner)
         self._work: Work | None = None
         self._dimension: int | None = None
         count = len(self._layout.slots)
@@ -355,7 +355,7 @@ class KernelBank:
             X = check.one_sample(x, self._dimension)
             target = check.one_target(y)
             self._check_samples(X, target, "x")
-            self._play_block(X, target)
+            rounds.play_block(self, X, target)
 
     def _learn_late(self, x: Any, y: Any, said: Any) -> None:
         X = check.one_sample(x, self._dimension)
@@ -370,7 +370,7 @@ class KernelBank:
         board.said[0] = values
         board.heard[0] = 1.0
         try:
-            self._play_block(X, target)
+            rounds.play_block(self, X, target)
         finally:
             board.heard[0] = 0.0
 
@@ -395,13 +395,10 @@ class KernelBank:
             self._check_samples(points, targets, "X")
             trace = Trace(len(points), self._names, fields)
             done = 0
-            while done < len(points):
-                work = self._open(points[0])
-                room = PAGE - self.samples % PAGE
-                end = min(done + min(room, work.board.size), len(points))
-                self._play_block(points[done:end], targets[done:end])
-                self._record(trace, done, end - done)
-                done = end
+            for block in rounds.announced(self, points, targets, fields):
+                rounds.play_block(self, block.points, block.targets)
+                rounds.record(self, trace, done, len(block.points))
+                done += len(block.points)
         return trace
 
     def _check_samples(self, X: Floats, y: Floats, name: str) -> None:
@@ -416,43 +413,7 @@ class KernelBank:
             kernel.check_inputs(X, name)
 
     def _open(self, first_input: Floats) -> Work:
-        """The work in progress; it starts with the first sample, which tells the inputs' width."""
-        if self._work is None:
-            with held_interrupts():  # compiling must not be interrupted: LLVM does not survive it
-                Phases([]).run(0, 0)
-                self._work = Work(
-                    self._setting,
-                    self._layout,
-                    self._combiner,
-                    self._engine,
-                    self._ledger,
-                    self._weights,
-                    first_input,
-                    plain=not self._choosy,
-                )
-                self._dimension = len(first_input)
-            line.finished()
-        elif self._work.was_reset:
-            self._work.crew.begin(first_input)
-            self._work.was_reset = False
-        return self._work
-
-    def _play_block(self, X: Floats, y: Floats) -> None:
-        """Put a block within one page on the board and play it."""
-        work = self._open(X[0])
-        work.board.points[: len(X)] = X
-        work.board.new_targets[: len(X)] = y
-        self._play(work, len(X))
-
-    def _play(self, work: Work, count: int) -> None:
-        """Rounds for the samples on the board. A user's own function that fails undoes them."""
-        first = self._ledger.samples
-        if not work.callbacks:
-            work.crew.play(first, count)
-        else:
-            with held_interrupts():
-                self._play_or_undo(work, first, count)
-        self._notices.look(self._ledger, work.crew, first)
+        return rounds.opened(self, first_input)
 
     def _refuse_inside(self) -> None:
         """A function that the bank has called must not call the bank."""
@@ -461,37 +422,6 @@ class KernelBank:
                 "A function that a bank calls has called the same bank. Let kernels, losses, "
                 "learners and combiners depend on their arguments only."
             )
-
-    def _play_or_undo(self, work: Work, first: int, count: int) -> None:
-        before = self._state()
-        models = work.crew.remember() if work.may_fail else None
-        self._at_work = True
-        try:
-            work.crew.play(first, count)
-            work.check()
-        except BaseException:
-            if first == 0:
-                self._work = self._dimension = None
-            self._restore(before)
-            if models is not None:
-                work.crew.recall(models)
-            raise
-        finally:
-            self._at_work = False
-
-    def _record(self, trace: Trace, row: int, count: int) -> None:
-        assert self._work is not None
-        board = self._work.board
-        trace.write(
-            row,
-            weights=board.proposed[:count],
-            slot_cost=board.slot_cost[:count],
-            slot_loss=board.slot_loss[:count],
-            slot_predictions=board.slot_predictions[:count],
-            curvature=board.curvature[:count],
-            window_loss=board.window_loss[:count],
-            **self._ledger.rows(board, count),
-        )
 
     def _dropped(self) -> Floats:
         return np.zeros(len(self.slots)) if self._work is None else self._work.crew.dropped()

@@ -17,6 +17,10 @@ class SourceLost(KernelBankError, ConnectionError):
     """A source of rows has been out of reach for longer than it may; its position still holds."""
 
 
+class ShardLost(KernelBankError, ConnectionError):
+    """A shard of a bank could not be brought back; the bank stands after its last whole block."""
+
+
 class CheckFailed(KernelBankError, AssertionError):
     """A component lacks a property that a bank relies on; `kb.checks` says which, and why.
 

@@ -96,8 +96,27 @@ class Ledger:
         *_, effect, out, samples = self.running.tolist()
         return int(samples), int(out), effect
 
-    def phases(self, board: Board, leaves: int) -> tuple[Phase, Phase]:
-        """What is done before the weights are chosen (recall targets), and after (charge)."""
+    @staticmethod
+    def tally(board: Board, cumulative_cost: Floats, cumulative_loss: Floats) -> Phase:
+        """Charge slots alone: add the board's columns to these totals, and note the least."""
+        return Phase(
+            compiled(hot.tally),
+            hot.TALLY,
+            slots=board.slots,
+            slot_cost=board.slot_cost,
+            slot_loss=board.slot_loss,
+            cumulative_cost=cumulative_cost,
+            cumulative_loss=cumulative_loss,
+            best=board.best,
+        )
+
+    @property
+    def totals(self) -> tuple[Floats, Floats]:
+        """The cumulative costs and losses of the slots: the arrays themselves."""
+        return self._slot_cost, self._slot_loss
+
+    def phases(self, board: Board, leaves: int) -> tuple[Phase, Phase, Phase]:
+        """Before the weights are chosen (recall targets), and after (charge slots, proposals)."""
         setting = self._setting
         rows = -(-setting.window // WIDTH) * WIDTH
         values = {
@@ -114,14 +133,13 @@ class Ledger:
             "totals": np.zeros((board.size, setting.window + EXTRA)),
             "scratch": np.ones((3, rows)),
             "running": self.running,
-            "slot_cost": board.slot_cost,
-            "slot_loss": board.slot_loss,
+            "best": board.best,
             "cumulative_cost": self._slot_cost,
-            "cumulative_loss": self._slot_loss,
             "out": board.charged,
         }
         recall = Phase(compiled(hot.recall), hot.CHARGE, **values)
-        return recall, Phase(compiled(hot.charge), hot.CHARGE, **values)
+        charge = Phase(compiled(hot.charge), hot.CHARGE, **values)
+        return recall, self.tally(board, *self.totals), charge
 
     def rows(self, board: Board, count: int) -> dict[str, Floats]:
         """What a trace keeps of the block just charged."""

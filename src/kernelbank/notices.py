@@ -40,8 +40,8 @@ class Notices:
                 f"{effect:.1%}. Raise budget, or regularization so that old terms fade; "
                 "ledger.dropped has the norm^2 dropped by each slot.",
             )
-        # The steps are looked at rarely: when the samples have doubled, and at the end of a page.
-        if (first ^ seen) > first or seen % PAGE == 0:
+        # The steps are looked at rarely: when the samples have doubled, and where a page ended.
+        if (first ^ seen) > first or first // PAGE != seen // PAGE:
             self._look_at_steps(ledger, crew)
 
     def _say_quarantined(self, places: np.ndarray) -> None:

@@ -63,8 +63,9 @@ class Evidence:
 class Board:
     """Arrays of one block that the phases of a bank share: made once, never moved.
 
-    `size` is the longest block. Rows beyond a shorter block's count hold old figures. `workers` is
-    how many threads may share the driver's work.
+    `size` is the longest block. Rows beyond a shorter block's count hold old figures. `slots` and
+    `leaves` are those of the bank, or of a shard that has a board of its own. `workers` is how many
+    threads may share the driver's work.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Board:
         workers: int,
     ) -> None:
         self.size = size
+        self.slots = slots
         self.workers = workers
         self.points = np.zeros((size, dimension))
         self.new_targets = np.zeros(size)
@@ -92,6 +94,7 @@ class Board:
         self.chosen = np.zeros((size, slots))
         self.proposed = np.zeros((size, slots))
         self.sums = np.zeros((leaves, size, setting.window + EXTRA))
+        self.best = np.zeros(size)  # the least cumulative cost of a slot, after each sample
         self.charged = np.zeros((size, CHARGED))
         self.look_point = np.zeros(dimension)
         self.slot_values = np.zeros(slots)

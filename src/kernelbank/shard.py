@@ -34,10 +34,19 @@ class Shard:
         leaves: Iterable[Leaf],
         board: Board,
         ground: Ground,
+        *,
+        alone: bool = False,
     ) -> None:
+        """`alone`: the board has the columns and rows of this shard's slots and leaves only."""
+        leaves = list(leaves)
         self.setting = setting
         self.layout = layout
         self.ground = ground
+        self.places = np.arange(len(layout.slots))
+        self.numbers = np.arange(len(layout.leaves))
+        if alone:
+            self.places = np.array(sorted(place for leaf in leaves for place in leaf.slots))
+            self.numbers = np.array(sorted(leaf.number for leaf in leaves))
         dimension = board.points.shape[1]
         self.groups: list[tuple[Learner, Group]] = []
         by_group: dict[int, list[Leaf]] = {}
@@ -60,12 +69,16 @@ class Shard:
                 board.size,
                 dimension,
             )
+            if alone:
+                found = np.searchsorted(self.places, group.columns)
+                group.board_columns = np.where(group.columns >= 0, found, -1)
+                group.board_numbers = np.searchsorted(self.numbers, group.numbers)
             learner.prepare(group)
             self.groups.append((learner, group))
             if isinstance(learner, Residual):
                 group.base = self._find(learner.base)
         self.learning = self._learning(board)
-        self.mixing = Phases([self._mix(group, board) for _, group in self.groups])
+        self.mixing = Phases([self.mix_phase(group, board) for _, group in self.groups])
         self.looking = self._looking(board)
 
     def _find(self, place: int) -> tuple[Learner, Group, int, int]:
@@ -92,7 +105,7 @@ class Shard:
             compiled(hot.score),
             hot.SCORE,
             **group.common(),
-            slots=len(self.layout.slots),
+            slots=board.slots,
             page=PAGE,
             reach=self.ground.reach,
             half_regularization=self.setting.half_regularization,
@@ -100,7 +113,7 @@ class Shard:
             parameters=self.setting.loss.parameters,
             targets=self.ground.targets,
             alive=group.alive,
-            columns=group.columns,
+            columns=group.board_columns,
             scratch=np.zeros((self.setting.window + 1, WIDTH)),
             losses_before=group.losses_before,
             curvature=board.curvature,
@@ -116,27 +129,44 @@ class Shard:
             hot.GATHER,
             leaves=group.leaves,
             steps=board.size + 1,
-            slots=len(self.layout.slots),
+            slots=board.slots,
             window=self.setting.window,
             values=group.values,
             window_loss=board.window_loss,
-            columns=group.columns,
+            columns=group.board_columns,
             out=board.values,
         )
 
-    def _mix(self, group: Group, board: Board) -> Phase:
+    @property
+    def leaf_of_column(self) -> np.ndarray:
+        """The row of the leaf, on the board, of the slot of each of its columns."""
+        result = np.zeros(len(self.places), dtype=np.int64)
+        for _, group in self.groups:
+            for number, columns in zip(group.board_numbers, group.board_columns, strict=True):
+                result[columns[columns >= 0]] = number
+        return result
+
+    @staticmethod
+    def mix_phase(group: Group, board: Board) -> Phase:
+        """board.sums of a group's leaves from board.proposed."""
         return Phase(
             compiled(hot.mix),
             hot.MIX,
             **group.common(),
-            slots=len(self.layout.slots),
+            slots=board.slots,
             weights=board.proposed,
-            columns=group.columns,
+            columns=group.board_columns,
             losses_before=group.losses_before,
             effects=group.effects,
-            numbers=group.numbers,
+            numbers=group.board_numbers,
             sums=board.sums,
         )
+
+    def close(self, count: int) -> None:
+        """What was after the block's last sample is before the next: as `mixing` ends."""
+        for _, group in self.groups:
+            group.values[:, 0] = group.values[:, count]
+            group.norms[:, 0] = group.norms[:, count]
 
     def _looking(self, board: Board) -> Phases:
         """The slots' values at the point that is looked at."""
@@ -147,7 +177,7 @@ class Shard:
                 compiled(hot.spread),
                 hot.SPREAD,
                 leaves=group.leaves,
-                columns=group.columns,
+                columns=group.board_columns,
                 look_values=group.look_values,
                 slot_values=board.slot_values,
             )
@@ -161,7 +191,7 @@ class Shard:
     ) -> None:
         """out[t, p] = f_p(points[t]) for leaves that have a slot with wanted[p] != 0."""
         needed = {
-            id(group): ((wanted[group.columns] != 0) & (group.columns >= 0)).any(axis=1)
+            id(group): ((wanted[group.board_columns] != 0) & (group.columns >= 0)).any(axis=1)
             for _, group in self.groups
         }
         for _, group in reversed(self.groups):  # what stands on another slot needs that one too
@@ -171,12 +201,12 @@ class Shard:
         for learner, group in self.groups:
             values = learner.evaluate(group, seen, points, statistics, needed[id(group)])
             group.parts["evaluated"] = values
-            hot.scatter(values, group.columns, out)
+            hot.scatter(values, group.board_columns, out)
 
     def variance(self, points: Floats, out: Floats) -> None:
         """out[t, p] = predictive variance of slot p at points[t], NaN where there is none."""
         for learner, group in self.groups:
-            hot.scatter(learner.variance(group, points), group.columns, out)
+            hot.scatter(learner.variance(group, points), group.board_columns, out)
 
     def excess(self) -> Floats:
         """(P,): see `Learner.excess`; 0 for slots of other shards."""
@@ -187,10 +217,10 @@ class Shard:
         return self._by_slot([learner.dropped(group) for learner, group in self.groups])
 
     def _by_slot(self, per_group: list[Floats]) -> Floats:
-        result = np.zeros(len(self.layout.slots))
+        result = np.zeros(len(self.places))
         for (_, group), values in zip(self.groups, per_group, strict=True):
             own = group.columns >= 0
-            result[group.columns[own]] = values[own]
+            result[group.board_columns[own]] = values[own]
         return result
 
     # --- state ----------------------------------------------------------------------------------

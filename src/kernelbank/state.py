@@ -42,17 +42,31 @@ def described(bank: KernelBank) -> dict[str, Any]:
 
 def arrays(bank: KernelBank) -> dict[str, Floats]:
     """Copies of all arrays that the next round depends on."""
+    found = driver_arrays(bank)
+    if bank._work is not None:
+        found |= {f"slots/{name}": a for name, a in bank._work.crew.state().items()}
+    return found
+
+
+def driver_arrays(bank: KernelBank) -> dict[str, Floats]:
+    """The same without those of the slots."""
     found = {"weights": bank.weights}
     found |= {f"ledger/{name}": array for name, array in bank.ledger.state().items()}
     if bank._work is not None:
         found["recent"] = bank._work.board.recent[: bank.window - 1].copy()
         found |= {f"combiner/{name}": a.copy() for name, a in bank._work.memory.items()}
-        found |= {f"slots/{name}": a for name, a in bank._work.crew.state().items()}
     return found
 
 
 def write(bank: KernelBank, given: Mapping[str, Floats]) -> None:
     """Let a bank that is open, or has learned nothing, go on from such arrays."""
+    write_driver(bank, given)
+    if bank._work is not None:
+        bank._work.crew.restore(under("slots/", given))
+
+
+def write_driver(bank: KernelBank, given: Mapping[str, Floats]) -> None:
+    """The same without those of the slots."""
     bank._weights[:] = given["weights"]
     bank.ledger.restore(under("ledger/", given))
     bank._notices.out = len(bank.quarantined)
@@ -60,7 +74,6 @@ def write(bank: KernelBank, given: Mapping[str, Floats]) -> None:
         bank._work.board.recent[: bank.window - 1] = given["recent"]
         for name, array in under("combiner/", given).items():
             bank._work.memory[name][...] = array
-        bank._work.crew.restore(under("slots/", given))
 
 
 def forms(bank: KernelBank, dimension: int | None) -> dict[str, Form]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ._validate import Floats
 from .combiners import Combiner
 from .door import Door
 from .engines import Engine
-from .engines.base import block_length
+from .engines.base import Driver
 from .layout import Layout
 from .learners import Learner
 from .ledger import Ledger
@@ -39,7 +40,7 @@ class Work:
     ) -> None:
         slots, leaves = len(layout.slots), len(layout.leaves)
         dimension = len(first_input)
-        size = engine.block or block_length(layout, setting, dimension)
+        size = engine.length(layout, setting, dimension)
         self.board = Board(
             setting,
             size,
@@ -53,7 +54,7 @@ class Work:
         self.crew = engine.open(setting, layout, self.board, first_input)
         shapes = combiner.shapes(slots)
         self.memory = {name: np.zeros(shape) for name, shape in shapes.items()}
-        recall, charge = ledger.phases(self.board, leaves)
+        recall, tally, charge = ledger.phases(self.board, leaves)
         chosen = combiner.phases(setting, self.board, self.memory, weights)
         propose = Phase(
             compiled(hot.propose),
@@ -78,7 +79,6 @@ class Work:
             slot_loss=self.board.slot_loss,
             scratch=np.zeros((3, WIDTH)),
         )
-        weigh = Phases([hear, recall, *chosen, propose])
         self.blended = np.zeros(1)
         blend_one = Phase(
             compiled(score.blend_one),
@@ -92,15 +92,32 @@ class Work:
             slot_values=self.board.slot_values,
             out=self.blended,
         )
-        self.crew.prepare(weigh, Phases([charge]), Phases([blend_one]))
+        whole = copy.copy(self.board)  # one leaf: where an engine adds the leaves up by itself
+        whole.sums = np.zeros((1, *self.board.sums.shape[1:]))
+        choose = Phases(chosen)
+        driver = Driver(
+            prepare=Phases([hear, recall]),
+            choose=choose,
+            propose=Phases([propose]),
+            tally=Phases([tally]),
+            charge=Phases([charge]),
+            charge_whole=Phases([ledger.phases(whole, 1)[2]]),
+            blend=Phases([blend_one]),
+            whole=whole.sums[0],
+            weights=weights,
+            totals=ledger.totals,
+            figures=self.memory["figures"] if combiner.by_sums else None,
+        )
+        self.crew.prepare(driver)
         parts: list[Any] = [setting.loss, *(slot.kernel for slot in layout.slots)]
         own = [callback for part in parts for callback in part.callbacks]
-        self.callbacks = (*dict.fromkeys(own), *self.crew.callbacks, *weigh.callbacks)
+        self.callbacks = (*dict.fromkeys(own), *self.crew.callbacks, *choose.callbacks)
         in_python = [
             m for m in layout.learners if type(m).learn is not Learner.learn and m.saveable
         ]
         # Models behind an Adapter raise into it, and never fail a block.
-        self.may_fail = bool(own or weigh.callbacks or in_python)
+        self.may_fail = bool(own or choose.callbacks or in_python)
+        self.guarded = bool(self.callbacks) or self.crew.guarded
         single = self.crew.single()
         self.door: Door | None = None
         if plain and single is not None and not self.callbacks:

@@ -51,6 +51,9 @@ def window_loss(address, parameters, values, targets, seen, f, y, out):
     call_loss(address, f, y, (seen + WIDTH - 1) // WIDTH, parameters, out)
 
 
+TALLY = fields("slots", "slot_cost", "slot_loss", "cumulative_cost", "cumulative_loss", "best")
+
+
 CHARGE = fields(
     "slots",
     "leaves",
@@ -65,10 +68,8 @@ CHARGE = fields(
     "totals",
     "scratch",
     "running",
-    "slot_cost",
-    "slot_loss",
+    "best",
     "cumulative_cost",
-    "cumulative_loss",
     "out",
 )
 
@@ -98,8 +99,18 @@ def _add(totals, figures, t, slots):
     return best
 
 
+def tally(table, first, count):
+    """Charge every slot alone; best[t] = the least cumulative cost of a slot after sample t."""
+    slots = whole(table, TALLY.slots)
+    for t in range(count):
+        _add(floats(table, TALLY.cumulative_loss), floats(table, TALLY.slot_loss), t, slots)
+        floats(table, TALLY.best)[t] = _add(
+            floats(table, TALLY.cumulative_cost), floats(table, TALLY.slot_cost), t, slots
+        )
+
+
 def charge(table, first, count):
-    """Charge the proposals and every slot: step 3 of the game, and the running figures."""
+    """Charge the proposals: step 3 of the game, and the running figures."""
     slots = whole(table, CHARGE.slots)
     steps = whole(table, CHARGE.steps)
     window = whole(table, CHARGE.window)
@@ -134,10 +145,6 @@ def charge(table, first, count):
         loss = 0.0
         for i in range(seen):
             loss += losses[i]
-        _add(floats(table, CHARGE.cumulative_loss), floats(table, CHARGE.slot_loss), t, slots)
-        best = _add(
-            floats(table, CHARGE.cumulative_cost), floats(table, CHARGE.slot_cost), t, slots
-        )
         out = pointer(floats(table, CHARGE.out), t * CHARGED)
         out[0] = total[window - 1]
         out[1] = loss + real(table, CHARGE.half_regularization) * total[window]
@@ -147,7 +154,7 @@ def charge(table, first, count):
             running[i] += out[i + 1]
         running[EFFECT] = max(running[EFFECT], total[window + 2])
         out[4] = running[COST]
-        out[5] = running[COST] - best
+        out[5] = running[COST] - floats(table, CHARGE.best)[t]
     for i in range(window - 1):
         recent[i] = recent[count + i]
     costs = floats(table, CHARGE.cumulative_cost)

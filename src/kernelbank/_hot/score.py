@@ -246,6 +246,11 @@ def mix(table, first, count):
             before = (leaf * steps + t + 1) * window - older
             step = leaf * (steps - 1) + t
             sums = pointer(floats(table, MIX.sums), (number * (steps - 1) + t) * width)
+            size = absolute(weight)
+            if (lane(size, 0) + lane(size, 1)) + (lane(size, 2) + lane(size, 3)) == 0.0:
+                for i in range(width):  # as all sums below would be
+                    sums[i] = 0.0
+                continue
             for i in range(window - 1 - older):
                 sums[i] = 0.0
             for i in range(older):

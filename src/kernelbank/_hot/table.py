@@ -43,8 +43,8 @@ class Table:
         if set(names) != set(values):
             raise TypeError(f"a table needs {sorted(names)}, not {sorted(values)}")
         self._kept = values
-        self._entries = np.array([_entry(values[name]) for name in names] or [0], dtype=np.int64)
-        self.address: int = self._entries.ctypes.data
+        self.entries = np.array([_entry(values[name]) for name in names] or [0], dtype=np.int64)
+        self.address: int = self.entries.ctypes.data
 
 
 class Phase:
@@ -60,6 +60,11 @@ class Phase:
     def of_python(cls, function: Callable[[int, int], None]) -> "Phase":
         """A phase that calls back function(first, count) in Python."""
         return cls(callback_phase(function))
+
+    @property
+    def entries(self) -> np.ndarray:
+        """The table, as whole numbers."""
+        return self._table.entries
 
     @property
     def callback(self) -> Callback | None:
@@ -109,6 +114,7 @@ class Phases:
         self.address: int = self._entries.ctypes.data
         self.number = len(flat)
         self.callbacks = tuple(p.callback for p in flat if p.callback is not None)
+        self.tables = tuple(phase.entries for phase in flat)
 
     def stages(self) -> list[list["Phases"]]:
         """The same in stages: the members of a stage may run at the same time."""
@@ -128,6 +134,25 @@ class Phases:
 
     def __add__(self, other: "Phases") -> "Phases":
         return Phases([*self._kept, *other._kept])
+
+
+class Pointers:
+    """Places in tables that point to some arrays: they can be made to point to others."""
+
+    def __init__(self, phases: Phases, arrays: Sequence[np.ndarray]) -> None:
+        number = {array.ctypes.data: k for k, array in enumerate(arrays)}
+        self._found = []
+        for entries in phases.tables:
+            places = [k for k, entry in enumerate(entries.tolist()) if entry in number]
+            if places:
+                which = np.array([number[int(entries[k])] for k in places])
+                self._found.append((entries, np.array(places), which))
+
+    def point(self, arrays: Sequence[np.ndarray]) -> None:
+        """Point to these, which take the place of those given first, in their order."""
+        addresses = np.array([_entry(array) for array in arrays], dtype=np.int64)
+        for entries, places, which in self._found:
+            entries[places] = addresses[which]
 
 
 @intrinsic
@@ -217,6 +242,7 @@ __all__ = [
     "call_phases",
     "Phase",
     "Phases",
+    "Pointers",
     "SideBySide",
     "Table",
     "compiled",

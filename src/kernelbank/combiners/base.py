@@ -54,6 +54,15 @@ class Combiner:
     needs_values: ClassVar[bool] = False
     """Whether the rule needs every slot's values on the window (P * window numbers a sample)."""
 
+    @property
+    def by_sums(self) -> bool:
+        """Whether the weights are those of the program of `simplex_qp` on the board's evidence.
+
+        Then an engine far away may find them from sums over its slots. Such a rule has `figures`,
+        the program's two parts after the last sample, as all of its state.
+        """
+        return False
+
     def first_weights(self, slots: int) -> Floats:
         """The weights before any sample."""
         return np.full(slots, 1.0 / slots)

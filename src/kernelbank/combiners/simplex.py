@@ -49,6 +49,10 @@ class Simplex(Combiner):
         horizon = check.count("horizon", self.horizon, "Simplex", remedy)
         object.__setattr__(self, "horizon", horizon)
 
+    @property
+    def by_sums(self) -> bool:
+        return self.evidence == "window"
+
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         if self.evidence == "window":
             return {"figures": (2, slots)}

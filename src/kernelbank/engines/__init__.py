@@ -6,10 +6,11 @@ from typing import Any
 
 from .. import _validate as check
 from .base import Engine
+from .ray import Ray
 from .serial import Serial
 from .threads import Threads
 
-BUILT_IN: dict[str, type[Engine]] = {"serial": Serial, "threads": Threads}
+BUILT_IN: dict[str, type[Engine]] = {"ray": Ray, "serial": Serial, "threads": Threads}
 """The engines by the names that `engine=` takes."""
 
 
@@ -27,4 +28,4 @@ def as_engine(engine: Any) -> Engine:
     )
 
 
-__all__ = ["Engine", "Serial", "Threads"]
+__all__ = ["Engine", "Ray", "Serial", "Threads"]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from .. import _validate as check
 from .._hot.formulas import CONSTANTS, Callback
 from .._hot.table import Phases
 from .._validate import Floats
-from ..ground import Ground
+from ..combiners import Combiner
 from ..kernels.base import of_each_shape, sources_of
 from ..layout import Layout, Leaf
 from ..setting import PAGE, Board, Setting
-from ..shard import Shard
 
 _BLOCK_BYTES = 64 * 2**20
 _SHORTEST = 8
@@ -72,16 +70,80 @@ def dealt(families: Sequence[Sequence[Leaf]], shards: int) -> list[list[Leaf]]:
     return hands
 
 
+@dataclass(frozen=True)
+class Driver:
+    """What is done in one place for all slots: between the two phases, after them, after a look."""
+
+    prepare: Phases
+    """Before the weights are chosen: late answers, the window's targets."""
+    choose: Phases
+    """The combiner's: the weights after each sample."""
+    propose: Phases
+    """The weights before each sample."""
+    tally: Phases
+    """Charge the slots."""
+    charge: Phases
+    """Charge the proposals."""
+    charge_whole: Phases
+    """The same from the sums over all leaves, in `whole`, not from those of each."""
+    blend: Phases
+    """The proposal at a point that is looked at."""
+    whole: Floats
+    weights: Floats
+    """(P,): of the next proposal."""
+    totals: tuple[Floats, Floats]
+    """What the slots have been charged so far: cost, and loss one step ahead."""
+    figures: Floats | None
+    """For a rule `by_sums`: where it notes what it has weighed last."""
+
+    @property
+    def weigh(self) -> Phases:
+        return self.prepare + self.choose + self.propose
+
+    @property
+    def settle(self) -> Phases:
+        return self.tally + self.charge
+
+
+@dataclass(frozen=True)
+class Coming:
+    """A block that will be played: the number of its first sample, inputs and targets."""
+
+    first: int
+    points: Floats
+    targets: Floats
+
+
 class Crew:
     """The shards of one bank at work."""
 
-    def prepare(self, weigh: Phases, charge: Phases, blend: Phases) -> None:
-        """Be told what the driver does: between the two phases, after them, and after a look."""
+    guarded = False
+    """Whether a block may fail for other reasons than a user's own functions."""
+
+    def prepare(self, driver: Driver) -> None:
+        """Be told what the driver does."""
         raise NotImplementedError
 
+    def expect(self, blocks: Sequence[Coming], recorded: Sequence[str]) -> None:
+        """Be told which blocks will be played next, and what will be read from the board of them.
+
+        Work on them may begin early. Whatever is called instead of playing them calls them off.
+        """
+
     def play(self, first: int, count: int) -> None:
-        """Work the block on the board: all shards learn, `weigh`, all shards mix, `charge`."""
+        """Work the block on the board: all shards learn, `weigh`, all shards mix, `settle`."""
         raise NotImplementedError
+
+    def keep(self, *, models: bool) -> Any:
+        """What `undo` needs to go back to this moment; `models`: those behind adapters too."""
+        return self.state(), self.remember() if models else None
+
+    def undo(self, kept: Any) -> None:
+        """Go back to where `keep` was called, after the one block since has failed."""
+        arrays, models = kept
+        self.restore(arrays)
+        if models is not None:
+            self.recall(models)
 
     def single(self) -> tuple[Phases, Phases] | None:
         """The phases of a block of one and of a look, if they run in the calling thread."""
@@ -144,7 +206,17 @@ class Engine:
     """Where shards live. Subclasses are frozen dataclasses of their settings."""
 
     block: int | None = None
-    """Samples of a block, at most a page; None for what `block_length` chooses. Changes no bit."""
+    """Samples of a block; None for what `length` chooses. Changes no bit."""
+
+    pages: ClassVar[bool] = True
+    """Whether blocks must end where pages end."""
+
+    def check(self, combiner: Combiner) -> None:
+        """Refuse a rule for the weights that these settings do not allow."""
+
+    def length(self, layout: Layout, setting: Setting, dimension: int) -> int:
+        """Samples of the longest block."""
+        return self.block or block_length(layout, setting, dimension)
 
     @property
     def workers(self) -> int:
@@ -154,112 +226,3 @@ class Engine:
     def open(self, setting: Setting, layout: Layout, board: Board, first_input: Floats) -> Crew:
         """Make the shards, once the first sample, and so the width of the inputs, is known."""
         raise NotImplementedError
-
-
-class LocalCrew(Crew):
-    """Shards in this process, one after the other."""
-
-    def __init__(
-        self, setting: Setting, layout: Layout, board: Board, first_input: Floats, shards: int
-    ) -> None:
-        self._layout = layout
-        self._size = board.size
-        self._ground = Ground(layout.reach(setting), layout.row_kernels, board, first_input)
-        self._shards = [
-            Shard(setting, layout, leaves, board, self._ground)
-            for leaves in dealt(layout.families(layout.leaves), shards)
-        ]
-
-    def prepare(self, weigh: Phases, charge: Phases, blend: Phases) -> None:
-        looks = Phases([self._ground.look])
-        for shard in self._shards:
-            looks += shard.looking
-        self._looks = looks + blend
-        phases = Phases([self._ground.take])
-        for shard in self._shards:
-            phases += shard.learning
-        phases += weigh
-        for shard in self._shards:
-            phases += shard.mixing
-        self._phases = phases + charge
-
-    def play(self, first: int, count: int) -> None:
-        self._phases.run(first, count)  # one call: a block is learned whole or not at all
-
-    def single(self) -> tuple[Phases, Phases] | None:
-        return self._phases, self._looks
-
-    def look(self, seen: int) -> None:
-        self._looks.run(seen, 1)
-
-    def forget_look(self) -> None:
-        self._ground.forget_look()
-
-    def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
-        out = np.zeros((len(points), len(self._layout.slots)))
-        for start in range(0, len(points), self._size):
-            some = points[start : start + self._size]
-            statistics = self._ground.compare(seen, some)
-            for shard in self._shards:
-                shard.evaluate(seen, some, statistics, wanted, out[start : start + self._size])
-        return out
-
-    def variance(self, points: Floats) -> Floats:
-        out = np.full((len(points), len(self._layout.slots)), np.nan)
-        for shard in self._shards:
-            shard.variance(points, out)
-        return out
-
-    @property
-    def callbacks(self) -> tuple[Callback, ...]:
-        phases = [p for shard in self._shards for p in (shard.learning, shard.looking)]
-        return tuple(callback for part in phases for callback in part.callbacks)
-
-    def excess(self) -> Floats:
-        return np.asarray(sum(shard.excess() for shard in self._shards))
-
-    def dropped(self) -> Floats:
-        return np.asarray(sum(shard.dropped() for shard in self._shards))
-
-    def state(self) -> dict[str, Floats]:
-        result = {name: array.copy() for name, array in self._ground.arrays().items()}
-        pieces: dict[str, list[tuple[np.ndarray, Floats]]] = {}
-        for shard in self._shards:
-            for name, (numbers, array) in shard.arrays().items():
-                pieces.setdefault(name, []).append((numbers, array))
-        for name, parts in pieces.items():
-            order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
-            result[name] = np.concatenate([array for _, array in parts])[order]
-        return result
-
-    def restore(self, state: Mapping[str, Floats]) -> None:
-        for name, array in self._ground.arrays().items():
-            array[...] = state[name]
-        for shard in self._shards:
-            for name, (numbers, array) in shard.arrays().items():
-                group = self._layout.leaves[int(numbers[0])].group
-                array[...] = state[name][numbers - self._layout.first_leaves[group]]
-        self._ground.forget_rows()
-
-    def reset(self) -> None:
-        for array in self._ground.arrays().values():
-            array[...] = 0.0
-        for shard in self._shards:
-            shard.reset()
-        self._ground.forget_rows()
-
-    def begin(self, first_input: Floats) -> None:
-        self._ground.begin(first_input)
-
-    def remember(self) -> dict[int, Any]:
-        return {
-            int(number): kept
-            for shard in self._shards
-            for learner, group in shard.groups
-            for number, kept in zip(group.numbers, learner.remember(group), strict=True)
-        }
-
-    def recall(self, kept: Mapping[int, Any]) -> None:
-        for shard in self._shards:
-            for learner, group in shard.groups:
-                learner.recall(group, [kept[int(number)] for number in group.numbers])

@@ -8,7 +8,8 @@ from .. import _validate as check
 from .._validate import Floats
 from ..layout import Layout
 from ..setting import Board, Setting
-from .base import Crew, Engine, LocalCrew, checked_block
+from .base import Crew, Engine, checked_block
+from .local import LocalCrew
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from .._validate import Floats
 from ..interrupts import held_interrupts
 from ..layout import Layout
 from ..setting import Board, Setting
-from .base import Crew, Engine, LocalCrew, checked_block
+from .base import Crew, Driver, Engine, checked_block
+from .local import LocalCrew
 
 _WORTH_IT = 512  # leaves times samples, a microsecond each: fewer are done before a thread wakes
 _SHARDS_EACH = 8  # so that a core that is slower, or busy elsewhere, holds the others up little
@@ -71,11 +72,12 @@ class ThreadCrew(LocalCrew):
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
 
-    def prepare(self, weigh: Phases, charge: Phases, blend: Phases) -> None:
-        super().prepare(weigh, charge, blend)
+    def prepare(self, driver: Driver) -> None:
+        super().prepare(driver)
         learning = [shard.learning for shard in self._shards]
         mixing = [shard.mixing for shard in self._shards]
-        self._stages = [[Phases([self._ground.take])], learning, *weigh.stages(), mixing, [charge]]
+        self._stages = [[Phases([self._ground.take])], learning, *driver.weigh.stages(), mixing]
+        self._stages.append([driver.settle])
 
     def play(self, first: int, count: int) -> None:
         if not self._worth_it(count):

@@ -48,6 +48,9 @@ class Group:
         self.program = program
         self.columns = columns
         self.numbers = numbers
+        self.board_columns = columns
+        self.board_numbers = numbers
+        """Columns of the slots, and rows of the leaves, on a board that has not those of all."""
         self.size = size
         self.dimension = dimension
         self.state = {

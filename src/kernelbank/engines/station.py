@@ -1,0 +1,289 @@
+"""A station: one shard with a board and a ground of its own, in whatever process it stands.
+
+It learns blocks in the order of the samples' numbers and refuses all others; a caller that has lost
+count, or a station that was started anew, is noticed at once. What phase 2 needs of a block is put
+aside, so the station may be several blocks ahead of the weights.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._hot.table import Phases
+from .._validate import Floats
+from ..ground import Ground
+from ..layout import Layout
+from ..ledger import Ledger
+from ..setting import PAGE, Board, Setting
+from ..shard import Shard
+from .aside import Aside, Piece
+from .below import Below, Lists, outline
+from .packing import Packed, unpack
+
+FIELDS = ("curvature", "window_loss", "slot_cost", "slot_loss", "slot_predictions")
+"""What the driver gets of every slot and sample, in this order."""
+
+Kept = tuple[dict[str, Floats], dict[int, Any]]
+"""The arrays of a station, and what its learners keep beside arrays, by leaf."""
+
+
+class OutOfStep(RuntimeError):
+    """A station was asked for a block that does not follow what it has learned."""
+
+
+class Waiting:
+    """A block that has been learned and waits for its weights."""
+
+    def __init__(self, pieces: list[Piece], evidence: Floats) -> None:
+        self.pieces = pieces
+        self.evidence = dict(zip(FIELDS, evidence, strict=True))
+        self.below = Below(self.evidence["curvature"], self.evidence["window_loss"])
+
+
+class Station:
+    """The slots of some leaves, and everything that they need to work alone."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        layout: Layout,
+        numbers: Sequence[int],
+        size: int,
+        first_input: Floats,
+        *,
+        values: bool,
+    ) -> None:
+        """`numbers`: of the leaves. `size`: samples worked at a time. `values`: hand them over."""
+        leaves = [layout.leaves[number] for number in numbers]
+        slots = sum(len(leaf.slots) for leaf in leaves)
+        self._layout = layout
+        own = [layout.slots[place] for leaf in leaves for place in leaf.slots]
+        kernels = [slot.kernel for slot in own if slot.learner.uses_rows]
+        self.board = Board(
+            setting, size, len(first_input), slots, len(leaves), values=values, workers=1
+        )
+        self._ground = Ground(layout.reach(setting), kernels, self.board, first_input)
+        self._shard = Shard(setting, layout, leaves, self.board, self._ground, alone=True)
+        self._learning = Phases([self._ground.take]) + self._shard.learning
+        self._looking = Phases([self._ground.look]) + self._shard.looking
+        parts: list[Any] = [setting.loss, *dict.fromkeys(kernels)]
+        found = [callback for part in parts for callback in part.callbacks]
+        found += [*self._learning.callbacks, *self._looking.callbacks]
+        self._callbacks = tuple(dict.fromkeys(found))
+        self._aside = Aside(self._shard, self.board)
+        self._leaf_of_column = self._shard.leaf_of_column
+        self.waiting: dict[int, Waiting] = {}
+        self._position: int | None = None
+        self._spoiled = False
+
+    # --- the two phases -------------------------------------------------------------------------
+
+    def learn(
+        self, first: int, block: tuple[Floats, Floats], keep: bool, by_sums: bool
+    ) -> tuple[Any, Any]:
+        """Phase 1: (evidence, values, excess), and the state after the block if it is to be kept.
+
+        evidence[i] is (n, P) for each of `FIELDS`; values (n, window, P), if they are handed over.
+        With `by_sums` it is (outline, spoiled, excess) instead: spoiled, the samples and places of
+        predictions that are not finite.
+        """
+        count = len(block[1])
+        evidence = np.empty((len(FIELDS), count, self.board.slots))
+        values = np.empty((count if self.board.values.size else 0, *self.board.values.shape[1:]))
+        pieces = []
+        for start, end in self._worked(first, block):
+            for i, name in enumerate(FIELDS):
+                evidence[i, start:end] = getattr(self.board, name)[: end - start]
+            if len(values):
+                values[start:end] = self.board.values[: end - start]
+            pieces.append(self._aside.keep(first + start, end - start))
+        self.waiting[first] = waiting = Waiting(pieces, evidence)
+        state = self.kept() if keep else None
+        if not by_sums:
+            return (evidence, values, self._shard.excess()), state
+        told = waiting.evidence
+        spoiled = np.nonzero(~np.isfinite(told["slot_predictions"]))
+        outlined = outline(told["curvature"], told["window_loss"])
+        return (outlined, spoiled, self._shard.excess()), state
+
+    def replay(self, first: int, block: tuple[Floats, Floats]) -> None:
+        """Learn samples of which everything has been handed over before."""
+        for start, end in self._worked(first, block):
+            self._shard.close(end - start)
+
+    def _worked(self, first: int, block: tuple[Floats, Floats]) -> Any:
+        """Learn piece by piece; yields where each begins and ends, for the caller to close it."""
+        if self._position not in (None, first) or self._spoiled:
+            raise OutOfStep(f"this shard stands at sample {self._position}, and got {first}")
+        points, targets = block
+        start = 0
+        self._spoiled = True
+        while start < len(points):
+            room = PAGE - (first + start) % PAGE
+            end = min(start + min(room, self.board.size), len(points))
+            self.board.points[: end - start] = points[start:end]
+            self.board.new_targets[: end - start] = targets[start:end]
+            self._learning.run(first + start, end - start)
+            self._check()
+            yield start, end
+            start = end
+        self._spoiled = False
+        self._position = first + len(points)
+
+    def mix(self, first: int, packed: Packed) -> Packed:
+        """Phase 2: the leaves' parts of the proposals, for the block that began with `first`."""
+        block = self.waiting.pop(first)
+        weights = unpack(packed)
+        shape = (len(self._shard.numbers), len(weights), self.board.sums.shape[2])
+        rows = self._rows_with_weight(packed, shape)
+        samples = rows % len(weights)
+        sums = np.empty((len(rows), shape[2]))
+        for piece in block.pieces:
+            start, end = piece.first - first, piece.first - first + piece.count
+            own = np.flatnonzero((samples >= start) & (samples < end))
+            parts = piece.mix(weights[start:end])
+            sums[own] = parts[rows[own] // len(weights), samples[own] - start]
+        self._aside.release(block.pieces)
+        return shape, rows.astype(np.int32 if shape[0] * shape[1] < 2**31 else np.int64), sums
+
+    def _rows_with_weight(self, packed: Packed, shape: tuple[int, int, int]) -> np.ndarray:
+        """Leaf times samples plus sample, in this order, wherever a leaf has weight."""
+        (samples, slots), places, _ = packed
+        if places is None:
+            return np.arange(shape[0] * samples)
+        taken = np.zeros(shape[:2], dtype=np.bool_)
+        taken[self._leaf_of_column[places % slots], places // slots] = True
+        return np.flatnonzero(taken)
+
+    def narrow(self, first: int, level: Floats) -> Floats:
+        """For a block by sums: see `Below.narrow`."""
+        return self.waiting[first].below.narrow(np.array(level))
+
+    def take(self, first: int, level: Floats) -> Lists:
+        """For a block by sums: see `Below.take`."""
+        return self.waiting[first].below.take(np.array(level))
+
+    def take_anew(self, first: int, level: Floats) -> Lists:
+        """For a block by sums: see `Below.take_anew`."""
+        return self.waiting[first].below.take_anew(np.array(level))
+
+    def mix_and_tally(self, first: int, packed: Packed, cost: Floats, loss: Floats) -> Any:
+        """Phase 2 by sums: the leaves' parts; the best, costs and losses of slots; `figures`.
+
+        `cost` and `loss` are what the slots had been charged before the block.
+        """
+        told = self.waiting[first].evidence
+        board = copy.copy(self.board)
+        board.slot_cost, board.slot_loss = told["slot_cost"], told["slot_loss"]
+        board.best = np.empty(len(board.slot_cost))
+        cost, loss = np.array(cost), np.array(loss)
+        Phases([Ledger.tally(board, cost, loss)]).run(first, len(board.best))
+        figures = np.array([told["curvature"][-1], told["window_loss"][-1]])
+        return self.mix(first, packed), board.best, cost, loss, figures
+
+    def _check(self) -> None:
+        errors = [error for callback in self._callbacks if (error := callback.take()) is not None]
+        if errors:
+            raise errors[0]
+
+    # --- looking --------------------------------------------------------------------------------
+
+    def look(self, seen: int, point: Floats) -> Floats:
+        """(P,): the slots' values at a point."""
+        self.board.look_point[:] = point
+        self._looking.run(seen, 1)
+        try:
+            self._check()
+        except BaseException:
+            self._ground.forget_look()
+            raise
+        return self.board.slot_values.copy()
+
+    def forget_look(self) -> None:
+        """What the last look has left behind is not to be used."""
+        self._ground.forget_look()
+
+    def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
+        """(n, P): the slots' values at the points, for leaves with a slot with wanted[p] != 0."""
+        given = np.array(points)  # what comes from elsewhere may be read only
+        out = np.zeros((len(given), self.board.slots))
+        for start in range(0, len(given), self.board.size):
+            some = given[start : start + self.board.size]
+            statistics = self._ground.compare(seen, some)
+            rows = out[start : start + self.board.size]
+            self._shard.evaluate(seen, some, statistics, wanted, rows)
+        self._check()
+        return out
+
+    def variance(self, points: Floats) -> Floats:
+        """(n, P): predictive variances, NaN where there is none."""
+        out = np.full((len(points), self.board.slots), np.nan)
+        self._shard.variance(np.array(points), out)
+        self._check()
+        return out
+
+    def excess(self) -> Floats:
+        return self._shard.excess()
+
+    def dropped(self) -> Floats:
+        return self._shard.dropped()
+
+    # --- state ----------------------------------------------------------------------------------
+
+    def kept(self) -> Kept:
+        """Copies of everything that the next block depends on."""
+        return self.state(), self.remember()
+
+    def state(self) -> dict[str, Floats]:
+        """Copies of all arrays, leaves in their order."""
+        result = {name: array.copy() for name, array in self._ground.arrays().items()}
+        result |= {name: array.copy() for name, (_, array) in self._shard.arrays().items()}
+        return result
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        """The numbers of the leaves of each array that has leaves."""
+        return {name: numbers for name, (numbers, _) in self._shard.arrays().items()}
+
+    def restore(self, state: Mapping[str, Floats]) -> None:
+        """Go on from what `state` returned, at whichever sample comes next."""
+        for name, array in self._ground.arrays().items():
+            array[...] = state[name]
+        for name, (_, array) in self._shard.arrays().items():
+            array[...] = state[name]
+        self._ground.forget_rows()
+        self._start_anew()
+
+    def reset(self) -> None:
+        """Forget everything that was learned."""
+        for array in self._ground.arrays().values():
+            array[...] = 0.0
+        self._shard.reset()
+        self._ground.forget_rows()
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        while self.waiting:  # another thread may be at one of them: whoever takes it out has it
+            self._aside.release(self.waiting.popitem()[1].pieces)
+        self._position = None
+        self._spoiled = False
+
+    def begin(self, first_input: Floats) -> None:
+        """Be told the first sample."""
+        self._ground.begin(first_input)
+
+    def remember(self) -> dict[int, Any]:
+        """Copies of what learners keep beside arrays, by leaf."""
+        return {
+            int(number): kept
+            for learner, group in self._shard.groups
+            for number, kept in zip(group.numbers, learner.remember(group), strict=True)
+        }
+
+    def recall(self, kept: Mapping[int, Any]) -> None:
+        """Go back to what `remember` returned."""
+        for learner, group in self._shard.groups:
+            learner.recall(group, [kept[int(number)] for number in group.numbers])

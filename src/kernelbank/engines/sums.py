@@ -1,0 +1,182 @@
+"""Less to send: the weights of a block from sums over the shards' slots.
+
+For every sample of the block at once, the driver sends a level, and each shard says how much its
+slots up to there would take, how fast that grows, and how many they are. The weight of the whole
+bank is a convex function of the level, so Newton's steps come down to it from above and never pass
+it. When few slots are left they are sent, and the driver solves for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._hot import search as hot
+from .._hot.charge import admit
+from .._validate import Floats
+from .packing import Packed
+
+Ask = Callable[..., list[Any]]
+"""Puts a question to all shards; returns their answers."""
+
+_ROUNDS = 12
+_WORTH_IT = 0.75  # a round must leave no more than this part of the slots, else sending is less
+_FEW = 6  # slots a sample: not worth a round
+_HUGE = 2.0**1000  # as in `_hot.qp`: beyond, all slots are sent
+_SLACK = 1e-11  # of a Newton step, so that rounding does not bring it below the level
+
+
+class Rows:
+    """Weights after, or before, each sample: rows of a table that is mostly zero."""
+
+    def __init__(self, samples: np.ndarray, places: np.ndarray, weights: Floats) -> None:
+        self.samples = samples
+        self.places = places
+        self.weights = weights
+
+
+def solved(ask: Ask, outlines: list[Floats], owned: list[np.ndarray], count: int) -> Rows:
+    """The weights after each sample. `owned`: the places of the slots of each shard."""
+    level, flat = _first_level(outlines)
+    before = np.inf
+    for _ in range(_ROUNDS):
+        mass, slope, left = np.sum(ask("narrow", level), axis=0)
+        total = left.sum()
+        if total <= _FEW * count or total > _WORTH_IT * before:
+            break
+        before = total
+        level = _stepped(level, flat, mass, slope)
+    samples, places, a, b = _merged(ask("take", level), owned, count)
+    starts = np.searchsorted(samples, np.arange(count + 1))
+    weights, right = np.empty(len(a)), np.zeros(count, dtype=np.bool_)
+    hot.solve_lists(starts, a, b, level, weights, right)
+    rows = Rows(samples, places, weights)
+    if right.all():
+        return rows
+    whole = np.where(right, -np.inf, np.inf)  # rounding has misled the search: send all of these
+    samples, places, a, b = _merged(ask("take_anew", whole), owned, count)
+    starts = np.searchsorted(samples, np.arange(count + 1))
+    more = np.empty(len(a))
+    hot.solve_lists(starts, a, b, np.full(count, np.inf), more, np.zeros(count, dtype=np.bool_))
+    kept = right[rows.samples]
+    return _sorted(
+        np.concatenate([rows.samples[kept], samples]),
+        np.concatenate([rows.places[kept], places]),
+        np.concatenate([rows.weights[kept], more]),
+    )
+
+
+def _first_level(outlines: list[Floats]) -> tuple[Floats, Floats]:
+    told = np.array(outlines)
+    bound, flat = told[:, hot.BOUND].min(axis=0), told[:, hot.FLAT].min(axis=0)
+    with np.errstate(invalid="ignore"):  # infinity, where no slot takes part
+        bound = bound + 1e-15 * np.abs(bound)
+    level = np.minimum(bound, flat)
+    return np.where(told[:, hot.LARGEST].max(axis=0) > _HUGE, np.inf, level), flat
+
+
+def _stepped(level: Floats, flat: Floats, mass: Floats, slope: Floats) -> Floats:
+    """One step of Newton's from above, where there is one."""
+    with np.errstate(all="ignore"):
+        down = (mass - 1.0) / slope
+        slack = _SLACK * (down + 1.0 / slope) + 1e-15 * np.abs(level)
+        lower = level - down + slack
+    good = np.isfinite(level) & np.isfinite(lower) & (mass > 1.0) & (lower < level)
+    return np.where(good, np.minimum(lower, flat), level)
+
+
+def _merged(
+    answers: list[Any], owned: list[np.ndarray], count: int
+) -> tuple[np.ndarray, np.ndarray, Floats, Floats]:
+    """The shards' lists as one, in the order of the samples and then of the slots."""
+    samples = [np.repeat(np.arange(count), np.diff(starts)) for starts, *_ in answers]
+    places = [own[found] for own, (_, found, _, _) in zip(owned, answers, strict=True)]
+    where, what = np.concatenate(samples), np.concatenate(places)
+    order = np.lexsort((what, where))
+    a = np.concatenate([found for _, _, found, _ in answers])[order]
+    b = np.concatenate([found for _, _, _, found in answers])[order]
+    return where[order], what[order], a, b
+
+
+def _sorted(samples: np.ndarray, places: np.ndarray, weights: Floats) -> Rows:
+    order = np.lexsort((places, samples))
+    return Rows(samples[order], places[order], weights[order])
+
+
+def proposed(
+    chosen: Rows, weights: Floats, spoiled: list[tuple[np.ndarray, np.ndarray]], count: int
+) -> tuple[Rows, Floats]:
+    """The weights before each sample, and (P,) those after the last one.
+
+    weights : (P,) those before the block. spoiled : samples and places of predictions that are not
+        finite, by shard.
+    """
+    last = np.zeros(len(weights))
+    final = chosen.samples == count - 1
+    last[chosen.places[final]] = chosen.weights[final]
+    begin = np.flatnonzero(weights)
+    rows = Rows(
+        np.concatenate([np.zeros(len(begin), dtype=np.int64), chosen.samples[~final] + 1]),
+        np.concatenate([begin, chosen.places[~final]]),
+        np.concatenate([weights[begin], chosen.weights[~final]]),
+    )
+    bad_samples = np.concatenate([samples for samples, _ in spoiled])
+    bad_places = np.concatenate([places for _, places in spoiled])
+    for sample in np.unique(bad_samples):
+        out = bad_places[bad_samples == sample]
+        rows = _admitted(rows, int(sample), out, len(weights))
+    return rows, last
+
+
+def _admitted(rows: Rows, sample: int, out: np.ndarray, slots: int) -> Rows:
+    """Take the weight of slots that are not finite at a sample, as `propose` does."""
+    own = rows.samples == sample
+    row, values = np.zeros((1, slots)), np.zeros((1, slots))
+    row[0, rows.places[own]] = rows.weights[own]
+    values[0, out] = np.nan
+    admit(row, values, True)
+    places = np.flatnonzero(row[0])
+    return Rows(
+        np.concatenate([rows.samples[~own], np.full(len(places), sample)]),
+        np.concatenate([rows.places[~own], places]),
+        np.concatenate([rows.weights[~own], row[0, places]]),
+    )
+
+
+def of_shard(rows: Rows, owned: np.ndarray, count: int) -> Packed:
+    """The columns of a shard's slots, as they travel."""
+    found = np.searchsorted(owned, rows.places)
+    own = (found < len(owned)) & (owned[np.minimum(found, len(owned) - 1)] == rows.places)
+    own &= rows.weights != 0
+    flat = rows.samples[own] * len(owned) + found[own]
+    kind = np.int32 if count * len(owned) < 2**31 else np.int64
+    return (count, len(owned)), flat.astype(kind), rows.weights[own][:, None]
+
+
+def added(answers: list[Packed], leaves: list[list[int]], totals: Floats) -> None:
+    """totals[t] = the leaves' parts of each sample, added in the order of the leaves.
+
+    A leaf that is not in the answers has no weight there, and its part is an exact zero.
+    """
+    totals[...] = 0.0
+    if all(len(parts) == shape[0] * shape[1] for shape, _, parts in answers):
+        part_of = {
+            number: part
+            for (shape, _, parts), own in zip(answers, leaves, strict=True)
+            for number, part in zip(own, parts.reshape(shape), strict=True)
+        }
+        for number in sorted(part_of):
+            totals += part_of[number]
+        return
+    numbers, samples, rows = [], [], []
+    for (shape, places, parts), own in zip(answers, leaves, strict=True):
+        found = np.arange(len(parts)) if places is None else places
+        numbers.append(np.asarray(own)[found // shape[1]])
+        samples.append(found % shape[1])
+        rows.append(parts)
+    order = np.argsort(np.concatenate(numbers), kind="stable")
+    hot.add_rows(
+        np.concatenate(samples).astype(np.int64)[order], np.concatenate(rows)[order], totals
+    )
