@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadRow, KernelBankError, KernelBankWarning, RunRefused
+from ..engines import Engine, Ray, Serial, Threads
+from ..errors import BadRow, KernelBankError, KernelBankWarning, RunRefused, ShardLost
 from ..report.file import check_place
 from ..report.live import Live
 from ..report.pictures import Pictures, only_here
@@ -51,6 +52,8 @@ class Wishes:
     size: str
     coverage: float
     engine: str
+    ray_address: str | None
+    shards: int | None
     state: Path | None
     predictions: str | None
     checkpoint_every: int
@@ -130,7 +133,7 @@ def _run(wishes: Wishes, screen: Screen, opened: ExitStack) -> int:
         _outputs(wishes),
         _bad_rows(wishes, journal),
         journal,
-        engine=wishes.engine,
+        engine=_engine(wishes),
         every=wishes.checkpoint_every,
         most=wishes.max_rows,
     )
@@ -145,7 +148,8 @@ def _run(wishes: Wishes, screen: Screen, opened: ExitStack) -> int:
             play.close(whole=True)
         except BaseException as error:
             play.close(whole=False)
-            if isinstance(error, RunRefused) and journal is not None and play.progress.rows:
+            refused = isinstance(error, (RunRefused, ShardLost))
+            if refused and journal is not None and play.progress.rows:
                 raise RunRefused(f"{error} {_again(wishes, journal)}") from None
             raise
     screen.end(play, reason, _places(wishes, play, journal))
@@ -174,6 +178,16 @@ def _played(
         raise BadRow(f"{error} {_past_it(journal)}") from None
     pictures.end(play, "stopped" if reason == "stopped" else "ended")
     return reason
+
+
+def _engine(wishes: Wishes) -> Engine:
+    if wishes.ray_address is not None and wishes.engine != "ray":
+        raise RunRefused("--ray-address needs --engine ray.")
+    if wishes.shards is not None and wishes.engine == "serial":
+        raise RunRefused("--shards needs --engine threads or --engine ray.")
+    if wishes.engine == "ray":
+        return Ray(wishes.shards, wishes.ray_address)
+    return Threads(wishes.shards) if wishes.engine == "threads" else Serial()
 
 
 def _live(wishes: Wishes, screen: Screen) -> Live | None:

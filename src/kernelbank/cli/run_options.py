@@ -101,10 +101,26 @@ _GROUPS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         (
             "--engine",
             {
-                "type": click.Choice(["serial", "threads"]),
+                "type": click.Choice(["serial", "threads", "ray"]),
                 "default": "serial",
                 "show_default": True,
                 "help": "How the slots are run; the results are the same.",
+            },
+        ),
+        (
+            "--ray-address",
+            {
+                "metavar": "HOST:PORT",
+                "help": "A Ray cluster for --engine ray; by default Ray is started here.",
+            },
+        ),
+        (
+            "--shards",
+            {
+                "type": click.IntRange(min=1),
+                "metavar": "N",
+                "help": "Processes for --engine ray, threads for --engine threads; by default one "
+                "a processor.",
             },
         ),
     ],
