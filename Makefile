@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format bench bench-run bench-live costs alarms accuracy ablation gallery clean
+.PHONY: run test test-all lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation gallery clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -35,6 +35,11 @@ bench-run: .venv/ready
 # What the live page costs a run.
 bench-live: .venv/ready
 	$(BIN)/python benchmarks/live_cost.py
+
+# The bank on Ray: speed and bytes here, and a model of more nodes.
+bench-ray: .venv/ready
+	$(BIN)/python benchmarks/ray_speed.py --out bench
+	$(BIN)/python benchmarks/ray_model.py --out bench
 
 costs: .venv/ready
 	$(BIN)/python benchmarks/costs.py --out bench
