@@ -15,8 +15,10 @@ K, M = kb.kernels, kb.learners
 
 
 @contextmanager
-def own_token(folder):
-    """Ray's token in a folder of the test's, not in the user's."""
+def own_token(tmp_path_factory):
+    """Ray's token in a folder of the tests', not in the user's; Ray reads it once a process."""
+    folder = tmp_path_factory.getbasetemp() / "ray"
+    folder.mkdir(exist_ok=True)
     before = os.environ.get("RAY_AUTH_TOKEN_PATH")
     os.environ["RAY_AUTH_TOKEN_PATH"] = str(folder / "token")
     try:

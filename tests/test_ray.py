@@ -29,7 +29,7 @@ Ray = kb.engines.Ray
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """What the engine starts by itself."""
-    with ray_rig.own_token(tmp_path_factory.mktemp("ray")) as token:
+    with ray_rig.own_token(tmp_path_factory) as token:
         bank = kb.KernelBank(kb.gaussian_grid(0.5, 1, 2), engine=Ray(shards=2))
         bank.learn_one(0.0, 1.0)
         import ray

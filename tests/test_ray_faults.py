@@ -29,7 +29,7 @@ X, Y = instances.stream(5, 600, 2)
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory):
     """A cluster of a head with one processor; tests add nodes and take them away."""
-    with ray_rig.own_token(tmp_path_factory.mktemp("ray")):
+    with ray_rig.own_token(tmp_path_factory):
         from kernelbank.engines import ray_link
 
         ray = ray_link.imported()
@@ -217,8 +217,8 @@ def test_given_up_the_bank_can_be_saved_and_goes_on(nodes, monkeypatch, tmp_path
 def test_no_place_for_a_shard(nodes):
     bank = bank_on(Ray(shards=1, cpus=1000, patience=0.5))
     with (
-        pytest.warns(kb.errors.KernelBankWarning, match="waits for a place"),
-        pytest.raises(kb.errors.ShardLost, match="no place within"),
+        pytest.warns(kb.errors.KernelBankWarning, match="waits for a process"),
+        pytest.raises(kb.errors.ShardLost, match="no process within"),
     ):
         bank.run(X, Y)
     assert bank.samples == 0
@@ -259,7 +259,7 @@ def test_a_node_is_lost_and_another_joins(nodes):
     began = time.monotonic()
     with (  # noqa: PT031
         ThreadPoolExecutor(1) as pool,  # Ray adds nodes in the main thread only
-        pytest.warns(kb.errors.KernelBankWarning, match="waits for a place"),
+        pytest.warns(kb.errors.KernelBankWarning, match="waits for a process"),
     ):
         running = pool.submit(other.run, X, Y)
         time.sleep(8.0)
@@ -281,7 +281,7 @@ def test_a_node_is_lost_and_none_joins(nodes, tmp_path):
         bank.run(X[:200], Y[:200])
     nodes.remove_node(node, allow_graceful=False)
     with (
-        pytest.warns(kb.errors.KernelBankWarning, match="waits for a place"),
+        pytest.warns(kb.errors.KernelBankWarning, match="waits for a process"),
         pytest.raises(kb.errors.ShardLost, match="patience=10"),
     ):
         other.run(X, Y)

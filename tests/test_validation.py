@@ -37,7 +37,7 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
         (lambda: kb.KernelBank(combiner="simplex"), "'combiner' of KernelBank"),
         (
             lambda: kb.KernelBank(engine="warp"),
-            r"'engine' must .*\['serial', 'threads'\]; got 'warp'",
+            r"'engine' must .*\['ray', 'serial', 'threads'\]; got 'warp'",
         ),
         (lambda: kb.KernelBank(dtype="float16"), "'dtype' of KernelBank must be one of"),
         (lambda: kb.engines.Serial(0), "'shards' of Serial"),

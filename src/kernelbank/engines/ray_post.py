@@ -92,8 +92,8 @@ class Post:
         if not ready:
             began = time.monotonic()
             warnings.warn(
-                f"shard {self.number} of {self._shards} waits for a place in the Ray cluster. "
-                f"Another node may join within {patience:g} seconds.",
+                f"shard {self.number} of {self._shards} waits for a process in the Ray cluster, "
+                f"{patience:g} seconds at most. If no node has room for it, another one may join.",
                 KernelBankWarning,
                 stacklevel=2,
             )
@@ -101,7 +101,7 @@ class Post:
             ready, _ = self._ray.wait([self._placed], timeout=left)
             if not ready:
                 waited = time.monotonic() - began + min(_SAY_AFTER, patience)
-                raise self.gone(f"it found no place within {waited:.0f} seconds")
+                raise self.gone(f"it got no process within {waited:.0f} seconds")
         self.process = self._ray.get(self._placed)
         self._ray.get(self.open(self._first_input))
 
