@@ -19,7 +19,6 @@ from ray_rig import crew_of, kill, same_banks, same_traces
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("ray"),
     pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters"),
 ]
 
