@@ -8,6 +8,24 @@ settings.register_profile("house", deadline=None, max_examples=60, derandomize=T
 settings.load_profile("house")
 
 
+ON_RAY = ("test_ray.py", "test_ray_faults.py")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One process runs all tests that start a Ray cluster, so that there is one at a time.
+
+    (With `--dist loadgroup`; the marks of that name have no effect in newer versions of pytest.)
+    """
+    from xdist.scheduler import LoadGroupScheduling
+
+    class OneCluster(LoadGroupScheduling):
+        def _split_scope(self, nodeid):
+            return "ray" if nodeid.partition("::")[0].endswith(ON_RAY) else nodeid
+
+    return OneCluster(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory):
     source_rigs.needs_redis_server()

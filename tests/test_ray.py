@@ -17,10 +17,7 @@ import ray_rig
 from kernelbank.engines import as_engine, ray_link
 from ray_rig import play_both, same_banks, same_traces
 
-pytestmark = [
-    pytest.mark.xdist_group("ray"),  # one cluster at a time
-    pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 
 K, M, C = kb.kernels, kb.learners, kb.combiners
 Ray = kb.engines.Ray

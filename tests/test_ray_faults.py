@@ -1,6 +1,8 @@
 """Shards on Ray whose processes or nodes end: the result is the serial one, to the bit."""
 
+import os
 import random
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +19,6 @@ from ray_rig import crew_of, kill, same_banks, same_traces
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("ray"),
     pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters"),
 ]
 
@@ -243,6 +244,36 @@ def test_interrupted(nodes, monkeypatch):
     serial.run(X[:180], Y[:180])
     assert np.array_equal(serial.predict(X[:5]), other.predict(X[:5]))
     same_traces(serial.run(X, Y), other.run(X, Y))
+    same_banks(serial, other)
+
+
+@pytest.mark.parametrize("exchange", ["gathered", "sums"])
+def test_ctrl_c_at_random_moments(nodes, exchange):
+    long, targets = np.tile(X, (20, 1)), np.tile(Y, 20)
+    serial = bank_on("serial")
+    other = bank_on(Ray(shards=2, block=50, replay=1000, exchange=exchange))
+    serial.run(long, targets, record="light")
+    other.run(long[:1], targets[:1])
+    draw, over, interrupts = random.Random(7), threading.Event(), 0
+
+    def trouble():
+        for _ in range(8):
+            if over.wait(draw.uniform(0.02, 0.2)):
+                return
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=trouble)
+    thread.start()
+    while thread.is_alive() or other.samples < len(long):
+        with suppress(KeyboardInterrupt):
+            try:
+                if other.samples < len(long):
+                    other.run(long[other.samples :], targets[other.samples :], record="light")
+                over.set()
+                thread.join()
+            except KeyboardInterrupt:
+                interrupts += 1
+    assert interrupts
     same_banks(serial, other)
 
 
