@@ -152,6 +152,7 @@ def hostile(seed):
     return np.concatenate(pieces)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", [5, 7, 100])
 def test_hostile_columns(memory):
     levels = 0
@@ -288,6 +289,7 @@ def test_new_levels():
     level_of([1e9, 2e9, 1e10, 1e9, 3e9], 1)
 
 
+@pytest.mark.slow
 def test_new_levels_of_any_scale():
     """Four times and a quarter of the old sd are where the new one begins to count."""
     five = np.array([-1.2, 0.3, 1.1, -0.6, 0.4])

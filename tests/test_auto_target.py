@@ -33,7 +33,10 @@ def plan(slots, combiner=None, lags=0):
 # --- the figures ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("memory", [5, 9, 100])
+@pytest.mark.parametrize(
+    "memory",
+    [5, pytest.param(9, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.slow)],
+)
 def test_targets_that_wait(memory):
     """Far ones wait, and others by chance; what five mean is drawn too."""
     meanings = {"scale": 0, "level": 0, "wider": 0}

@@ -37,7 +37,13 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize(("name", "left"), [("run", "predictions.csv"), ("report", "again.html")])
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        pytest.param("run", "predictions.csv", marks=pytest.mark.slow),
+        ("report", "again.html"),
+    ],
+)
 def test_the_commands_of_a_page(name, left, tmp_path):
     """One shell after the other in one folder, with the package's own commands first."""
     page = (ROOT / "docs" / f"{name}.md").read_text()

@@ -27,7 +27,10 @@ from kernelbank.report.protocol import Limits, Message
 from kernelbank.report.watched import Watched
 from live_rig import Viewer, alive, ask, cut_off, files, memory, place, raw, stuck, until
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads /proc"),
+]
 
 STORY = 300_000
 """Bytes of a story."""

@@ -23,6 +23,7 @@ def pieces(story):
     return {name for name in story if name.startswith("points/")}
 
 
+@pytest.mark.slow
 class TestLive:
     def test_waits_and_then_tells(self, live):
         teller, watched = live({}, color_scheme="light")

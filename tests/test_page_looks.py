@@ -124,6 +124,7 @@ class TestLooks:
         )
 
 
+@pytest.mark.slow
 class TestWords:
     def test_lists(self, show):
         story = made_up_story(points=40)

@@ -84,6 +84,7 @@ def test_redis_rows_that_are_bad_are_named_by_their_id(weather, tmp_path):
     assert json.loads(bad)["row"] == 7
 
 
+@pytest.mark.slow
 def test_kafka(kafka_broker, tmp_path):
     topic = f"weather-{uuid.uuid4().hex}"
     address = f"kafka://{kafka_broker.servers}/{topic}"

@@ -29,13 +29,13 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 FULL_DISKS = [
     ("messy", "write:predictions", 2),
-    ("messy", "write:state", 100),
+    slow("messy", "write:state", 100),
     slow("messy", "write:state", 1),
     slow("messy", "fsync:state", 3),
     slow("messy", "fsync:predictions", 3),
     slow("messy", "write:bad-rows", 2),
     slow("parts", "write:part", 2),
-    ("parts", "write:part", 3),
+    slow("parts", "write:part", 3),
 ]
 
 
@@ -49,6 +49,7 @@ def test_full_disk(bench: Bench, name: str, label: str, nth: int) -> None:
     bench.compare(name, folder, wanted, label)
 
 
+@pytest.mark.slow
 def test_a_full_disk_for_a_moment_only(bench: Bench) -> None:
     """A write that failed is never tried again by chance, by closing the file for example."""
     wanted, folder = bench.undisturbed("messy"), bench.folder()

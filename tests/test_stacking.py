@@ -340,6 +340,7 @@ def _ridge_with_a_unit(table, moments, penalty, alive, w):
     _solve(table, moments, 0.1, alive, w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("instead", "finds"),
     [

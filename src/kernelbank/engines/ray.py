@@ -29,7 +29,7 @@ class Ray(Engine):
     processes by pickle: it is your own cluster. What they import must be installed there.
 
     Blocks are what pays: `run` with many samples and slots. `learn_one` and `predict_one` cost
-    about a millisecond and a half more than the slots' work.
+    several milliseconds more than the slots' work.
 
     Parameters
     ----------
