@@ -1,102 +1,126 @@
 """What the live page costs a run: with nobody watching, with some who follow, with many stuck.
 
-The same run in turn, several times each, always as a process of its own. Best and spread of the
-rows a second; and, since whole runs differ by more than that, the share of its time that the run
-itself spent on telling the page.
+Whole runs differ by more than a page costs. So the page is told of one run in every other second
+only, and the rows of each such second are compared with those of the second before and after it:
+the median of the ratios, and its error. Beside it, the share of its time that the run spent on
+telling, and the processor time of the server beside it.
 """
 
 import argparse
-import json
+import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
+import time
+from contextlib import suppress
 from pathlib import Path
+from unittest import mock
 from urllib.parse import urlsplit
 
-from run_cost import written
+import numpy as np
+from run_cost import wishes, written
+
+from kernelbank.cli import run as command
+from kernelbank.report.live import Live
+from kernelbank.report.pictures import Pictures
+from kernelbank.service.diary import PAGE
+
+WAYS = {"nobody watches": (0, False), "5 follow": (5, True), "50 are stuck": (50, False)}
 
 
-class Viewers:
-    """So many who ask for events, and read them or not."""
-
-    def __init__(self, address: str, count: int, *, reading: bool) -> None:
-        place = urlsplit(address)
-        asked = f"GET {place.path}events HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
-        self.sockets = [
-            socket.create_connection((place.hostname, place.port)) for _ in range(count)
-        ]
-        for one in self.sockets:
-            one.sendall(asked)
-            if reading:
-                threading.Thread(target=self._read, args=[one], daemon=True).start()
-
-    @staticmethod
-    def _read(one: socket.socket) -> None:
-        try:
-            while one.recv(1 << 16):
-                pass
-        except OSError:
-            pass
-
-    def close(self) -> None:
-        for one in self.sockets:
-            one.close()
+def watch(address: str, count: int, reading: bool) -> None:
+    """Ask for events so many times, in a process of its own, and read them or not."""
+    place = urlsplit(address)
+    asked = f"GET {place.path}events HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
+    viewers = [socket.create_connection((place.hostname, place.port)) for _ in range(count)]
+    for viewer in viewers:
+        viewer.sendall(asked)
+        viewer.settimeout(0.05)
+    while True:
+        for viewer in viewers if reading else []:
+            with suppress(TimeoutError):
+                viewer.recv(1 << 16)
+        time.sleep(0.05)
 
 
-def played(path: Path, live: bool, viewers: int, reading: bool) -> tuple[float, float]:
-    """Rows a second, and the share of time spent on the page."""
-    words = [sys.executable, "-m", "kernelbank", "run", str(path), "--target", "load", "--log-json"]
-    report = path.with_suffix(".html")
-    words += ["--report", str(report), *(["--live"] if live else [])]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        watching, end = None, {}
-        for line in process.stderr:
-            told = json.loads(line)
-            if told["event"] == "live" and viewers:
-                watching = Viewers(told["address"], viewers, reading=reading)
-            if told["event"] == "end":
-                end = told
-        if watching is not None:
-            watching.close()
-    text = report.read_text()
-    story = json.loads(text.split('id="story">')[1].split("</script>")[0])
-    spent = dict(story["now"]["time"])
-    return end["rows_per_second"], spent["the live page"] / story["now"]["seconds"]
+def processor_time(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Seconds:
+    """Tells the page in every other second, and notes when how many rows were done."""
+
+    def __init__(self, count: int, reading: bool) -> None:
+        self.viewers, self.reading = count, reading
+        self.noted: list[tuple[float, int]] = []
+        self.watching: subprocess.Popen[bytes] | None = None
+        self.share = self.server = 0.0
+        self._plain = Pictures.update
+
+    def opened(self, live: Live) -> None:
+        if self.viewers:
+            words = [sys.executable, __file__, "--watch", live.address, str(self.viewers)]
+            self.watching = subprocess.Popen([*words, *(["--reading"] if self.reading else [])])
+
+    def update(self, pictures: Pictures, run: object) -> None:
+        now = time.monotonic()
+        if not self.noted:
+            assert pictures._live is not None
+            self.opened(pictures._live)
+        self.noted.append((now, run.progress.rows))  # type: ignore[attr-defined]
+        if int(now) % 2:
+            self._plain(pictures, run)  # type: ignore[arg-type]
+        seconds = now - self.noted[0][0]
+        if seconds:
+            self.share = run.diary.seconds[PAGE] / seconds  # type: ignore[attr-defined]
+            assert pictures._live is not None
+            self.server = processor_time(pictures._live._process.pid) / seconds
+
+    def ratios(self) -> np.ndarray:
+        """Rows of the seconds with the page over those of their neighbours without."""
+        times, rows = map(np.array, zip(*self.noted))
+        edges = np.arange(np.ceil(times[0]) + 5, np.floor(times[-1]))  # after the start
+        speeds = np.diff(np.interp(edges, times, rows))
+        told = edges[:-1].astype(int) % 2 == 1
+        inner = [k for k in range(1, len(speeds) - 1) if told[k]]
+        return np.array([2 * speeds[k] / (speeds[k - 1] + speeds[k + 1]) for k in inner])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=60_000)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=150_000)
+    parser.add_argument("--watch", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--reading", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.watch:
+        watch(given.watch[0], int(given.watch[1]), given.reading)
     folder = Path(tempfile.mkdtemp())
-    ways = {
-        "no live page": (False, 0, False),
-        "live, nobody watches": (True, 0, False),
-        "live, 5 follow": (True, 5, True),
-        "live, 50 are stuck": (True, 50, False),
-    }
     try:
         path = folder / "stream.csv"
         written(path, given.rows)
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-        for turn in range(given.repeats):
-            for name, way in ways.items():
-                found[name].append(played(path, *way))
-            print(f"turn {turn + 1} of {given.repeats}", file=sys.stderr)
-        print(f"{given.rows:,} rows, 4 inputs; best of {given.repeats}\n")
-        print("| way | rows/s | spread | against none | spent on telling |\n|---|---|---|---|---|")
-        plain = max(speed for speed, _ in found["no live page"])
-        for name, pairs in found.items():
-            speeds, shares = zip(*pairs)
-            best = max(speeds)
+        print(f"{given.rows:,} rows, 4 inputs; told in every other second\n")
+        print("| viewers | rows/s told over not told | seconds | spent on telling | the server |")
+        print("|---|---|---|---|---|")
+        for name, (count, reading) in WAYS.items():
+            seconds = Seconds(count, reading)
+
+            def update(pictures: Pictures, run: object, seconds: Seconds = seconds) -> None:
+                seconds.update(pictures, run)
+
+            with mock.patch.object(Pictures, "update", update):
+                command.run(wishes(path, live=0))
+            if seconds.watching is not None:
+                seconds.watching.kill()
+                seconds.watching.wait()
+            ratios = seconds.ratios()
+            draw = np.random.default_rng(0)
+            medians = [np.median(draw.choice(ratios, len(ratios))) for _ in range(1000)]
             print(
-                f"| {name} | {best:,.0f} | {min(speeds):,.0f} to {best:,.0f} | "
-                f"{best / plain - 1:+.1%} | {max(shares):.1%} |"
+                f"| {name} | {np.median(ratios) - 1:+.1%} ± {np.std(medians):.1%} | "
+                f"{len(ratios)} | {2 * seconds.share:.1%} | {2 * seconds.server:.1%} |"
             )
     finally:
         shutil.rmtree(folder)

@@ -267,6 +267,14 @@ def test_parts_stay_as_they_are(state):
     assert history.points <= POINTS
 
 
+def test_the_present_function_may_be_that_told_last(state):
+    given, telling = of_state(state), Story()
+    first = telling.parts(given, present=False)  # there is none yet: it is made
+    given.bank.run(X[:50], Y[:50])
+    assert telling.parts(given, present=False)["snapshot/now"] is first["snapshot/now"]
+    assert telling.parts(given)["snapshot/now"] != first["snapshot/now"]
+
+
 def test_what_is_not_finite_is_null(state):
     history = filled(0, 2)
     rows = np.full((3, len(FIGURES)), np.nan)

@@ -17,7 +17,10 @@ from .story import Story
 PERIOD = 0.5
 """Seconds between two tellings, at least."""
 
-SHARE = 0.02
+PRESENT = 5.0
+"""Seconds between two looks at the present function, which take longest."""
+
+SHARE = 0.01
 """Of the run's time, at most, for telling: what takes long is told more seldom."""
 
 
@@ -27,15 +30,18 @@ class Pictures(AbstractContextManager["Pictures"]):
     def __init__(self, file: Path | None, live: Live | None) -> None:
         self._file, self._live = file, live
         self._story = Story()
-        self._next = 0.0
+        self._next = self._look = 0.0
 
     def update(self, run: Run) -> None:
         """Tell how the run stands, if it is time to."""
         begin = time.monotonic()
         if self._live is None or begin < self._next:
             return
+        present = begin >= self._look
+        if present:
+            self._look = begin + PRESENT
         with run.diary.during(PAGE):
-            self._live.publish(self._story.parts(of_run(run, "running")))
+            self._live.publish(self._story.parts(of_run(run, "running"), present=present))
         spent = time.monotonic() - begin
         self._next = begin + max(PERIOD, spent / SHARE)
 

@@ -39,9 +39,10 @@ class Story:
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Any, str]] = {}
+        self._now: str | None = None
 
-    def parts(self, account: Account) -> dict[str, str]:
-        """The present parts."""
+    def parts(self, account: Account, *, present: bool = True) -> dict[str, str]:
+        """The present parts. Without `present`, the function of now is that told last."""
         told = {
             "run": _text(_run(account)),
             "now": _text(_now(account)),
@@ -58,11 +59,12 @@ class Story:
             for one in history.snapshots:
                 name = f"snapshot/{one.row}"
                 told[name] = self._once(name, one, _snapshot, one)
-            present = snapshot(
-                account.bank, history, len(account.features), account.settings.coverage
-            )
-            if present is not None:
-                told["snapshot/now"] = _snapshot(present)
+            coverage, features = account.settings.coverage, len(account.features)
+            if present or self._now is None:
+                found = snapshot(account.bank, history, features, coverage)
+                self._now = None if found is None else _snapshot(found)
+            if self._now is not None:
+                told["snapshot/now"] = self._now
         self._kept = {name: kept for name, kept in self._kept.items() if name in told}
         return told
 
