@@ -91,7 +91,7 @@ class Seconds:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=150_000)
+    parser.add_argument("--rows", type=int, default=250_000)
     parser.add_argument("--watch", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--reading", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
