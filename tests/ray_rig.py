@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +22,10 @@ def own_token(tmp_path_factory):
     folder.mkdir(exist_ok=True)
     before = os.environ.get("RAY_AUTH_TOKEN_PATH")
     os.environ["RAY_AUTH_TOKEN_PATH"] = str(folder / "token")
+    # The processes of a cluster that starts now find the modules of the tests.
+    here, paths = str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")
+    if here not in paths.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join([here, paths] if paths else [here])
     try:
         yield folder / "token"
     finally:

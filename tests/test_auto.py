@@ -614,6 +614,7 @@ def test_forged_headers_are_refused(saved, tmp_path, header):
         kb.load(forged(saved, tmp_path / "x.kb", header))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.data())
 def test_forged_numbers_never_crash(saved, tmp_path_factory, data):

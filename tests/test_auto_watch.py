@@ -34,6 +34,7 @@ def kinds(draw, count):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ring", [60, RING])
 def test_errors_are_watched_as_by_the_naive_form(ring):
     """The same signals in the same rows, with every kind of ties, growth and fall."""

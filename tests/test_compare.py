@@ -94,6 +94,7 @@ def test_a_given_bank_is_never_touched_and_means_the_same_as_its_maker():
     assert both.mean_loss_deviation == pytest.approx(np.std(means, ddof=1))
 
 
+@pytest.mark.slow
 def test_fresh_banks_have_all_settings_and_nothing_learned():
     K = kb.kernels
     bank = kb.KernelBank(
@@ -138,6 +139,7 @@ def test_rivals_of_ones_own_and_of_river():
     assert rows["river"].kind == "rival"
 
 
+@pytest.mark.slow
 def test_a_rival_that_diverges_is_last_and_spoils_nothing(tmp_path):
     class Explodes(Remembers):
         def predict_one(self, x):

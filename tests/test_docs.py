@@ -41,7 +41,7 @@ def test_links_lead_somewhere(page):
     ("name", "left"),
     [
         pytest.param("run", "predictions.csv", marks=pytest.mark.slow),
-        ("report", "again.html"),
+        pytest.param("report", "again.html", marks=pytest.mark.slow),
     ],
 )
 def test_the_commands_of_a_page(name, left, tmp_path):

@@ -99,6 +99,7 @@ def test_a_lost_connection_is_said(chromium):
         rows_shown(watched, 70)
 
 
+@pytest.mark.slow
 def test_a_hostile_header_runs_nothing(chromium, tmp_path):
     """From the first line of a file to the page."""
     hostile = "</script><script>window.owned=1</script>", "<img src=x onerror=window.owned=1>"

@@ -87,6 +87,7 @@ def test_sums_have_the_bits_too(cluster):
     assert np.array_equal(serial.evidence()["linear"], other.evidence()["linear"])
 
 
+@pytest.mark.slow
 def test_a_state_goes_on_elsewhere(cluster, tmp_path):
     serial, two = play_both(small(), Ray(shards=2), X[:300], Y[:300])
     two.save(tmp_path / "two.kb")

@@ -58,6 +58,7 @@ def test_same_bits_as_the_whole_program(data, slots, shards, seed):
     assert np.array_equal(found, whole(a, b))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1.0, 1e3, 1e9])
 @pytest.mark.parametrize("slots", [50, 3000])
 def test_many_slots(slots, scale):

@@ -43,6 +43,7 @@ def test_it_ends_with_a_run_that_is_killed():
     pytest.fail("the server outlives the run")
 
 
+@pytest.mark.slow
 def test_a_page_for_other_machines_is_pointed_out():
     with Command("--live-host", "0.0.0.0") as command:
         command.send(0, 10)

@@ -31,7 +31,7 @@ def test_options_that_need_another(source):
 def ray(tmp_path_factory):
     import ray
 
-    with ray_rig.own_token(tmp_path_factory.mktemp("ray")):
+    with ray_rig.own_token(tmp_path_factory):
         yield ray
         ray.shutdown()
 

@@ -280,6 +280,7 @@ STRANGE = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.data())
 def test_forged_headers(kept: Kept, data: st.DataObject) -> None:

@@ -188,6 +188,7 @@ def test_classes_of_partial_fit():
 # --- tools of scikit-learn ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pipelines_searches_and_splits_by_time():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     model = make_pipeline(StandardScaler(), KernelBankRegressor(size="small"))

@@ -40,6 +40,7 @@ def test_every_source_gives_the_same_rows(rig):
             assert later.columns == COLUMNS
 
 
+@pytest.mark.slow
 def test_every_source_goes_on_after_every_row(rig):
     with rig.open() as source:
         _, _, positions = read(source)
@@ -346,6 +347,7 @@ def test_a_damaged_parquet_file_gives_the_rows_before_the_damage(tmp_path):
     assert len(rows) >= 1000
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     path = tmp_path / "long.csv"
     peaks = []

@@ -75,6 +75,7 @@ def arrays(bank):
     return {name[7:]: a for name, a in state.items() if name.startswith("group0/")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", pytest.param("logistic", marks=pytest.mark.slow)])
 def test_posterior_norm_and_values_equal_the_dense_ones_after_every_sample(loss):
     """Both sides solve the same problem of condition kappa = 1 + n sum(v) / least error.
