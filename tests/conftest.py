@@ -8,7 +8,7 @@ settings.register_profile("house", deadline=None, max_examples=60, derandomize=T
 settings.load_profile("house")
 
 
-ON_RAY = ("test_ray.py", "test_ray_faults.py")
+ON_RAY = ("test_ray.py", "test_ray_faults.py", "test_run_ray.py")
 
 
 @pytest.hookimpl(optionalhook=True)
