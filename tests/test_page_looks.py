@@ -21,6 +21,7 @@ from made_up import made_up_story
 chromium, show = browser.chromium, browser.show
 
 
+@pytest.mark.slow
 class TestLooks:
     def background(self, watched):
         return watched.page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -182,6 +182,7 @@ def test_redis_output_writes_every_row_once(redis_server):
         RedisOutput(address).last  # noqa: B018
 
 
+@pytest.mark.slow
 def test_kafka_partitions_in_order_bad_rows_and_any_position(kafka_broker):
     rig = KafkaRig(kafka_broker, [])
     values = [json.dumps({"a": number}).encode() for number in range(12)]
@@ -218,6 +219,7 @@ def test_kafka_partitions_in_order_bad_rows_and_any_position(kafka_broker):
     assert said["partition 0, offset 3, column 'a'"].endswith("is no number.")
 
 
+@pytest.mark.slow
 def test_kafka_waits_for_messages_and_never_moves_the_groups_offsets(kafka_broker):
     rig = KafkaRig(kafka_broker, ROWS[:2])
 
