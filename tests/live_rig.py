@@ -93,7 +93,11 @@ def stuck(address: str, what: str = "events?after=0") -> socket.socket:
     opened = raw(address, buffer=4096)
     host, port = place(address)
     target = urlsplit(address).path + what
-    opened.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+    try:
+        opened.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+    except OSError:
+        opened.close()
+        raise
     return opened
 
 

@@ -110,6 +110,16 @@ def processes_end(numbers, seconds=10.0):
     return False
 
 
+def one_ends(numbers, seconds=30.0):
+    """Whether one of these processes ends in time: those of a lost node outlive it a little."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if not all(os.path.exists(f"/proc/{number}") for number in numbers):
+            return True
+        time.sleep(0.05)
+    return False
+
+
 def tidy():
     """Let the processes of banks that are gone serve the next ones."""
     gc.collect()
