@@ -70,7 +70,11 @@ def raw(address: str, *, buffer: int | None = None) -> socket.socket:
     if buffer is not None:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
     opened.settimeout(PATIENT)
-    opened.connect(place(address))
+    try:
+        opened.connect(place(address))
+    except OSError:
+        opened.close()
+        raise
     return opened
 
 
