@@ -205,6 +205,7 @@ def test_a_flood_of_silent_connections_keeps_nobody_out():
         assert ask(live.address)[0] == 200
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # refused clients
 def test_no_more_viewers_than_allowed():
     with opened(connections=5) as (live, stack):
         live.publish({"now": '{"rows": 0}'})
