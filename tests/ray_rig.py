@@ -100,24 +100,14 @@ def kill(bank, shard):
     os.kill(crew_of(bank).processes[shard], signal.SIGKILL)
 
 
-def processes_end(numbers, seconds=10.0):
-    """Whether these processes have all ended in time."""
+def lose(nodes, node, bank, seconds=30.0):
+    """Take a node away, and wait until its shard's process has followed it."""
+    processes = crew_of(bank).processes
+    nodes.remove_node(node, allow_graceful=False)
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if not any(os.path.exists(f"/proc/{number}") for number in numbers):
-            return True
+    while all(os.path.exists(f"/proc/{number}") for number in processes):
+        assert time.monotonic() < until, "no process has ended with its node"
         time.sleep(0.05)
-    return False
-
-
-def one_ends(numbers, seconds=30.0):
-    """Whether one of these processes ends in time: those of a lost node outlive it a little."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if not all(os.path.exists(f"/proc/{number}") for number in numbers):
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def tidy():

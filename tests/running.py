@@ -9,6 +9,7 @@ from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
+import pytest
 
 import kernelbank as kb
 from kernelbank import checkpoint
@@ -136,3 +137,18 @@ def check_answers(path, trace, targets):
     assert same(column(path, "lower"), trace.lower)
     assert same(column(path, "upper"), trace.upper)
     assert same(column(path, "target"), targets)
+
+
+ROWS = 300
+X, Y = numbers(ROWS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("sources")
+
+
+@pytest.fixture(scope="module")
+def source(folder):
+    """The numbers as a file; tests take it by `source = running.source`."""
+    return as_csv(folder / "plain.csv", ["a", "b", "y"], np.column_stack([X, Y]))

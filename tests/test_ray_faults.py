@@ -286,9 +286,7 @@ def test_a_node_is_lost_and_another_joins(nodes):
     other = bank_on(Ray(shards=2, block=60, cpus=1, replay=100, patience=60))
     for bank in (serial, other):
         bank.run(X[:200], Y[:200])
-    processes = ray_rig.crew_of(other).processes
-    nodes.remove_node(node, allow_graceful=False)
-    assert ray_rig.one_ends(processes)
+    ray_rig.lose(nodes, node, other)
     began = time.monotonic()
     with (  # noqa: PT031
         ThreadPoolExecutor(1) as pool,  # Ray adds nodes in the main thread only
@@ -312,9 +310,7 @@ def test_a_node_is_lost_and_none_joins(nodes, tmp_path):
     other = bank_on(Ray(shards=2, block=60, cpus=1, replay=100, patience=10))
     for bank in (serial, other):
         bank.run(X[:200], Y[:200])
-    processes = ray_rig.crew_of(other).processes
-    nodes.remove_node(node, allow_graceful=False)
-    assert ray_rig.one_ends(processes)
+    ray_rig.lose(nodes, node, other)
     with (
         pytest.warns(kb.errors.KernelBankWarning, match="waits for a process"),
         pytest.raises(kb.errors.ShardLost, match="patience=10"),

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
+import running
 from kernelbank.service.settings import Settings
 from running import (
+    ROWS,
+    X,
+    Y,
     as_csv,
     as_jsonl,
     check_answers,
@@ -24,18 +28,7 @@ from running import (
     table,
 )
 
-ROWS = 300
-X, Y = numbers(ROWS)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("sources")
-
-
-@pytest.fixture(scope="module")
-def source(folder):
-    return as_csv(folder / "plain.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+folder, source = running.folder, running.source
 
 
 @pytest.fixture(scope="module")
