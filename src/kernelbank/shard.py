@@ -78,7 +78,7 @@ class Shard:
             if isinstance(learner, Residual):
                 group.base = self._find(learner.base)
         self.learning = self._learning(board)
-        self.mixing = Phases([self.mix_phase(group, board) for _, group in self.groups])
+        self.mixing = Phases([self._mix(group, board) for _, group in self.groups])
         self.looking = self._looking(board)
 
     def _find(self, place: int) -> tuple[Learner, Group, int, int]:
@@ -138,17 +138,16 @@ class Shard:
         )
 
     @property
-    def leaf_of_column(self) -> np.ndarray:
-        """The row of the leaf, on the board, of the slot of each of its columns."""
+    def seats(self) -> np.ndarray:
+        """Where the slot of each column of the board sits: its leaf's row there times 4 + lane."""
         result = np.zeros(len(self.places), dtype=np.int64)
         for _, group in self.groups:
-            for number, columns in zip(group.board_numbers, group.board_columns, strict=True):
-                result[columns[columns >= 0]] = number
+            own = group.board_columns >= 0
+            seats = group.board_numbers[:, None] * WIDTH + np.arange(WIDTH)
+            result[group.board_columns[own]] = seats[own]
         return result
 
-    @staticmethod
-    def mix_phase(group: Group, board: Board) -> Phase:
-        """board.sums of a group's leaves from board.proposed."""
+    def _mix(self, group: Group, board: Board) -> Phase:
         return Phase(
             compiled(hot.mix),
             hot.MIX,

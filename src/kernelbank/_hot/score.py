@@ -225,6 +225,23 @@ MIX = fields(
 )
 
 
+@part
+def _mix_one(
+    values, norms, predictions, losses, effects, steps, window, leaf, older, t, weight, sums
+):
+    """sums = a leaf's part of the proposal on the window before sample t, and EXTRA sums."""
+    before = (leaf * steps + t + 1) * window - older
+    step = leaf * (steps - 1) + t
+    for i in range(window - 1 - older):
+        sums[i] = 0.0
+    for i in range(older):
+        sums[window - 1 - older + i] = _sum(weight * load(values, before + i), weight)
+    sums[window - 1] = _sum(weight * load(predictions, step), weight)
+    sums[window] = _sum(weight * weight * load(norms, leaf * steps + t), weight)
+    sums[window + 1] = _sum(weight * load(losses, step), weight)
+    sums[window + 2] = _sum(weight * load(effects, step), weight)
+
+
 def mix(table, first, count):
     """sums[numbers[leaf], t] = the leaf's part of the proposal on the window, and EXTRA sums.
 
@@ -237,35 +254,64 @@ def mix(table, first, count):
     columns = wholes(table, MIX.columns)
     values = floats(table, MIX.values)
     norms = floats(table, MIX.norms)
+    predictions = floats(table, MIX.predictions)
+    losses = floats(table, MIX.losses_before)
+    effects = floats(table, MIX.effects)
     width = window + EXTRA
     for leaf in range(whole(table, MIX.leaves)):
         number = wholes(table, MIX.numbers)[leaf]
         for t in range(count):
             weight = _of_leaf(weights, t * slots, columns, leaf)
-            older = min(first + t, window - 1)
-            before = (leaf * steps + t + 1) * window - older
-            step = leaf * (steps - 1) + t
             sums = pointer(floats(table, MIX.sums), (number * (steps - 1) + t) * width)
             size = absolute(weight)
             if (lane(size, 0) + lane(size, 1)) + (lane(size, 2) + lane(size, 3)) == 0.0:
                 for i in range(width):  # as all sums below would be
                     sums[i] = 0.0
                 continue
-            for i in range(window - 1 - older):
-                sums[i] = 0.0
-            for i in range(older):
-                sums[window - 1 - older + i] = _sum(weight * load(values, before + i), weight)
-            prediction = load(floats(table, MIX.predictions), step)
-            loss = load(floats(table, MIX.losses_before), step)
-            effect = load(floats(table, MIX.effects), step)
-            sums[window - 1] = _sum(weight * prediction, weight)
-            sums[window] = _sum(weight * weight * load(norms, leaf * steps + t), weight)
-            sums[window + 1] = _sum(weight * loss, weight)
-            sums[window + 2] = _sum(weight * effect, weight)
+            older = min(first + t, window - 1)
+            _mix_one(
+                values,
+                norms,
+                predictions,
+                losses,
+                effects,
+                steps,
+                window,
+                leaf,
+                older,
+                t,
+                weight,
+                sums,
+            )
         for i in range(window):
             last = load(values, (leaf * steps + count) * window + i)
             store(values, leaf * steps * window + i, last)
         store(norms, leaf * steps, load(norms, leaf * steps + count))
+
+
+@hot
+def mix_some(values, norms, predictions, losses, effects, first, leaves, samples, weights, sums):
+    """sums[k] = what `mix` would write for leaf leaves[k] and sample samples[k].
+
+    weights[k] are those of the leaf's lanes. Where most leaves have no weight, a look at every
+    slot and sample would cost more than the sums.
+    """
+    steps, window = values.shape[1], values.shape[2]
+    for k in range(len(leaves)):
+        _mix_one(
+            pointer(values, 0),
+            pointer(norms, 0),
+            pointer(predictions, 0),
+            pointer(losses, 0),
+            pointer(effects, 0),
+            steps,
+            window,
+            leaves[k],
+            min(first + samples[k], window - 1),
+            samples[k],
+            load(pointer(weights, 0), k),
+            pointer(sums, k * sums.shape[1]),
+        )
 
 
 SPREAD = fields("leaves", "columns", "look_values", "slot_values")

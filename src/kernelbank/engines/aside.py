@@ -1,4 +1,4 @@
-"""What phase 2 needs of a block, put aside by its number, so that its shard can learn the next."""
+"""What a block leaves behind until its weights are known, put aside so that its shard can go on."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import copy
 
 import numpy as np
 
-from .._hot.table import Phases, Pointers
+from .._hot import score as hot
+from .._hot.table import Pointers
 from .._validate import Floats
-from ..learners.base import Group
 from ..setting import Board
 from ..shard import Shard
+from .below import Below
+
+FIELDS = ("curvature", "window_loss", "slot_cost", "slot_loss", "slot_predictions")
+"""What phase 1 leaves of every slot and sample, in this order."""
 
 _OF_MIX = ("values", "norms", "predictions", "losses_before", "effects")
 _WITH_START = ("values", "norms")  # those that have a row before the first sample
 
 
 class Piece:
-    """Arrays that `mix` reads, for samples of one page. Made once, used again."""
+    """Arrays that phase 2 reads, for samples of one page. Made once, used again."""
 
-    def __init__(self, shard: Shard, board: Board) -> None:
-        self._board = copy.copy(board)
-        self._board.proposed = np.zeros_like(board.proposed)
-        self._board.sums = np.zeros_like(board.sums)
-        self.groups: list[Group] = []
+    def __init__(self, shard: Shard) -> None:
+        self.groups = []
         for _, group in shard.groups:
             own = copy.copy(group)
             for name in _OF_MIX:
                 setattr(own, name, np.zeros_like(getattr(group, name)))
             self.groups.append(own)
-        self._mixing = Phases([shard.mix_phase(own, self._board) for own in self.groups])
         self.first = 0
         self.count = 0
 
@@ -37,14 +37,37 @@ class Piece:
     def arrays(self) -> list[Floats]:
         return [getattr(own, name) for own in self.groups for name in _OF_MIX]
 
-    def mix(self, weights: Floats) -> Floats:
-        """(leaves, count, ...): the leaves' parts of the proposals with these (count, P) weights.
+    def mix(self, leaves: np.ndarray, samples: np.ndarray, weights: Floats, sums: Floats) -> None:
+        """sums[k] = part of the proposal of a leaf, by its row on the board, before a sample.
 
-        The result is valid until the next call.
+        `weights[k]` are those of its lanes. Samples of other pieces are left out.
         """
-        self._board.proposed[: self.count] = weights
-        self._mixing.run(self.first, self.count)
-        return self._board.sums[:, : self.count]
+        here = (samples >= self.first) & (samples < self.first + self.count)
+        for own in self.groups:  # a group's leaves follow one another
+            start, end = own.board_numbers[0], own.board_numbers[-1]
+            rows = np.flatnonzero(here & (leaves >= start) & (leaves <= end))
+            some = np.empty((len(rows), sums.shape[1]))
+            hot.mix_some(
+                *(getattr(own, name) for name in _OF_MIX),
+                self.first,
+                leaves[rows] - start,
+                samples[rows] - self.first,
+                weights[rows],
+                some,
+            )
+            sums[rows] = some
+
+
+class Block:
+    """A block that has been learned and waits for its weights."""
+
+    def __init__(self, room: Floats, count: int, slots: int) -> None:
+        """`room`: numbers enough for the evidence."""
+        self.room = room
+        self.evidence = room[: len(FIELDS) * count * slots].reshape(len(FIELDS), count, slots)
+        self.told = dict(zip(FIELDS, self.evidence, strict=True))
+        self.below = Below(self.told["curvature"], self.told["window_loss"])
+        self.pieces: list[Piece] = []
 
 
 class Aside:
@@ -52,26 +75,44 @@ class Aside:
 
     Copying them would cost more than mixing them. So the shard is given other arrays to go on with:
     its tables are made to point there. A learner written in Python may have the old ones at hand;
-    with such a learner they are copied.
+    with such a learner they are copied. Arrays are used again: a fresh page costs more than a used
+    one.
     """
 
     def __init__(self, shard: Shard, board: Board) -> None:
         self._shard = shard
-        self._board = board
+        self._board = [getattr(board, name) for name in FIELDS]
         self._free: list[Piece] = []
-        self._pointers: list[Pointers] = []
-        self._now: Piece | None = None
-        if not (shard.learning.callbacks or shard.looking.callbacks):
+        self._rooms: list[Floats] = []
+        self._copies = bool(shard.learning.callbacks or shard.looking.callbacks)
+        if not self._copies:
+            phases = (shard.learning, shard.looking)
             arrays = [getattr(group, name) for _, group in shard.groups for name in _OF_MIX]
-            self._pointers = [Pointers(p, arrays) for p in (shard.learning, shard.looking)]
+            self._groups = [Pointers(some, arrays) for some in phases]
+            self._evidence = [Pointers(some, self._board) for some in phases]
             self._now = self._other()
-            self._point(self._now, 0)
+            self._go_on_in(self._now, 0)
 
-    def keep(self, first: int, count: int) -> Piece:
-        """Put the samples aside that the shard has just learned, and close them there."""
+    def block(self, count: int) -> Block:
+        """Room for a block of so many samples."""
+        slots = self._board[0].shape[1]
+        size = len(FIELDS) * count * slots
+        room = self._rooms.pop() if self._rooms else np.empty(0)
+        return Block(room if len(room) >= size else np.empty(size), count, slots)
+
+    def aim(self, evidence: Floats | None) -> None:
+        """Let the samples that come next leave their evidence there; None for the board."""
+        if not self._copies:
+            for pointers in self._evidence:
+                pointers.point(self._board if evidence is None else list(evidence))
+
+    def keep(self, block: Block, first: int, start: int, count: int) -> None:
+        """Put the samples aside that the shard has just learned, from `start` in the block."""
         other = self._other()
-        if self._now is None:
+        if self._copies:
             piece = other
+            for mine, there in zip(block.evidence, self._board, strict=True):
+                mine[start : start + count] = there[:count]
             for (_, group), own in zip(self._shard.groups, piece.groups, strict=True):
                 for name in _OF_MIX:
                     rows = count + (name in _WITH_START)
@@ -79,23 +120,24 @@ class Aside:
             self._shard.close(count)
         else:
             piece, self._now = self._now, other
-            self._point(other, count)
+            self._go_on_in(other, count)
         piece.first, piece.count = first, count
-        return piece
+        block.pieces.append(piece)
 
     def _other(self) -> Piece:
-        return self._free.pop() if self._free else Piece(self._shard, self._board)
+        return self._free.pop() if self._free else Piece(self._shard)
 
-    def _point(self, other: Piece, count: int) -> None:
+    def _go_on_in(self, other: Piece, count: int) -> None:
         """Let the shard go on in other arrays, from what it has after `count` samples."""
         for (_, group), own in zip(self._shard.groups, other.groups, strict=True):
             for name in _WITH_START:
                 getattr(own, name)[:, 0] = getattr(group, name)[:, count]
             for name in _OF_MIX:
                 setattr(group, name, getattr(own, name))
-        for pointers in self._pointers:
+        for pointers in self._groups:
             pointers.point(other.arrays)
 
-    def release(self, pieces: list[Piece]) -> None:
-        """They have been mixed, or are not wanted any more."""
-        self._free += pieces
+    def release(self, block: Block) -> None:
+        """It has been mixed, or is not wanted any more."""
+        self._free += block.pieces
+        self._rooms.append(block.room)

@@ -12,24 +12,21 @@ Packed = tuple[tuple[int, ...], np.ndarray | None, Floats]
 """Shape; the places of the rows that are not zero, None for all; these rows."""
 
 
-def pack(array: Floats, *, singly: bool = False) -> Packed:
-    """A row is along the last axis, or one number with `singly`. A zero comes back as +0.0."""
-    rows = array.reshape(-1, 1 if singly else array.shape[-1])
-    places = np.flatnonzero((rows != 0).any(axis=1))
-    whole = rows.size * 8
-    if len(places) * (4 + 8 * rows.shape[1]) >= whole or len(rows) >= 2**31:
-        return array.shape, None, np.ascontiguousarray(rows)
-    return array.shape, places.astype(np.int32), rows[places]
+def pack(array: Floats) -> Packed:
+    """Rows of one number. What is not sent is zero: the sign of a zero is lost."""
+    places = np.flatnonzero(array)
+    if len(places) * (4 + 8) >= array.size * 8 or array.size >= 2**31:
+        return array.shape, None, np.ascontiguousarray(array).reshape(-1, 1)
+    return array.shape, places.astype(np.int32), array.reshape(-1)[places][:, None]
 
 
-def unpack(packed: Packed) -> Floats:
-    """The array, which may be read only."""
+def singles(packed: Packed) -> tuple[tuple[int, ...], np.ndarray, Floats]:
+    """Shape, places and values of the numbers that are not zero, where rows are one number."""
     shape, places, rows = packed
     if places is None:
-        return rows.reshape(shape)
-    whole = np.zeros(shape)
-    whole.reshape(-1, rows.shape[1])[places] = rows
-    return whole
+        places = np.flatnonzero(rows)
+        rows = rows[places]
+    return shape, places, rows[:, 0]
 
 
 def weight_of(thing: Any) -> int:

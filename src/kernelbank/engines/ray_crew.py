@@ -10,11 +10,11 @@ import numpy as np
 from .._validate import Floats
 from ..errors import ShardLost
 from . import sums
+from .aside import FIELDS
 from .base import Driver
 from .packing import pack
 from .ray_post import Post, Sent
 from .ray_posts import AHEAD, PostedCrew
-from .station import FIELDS
 
 _SUMS_PAY = 2000  # slots from which on `exchange="auto"` sends sums
 
@@ -47,8 +47,7 @@ class RayCrew(PostedCrew):
     def _gather(self, block: Sent, count: int) -> None:
         """Phase 1: the evidence of all slots, to the board."""
         excess = np.zeros(len(self._layout.slots))
-        for post in self._posts:
-            evidence, values, own = self._evidence(post, block)
+        for post, (evidence, values, own) in zip(self._posts, self._learned(block), strict=True):
             for rows, name in zip(evidence, FIELDS, strict=True):
                 getattr(self._board, name)[:count, post.places] = rows
             if len(values):
@@ -59,9 +58,7 @@ class RayCrew(PostedCrew):
     def _mix(self, block: Sent, first: int, count: int) -> None:
         """Phase 2: the weights out, the leaves' sums to the board."""
         proposed = self._board.proposed[:count]
-        answers = self._answers(
-            "mix", lambda post: (first, pack(proposed[:, post.places], singly=True)), block
-        )
+        answers = self._answers("mix", lambda post: (first, pack(proposed[:, post.places])), block)
         self._add(answers, count)
 
     def _add(self, answers: list[Any], count: int) -> None:
@@ -71,7 +68,7 @@ class RayCrew(PostedCrew):
         """Both phases without a number a slot and sample; see `sums`."""
         driver = self._driver
         owned = [post.places for post in self._posts]
-        replies = [self._evidence(post, block) for post in self._posts]
+        replies = self._learned(block)
         self._excess = self._together([own for *_, own in replies], np.zeros(len(driver.weights)))
         driver.prepare.run(first, count)
 

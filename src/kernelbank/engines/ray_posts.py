@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -103,18 +104,23 @@ class PostedCrew(Crew):
             return post.ask(self.traffic, name, *arguments(post), aside=aside)
 
         asked = {post.number: ask(post) for post in self._posts}
-        answers = []
-        for post in self._posts:
 
-            def answer(post: Post = post) -> Any:
-                if post.number not in asked:
-                    if block is not None:  # it is aside there only when it has been learned
-                        self._ray.get(block.replies[post.number][0])
-                    asked[post.number] = ask(post)
-                return self._ray.get(asked.pop(post.number))
+        def answer(post: Post) -> Any:
+            if post.number not in asked:
+                if block is not None:  # it is aside there only when it has been learned
+                    self._ray.get(block.replies[post.number][0])
+                asked[post.number] = ask(post)
+            return self._ray.get(asked.pop(post.number))
 
-            answers.append(self._guarded(post, answer))
-            self.traffic.received += weight_of(answers[-1])
+        return self._heard(list(asked.values()), answer)
+
+    def _heard(self, replies: list[Any], again: Callable[[Post], Any]) -> list[Any]:
+        """The replies of all posts. If one is lost they are heard one by one, by `again`."""
+        try:
+            answers = self._ray.get(replies)  # one wait for all costs less
+        except (*self._lost, self._ray.exceptions.RayTaskError):
+            answers = [self._guarded(post, partial(again, post)) for post in self._posts]
+        self.traffic.received += weight_of(answers)
         return answers
 
     def _each(self, name: str, *arguments: Any) -> list[Any]:
@@ -187,10 +193,12 @@ class PostedCrew(Crew):
             for post in self._posts:
                 post.learn(self.traffic, sent)
 
-    def _evidence(self, post: Post, block: Sent) -> Any:
-        reply = self._guarded(post, lambda: self._ray.get(block.replies[post.number][0]))
-        self.traffic.received += weight_of(reply)
-        return reply
+    def _learned(self, block: Sent) -> list[Any]:
+        """What all posts say when they have learned a block."""
+        return self._heard(
+            [block.replies[post.number][0] for post in self._posts],
+            lambda post: self._ray.get(block.replies[post.number][0]),
+        )
 
     def _done(self, block: Sent) -> None:
         """The first block under way has been played."""

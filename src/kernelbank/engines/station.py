@@ -8,11 +8,12 @@ aside, so the station may be several blocks ahead of the weights.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .._hot.lanes import WIDTH
 from .._hot.table import Phases
 from .._validate import Floats
 from ..ground import Ground
@@ -20,12 +21,9 @@ from ..layout import Layout
 from ..ledger import Ledger
 from ..setting import PAGE, Board, Setting
 from ..shard import Shard
-from .aside import Aside, Piece
-from .below import Below, Lists, outline
-from .packing import Packed, unpack
-
-FIELDS = ("curvature", "window_loss", "slot_cost", "slot_loss", "slot_predictions")
-"""What the driver gets of every slot and sample, in this order."""
+from .aside import Aside, Block
+from .below import Lists, outline
+from .packing import Packed, singles
 
 Kept = tuple[dict[str, Floats], dict[int, Any]]
 """The arrays of a station, and what its learners keep beside arrays, by leaf."""
@@ -33,15 +31,6 @@ Kept = tuple[dict[str, Floats], dict[int, Any]]
 
 class OutOfStep(RuntimeError):
     """A station was asked for a block that does not follow what it has learned."""
-
-
-class Waiting:
-    """A block that has been learned and waits for its weights."""
-
-    def __init__(self, pieces: list[Piece], evidence: Floats) -> None:
-        self.pieces = pieces
-        self.evidence = dict(zip(FIELDS, evidence, strict=True))
-        self.below = Below(self.evidence["curvature"], self.evidence["window_loss"])
 
 
 class Station:
@@ -75,8 +64,8 @@ class Station:
         found += [*self._learning.callbacks, *self._looking.callbacks]
         self._callbacks = tuple(dict.fromkeys(found))
         self._aside = Aside(self._shard, self.board)
-        self._leaf_of_column = self._shard.leaf_of_column
-        self.waiting: dict[int, Waiting] = {}
+        self._seats = self._shard.seats
+        self.waiting: dict[int, Block] = {}
         self._position: int | None = None
         self._spoiled = False
 
@@ -92,20 +81,17 @@ class Station:
         predictions that are not finite.
         """
         count = len(block[1])
-        evidence = np.empty((len(FIELDS), count, self.board.slots))
+        waiting = self._aside.block(count)
         values = np.empty((count if self.board.values.size else 0, *self.board.values.shape[1:]))
-        pieces = []
-        for start, end in self._worked(first, block):
-            for i, name in enumerate(FIELDS):
-                evidence[i, start:end] = getattr(self.board, name)[: end - start]
+        for start, end in self._worked(first, block, waiting):
             if len(values):
                 values[start:end] = self.board.values[: end - start]
-            pieces.append(self._aside.keep(first + start, end - start))
-        self.waiting[first] = waiting = Waiting(pieces, evidence)
+            self._aside.keep(waiting, first + start, start, end - start)
+        self.waiting[first] = waiting
         state = self.kept() if keep else None
         if not by_sums:
-            return (evidence, values, self._shard.excess()), state
-        told = waiting.evidence
+            return (waiting.evidence, values, self._shard.excess()), state
+        told = waiting.told
         spoiled = np.nonzero(~np.isfinite(told["slot_predictions"]))
         outlined = outline(told["curvature"], told["window_loss"])
         return (outlined, spoiled, self._shard.excess()), state
@@ -115,7 +101,9 @@ class Station:
         for start, end in self._worked(first, block):
             self._shard.close(end - start)
 
-    def _worked(self, first: int, block: tuple[Floats, Floats]) -> Any:
+    def _worked(
+        self, first: int, block: tuple[Floats, Floats], waiting: Block | None = None
+    ) -> Iterator[tuple[int, int]]:
         """Learn piece by piece; yields where each begins and ends, for the caller to close it."""
         if self._position not in (None, first) or self._spoiled:
             raise OutOfStep(f"this shard stands at sample {self._position}, and got {first}")
@@ -127,6 +115,7 @@ class Station:
             end = min(start + min(room, self.board.size), len(points))
             self.board.points[: end - start] = points[start:end]
             self.board.new_targets[: end - start] = targets[start:end]
+            self._aside.aim(None if waiting is None else waiting.evidence[:, start:end])
             self._learning.run(first + start, end - start)
             self._check()
             yield start, end
@@ -137,27 +126,17 @@ class Station:
     def mix(self, first: int, packed: Packed) -> Packed:
         """Phase 2: the leaves' parts of the proposals, for the block that began with `first`."""
         block = self.waiting.pop(first)
-        weights = unpack(packed)
-        shape = (len(self._shard.numbers), len(weights), self.board.sums.shape[2])
-        rows = self._rows_with_weight(packed, shape)
-        samples = rows % len(weights)
+        (count, slots), places, weights = singles(packed)
+        seats, samples = self._seats[places % slots], places // slots
+        rows, own = np.unique(seats // WIDTH * count + samples, return_inverse=True)
+        lanes = np.zeros((len(rows), WIDTH))
+        lanes[own, seats % WIDTH] = weights
+        shape = (len(self._shard.numbers), count, self.board.sums.shape[2])
         sums = np.empty((len(rows), shape[2]))
         for piece in block.pieces:
-            start, end = piece.first - first, piece.first - first + piece.count
-            own = np.flatnonzero((samples >= start) & (samples < end))
-            parts = piece.mix(weights[start:end])
-            sums[own] = parts[rows[own] // len(weights), samples[own] - start]
-        self._aside.release(block.pieces)
+            piece.mix(rows // count, first + rows % count, lanes, sums)
+        self._aside.release(block)
         return shape, rows.astype(np.int32 if shape[0] * shape[1] < 2**31 else np.int64), sums
-
-    def _rows_with_weight(self, packed: Packed, shape: tuple[int, int, int]) -> np.ndarray:
-        """Leaf times samples plus sample, in this order, wherever a leaf has weight."""
-        (samples, slots), places, _ = packed
-        if places is None:
-            return np.arange(shape[0] * samples)
-        taken = np.zeros(shape[:2], dtype=np.bool_)
-        taken[self._leaf_of_column[places % slots], places // slots] = True
-        return np.flatnonzero(taken)
 
     def narrow(self, first: int, level: Floats) -> Floats:
         """For a block by sums: see `Below.narrow`."""
@@ -176,7 +155,7 @@ class Station:
 
         `cost` and `loss` are what the slots had been charged before the block.
         """
-        told = self.waiting[first].evidence
+        told = self.waiting[first].told
         board = copy.copy(self.board)
         board.slot_cost, board.slot_loss = told["slot_cost"], told["slot_loss"]
         board.best = np.empty(len(board.slot_cost))
@@ -267,7 +246,7 @@ class Station:
 
     def _start_anew(self) -> None:
         while self.waiting:  # another thread may be at one of them: whoever takes it out has it
-            self._aside.release(self.waiting.popitem()[1].pieces)
+            self._aside.release(self.waiting.popitem()[1])
         self._position = None
         self._spoiled = False
 
