@@ -2,18 +2,22 @@
 
     python benchmarks/ray_model.py [--out bench]
 
-Fitted to bench/ray.json, which `ray_speed.py` writes. Of a block of n samples, P slots, S shards,
+Fitted to bench/ray.json, which `ray_speed.py` writes. Of a block of n samples, P slots, S shards, R
+questions a block, and A slots a sample of which the driver hears (P gathered, those with weight by
+sums, a power of P),
 
-    shard    C = n s P / S + e            processor seconds of one shard
-    driver   D = a + b S + c A            of the driver, A = P gathered, or the slots with weight
-    link     L = R (l + ...) + B / w      R questions a block, l seconds each; B bytes at w bytes/s
+    shard    C = s n P / S + e            processor seconds of one shard
+    driver   D = a + b S + n (c A + d S)  of the driver
+    bytes    B = n (u A + v S)            through the driver's link
+    link     L = l R + B / w              seconds, at l a question and w bytes a second
     block    T = max(C, D + L)            shards learn later blocks while the driver weighs one
 
 Assumed, not measured: every shard has a processor like those here to itself; a question takes
-LATENCY on the way; the driver's link takes WIDTH; nodes do not wait for each other's memory. The
-first check is the same formula for this machine, where driver and shards share the processors,
-beside what was measured. The second plays the pipeline event by event, with shards that differ from
-block to block and sometimes fall behind, which the formula leaves out.
+LATENCY on the way; the driver's link takes WIDTH; nodes do not wait for each other's memory; a
+sample has as many slots with weight as on the stream that was measured. The first check is the same
+formula for this machine, where driver and shards share the processors, beside what was measured and
+not fitted: the time of whole blocks. The second plays the pipeline event by event, with shards that
+differ from block to block and sometimes fall behind, which the formula leaves out.
 """
 
 import argparse
@@ -28,45 +32,51 @@ WIDTH = 1.25e9
 AHEAD = 2
 """Blocks that shards may be ahead, as in the engine."""
 
+SUMS_PAY = 2000
+"""Slots from which on the engine sends sums, if it is not told what to do."""
+
 NODES = (1, 2, 8, 32, 128, 512)
-SLOTS = (20_000, 200_000, 1_000_000)
+CASES = (
+    ("gathered", 1000, 20_000),
+    ("sums", 1000, 20_000),
+    ("sums", 16_000, 20_000),
+    ("gathered", 1000, 200_000),
+    ("sums", 1000, 200_000),
+    ("sums", 16_000, 200_000),
+)
 
 
 class Fit(NamedTuple):
     """What a block costs, by one exchange."""
 
     exchange: str
-    block: int
-    slot: float
-    shard: float
+    shard: np.ndarray
     driver: np.ndarray
     carried: np.ndarray
     questions: float
     active: np.ndarray
 
-    def weighed(self, slots: float) -> float:
-        """The slots that the driver hears of: all, or those with weight."""
-        if self.exchange == "gathered":
-            return slots
-        return float(np.exp(self.active @ [1.0, np.log(slots)]))
+    def terms(self, block: int, slots: float, shards: float) -> list[float]:
+        """Of the driver."""
+        heard = slots
+        if self.exchange == "sums":
+            heard = float(np.exp(self.active @ [1.0, np.log(slots)]))
+        return [1.0, shards, block * heard, block * shards]
 
-    def terms(self, slots: float, shards: float) -> tuple[float, float, float]:
+    def costs(self, block: int, slots: float, shards: float) -> tuple[float, float, float]:
         """Seconds of a shard, of the driver, and bytes of a block."""
-        own = np.array([1.0, shards, self.weighed(slots)])
-        learn = self.block * self.slot * slots / shards + self.shard
-        return learn, float(self.driver @ own), float(self.carried @ own)
+        own = self.terms(block, slots, shards)
+        learn = self.shard @ [block * slots / shards, 1.0]
+        return float(learn), float(self.driver @ own), float(self.carried @ own[2:])
 
-    def link(self, slots: float, shards: float) -> float:
-        return self.questions * LATENCY + self.terms(slots, shards)[2] / WIDTH
-
-    def seconds(self, slots: float, shards: float) -> float:
+    def seconds(self, block: int, slots: float, shards: float) -> float:
         """Of a block, where every shard has a processor of its own."""
-        learn, driver, _ = self.terms(slots, shards)
-        return max(learn, driver + self.link(slots, shards))
+        learn, driver, carried = self.costs(block, slots, shards)
+        return max(learn, driver + self.questions * LATENCY + carried / WIDTH)
 
-    def here(self, slots: float, shards: int, cores: int) -> float:
+    def here(self, block: int, slots: float, shards: int, cores: int) -> float:
         """The same where all share these processors, and nothing travels far."""
-        learn, driver, _ = self.terms(slots, shards)
+        learn, driver, _ = self.costs(block, slots, shards)
         return max(learn, driver, (shards * learn + driver) / cores)
 
 
@@ -80,36 +90,35 @@ def least(rows: list[list[float]], values: list[float]) -> np.ndarray:
     return found / sizes
 
 
-def fitted(measured: list[dict[str, Any]], exchange: str, block: int) -> Fit:
+def fitted(measured: list[dict[str, Any]], exchange: str) -> Fit:
     own = [row for row in measured if row["exchange"] == exchange]
-    slot, shard = least(
-        [[block * r["slots"] / r["shards"], 1.0] for r in own], [r["shard"] for r in own]
-    )
     # A power of the number of slots: the finer the dictionary, the smaller the part with weight.
     power = np.polyfit(np.log([r["slots"] for r in own]), np.log([r["active"] for r in own]), 1)
-    active = power[::-1]
-    guess = Fit(exchange, block, slot, shard, np.zeros(3), np.zeros(3), 0.0, active)
-    terms = [[1.0, r["shards"], guess.weighed(r["slots"])] for r in own]
+    shard = least(
+        [[r["block"] * r["slots"] / r["shards"], 1.0] for r in own], [r["shard"] for r in own]
+    )
+    questions = float(np.mean([r["questions"] for r in own]))
+    guess = Fit(exchange, shard, np.zeros(4), np.zeros(2), questions, power[::-1])
+    terms = [guess.terms(r["block"], r["slots"], r["shards"]) for r in own]
     return guess._replace(
         driver=least(terms, [r["driver"] for r in own]),
-        carried=least(terms, [r["bytes"] for r in own]),
-        questions=float(np.mean([r["questions"] for r in own])),
+        carried=least([row[2:] for row in terms], [r["bytes"] for r in own]),
     )
 
 
-def simulated(fit: Fit, slots: float, shards: int, blocks: int = 200) -> float:
+def simulated(fit: Fit, block: int, slots: float, shards: int, blocks: int = 200) -> float:
     """Mean seconds of a block, event by event.
 
     A shard's time differs by 10 % from block to block, and one in a hundred takes twice as long; a
     question takes up to twice the latency, and is answered when the last shard has answered.
     """
     draw = np.random.default_rng(1)
-    learn, driver, carried = fit.terms(slots, shards)
+    learn, driver, carried = fit.costs(block, slots, shards)
     rounds = max(1, round(fit.questions) - 1)  # the first goes out with the block
     ready = np.zeros(shards)
     ended = [0.0]
-    for block in range(blocks):
-        sent = ended[max(0, block - AHEAD)]
+    for number in range(blocks):
+        sent = ended[max(0, number - AHEAD)]
         spread = np.exp(0.1 * draw.normal(size=shards))
         spread[draw.random(shards) < 0.01] *= 2.0
         ready = np.maximum(ready, sent + LATENCY) + learn * spread
@@ -120,55 +129,67 @@ def simulated(fit: Fit, slots: float, shards: int, blocks: int = 200) -> float:
     return (ended[-1] - ended[blocks // 4]) / (blocks - blocks // 4)
 
 
+def show_fits(fits: dict[str, Fit], measured: list[dict[str, Any]]) -> None:
+    for name, fit in fits.items():
+        slot, more = fit.shard
+        a, b, c, d = fit.driver
+        print(
+            f"{name}: a shard {1e9 * slot:.0f} ns a slot and sample and {1e3 * more:.1f} ms a "
+            f"block; the driver {1e3 * a:.1f} ms a block, {1e3 * b:.2f} ms a shard and block, "
+            f"{1e9 * c:.0f} ns a slot that it hears of and sample, {1e9 * d:.0f} ns a shard and "
+            f"sample; {fit.questions:.1f} questions a block"
+        )
+    print("\nThe driver's and the shards' processor time, measured over fitted")
+    print("\n| exchange | block | slots | shards | driver | shard |\n|" + "---|" * 6)
+    for row in measured:
+        block, slots, shards = row["block"], row["slots"], row["shards"]
+        learn, driver, _ = fits[row["exchange"]].costs(block, slots, shards)
+        print(
+            f"| {row['exchange']} | {block:,} | {slots:,} | {shards} "
+            f"| {row['driver'] / driver:.2f} | {row['shard'] / learn:.2f} |"
+        )
+
+
+def show_here(fits: dict[str, Fit], kept: dict[str, Any]) -> None:
+    print("\nHere, two processors for all of it: milliseconds of a block, by the formula and as")
+    print("measured (median, and range)\n")
+    print("| slots | formula | one node | two nodes |\n|---|---|---|---|")
+    for slots, near, far in zip(kept["slots"], kept["one node"], kept["two nodes"], strict=True):
+        fit = fits["sums" if slots >= SUMS_PAY else "gathered"]
+        cells = []
+        for turns in (near["ray, one node"], far["ray, two nodes"]):
+            times = [1e3 * kept["block"] * turn["seconds"] for turn in turns]
+            cells.append(f"{np.median(times):.0f} ({min(times):.0f} to {max(times):.0f})")
+        formula = 1e3 * fit.here(kept["block"], slots, kept["cores"], kept["cores"])
+        print(f"| {slots:,} | {formula:.0f} | " + " | ".join(cells) + " |")
+
+
+def show_beyond(fits: dict[str, Fit], cores: int) -> None:
+    print(f"\nOn nodes of {cores} processors: samples a second by the formula (by simulation)\n")
+    print("| slots | exchange | block | " + " | ".join(f"{n} nodes" for n in NODES) + " |")
+    print("|" + "---|" * (len(NODES) + 3))
+    worst = 0.0
+    for exchange, block, slots in CASES:
+        fit, cells = fits[exchange], []
+        for nodes in NODES:
+            shards = nodes * cores
+            plain = fit.seconds(block, slots, shards)
+            played = simulated(fit, block, slots, shards)
+            worst = max(worst, abs(played / plain - 1))
+            cells.append(f"{block / plain:,.0f} ({block / played:,.0f})")
+        print(f"| {slots:,} | {exchange} | {block:,} | " + " | ".join(cells) + " |")
+    print(f"\nThe simulation differs from the formula by at most {worst:.0%}.")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("bench"))
     given = parser.parse_args()
     kept = json.loads((given.out / "ray.json").read_text())
-    block, cores = kept["block"], kept["cores"]
-    fits = {name: fitted(kept["apart"], name, block) for name in ("gathered", "sums")}
-    for name, fit in fits.items():
-        a, b, c = 1e3 * fit.driver
-        print(
-            f"{name}: a slot and sample {1e9 * fit.slot:.0f} ns, a shard's block "
-            f"{1e3 * fit.shard:.1f} ms more; driver {a:.1f} ms a block, {b:.2f} a shard, "
-            f"{1e3 * c:.2f} µs a slot it hears of; {fit.questions:.1f} questions a block"
-        )
-    print("\nThe driver's and the shards' processor time, measured over fitted")
-    print("\n| exchange | slots | shards | driver | shard |\n|---|---|---|---|---|")
-    for row in kept["apart"]:
-        learn, driver, _ = fits[row["exchange"]].terms(row["slots"], row["shards"])
-        print(
-            f"| {row['exchange']} | {row['slots']:,} | {row['shards']} "
-            f"| {row['driver'] / driver:.2f} | {row['shard'] / learn:.2f} |"
-        )
-    print(
-        "\nHere, two processors for all of it: milliseconds of a block, measured and by the formula"
-    )
-    print("\n| slots | one node | two nodes | formula |\n|---|---|---|---|")
-    for k, row in enumerate(kept["ways"]["serial"][0]):
-        slots = row["slots"]
-        fit = fits["sums" if slots >= 2048 else "gathered"]
-        best = [
-            min(turn[k]["seconds"] for turn in kept["ways"][way]) * block * 1e3
-            for way in ("ray, one node", "ray, two nodes")
-        ]
-        formula = 1e3 * fit.here(slots, cores, cores)
-        print(f"| {slots:,} | {best[0]:.0f} | {best[1]:.0f} | {formula:.0f} |")
-    print(f"\nOn nodes of {cores} processors: samples a second by the formula (by simulation)")
-    print("\n| slots | exchange | " + " | ".join(f"{n} nodes" for n in NODES) + " |")
-    print("|" + "---|" * (len(NODES) + 2))
-    worst = 0.0
-    for slots in SLOTS:
-        for name, fit in fits.items():
-            cells = []
-            for nodes in NODES:
-                shards = nodes * cores
-                plain, played = fit.seconds(slots, shards), simulated(fit, slots, shards)
-                worst = max(worst, abs(played / plain - 1))
-                cells.append(f"{block / plain:,.0f} ({block / played:,.0f})")
-            print(f"| {slots:,} | {name} | " + " | ".join(cells) + " |")
-    print(f"\nThe simulation differs from the formula by at most {worst:.0%}.")
+    fits = {name: fitted(kept["apart"], name) for name in ("gathered", "sums")}
+    show_fits(fits, kept["apart"])
+    show_here(fits, kept)
+    show_beyond(fits, kept["cores"])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """The bank on serial, threads and Ray, on one node and on two: speed, bytes and overhead.
 
-    python benchmarks/ray_speed.py [--out bench] [--repeats 3] [--slots 100 500 2000 5000 20000]
+    python benchmarks/ray_speed.py [--out bench] [--turns 5] [--slots 100 500 2000 5000 20000]
 
-Every way runs in a process of its own, in turn, several times; each number of slots is played for
-some blocks of 1,000 samples after a start of 1,000, with record="light". Best, and spread. Then the
-driver and the shards are measured apart, by the processor time that each takes, for several numbers
-of shards: `ray_model.py` is fitted to that. Everything goes to ray.json.
+Ways that are compared are banks of one process, which play the same samples in turn and in changing
+order, some blocks of 1,000 at a time, with record="light": this machine's speed changes from minute
+to minute, so a ratio is that of neighbours, and its median and range over the turns are given. Then
+the two exchanges are compared likewise; and the driver and the shards are measured apart, by the
+processor time that each takes: `ray_model.py` is fitted to that. Everything goes to ray.json.
 """
 
 import argparse
@@ -27,8 +28,21 @@ import kernelbank as kb
 
 BLOCK = 1000
 CORES = 2
-WAYS = ("serial", "threads", "ray, one node", "ray, two nodes")
-APART = [(slots, shards) for slots in (500, 2000, 5000) for shards in (1, 2, 4, 8)]
+SIZES = (100, 500, 2000, 5000, 20_000)
+WARM = 4
+"""Blocks before the clock: as many as are under way at a time, and one."""
+
+EXCHANGES = (100, 200, 500, 1000, 2000)
+"""Numbers of slots for which the two exchanges are compared."""
+
+APART = [
+    (exchange, block, slots, shards)
+    for exchange in ("gathered", "sums")
+    for block in (1000, 4000)
+    for slots in (500, 2000, 5000)
+    for shards in (1, 4, 12)
+    if not (block == 4000 and slots == 5000) and not (slots == 5000 and shards == 1)
+]
 """Where the driver and the shards are measured apart."""
 
 
@@ -43,49 +57,49 @@ def bank_of(slots: int, engine: Any) -> kb.KernelBank:
 
 
 def blocks_for(slots: int) -> int:
-    """A second or two of work, and at least three blocks, so that the pipeline is full."""
-    return max(3, min(60, 8000 // slots))
+    """Some seconds of work, and enough blocks for the pipeline to fill."""
+    return max(4, min(60, 16_000 // slots))
 
 
 @contextmanager
-def engine_of(way: str) -> Iterator[Any]:
-    """The engine, and the nodes that it needs."""
-    if way == "serial":
-        yield kb.engines.Serial()
-    elif way == "threads":
-        yield kb.engines.Threads(CORES)
-    elif way == "ray, one node":
-        yield kb.engines.Ray(shards=CORES, block=BLOCK)
-    else:
-        from ray.cluster_utils import Cluster
+def two_nodes() -> Iterator[str]:
+    """The address of a cluster of two nodes, with a processor each."""
+    import ray
+    from ray.cluster_utils import Cluster
 
-        node = {"num_cpus": 1, "include_dashboard": False}
-        cluster = Cluster(initialize_head=True, head_node_args=node)
-        cluster.add_node(num_cpus=1)
-        try:
-            # A processor for each shard: one goes to every node.
-            yield kb.engines.Ray(shards=2, address=cluster.address, block=BLOCK, cpus=1)
-        finally:
-            import ray
-
-            ray.shutdown()
-            cluster.shutdown()
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    cluster.add_node(num_cpus=1)
+    try:
+        yield cluster.address
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
 
 
-def played(slots: int, engine: Any) -> dict[str, float]:
-    """Seconds a sample, and what travelled."""
+def compared(engines: dict[str, Any], slots: int, turns: int) -> dict[str, list[dict[str, float]]]:
+    """Of every way and turn: seconds a sample, and bytes that travelled."""
     blocks = blocks_for(slots)
-    X, y = stream((blocks + 1) * BLOCK)
-    bank = bank_of(slots, engine)
-    bank.run(X[:BLOCK], y[:BLOCK], record="light")
-    traffic = getattr(bank._work.crew, "traffic", None)
-    before = 0 if traffic is None else traffic.sent + traffic.received
-    begin = time.perf_counter()
-    bank.run(X[BLOCK:], y[BLOCK:], record="light")
-    spent = time.perf_counter() - begin
-    moved = 0 if traffic is None else traffic.sent + traffic.received - before
+    X, y = stream((turns * blocks + WARM) * BLOCK)
+    banks = {way: bank_of(slots, engine) for way, engine in engines.items()}
+    for bank in banks.values():
+        bank.run(X[: WARM * BLOCK], y[: WARM * BLOCK], record="light")
+    found: dict[str, list[dict[str, float]]] = {way: [] for way in engines}
     count = blocks * BLOCK
-    return {"slots": slots, "seconds": spent / count, "bytes": moved / count}
+    order = np.random.default_rng(1)  # a processor that has rested is faster
+    for turn in range(turns):
+        begin = WARM * BLOCK + turn * count
+        for way in order.permutation(list(banks)):
+            bank = banks[way]
+            traffic = getattr(bank._work.crew, "traffic", None)
+            before = 0 if traffic is None else traffic.sent + traffic.received
+            clock = time.perf_counter()
+            bank.run(X[begin : begin + count], y[begin : begin + count], record="light")
+            spent = time.perf_counter() - clock
+            moved = 0 if traffic is None else traffic.sent + traffic.received - before
+            found[way].append({"seconds": spent / count, "bytes": moved / count})
+    return found
 
 
 def processor_time(process: int) -> float:
@@ -93,44 +107,64 @@ def processor_time(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def apart(slots: int, shards: int, exchange: str) -> dict[str, Any]:
+def apart(exchange: str, block: int, slots: int, shards: int) -> dict[str, Any]:
     """Processor seconds a block of the driver and of a shard, on this machine."""
     blocks = 6
-    X, y = stream((blocks + 1) * BLOCK)
-    engine = kb.engines.Ray(shards=shards, block=BLOCK, exchange=exchange)
+    X, y = stream((blocks + WARM) * block)
+    engine = kb.engines.Ray(shards=shards, block=block, exchange=exchange)
     bank = bank_of(slots, engine)
-    bank.run(X[:BLOCK], y[:BLOCK], record="light")
+    bank.run(X[: WARM * block], y[: WARM * block], record="light")
     crew = bank._work.crew
     traffic = crew.traffic
     calls, moved = traffic.calls, traffic.sent + traffic.received
     driver, shard = time.process_time(), sum(map(processor_time, crew.processes))
-    bank.run(X[BLOCK:], y[BLOCK:], record="light")
+    bank.run(X[WARM * block :], y[WARM * block :], record="light")
     driver = time.process_time() - driver
     shard = sum(map(processor_time, crew.processes)) - shard
-    active = float((bank.weights > 0).sum())
     return {
         "exchange": exchange,
+        "block": block,
         "slots": slots,
         "shards": shards,
         "driver": driver / blocks,
         "shard": shard / blocks / shards,
         "questions": (traffic.calls - calls) / blocks / shards,
         "bytes": (traffic.sent + traffic.received - moved) / blocks,
-        "active": active,
+        "active": float((bank.weights > 0).sum()),
     }
 
 
-def one(way: str, sizes: list[int]) -> list[dict[str, Any]]:
+def one(part: str, sizes: list[int], turns: int) -> Any:
     """What a process of its own measures."""
     warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
-    if way == "apart":
-        return [apart(*case, exchange) for exchange in ("gathered", "sums") for case in APART]
-    with engine_of(way) as engine:
-        return [played(slots, engine) for slots in sizes]
+    if part == "one node":
+        engines = {
+            "serial": kb.engines.Serial(),
+            "threads": kb.engines.Threads(CORES),
+            "ray, one node": kb.engines.Ray(shards=CORES, block=BLOCK),
+        }
+        return [compared(engines, slots, turns) for slots in sizes]
+    if part == "two nodes":
+        with two_nodes() as address:
+            engines = {
+                "threads": kb.engines.Threads(CORES),
+                # A processor for each shard: one goes to every node.
+                "ray, two nodes": kb.engines.Ray(shards=2, address=address, block=BLOCK, cpus=1),
+            }
+            return [compared(engines, slots, turns) for slots in sizes]
+    if part == "exchanges":
+        engines = {
+            name: kb.engines.Ray(shards=CORES, block=BLOCK, exchange=name)
+            for name in ("gathered", "sums")
+        }
+        return [compared(engines, slots, turns) for slots in EXCHANGES]
+    return [apart(*case) for case in APART]
 
 
-def ask(way: str, sizes: list[int], token: str) -> list[dict[str, Any]]:
-    words = [sys.executable, __file__, "--one", way, "--slots", *map(str, sizes)]
+def ask(part: str, given: Any, token: str) -> Any:
+    print(part, file=sys.stderr)
+    words = [sys.executable, __file__, "--one", part, "--turns", str(given.turns)]
+    words += ["--slots", *map(str, given.slots)]
     safe = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": token}
     done = subprocess.run(
         words, env=os.environ | safe, stdout=subprocess.PIPE, text=True, check=True
@@ -141,50 +175,55 @@ def ask(way: str, sizes: list[int], token: str) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("bench"))
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--slots", type=int, nargs="+", default=[100, 500, 2000, 5000, 20_000])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--slots", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(one(given.one, given.slots)))
+        print(json.dumps(one(given.one, given.slots, given.turns)))
         return
-    found: dict[str, list[list[dict[str, Any]]]] = {way: [] for way in WAYS}
+    given.out.mkdir(exist_ok=True)
+    kept: dict[str, Any] = {"block": BLOCK, "cores": CORES, "slots": given.slots}
     with tempfile.TemporaryDirectory() as folder:
         token = Path(folder, "token")
         token.touch(mode=0o600)
         token.write_text(os.urandom(32).hex())
-        for turn in range(given.repeats):
-            for way in WAYS:
-                print(f"turn {turn + 1} of {given.repeats}: {way}", file=sys.stderr)
-                found[way].append(ask(way, given.slots, str(token)))
-        given.out.mkdir(exist_ok=True)
-        kept: dict[str, Any] = {"block": BLOCK, "cores": CORES, "ways": found}
-        (given.out / "ray.json").write_text(json.dumps(kept, indent=1))
-        print("the driver and the shards apart", file=sys.stderr)
-        kept["apart"] = ask("apart", given.slots, str(token))
-    (given.out / "ray.json").write_text(json.dumps(kept, indent=1))
-    show(found, given.repeats)
+        for part in ("one node", "two nodes", "exchanges", "apart"):
+            kept[part] = ask(part, given, str(token))
+            (given.out / "ray.json").write_text(json.dumps(kept, indent=1))
+    show(kept)
 
 
-def show(found: dict[str, list[list[dict[str, Any]]]], repeats: int) -> None:
+def speeds(turns: list[dict[str, float]]) -> str:
+    """Samples a second: the median, and the range."""
+    rates = [1 / turn["seconds"] for turn in turns]
+    return f"{np.median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})"
+
+
+def ratio(found: dict[str, Any], way: str, other: str) -> str:
+    """Time over that of the other in the same turn: the median, and the range."""
+    pairs = zip(found[way], found[other], strict=True)
+    over = [a["seconds"] / b["seconds"] - 1 for a, b in pairs]
+    return f"{np.median(over):+.0%} ({min(over):+.0%} to {max(over):+.0%})"
+
+
+def show(kept: dict[str, Any]) -> None:
     """The tables."""
-    sizes = [row["slots"] for row in found["serial"][0]]
-    times = {
-        way: np.array([[row["seconds"] for row in turn] for turn in turns])
-        for way, turns in found.items()
-    }
-    print(f"Samples a second, best of {repeats} (and the worst)\n")
-    print("| slots | " + " | ".join(WAYS) + " |\n|" + "---|" * (len(WAYS) + 1))
-    for k, slots in enumerate(sizes):
-        cells = [f"{1 / t[:, k].min():,.0f} ({1 / t[:, k].max():,.0f})" for t in times.values()]
+    ways = ("serial", "threads", "ray, one node")
+    print("Samples a second: median of the turns, and range\n")
+    print("| slots | " + " | ".join(ways) + " | ray, two nodes |\n|" + "---|" * 5)
+    for slots, near, far in zip(kept["slots"], kept["one node"], kept["two nodes"], strict=True):
+        cells = [speeds(near[way]) for way in ways] + [speeds(far["ray, two nodes"])]
         print(f"| {slots:,} | " + " | ".join(cells) + " |")
     print("\nTime over that of threads on the same cores, and bytes a sample\n")
     print("| slots | one node | two nodes | bytes |\n|---|---|---|---|")
-    for k, slots in enumerate(sizes):
-        threads = times["threads"][:, k].min()
-        over = [f"{times[way][:, k].min() / threads - 1:+.0%}" for way in WAYS[2:]]
-        moved = found["ray, one node"][0][k]["bytes"]
+    for slots, near, far in zip(kept["slots"], kept["one node"], kept["two nodes"], strict=True):
+        over = ratio(near, "ray, one node", "threads"), ratio(far, "ray, two nodes", "threads")
+        moved = np.median([turn["bytes"] for turn in near["ray, one node"]])
         print(f"| {slots:,} | {over[0]} | {over[1]} | {moved:,.0f} |")
+    print("\nTime by sums over that of gathering, one node\n\n| slots | by sums |\n|---|---|")
+    for slots, found in zip(EXCHANGES, kept["exchanges"], strict=True):
+        print(f"| {slots:,} | {ratio(found, 'sums', 'gathered')} |")
 
 
 if __name__ == "__main__":

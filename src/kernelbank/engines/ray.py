@@ -12,8 +12,8 @@ from ..layout import Layout
 from ..setting import PAGE, Board, Setting
 from .base import Crew, Engine, block_length, bytes_per_sample
 
-_DRIVER_BYTES = 256 * 2**20  # what a block may take on the driver
-_SHARD_BYTES = 64 * 2**20  # and in a shard, which has up to four of them
+_DRIVER_BYTES = 2**30  # what a block may take on the driver, if all evidence is gathered
+_SHARD_BYTES = 256 * 2**20  # and in a shard, which has up to four of them
 _LONGEST = 1024
 
 
@@ -88,7 +88,8 @@ class Ray(Engine):
             return self.block
         shards = self.shards or 1
         driver = 8 * (8 * len(layout.slots) + len(layout.leaves) * (setting.window + 3))
-        shard = bytes_per_sample(layout, setting, dimension) // shards
+        evidence = 8 * 5 * len(layout.slots)
+        shard = (bytes_per_sample(layout, setting, dimension) + evidence) // shards
         return max(8, min(_LONGEST, _DRIVER_BYTES // driver, _SHARD_BYTES // max(1, shard)))
 
     def piece(self, layout: Layout, setting: Setting, dimension: int, shards: int) -> int:

@@ -109,11 +109,16 @@ class Post:
         """The error to raise when it cannot be brought back."""
         self.given_up = True
         tries, self.tries = self.tries, 0  # whoever asks again may try again
-        return ShardLost(
-            f"Shard {self.number} of {self._shards} is lost: {why}, after {tries} tries "
-            f"(retries={self._settings.retries}, patience={self._settings.patience:g}). "
+        remedy = (
             "The bank stands after its last whole block: save it, or repair the cluster and go on "
             "with the samples from there."
+            if self.process
+            else "None has ever answered: do all nodes and this program have the same RAY_AUTH_MODE "
+            "and token, and has a node room for it? See docs/ray.md."
+        )
+        return ShardLost(
+            f"Shard {self.number} of {self._shards} is lost: {why}, after {tries} tries "
+            f"(retries={self._settings.retries}, patience={self._settings.patience:g}). {remedy}"
         )
 
     def revive(self, error: Exception, first_input: Floats, again: Callable[[Post], None]) -> None:
