@@ -78,7 +78,7 @@ def test_a_search_that_was_misled_is_noticed(monkeypatch):
     def too_low(level, flat, mass, slope):
         return np.where(np.arange(len(level)) % 2, -1.0, level)
 
-    monkeypatch.setattr(sums, "_stepped", too_low)
+    monkeypatch.setattr(sums.hot, "step_down", too_low)
     found, asked = spread(a, b, dealt(draw, 200, 3))
     assert np.array_equal(found, whole(a, b))
     assert "take_anew" in asked

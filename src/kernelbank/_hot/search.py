@@ -11,11 +11,58 @@ Slots that are left are lists: sample t has the members starts[t] .. starts[t + 
 import numpy as np
 
 from .formulas import pointer, whole_pointer
-from .jit import hot
+from .jit import hot, part
 from .qp import AUTO, SCRATCH, solve
 
 BOUND, FLAT, LARGEST = range(3)
-MASS, SLOPE, COUNT = range(3)
+MASS, SLOPE = range(2)
+
+HUGE = 2.0**1000  # as in `qp`: beyond, all slots are sent
+SLACK = 1e-11  # of a step, so that rounding does not bring it below the level
+CLOSE = 1e-6  # more than 1: not worth a further step
+
+
+@part
+def _descended(a, b, t, top, flat, some_a, some_b):
+    """A level from `top` down at which the slots alone still reach 1: Newton's steps, from above.
+
+    mass is convex, so no step passes the solution, but for rounding, against which it stays a
+    little above. some_a and some_b are scratch for the slots that are left.
+    """
+    level = min(top, flat)
+    left = 0
+    for p in range(a.shape[1]):
+        if b[t, p] < level and a[t, p] > 0.0:
+            some_a[left] = a[t, p]
+            some_b[left] = b[t, p]
+            left += 1
+    while True:
+        taken = 0.0
+        slope = 0.0
+        kept = 0
+        for k in range(left):
+            if some_b[k] < level:
+                some_a[kept] = some_a[k]
+                some_b[kept] = some_b[k]
+                taken += 0.5 * ((level - some_b[kept]) / some_a[kept])
+                slope += 0.5 / some_a[kept]
+                kept += 1
+        lower = stepped(level, taken, slope)
+        if not (lower < level) or (kept == left and taken < 1.0 + CLOSE):
+            return level
+        level = lower
+        left = kept
+
+
+@part
+def stepped(level, taken, slope):
+    """One step of Newton's down, to where mass is still 1 or more; `level` if there is none."""
+    down = (taken - 1.0) / slope
+    slack = SLACK * (down + 1.0 / slope) + 1e-15 * abs(level)
+    lower = level - down + slack
+    if taken > 1.0 and lower < level and abs(lower) < np.inf:
+        return lower
+    return level
 
 
 @hot
@@ -24,6 +71,7 @@ def outline(a, b, out):
 
     a and b are (n, P); b = inf marks a slot that takes no part.
     """
+    some_a, some_b = np.empty(a.shape[1]), np.empty(a.shape[1])
     for t in range(a.shape[0]):
         bound = np.inf
         flat = np.inf
@@ -37,9 +85,22 @@ def outline(a, b, out):
                 flat = min(flat, here)
             else:
                 bound = min(bound, here + 2.0 * a[t, p])
+        if bound < np.inf and largest <= HUGE:
+            bound = min(
+                bound, _descended(a, b, t, bound + 1e-15 * abs(bound), flat, some_a, some_b)
+            )
         out[BOUND, t] = bound
         out[FLAT, t] = flat
         out[LARGEST, t] = largest
+
+
+@hot
+def step_down(level, flat, mass, slope):
+    """The next levels, none of them above the least b without curvature."""
+    out = np.empty_like(level)
+    for t in range(len(level)):
+        out[t] = min(stepped(level[t], mass[t], slope[t]), flat[t])
+    return out
 
 
 @hot
@@ -69,14 +130,13 @@ def list_below(a, b, level, places, some_a, some_b):
 
 @hot
 def narrow(starts, places, a, b, level, out):
-    """Keep those with b <= level[t], in place; out[:, t] = mass, its slope, and how many."""
+    """Keep those with b <= level[t], in place; out[:, t] = mass and its slope."""
     kept = 0
     begin = starts[0]
     for t in range(level.shape[0]):
         end = starts[t + 1]
         taken = 0.0
         slope = 0.0
-        before = kept
         for k in range(begin, end):
             if b[k] <= level[t]:
                 places[kept] = places[k]
@@ -90,7 +150,6 @@ def narrow(starts, places, a, b, level, out):
         starts[t + 1] = kept
         out[MASS, t] = taken
         out[SLOPE, t] = slope
-        out[COUNT, t] = kept - before
     return kept
 
 

@@ -37,10 +37,10 @@ class Below:
         self._lists: Lists | None = None
 
     def narrow(self, level: Floats) -> Floats:
-        """(3, n): mass, slope and count of the slots up to the levels; the others are let go."""
+        """(2, n): mass and slope of the slots up to the levels; the others are let go."""
         if self._lists is None:
             self._lists = listed(*self._whole, level)
-        out = np.empty((3, len(level)))
+        out = np.empty((2, len(level)))
         hot.narrow(*self._lists, level, out)
         return out
 

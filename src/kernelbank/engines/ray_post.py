@@ -113,8 +113,8 @@ class Post:
             "The bank stands after its last whole block: save it, or repair the cluster and go on "
             "with the samples from there."
             if self.process
-            else "None has ever answered: do all nodes and this program have the same RAY_AUTH_MODE "
-            "and token, and has a node room for it? See docs/ray.md."
+            else "None has ever answered: do all nodes and this program have the same "
+            "RAY_AUTH_MODE and token, and has a node room for it? See docs/ray.md."
         )
         return ShardLost(
             f"Shard {self.number} of {self._shards} is lost: {why}, after {tries} tries "

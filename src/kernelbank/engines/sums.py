@@ -1,9 +1,10 @@
 """Less to send: the weights of a block from sums over the shards' slots.
 
-For every sample of the block at once, the driver sends a level, and each shard says how much its
-slots up to there would take, how fast that grows, and how many they are. The weight of the whole
-bank is a convex function of the level, so Newton's steps come down to it from above and never pass
-it. When few slots are left they are sent, and the driver solves for them.
+Every shard tells a level at which its slots alone would take all weight. For every sample of the
+block at once, the driver sends the least, and each shard says how much its slots up to there would
+take, and how fast that grows. The weight of the whole bank is a convex function of the level, so
+Newton's steps come down to it from above and never pass it. When few slots are left they are sent,
+and the driver solves for them.
 """
 
 from __future__ import annotations
@@ -22,10 +23,8 @@ Ask = Callable[..., list[Any]]
 """Puts a question to all shards; returns their answers."""
 
 _ROUNDS = 12
-_WORTH_IT = 0.75  # a round must leave no more than this part of the slots, else sending is less
-_FEW = 6  # slots a sample: not worth a round
-_HUGE = 2.0**1000  # as in `_hot.qp`: beyond, all slots are sent
-_SLACK = 1e-11  # of a Newton step, so that rounding does not bring it below the level
+_NEAR = 8.0  # from such a mass one step leaves so few that another round would cost more
+_SHARE = 0.1  # of the samples may be farther
 
 
 class Rows:
@@ -40,14 +39,11 @@ class Rows:
 def solved(ask: Ask, outlines: list[Floats], owned: list[np.ndarray], count: int) -> Rows:
     """The weights after each sample. `owned`: the places of the slots of each shard."""
     level, flat = _first_level(outlines)
-    before = np.inf
     for _ in range(_ROUNDS):
-        mass, slope, left = np.sum(ask("narrow", level), axis=0)
-        total = left.sum()
-        if total <= _FEW * count or total > _WORTH_IT * before:
+        mass, slope = np.sum(ask("narrow", level), axis=0)
+        before, level = level, hot.step_down(level, flat, mass, slope)
+        if np.mean(mass > _NEAR) < _SHARE or np.array_equal(level, before):
             break
-        before = total
-        level = _stepped(level, flat, mass, slope)
     samples, places, a, b = _merged(ask("take", level), owned, count)
     starts = np.searchsorted(samples, np.arange(count + 1))
     weights, right = np.empty(len(a)), np.zeros(count, dtype=np.bool_)
@@ -74,17 +70,7 @@ def _first_level(outlines: list[Floats]) -> tuple[Floats, Floats]:
     with np.errstate(invalid="ignore"):  # infinity, where no slot takes part
         bound = bound + 1e-15 * np.abs(bound)
     level = np.minimum(bound, flat)
-    return np.where(told[:, hot.LARGEST].max(axis=0) > _HUGE, np.inf, level), flat
-
-
-def _stepped(level: Floats, flat: Floats, mass: Floats, slope: Floats) -> Floats:
-    """One step of Newton's from above, where there is one."""
-    with np.errstate(all="ignore"):
-        down = (mass - 1.0) / slope
-        slack = _SLACK * (down + 1.0 / slope) + 1e-15 * np.abs(level)
-        lower = level - down + slack
-    good = np.isfinite(level) & np.isfinite(lower) & (mass > 1.0) & (lower < level)
-    return np.where(good, np.minimum(lower, flat), level)
+    return np.where(told[:, hot.LARGEST].max(axis=0) > hot.HUGE, np.inf, level), flat
 
 
 def _merged(
