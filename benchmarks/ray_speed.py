@@ -1,6 +1,7 @@
 """The bank on serial, threads and Ray, on one node and on two: speed, bytes and overhead.
 
     python benchmarks/ray_speed.py [--out bench] [--turns 5] [--slots 100 500 2000 5000 20000]
+        [--parts "one node" "two nodes" exchanges apart]
 
 Ways that are compared are banks of one process, which play the same samples in turn and in changing
 order, some blocks of 1,000 at a time, with record="light": this machine's speed changes from minute
@@ -32,6 +33,7 @@ SIZES = (100, 500, 2000, 5000, 20_000)
 WARM = 4
 """Blocks before the clock: as many as are under way at a time, and one."""
 
+PARTS = ["one node", "two nodes", "exchanges", "apart"]
 EXCHANGES = (100, 200, 500, 1000, 2000)
 """Numbers of slots for which the two exchanges are compared."""
 
@@ -161,15 +163,15 @@ def one(part: str, sizes: list[int], turns: int) -> Any:
     return [apart(*case) for case in APART]
 
 
-def ask(part: str, given: Any, token: str) -> Any:
+def ask(part: str, given: Any, folder: Path) -> Any:
+    """Measure in a process of its own, with its own token."""
     print(part, file=sys.stderr)
-    words = [sys.executable, __file__, "--one", part, "--turns", str(given.turns)]
-    words += ["--slots", *map(str, given.slots)]
-    safe = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": token}
-    done = subprocess.run(
-        words, env=os.environ | safe, stdout=subprocess.PIPE, text=True, check=True
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    token, answer = folder / "token", folder / "answer"
+    words = [sys.executable, __file__, "--one", part, "--out", str(answer)]
+    words += ["--turns", str(given.turns), "--slots", *map(str, given.slots)]
+    safe = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
+    subprocess.run(words, env=os.environ | safe | {"RAY_AUTH_TOKEN_PATH": str(token)}, check=True)
+    return json.loads(answer.read_text())
 
 
 def main() -> None:
@@ -177,20 +179,25 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("bench"))
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--slots", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(one(given.one, given.slots, given.turns)))
+        given.out.write_text(json.dumps(one(given.one, given.slots, given.turns)))
         return
     given.out.mkdir(exist_ok=True)
-    kept: dict[str, Any] = {"block": BLOCK, "cores": CORES, "slots": given.slots}
+    file = given.out / "ray.json"
+    kept: dict[str, Any] = {}
+    if given.parts != PARTS:  # the others are those of before
+        kept = json.loads(file.read_text())
+    kept |= {"block": BLOCK, "cores": CORES, "slots": given.slots}
     with tempfile.TemporaryDirectory() as folder:
         token = Path(folder, "token")
         token.touch(mode=0o600)
         token.write_text(os.urandom(32).hex())
-        for part in ("one node", "two nodes", "exchanges", "apart"):
-            kept[part] = ask(part, given, str(token))
-            (given.out / "ray.json").write_text(json.dumps(kept, indent=1))
+        for part in given.parts:
+            kept[part] = ask(part, given, Path(folder))
+            file.write_text(json.dumps(kept, indent=1))
     show(kept)
 
 

@@ -224,3 +224,18 @@ def test_every_loss(cluster, loss):
 def test_every_learner_of_labels(cluster, loss):
     make = small(slots=ray_rig.slots_of_all(loss), loss=loss)
     play_both(make, Ray(shards=3, block=33), X, LABELS)
+
+
+def test_banks_that_are_gone_leave_their_processes_to_the_next(cluster):
+    def processes():
+        bank = small()(Ray(shards=2))
+        bank.run(X[:20], Y[:20])
+        return set(bank._work.crew.processes)
+
+    assert processes() == processes() == processes()
+
+
+def test_a_shard_that_never_answers_says_what_may_be_wrong(cluster):
+    with pytest.warns(kb.errors.KernelBankWarning, match="another one may join"):
+        with pytest.raises(kb.errors.ShardLost, match="same RAY_AUTH_MODE and token"):
+            small()(Ray(shards=1, cpus=1000, patience=5.5)).learn_one(0.0, 1.0)

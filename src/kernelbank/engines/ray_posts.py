@@ -7,6 +7,7 @@ process, that state, and these blocks; so does every shard when a block has to b
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -54,6 +55,7 @@ class PostedCrew(Crew):
             for number, hand in enumerate(hands)
         ]
         cluster = ray_link.cluster_name(ray)
+        gc.collect()  # banks that are gone give their processes back: cheaper than new ones
         for post, hand in zip(self._posts, hands, strict=True):
             post.places = np.array(sorted(place for leaf in hand for place in leaf.slots))
             idle = ray_link.idle_seat(cluster, settings.cpus)
