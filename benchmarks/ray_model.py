@@ -3,14 +3,14 @@
     python benchmarks/ray_model.py [--out bench]
 
 Fitted to bench/ray.json, which `ray_speed.py` writes. Of a block of n samples, P slots, S shards, R
-questions a block, and A slots a sample of which the driver hears (P gathered, those with weight by
-sums, a power of P),
+questions a block (by sums they grow with log S), and A slots a sample of which the driver hears (P
+gathered, those with weight by sums, a power of P),
 
-    shard    C = s n P / S + e            processor seconds of one shard
-    driver   D = a + b S + n (c A + d S)  of the driver
-    bytes    B = n (u A + v S)            through the driver's link
-    link     L = l R + B / w              seconds, at l a question and w bytes a second
-    block    T = max(C, D + L)            shards learn later blocks while the driver weighs one
+    shard    C = s n P / S + e              processor seconds of one shard
+    driver   D = a + b R S + n (c A + d S)  of the driver
+    bytes    B = n (u A + v S)              through the driver's link
+    link     L = l R + B / w                seconds, at l a question and w bytes a second
+    block    T = max(C, D + L)              shards learn later blocks while the driver weighs one
 
 Assumed, not measured: every shard has a processor like those here to itself; a question takes
 LATENCY on the way; the driver's link takes WIDTH; nodes do not wait for each other's memory; a
@@ -32,7 +32,7 @@ WIDTH = 1.25e9
 AHEAD = 2
 """Blocks that shards may be ahead, as in the engine."""
 
-SUMS_PAY = 2000
+SUMS_PAY = 1000
 """Slots from which on the engine sends sums, if it is not told what to do."""
 
 NODES = (1, 2, 8, 32, 128, 512)
@@ -42,7 +42,7 @@ CASES = (
     ("sums", 16_000, 20_000),
     ("gathered", 1000, 200_000),
     ("sums", 1000, 200_000),
-    ("sums", 16_000, 200_000),
+    ("sums", 4000, 200_000),
 )
 
 
@@ -53,15 +53,18 @@ class Fit(NamedTuple):
     shard: np.ndarray
     driver: np.ndarray
     carried: np.ndarray
-    questions: float
+    asked: np.ndarray
     active: np.ndarray
+
+    def questions(self, shards: float) -> float:
+        return float(self.asked @ [1.0, np.log(shards)])
 
     def terms(self, block: int, slots: float, shards: float) -> list[float]:
         """Of the driver."""
         heard = slots
         if self.exchange == "sums":
             heard = float(np.exp(self.active @ [1.0, np.log(slots)]))
-        return [1.0, shards, block * heard, block * shards]
+        return [1.0, self.questions(shards) * shards, block * heard, block * shards]
 
     def costs(self, block: int, slots: float, shards: float) -> tuple[float, float, float]:
         """Seconds of a shard, of the driver, and bytes of a block."""
@@ -72,7 +75,7 @@ class Fit(NamedTuple):
     def seconds(self, block: int, slots: float, shards: float) -> float:
         """Of a block, where every shard has a processor of its own."""
         learn, driver, carried = self.costs(block, slots, shards)
-        return max(learn, driver + self.questions * LATENCY + carried / WIDTH)
+        return max(learn, driver + self.questions(shards) * LATENCY + carried / WIDTH)
 
     def here(self, block: int, slots: float, shards: int, cores: int) -> float:
         """The same where all share these processors, and nothing travels far."""
@@ -97,8 +100,8 @@ def fitted(measured: list[dict[str, Any]], exchange: str) -> Fit:
     shard = least(
         [[r["block"] * r["slots"] / r["shards"], 1.0] for r in own], [r["shard"] for r in own]
     )
-    questions = float(np.mean([r["questions"] for r in own]))
-    guess = Fit(exchange, shard, np.zeros(4), np.zeros(2), questions, power[::-1])
+    asked = least([[1.0, np.log(r["shards"])] for r in own], [r["questions"] for r in own])
+    guess = Fit(exchange, shard, np.zeros(4), np.zeros(2), asked, power[::-1])
     terms = [guess.terms(r["block"], r["slots"], r["shards"]) for r in own]
     return guess._replace(
         driver=least(terms, [r["driver"] for r in own]),
@@ -114,7 +117,7 @@ def simulated(fit: Fit, block: int, slots: float, shards: int, blocks: int = 200
     """
     draw = np.random.default_rng(1)
     learn, driver, carried = fit.costs(block, slots, shards)
-    rounds = max(1, round(fit.questions) - 1)  # the first goes out with the block
+    rounds = max(1, round(fit.questions(shards)) - 1)  # the first goes out with the block
     ready = np.zeros(shards)
     ended = [0.0]
     for number in range(blocks):
@@ -135,9 +138,9 @@ def show_fits(fits: dict[str, Fit], measured: list[dict[str, Any]]) -> None:
         a, b, c, d = fit.driver
         print(
             f"{name}: a shard {1e9 * slot:.0f} ns a slot and sample and {1e3 * more:.1f} ms a "
-            f"block; the driver {1e3 * a:.1f} ms a block, {1e3 * b:.2f} ms a shard and block, "
+            f"block; the driver {1e3 * a:.1f} ms a block, {1e3 * b:.2f} ms a question to a shard, "
             f"{1e9 * c:.0f} ns a slot that it hears of and sample, {1e9 * d:.0f} ns a shard and "
-            f"sample; {fit.questions:.1f} questions a block"
+            f"sample; {fit.asked[0]:.1f} + {fit.asked[1]:.2f} log(shards) questions a block"
         )
     print("\nThe driver's and the shards' processor time, measured over fitted")
     print("\n| exchange | block | slots | shards | driver | shard |\n|" + "---|" * 6)

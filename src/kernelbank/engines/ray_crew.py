@@ -16,7 +16,7 @@ from .packing import pack
 from .ray_post import Post, Sent
 from .ray_posts import AHEAD, PostedCrew
 
-_SUMS_PAY = 2000  # slots from which on `exchange="auto"` sends sums
+_SUMS_PAY = 1000  # slots from which on `exchange="auto"` sends sums
 
 
 class RayCrew(PostedCrew):
