@@ -90,7 +90,7 @@ def test_run_is_asking_and_learning_row_by_row(lags, delay, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["two", "three", "late"])
-@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("delay", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_labels_row_by_row(kind, delay, tmp_path):
     X, y = labelled(200, kind)
     whole = kb.AutoBank("classification", lags=1, **SMALL)

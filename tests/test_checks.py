@@ -57,6 +57,7 @@ def test_everything_built_in_passes(check, component):
     assert check(component) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "component", "failed"),
     FAULTS,

@@ -271,8 +271,8 @@ def reference(values, targets, loss, penalty):
 
 
 @pytest.mark.parametrize("loss", [pair[0] for pair in LOSSES], ids=name_of)
-@pytest.mark.parametrize("ridge", [0.0, 0.5])
-@pytest.mark.parametrize("alike", [0.0, 0.95])
+@pytest.mark.parametrize("ridge", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
+@pytest.mark.parametrize("alike", [pytest.param(0.0, marks=pytest.mark.slow), 0.95])
 def test_the_joint_weights_cost_no_more_than_those_of_another_solver(loss, ridge, alike):
     for seed in range(4):
         slots, rows = [(3, 8), (6, 30), (9, 5), (5, 60)][seed]

@@ -15,7 +15,12 @@ FENCED = r"```python\n(.*?)```(?:\s*```text\n(.*?)```)?"
 """A block of Python, and what it prints, if a block of text follows it at once."""
 
 BLOCKS = [
-    pytest.param(block, printed, id=f"{page.name}-{number}")
+    pytest.param(
+        block,
+        printed,
+        id=f"{page.name}-{number}",
+        marks=[] if page.name == "README.md" else [pytest.mark.slow],
+    )
     for page in PAGES
     for number, (block, printed) in enumerate(re.findall(FENCED, page.read_text(), re.DOTALL))
 ]

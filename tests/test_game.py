@@ -135,12 +135,12 @@ CASES = [
         loss,
         setting,
         id=f"{name_of(loss)}-{'-'.join(map(str, setting))}",
-        marks=[] if (number + place) % 4 == 0 else [pytest.mark.slow],
+        marks=[] if (number + place) % 8 == 0 else [pytest.mark.slow],
     )
     for number, loss in enumerate(LOSSES)
     for place, setting in enumerate(SETTINGS)
 ]
-"""A quarter of them, another one for every loss, is for every day; `make test-all` runs all."""
+"""An eighth of them, another one for every loss, is for every day; `make test-all` runs all."""
 
 
 @pytest.mark.parametrize(("loss", "setting"), CASES)
@@ -166,7 +166,7 @@ def test_strong_decay_over_several_periods_of_the_common_scale(rate, ridge):
 
 
 @pytest.mark.parametrize("combiner", COMBINERS, ids=map(name_of, COMBINERS))
-@pytest.mark.parametrize("ridge", [0.0, 0.4])
+@pytest.mark.parametrize("ridge", [pytest.param(0.0, marks=pytest.mark.slow), 0.4])
 def test_every_combiner(combiner, ridge):
     X, y = stream(3, 40, 1)
     bank, trace, oracle = play_both(

@@ -67,8 +67,13 @@ def oracle_of(learner, kernel, loss, ridge):
     return kind(kernel, values, ridge, **given)
 
 
-CASES = [
-    (learner, loss, pair)
+CASES = [  # with another loss or pair it is slower than all other tests of a learner
+    pytest.param(
+        learner,
+        loss,
+        pair,
+        marks=[] if loss == "squared" and pair in (None, KERNEL_PAIRS[0]) else [pytest.mark.slow],
+    )
     for learner in LEARNERS
     if hasattr(naive_learners, type(learner).__name__)
     for loss in losses_of(learner)

@@ -31,6 +31,7 @@ def status_shown(watched, words):
     watched.page.locator("#status-words").filter(has_text=exactly).wait_for(timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_the_page_grows_with_the_run_and_survives_a_reload(chromium):
     with Command("--quiet") as command:
         watched = chromium.open(command.address)
@@ -55,6 +56,7 @@ def test_the_page_grows_with_the_run_and_survives_a_reload(chromium):
     assert {urlsplit(asked).netloc for asked in watched.requests} == {place.netloc}
 
 
+@pytest.mark.slow
 def test_a_wrong_token_is_refused(chromium):
     with Command("--quiet") as command:
         command.send(0, 70)

@@ -118,6 +118,7 @@ def hostile(value, baits):
     return value
 
 
+@pytest.mark.slow
 class TestHostile:
     # The worst one stands everywhere once; the others take turns.
     @pytest.mark.parametrize(

@@ -142,6 +142,7 @@ def test_safe_defaults(cluster):
     assert not ray._private.worker.global_worker.node.webui_url
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[1] / "docs" / "ray.md").read_text()

@@ -70,7 +70,7 @@ def test_file_size_limit(bench: Bench, limit: int) -> None:
 # --- signals --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [slow(signal.SIGINT), signal.SIGTERM])
 @pytest.mark.parametrize("label", ["fsync:state", slow("write:predictions"), slow("replace:state")])
 def test_polite_signals(bench: Bench, number: signal.Signals, label: str) -> None:
     wanted, folder = bench.undisturbed("messy"), bench.folder()

@@ -32,6 +32,7 @@ def test_the_page_follows_the_run():
     assert json.loads(command.said[-1])["rows"] == 150
 
 
+@pytest.mark.slow
 def test_it_ends_with_a_run_that_is_killed():
     with Command("--quiet") as command:  # the address is said all the same
         command.send(0, 10)

@@ -73,7 +73,13 @@ OTHER_OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("more", OTHER_OPTIONS)
+@pytest.mark.parametrize(
+    "more",
+    [
+        more if more == "--lags 3" else pytest.param(more, marks=pytest.mark.slow)
+        for more in OTHER_OPTIONS
+    ],
+)
 def test_other_settings(bench: Bench, broken_off: Any, more: str) -> None:
     folder = broken_off("messy")
     (folder / "other.csv").write_text("somebody's\n")
