@@ -27,14 +27,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kernelbank.engines.ray_crew import SUMS_PAY
+from kernelbank.engines.ray_posts import AHEAD
+
 LATENCY = 0.5e-3
 WIDTH = 1.25e9
-AHEAD = 2
-"""Blocks that shards may be ahead, as in the engine."""
-
-SUMS_PAY = 1000
-"""Slots from which on the engine sends sums, if it is not told what to do."""
-
 NODES = (1, 2, 8, 32, 128, 512)
 CASES = (
     ("gathered", 1000, 20_000),

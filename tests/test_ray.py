@@ -14,7 +14,7 @@ import pytest
 import instances
 import kernelbank as kb
 import ray_rig
-from kernelbank.engines import as_engine, ray_link
+from kernelbank.engines import as_engine, ray_crew, ray_link
 from ray_rig import play_both, same_banks, same_traces
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
@@ -243,3 +243,15 @@ def test_a_shard_that_never_answers_says_what_may_be_wrong(cluster):
         pytest.raises(kb.errors.ShardLost, match="same RAY_AUTH_MODE and token"),
     ):
         bank.learn_one(0.0, 1.0)
+
+
+def test_many_slots_are_weighed_by_sums_if_nothing_else_is_said(cluster, monkeypatch):
+    monkeypatch.setattr(ray_crew, "SUMS_PAY", 9)
+
+    def questions(slots):
+        bank = kb.KernelBank(kb.gaussian_grid(0.1, 3, slots), engine=Ray(shards=1))
+        bank.run(X[:20], Y[:20], record="light")
+        return bank._work.crew.traffic.calls
+
+    assert questions(8) == 2
+    assert questions(9) > 2

@@ -75,7 +75,7 @@ def test_a_search_that_was_misled_is_noticed(monkeypatch):
     draw = np.random.default_rng(0)
     a, b = 1e3 * draw.exponential(size=(30, 200)), draw.normal(size=(30, 200))
 
-    def too_low(level, flat, mass, slope):
+    def too_low(level, mass, slope):
         return np.where(np.arange(len(level)) % 2, -1.0, level)
 
     monkeypatch.setattr(sums.hot, "step_down", too_low)

@@ -22,7 +22,7 @@ from .lanes import WIDTH, absolute, broadcast, lane, load, where_less
 from .level import FEW, SAMPLE, level_by_pivots, level_by_sorting, mass
 
 SORT, PIVOT, AUTO = 0, 1, 2
-_HUGE = 2.0**1000  # beyond this the difference of two members of b may overflow: halve them
+HUGE = 2.0**1000  # beyond this the difference of two members of b may overflow: halve them
 _CHUNK = 2048  # kernels looked at together: their a and b stay in the cache
 SCRATCH = SAMPLE + 2
 _SLACK = 8.9e-16  # four units in the last place: no candidate is lost to the rounding of the bound
@@ -116,7 +116,7 @@ def _candidates(a, b, size, method, some_a, some_b, places):
                 places[count] = i
                 count += 1
     if method == SORT or 2 * count > size:
-        return count, flat, largest > _HUGE
+        return count, flat, largest > HUGE
     kept = np.int64(0)
     for k in range(count):  # again, by the bounds of all chunks: fewer is quicker, not righter
         if some_b[k] <= bound and some_b[k] < flat:
@@ -124,7 +124,7 @@ def _candidates(a, b, size, method, some_a, some_b, places):
             some_b[kept] = some_b[k]
             places[kept] = places[k]
             kept += 1
-    return kept, flat, largest > _HUGE
+    return kept, flat, largest > HUGE
 
 
 @part

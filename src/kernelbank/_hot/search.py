@@ -12,12 +12,11 @@ import numpy as np
 
 from .formulas import pointer, whole_pointer
 from .jit import hot, part
-from .qp import AUTO, SCRATCH, solve
+from .qp import AUTO, HUGE, SCRATCH, solve
 
 BOUND, FLAT, LARGEST = range(3)
 MASS, SLOPE = range(2)
 
-HUGE = 2.0**1000  # as in `qp`: beyond, all slots are sent
 SLACK = 1e-11  # of a step, so that rounding does not bring it below the level
 CLOSE = 1e-6  # more than 1: not worth a further step
 
@@ -47,7 +46,7 @@ def _descended(a, b, t, top, flat, some_a, some_b):
                 taken += 0.5 * ((level - some_b[kept]) / some_a[kept])
                 slope += 0.5 / some_a[kept]
                 kept += 1
-        lower = stepped(level, taken, slope)
+        lower = _stepped(level, taken, slope)
         if not (lower < level) or (kept == left and taken < 1.0 + CLOSE):
             return level
         level = lower
@@ -55,7 +54,7 @@ def _descended(a, b, t, top, flat, some_a, some_b):
 
 
 @part
-def stepped(level, taken, slope):
+def _stepped(level, taken, slope):
     """One step of Newton's down, to where mass is still 1 or more; `level` if there is none."""
     down = (taken - 1.0) / slope
     slack = SLACK * (down + 1.0 / slope) + 1e-15 * abs(level)
@@ -86,20 +85,19 @@ def outline(a, b, out):
             else:
                 bound = min(bound, here + 2.0 * a[t, p])
         if bound < np.inf and largest <= HUGE:
-            bound = min(
-                bound, _descended(a, b, t, bound + 1e-15 * abs(bound), flat, some_a, some_b)
-            )
+            top = bound + 1e-15 * abs(bound)
+            bound = min(bound, _descended(a, b, t, top, flat, some_a, some_b))
         out[BOUND, t] = bound
         out[FLAT, t] = flat
         out[LARGEST, t] = largest
 
 
 @hot
-def step_down(level, flat, mass, slope):
-    """The next levels, none of them above the least b without curvature."""
+def step_down(level, mass, slope):
+    """The next levels; one that is infinite, because all slots are to be sent, stays so."""
     out = np.empty_like(level)
     for t in range(len(level)):
-        out[t] = min(stepped(level[t], mass[t], slope[t]), flat[t])
+        out[t] = _stepped(level[t], mass[t], slope[t])
     return out
 
 

@@ -11,6 +11,9 @@ from .._validate import Floats
 Packed = tuple[tuple[int, ...], np.ndarray | None, Floats]
 """Shape; the places of the rows that are not zero, None for all; these rows."""
 
+Parts = tuple[tuple[int, ...], np.ndarray, Floats]
+"""The same, with places in any case: what leaves with weight add to the proposals."""
+
 
 def pack(array: Floats) -> Packed:
     """Rows of one number. What is not sent is zero: the sign of a zero is lost."""

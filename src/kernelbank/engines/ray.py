@@ -10,6 +10,7 @@ from .._validate import Floats
 from ..combiners import Combiner
 from ..layout import Layout
 from ..setting import PAGE, Board, Setting
+from .aside import FIELDS
 from .base import Crew, Engine, block_length, bytes_per_sample
 
 _DRIVER_BYTES = 2**30  # what a block may take on the driver, if all evidence is gathered
@@ -88,7 +89,7 @@ class Ray(Engine):
             return self.block
         shards = self.shards or 1
         driver = 8 * (8 * len(layout.slots) + len(layout.leaves) * (setting.window + 3))
-        evidence = 8 * 5 * len(layout.slots)
+        evidence = 8 * len(FIELDS) * len(layout.slots)
         shard = (bytes_per_sample(layout, setting, dimension) + evidence) // shards
         return max(8, min(_LONGEST, _DRIVER_BYTES // driver, _SHARD_BYTES // max(1, shard)))
 

@@ -16,7 +16,7 @@ from .packing import pack
 from .ray_post import Post, Sent
 from .ray_posts import AHEAD, PostedCrew
 
-_SUMS_PAY = 1000  # slots from which on `exchange="auto"` sends sums
+SUMS_PAY = 1000  # slots from which on `exchange="auto"` sends sums
 
 
 class RayCrew(PostedCrew):
@@ -27,7 +27,7 @@ class RayCrew(PostedCrew):
         self._weigh = driver.weigh
         wish, slots = self._settings.exchange, len(self._layout.slots)
         may = driver.figures is not None and wish != "gathered"
-        self._may_sum = may and (wish == "sums" or slots >= _SUMS_PAY)
+        self._may_sum = may and (wish == "sums" or slots >= SUMS_PAY)
 
     # --- blocks -----------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from ..setting import PAGE, Board, Setting
 from ..shard import Shard
 from .aside import Aside, Block
 from .below import Lists, outline
-from .packing import Packed, singles
+from .packing import Packed, Parts, singles
 
 Kept = tuple[dict[str, Floats], dict[int, Any]]
 """The arrays of a station, and what its learners keep beside arrays, by leaf."""
@@ -123,7 +123,7 @@ class Station:
         self._spoiled = False
         self._position = first + len(points)
 
-    def mix(self, first: int, packed: Packed) -> Packed:
+    def mix(self, first: int, packed: Packed) -> Parts:
         """Phase 2: the leaves' parts of the proposals, for the block that began with `first`."""
         block = self.waiting.pop(first)
         (count, slots), places, weights = singles(packed)

@@ -16,8 +16,9 @@ import numpy as np
 
 from .._hot import search as hot
 from .._hot.charge import admit
+from .._hot.qp import HUGE
 from .._validate import Floats
-from .packing import Packed
+from .packing import Packed, Parts
 
 Ask = Callable[..., list[Any]]
 """Puts a question to all shards; returns their answers."""
@@ -38,10 +39,10 @@ class Rows:
 
 def solved(ask: Ask, outlines: list[Floats], owned: list[np.ndarray], count: int) -> Rows:
     """The weights after each sample. `owned`: the places of the slots of each shard."""
-    level, flat = _first_level(outlines)
+    level = _first_level(outlines)
     for _ in range(_ROUNDS):
         mass, slope = np.sum(ask("narrow", level), axis=0)
-        before, level = level, hot.step_down(level, flat, mass, slope)
+        before, level = level, hot.step_down(level, mass, slope)
         if np.mean(mass > _NEAR) < _SHARE or np.array_equal(level, before):
             break
     samples, places, a, b = _merged(ask("take", level), owned, count)
@@ -64,13 +65,13 @@ def solved(ask: Ask, outlines: list[Floats], owned: list[np.ndarray], count: int
     )
 
 
-def _first_level(outlines: list[Floats]) -> tuple[Floats, Floats]:
+def _first_level(outlines: list[Floats]) -> Floats:
     told = np.array(outlines)
     bound, flat = told[:, hot.BOUND].min(axis=0), told[:, hot.FLAT].min(axis=0)
     with np.errstate(invalid="ignore"):  # infinity, where no slot takes part
         bound = bound + 1e-15 * np.abs(bound)
     level = np.minimum(bound, flat)
-    return np.where(told[:, hot.LARGEST].max(axis=0) > hot.HUGE, np.inf, level), flat
+    return np.where(told[:, hot.LARGEST].max(axis=0) > HUGE, np.inf, level)
 
 
 def _merged(
@@ -141,7 +142,7 @@ def of_shard(rows: Rows, owned: np.ndarray, count: int) -> Packed:
     return (count, len(owned)), flat.astype(kind), rows.weights[own][:, None]
 
 
-def added(answers: list[Packed], leaves: list[list[int]], totals: Floats) -> None:
+def added(answers: list[Parts], leaves: list[list[int]], totals: Floats) -> None:
     """totals[t] = the leaves' parts of each sample, added in the order of the leaves.
 
     A leaf that is not in the answers has no weight there, and its part is an exact zero.
@@ -158,9 +159,8 @@ def added(answers: list[Packed], leaves: list[list[int]], totals: Floats) -> Non
         return
     numbers, samples, rows = [], [], []
     for (shape, places, parts), own in zip(answers, leaves, strict=True):
-        found = np.arange(len(parts)) if places is None else places
-        numbers.append(np.asarray(own)[found // shape[1]])
-        samples.append(found % shape[1])
+        numbers.append(np.asarray(own)[places // shape[1]])
+        samples.append(places % shape[1])
         rows.append(parts)
     order = np.argsort(np.concatenate(numbers), kind="stable")
     hot.add_rows(
