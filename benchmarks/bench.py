@@ -17,7 +17,7 @@ from rich.table import Table
 from rows import SECTIONS, Row
 
 import kernelbank as kb
-from kernelbank import plots
+from kernelbank.evaluation import plots
 
 
 def table(rows: list[Row]) -> Table:

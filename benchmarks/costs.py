@@ -30,7 +30,7 @@ WINDOW = 10
 
 @dataclass(frozen=True)
 class Sweep:
-    """Microseconds per step while one thing grows, and the slope of its logarithm."""
+    """Microseconds per step while one thing accepts_new_inputs, and the slope of its logarithm."""
 
     learner: str
     what: str
@@ -79,7 +79,7 @@ def cases(names: list[str]) -> list[Case]:
     shapes: list[Callable[[float], kb.kernels.Kernel]] = [
         kb.kernels.Gaussian,
         kb.kernels.Linear,
-        lambda width: kb.kernels.NestedCells(scale=width),
+        lambda width: kb.kernels.TreeKernel(scale=width),
     ]
     for kind in kb.learners.standalone():
         if names and kind.__name__ not in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.experiments import paper
+from kernelbank.evaluation.experiments import paper
 
 WIDTHS = np.linspace(0.1, 10, 20)
 
@@ -18,7 +18,7 @@ def ar1(samples):
 
 
 def bank(slots=20, budget=100, engine="serial", spacing="linear", dtype="float64"):
-    """The paper's setting, with another dictionary, budget or engine."""
+    """The paper's objective, with another dictionary, budget or engine."""
     return kb.KernelBank(
         kb.gaussian_grid(0.1, 10, slots, spacing=spacing),
         kb.learners.Norma(0.05, budget),

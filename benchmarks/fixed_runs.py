@@ -31,8 +31,8 @@ K, L, C, S = kb.kernels, kb.learners, kb.combiners, kb.Slot
 def fingerprint(*arrays):
     """SHA-256 of shapes and bytes; labels and other objects by their text."""
     result = hashlib.sha256()
-    for array in arrays:
-        array = np.asarray(array)
+    for values in arrays:
+        array = np.asarray(values)
         if array.dtype.kind not in "fiub":
             array = np.array([str(value) for value in array.ravel()])
         result.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())

@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 import numpy as np
 from run_cost import wishes, written
 
-from kernelbank.cli import run as command
-from kernelbank.report.live import Live
-from kernelbank.report.pictures import Pictures
-from kernelbank.service.diary import PAGE
+from kernelbank.app.cli import run as command
+from kernelbank.app.live.live import Live
+from kernelbank.app.live.publisher import Pictures
+from kernelbank.app.runner.timings import PAGE
 
 WAYS = {"nobody watches": (0, False), "5 follow": (5, True), "50 are stuck": (50, False)}
 

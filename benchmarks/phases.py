@@ -13,7 +13,7 @@ from data import ar1, bank
 from rich.console import Console
 from rich.table import Table
 
-from kernelbank._hot.table import run_phases
+from kernelbank.native.phases import run_phases
 
 NAMES = (
     "take",
@@ -34,7 +34,7 @@ def profile(x, y, slots: int, budget: int) -> tuple[dict[str, float], float]:
     """Seconds per sample of every phase, and of all that is around them."""
     own = bank(slots=slots, budget=budget)
     own.run(x[:512], y[:512], record=())
-    phases = own._work.crew._phases
+    phases = own._work.executor._phases
     addresses = [phases.address + 16 * k for k in range(len(NAMES))]  # function and table
     assert phases.number == len(NAMES)
     seconds = np.zeros(len(NAMES))

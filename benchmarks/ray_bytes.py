@@ -24,7 +24,7 @@ def measured(slots: int, samples: int, shards: int, exchange: str) -> tuple[floa
     engine = kb.engines.Ray(shards=shards, exchange=exchange)
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, slots), kb.learners.Norma(), engine=engine)
     bank.run(X[:100], y[:100], record="light")
-    traffic = bank._work.crew.traffic
+    traffic = bank._work.executor.traffic
     sent, received = traffic.sent, traffic.received
     began = time.perf_counter()
     bank.run(X[100:], y[100:], record="light")
@@ -45,9 +45,9 @@ def main() -> None:
     print(f"{'slots':>8}{'active':>8}{'gathered':>12}{'sums':>10}{'ratio':>8}{'µs':>10}{'µs':>10}")
     for slots in given.slots:
         gathered, active, slow = measured(slots, given.samples, given.shards, "gathered")
-        by_sums, _, quick = measured(slots, given.samples, given.shards, "sums")
+        supports_distributed_qp, _, quick = measured(slots, given.samples, given.shards, "sums")
         print(
-            f"{slots:>8}{active:>8.0f}{gathered:>12.0f}{by_sums:>10.0f}{gathered / by_sums:>8.1f}"
+            f"{slots:>8}{active:>8.0f}{gathered:>12.0f}{supports_distributed_qp:>10.0f}{gathered / supports_distributed_qp:>8.1f}"
             f"{slow:>10.0f}{quick:>10.0f}"
         )
 

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernelbank.engines.ray_crew import SUMS_PAY
-from kernelbank.engines.ray_posts import AHEAD
+from kernelbank.bank.engines.ray.actor_pool import AHEAD
+from kernelbank.bank.engines.ray.executor import SUMS_PAY
 
 LATENCY = 0.5e-3
 WIDTH = 1.25e9

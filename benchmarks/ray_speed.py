@@ -94,7 +94,7 @@ def compared(engines: dict[str, Any], slots: int, turns: int) -> dict[str, list[
         begin = WARM * BLOCK + turn * count
         for way in order.permutation(list(banks)):
             bank = banks[way]
-            traffic = getattr(bank._work.crew, "traffic", None)
+            traffic = getattr(bank._work.executor, "traffic", None)
             before = 0 if traffic is None else traffic.sent + traffic.received
             clock = time.perf_counter()
             bank.run(X[begin : begin + count], y[begin : begin + count], record="light")
@@ -116,13 +116,13 @@ def apart(exchange: str, block: int, slots: int, shards: int) -> dict[str, Any]:
     engine = kb.engines.Ray(shards=shards, block=block, exchange=exchange)
     bank = bank_of(slots, engine)
     bank.run(X[: WARM * block], y[: WARM * block], record="light")
-    crew = bank._work.crew
-    traffic = crew.traffic
+    executor = bank._work.executor
+    traffic = executor.traffic
     calls, moved = traffic.calls, traffic.sent + traffic.received
-    driver, shard = time.process_time(), sum(map(processor_time, crew.processes))
+    driver, shard = time.process_time(), sum(map(processor_time, executor.processes))
     bank.run(X[WARM * block :], y[WARM * block :], record="light")
     driver = time.process_time() - driver
-    shard = sum(map(processor_time, crew.processes)) - shard
+    shard = sum(map(processor_time, executor.processes)) - shard
     return {
         "exchange": exchange,
         "block": block,

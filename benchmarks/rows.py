@@ -293,7 +293,8 @@ def single_precision(repeats: int) -> Iterator[Row]:
         repeats,
     )
     sizes = {
-        dtype: sum(a.nbytes for a in own._work.crew.state().values()) for dtype, own in runs.items()
+        dtype: sum(a.nbytes for a in own._work.executor.state().values())
+        for dtype, own in runs.items()
     }
     yield Row(
         "float32 against float64: time",

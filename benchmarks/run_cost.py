@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.cli.run import Wishes, run
-from kernelbank.cli.run_options import run_command
-from kernelbank.service.run import Run
-from kernelbank.sources import open_source
+from kernelbank.app.cli.run import Wishes, run
+from kernelbank.app.cli.run_options import run_command
+from kernelbank.app.runner.run import Run
+from kernelbank.io.sources import open_source
 
 COLUMNS = ["wind", "rain", "sun", "hour"]
 

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import settings
 
-import source_rigs
+from support import source_rigs
 
 # Examples are drawn the same way in every run, so that a failure here is a failure everywhere.
 settings.register_profile("house", deadline=None, max_examples=60, derandomize=True)

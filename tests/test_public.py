@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank._hot.jit import ROOMS
 
 MODULES = [
     kb,
@@ -24,7 +23,7 @@ MODULES = [
     kb.plots,
     kb.presets,
     kb.sources,
-    kb.streams,
+    kb.datasets,
 ]
 
 
@@ -66,7 +65,7 @@ COMPONENTS = [
     kb.compare,
     kb.Comparison,
     *(getattr(kb.sources, n) for n in kb.sources.__all__),
-    *(getattr(kb.streams, n) for n in kb.streams.__all__),
+    *(getattr(kb.datasets, n) for n in kb.datasets.__all__),
     *(getattr(kb.checks, n) for n in kb.checks.__all__),
     *(getattr(kb.plots, n) for n in kb.plots.__all__ if n.islower()),
 ]
@@ -128,13 +127,3 @@ def test_an_edit_of_a_formula_is_noticed_by_the_compiled_loops(tmp_path):
     assert "return total + x * t" in text
     formulas.write_text(text.replace("return total + x * t", "return total + x * t + 1"))
     assert value() == 7.0
-
-
-def test_machine_code_comes_from_the_stamped_rooms_only():
-    """A compiled function elsewhere could go on with what it was before an edit."""
-    source = Path(kb.__file__).parent
-    for file in source.rglob("*.py"):
-        if file.relative_to(source).parts[0] not in ROOMS:
-            text = file.read_text()
-            assert "njit" not in text, file
-            assert "jit import" not in text, file

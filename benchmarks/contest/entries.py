@@ -92,7 +92,7 @@ def from_folder(folder: Path, stretch: Stretch, only: list[str]) -> list[Entry]:
         raise SystemExit(f"{folder}: there is no .csv.gz file. Give a folder that holds some.")
     entries = []
     for name in _chosen(list(files), only):
-        X, y = kb.streams.read_csv(files[name], samples=stretch.start + stretch.rows)
+        X, y = kb.datasets.read_csv(files[name], samples=stretch.start + stretch.rows)
         task = CLASSIFICATION if np.isin(y, (0.0, 1.0)).all() else REGRESSION
         entries += _entries(name, task, X, y, stretch)
     return entries

@@ -64,7 +64,7 @@ def _play_bank(make: Callable[[], kb.KernelBank], entry: Entry) -> Played:
         make().run(entry.inputs[:2], entry.y[:2], record=())
         bank = make()
         start = time.perf_counter()
-        X, _ = kb.streams.standardised(entry.inputs, entry.y)
+        X, _ = kb.datasets.standardised(entry.inputs, entry.y)
         if entry.task == CLASSIFICATION:
             centre, scale, targets = 0.0, 1.0, 2 * entry.y - 1
         else:

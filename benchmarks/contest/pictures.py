@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelbank import plots
+from kernelbank.evaluation import plots
 
 from .entries import CLASSIFICATION
 from .players import BASELINE, OURS, PEER

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kernelbank.significance import diebold_mariano
+from kernelbank.evaluation.significance import diebold_mariano
 
 from .entries import CLASSIFICATION, REGRESSION, Entry
 from .players import OURS, PERSISTENCE, Played, Player

@@ -12,9 +12,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.auto import classification, desk, files, overview, regression
-from kernelbank.auto.plan import Plan
-from kernelbank.auto.recipe import SCALINGS
+from kernelbank.auto import (
+    auto_serialization as files,
+)
+from kernelbank.auto import (
+    classification,
+    regression,
+)
+from kernelbank.auto import (
+    summary as overview,
+)
+from kernelbank.auto import (
+    task_model as desk,
+)
+from kernelbank.auto.config import Plan
+from kernelbank.auto.default_slots import SCALINGS
 from kernelbank.combiners import Combiner
 from kernelbank.learners import Residual
 

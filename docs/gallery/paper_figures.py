@@ -15,7 +15,7 @@ STEP = 42
 kernels = kb.gaussian_grid(0.1, 10, 20, spacing="linear")
 learner = kb.learners.Norma(learning_rate=0.05, budget=100)
 rules = {"the scheme": kb.combiners.Simplex(), "OMKR": kb.combiners.OMKR()}
-x, y = kb.streams.ar1(seed=0, samples=1000)
+x, y = kb.datasets.ar1(seed=0, samples=1000)
 banks = {n: kb.KernelBank(kernels, learner, rule, window=10) for n, rule in rules.items()}
 traces = {name: bank.run(x, y) for name, bank in banks.items()}
 

@@ -11,7 +11,7 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--out", type=Path, default=Path(__file__).parent)
 out = parser.parse_args().out
 
-x, y = kb.streams.ar1(seed=0, samples=1000)
+x, y = kb.datasets.ar1(seed=0, samples=1000)
 learner = kb.learners.Norma(learning_rate=0.05, budget=100)
 
 

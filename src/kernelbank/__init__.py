@@ -10,65 +10,54 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import (
-        checks,
-        combiners,
-        engines,
-        errors,
-        kernels,
-        learners,
-        losses,
-        plots,
-        presets,
-        sources,
-        streams,
-    )
+    from . import checks, combiners, errors, kernels, learners, losses
     from .auto import AutoBank, AutoLedger, AutoTrace, Change
-    from .bank import KernelBank
-    from .comparison import compare
-    from .dictionary import Dictionary, gaussian_grid
-    from .layout import Slot
-    from .ledger import Ledger
-    from .outcome import Comparison
-    from .saved import load
-    from .simplex import kkt_residual, simplex_qp
-    from .trace import Trace
+    from .auto.serialization import load
+    from .bank import KernelBank, Ledger, Slot, Trace, engines
+    from .combiners.simplex_qp import kkt_residual, simplex_qp
+    from .evaluation import datasets, plots, presets
+    from .evaluation.comparison import compare
+    from .evaluation.results import Comparison
+    from .io import sources
+    from .kernels.dictionary import Dictionary, gaussian_grid
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
+    "checks": "checks",
+    "combiners": "combiners",
+    "datasets": "evaluation.datasets",
+    "engines": "bank.engines",
+    "errors": "errors",
+    "kernels": "kernels",
+    "learners": "learners",
+    "losses": "losses",
+    "plots": "evaluation.plots",
+    "presets": "evaluation.presets",
+    "river": "river",
+    "sklearn": "sklearn",
+    "sources": "io.sources",
+}
+"""Public modules and where they are. `river` and `sklearn` need the libraries of these names."""
+
+_NAMES = {
     "AutoBank": "auto",
     "AutoLedger": "auto",
     "AutoTrace": "auto",
     "Change": "auto",
-    "Comparison": "outcome",
-    "Dictionary": "dictionary",
+    "Comparison": "evaluation.results",
+    "Dictionary": "kernels.dictionary",
     "KernelBank": "bank",
-    "Ledger": "ledger",
-    "Slot": "layout",
-    "Trace": "trace",
-    "compare": "comparison",
-    "gaussian_grid": "dictionary",
-    "kkt_residual": "simplex",
-    "load": "saved",
-    "simplex_qp": "simplex",
+    "Ledger": "bank",
+    "Slot": "bank",
+    "Trace": "bank",
+    "compare": "evaluation.comparison",
+    "gaussian_grid": "kernels.dictionary",
+    "kkt_residual": "combiners.simplex_qp",
+    "load": "auto.serialization",
+    "simplex_qp": "combiners.simplex_qp",
 }
-_MODULES = (
-    "checks",
-    "combiners",
-    "engines",
-    "errors",
-    "kernels",
-    "learners",
-    "losses",
-    "plots",
-    "presets",
-    "sources",
-    "streams",
-)
-
-_EXTRAS = ("river", "sklearn")
-"""Faces for other libraries, which need these: `kb.river` and `kb.sklearn`."""
+"""Public names and the modules that define them."""
 
 __all__ = [
     "AutoBank",
@@ -84,6 +73,7 @@ __all__ = [
     "checks",
     "combiners",
     "compare",
+    "datasets",
     "engines",
     "errors",
     "gaussian_grid",
@@ -96,15 +86,14 @@ __all__ = [
     "presets",
     "simplex_qp",
     "sources",
-    "streams",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in (*_MODULES, *_EXTRAS):
-        return import_module(f".{name}", __name__)
-    if name in _HOMES:
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    if name in _MODULES:
+        return import_module(f".{_MODULES[name]}", __name__)
+    if name in _NAMES:
+        return getattr(import_module(f".{_NAMES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

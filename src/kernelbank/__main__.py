@@ -1,5 +1,5 @@
 """`python -m kernelbank` is `kernelbank`."""
 
-from .cli import main
+from .app.cli import main
 
 main()

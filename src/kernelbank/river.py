@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .faces import Columns, bank_of
+from .auto.integration import Columns, bank_of
 
 try:
     from river import base
@@ -31,12 +31,12 @@ except ModuleNotFoundError as error:
         "pip install 'kernelbank[river]'"
     ) from error
 
-from ._validate import Floats
 from .auto import AutoBank
 from .auto.bank import COVERAGE
-from .kernels import External
-from .layout import Slot
+from .bank.layout import Slot
+from .kernels import NoKernel
 from .learners import Adapter
+from .utils.validation import Floats
 
 __all__ = ["KernelBankClassifier", "KernelBankRegressor", "as_slot"]
 
@@ -57,7 +57,7 @@ def as_slot(model: Any, curvature: float = 0.0) -> Slot:
     >>> round(model.predict_one({"n": 100}))
     300
     """
-    return Slot(External(), Adapter(model, curvature))
+    return Slot(NoKernel(), Adapter(model, curvature))
 
 
 class _Face(base.Estimator):  # type: ignore[misc]

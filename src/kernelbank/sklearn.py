@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ._validate import Floats
 from .auto.bank import COVERAGE, AutoBank
-from .faces import bank_of
+from .auto.integration import bank_of
+from .utils.validation import Floats
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin

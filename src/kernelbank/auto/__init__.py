@@ -1,8 +1,8 @@
 """AutoBank: the bank for people who want no parameters."""
 
 from .bank import AutoBank
-from .desk import Change
 from .ledger import AutoLedger
+from .task_model import Change
 from .trace import AutoTrace
 
 __all__ = ["AutoBank", "AutoLedger", "AutoTrace", "Change"]

@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate as check
-from .. import checkpoint
-from .._above import plots
-from .._hot.formulas import called_back
-from .._validate import Floats
-from ..bank import KernelBank
+from ..bank.bank import KernelBank
+from ..bank.engines import as_engine
+from ..bank.layout import Slot
 from ..combiners import Combiner
-from ..engines import as_engine
 from ..errors import InvalidArgument
-from ..glance import Glance
-from ..interrupts import held_interrupts
-from ..layout import Slot
+from ..io import checkpoint
+from ..native.formulas import called_back
+from ..utils import validation as check
+from ..utils.interrupts import defer_sigint
+from ..utils.lazy import plots
+from ..utils.rendering import Summary
+from ..utils.validation import Floats
 from .classification import Classification
-from .desk import Desk, Said
-from .given import checked_loss, checked_scalings, checked_slots, inputs, share
+from .config import Plan
+from .default_slots import SIZES
 from .labels import MOST, Labels
 from .ledger import AutoLedger
-from .overview import overview
 from .pending import Pending
-from .plan import Plan
-from .recipe import SIZES
+from .prequential_run import Run
 from .regression import Regression
-from .running import Run
+from .summary import overview
+from .task_model import Desk, Said
 from .trace import AutoTrace, chosen_fields
+from .validation import checked_loss, checked_scalings, checked_slots, inputs, share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +44,7 @@ class AutoBank:
     """A bank that needs no parameters: scaling, slots, weights and intervals all run online.
 
     Inputs are scaled in three ways, the target in its running deviations; each scaling has slots of
-    several kinds (`kernelbank.auto.recipe`): least squares on random features of low order with
+    several kinds (`kernelbank.auto.default_slots`): least squares on random features of low order with
     three kinds of memory, linear ones, partition trees on the target and on what other slots leave.
     `kb.combiners.Stacking` weighs them by what they predicted. After 5, 32 and 128 rows
     everything starts anew from all rows so far: their scaling need not have been right at once.
@@ -62,7 +62,7 @@ class AutoBank:
     loss : what answers are to keep small, a loss or its name: on the target in its deviations, or
         on labels of -1 and 1. For other losses than the squared one the slots of the recipe still
         learn by squares; some also stand shifted, by gradient steps with the loss, and
-        `kb.combiners.SlopeStacking` weighs them by it. `Pinball(0.9)` makes `predict` a quantile.
+        `kb.combiners.NewtonStacking` weighs them by it. `Pinball(0.9)` makes `predict` a quantile.
     window, regularization : of the inner bank; see `KernelBank`. The recipe needs neither.
     scalings : some of "standard", "asinh", "rank" and "none" (inputs as they are, for kernels that
         know their units); by default those of the size, or "standard" alone for slots of your own.
@@ -213,9 +213,9 @@ class AutoBank:
     def _repr_html_(self) -> str:
         return self._glance().html()
 
-    def _glance(self) -> Glance:
+    def _glance(self) -> Summary:
         if called_back():  # by a bank that is at work, perhaps for this one: do not wait for it
-            return Glance(self._title())
+            return Summary(self._title())
         with self._turn:
             known = self._labels.known
             title = self._title()
@@ -353,7 +353,7 @@ class AutoBank:
             self._widen(added)
             desk = self._open(row.shape[1])
             said = self._pending.take(row[0])
-            with held_interrupts():
+            with defer_sigint():
                 if said is None:
                     said = desk.ask(row, desk.lagged[None], 0.5 * (1 - COVERAGE))[0]
                 if self._task == "classification":
@@ -428,7 +428,7 @@ class AutoBank:
 
         `kb.load(path)` goes on bit for bit. The file holds arrays and JSON, no code.
         """
-        from .files import describe  # it knows the class of this
+        from .auto_serialization import describe
 
         with self._turn:
             header, arrays = describe(self)
@@ -458,7 +458,7 @@ class AutoBank:
 
     def _widen(self, count: int) -> None:
         if count:
-            with self._turn, held_interrupts():
+            with self._turn, defer_sigint():
                 if self._dimension is not None and self._desk is not None:
                     self._desk.widen(count)
                     self._pending.widen(count)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._hot import answers as hot
-from .._validate import Floats
-from .desk import STARTS, Desk, Said, lagged_rows
-from .plan import Plan
+from ..utils.validation import Floats
+from . import calibration as hot
+from .config import Plan
+from .task_model import STARTS, Desk, Said, lagged_rows
 
 KEPT = 512
 """Rows from which the bank of a class that appears late starts."""

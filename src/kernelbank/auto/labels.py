@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate as check
 from ..errors import InvalidArgument
+from ..utils import validation as check
 
 MOST = 100
 """More classes than this are found only if they were named: such a target may be a number."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._hot import answers as hot
+from . import calibration as hot
 from .classification import Classification
-from .desk import Change, Desk
 from .regression import Regression
+from .task_model import Change, Desk
 
 if TYPE_CHECKING:
     from .bank import AutoBank

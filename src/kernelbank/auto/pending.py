@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._validate import Floats
-from .desk import Said
+from ..utils.validation import Floats
+from .task_model import Said
 
 MOST = 1000
 """How many are remembered, unless a bank is told that targets come later than that."""

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._hot import answers as hot
-from .._hot.scaling import WILD
-from .._hot.standing import KINDRED, PATIENCE
-from .._validate import Floats
-from .desk import STARTS, Desk, Said, lagged_rows, with_missing
-from .plan import Plan
+from ..utils.validation import Floats
+from . import calibration as hot
+from .config import Plan
+from .running_stats import KINDRED, PATIENCE
+from .scaling_steps import WILD
+from .task_model import STARTS, Desk, Said, lagged_rows, with_missing
 
 LEVELS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 """Tails whose quantiles are followed; others lie between them."""

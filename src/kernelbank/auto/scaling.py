@@ -7,9 +7,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from .._hot import scaling as hot
-from .._hot.standing import BASE, COUNT, FIGURES, LIMIT, MEAN, PATIENCE, SEEN, STREAK, UNIT
-from .._validate import LARGEST, Floats
+from ..utils.validation import LARGEST, Floats
+from . import scaling_steps as hot
+from .running_stats import BASE, COUNT, FIGURES, LIMIT, MEAN, PATIENCE, SEEN, STREAK, UNIT
 
 MEMORY = 1000
 """Values among which a value is ranked."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate as check
-from .._above import plots
-from .._validate import Floats
-from ..frames import frame
+from ..utils import validation as check
+from ..utils.frames import frame
+from ..utils.lazy import plots
+from ..utils.validation import Floats
 
 if TYPE_CHECKING:
     import pandas

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import _validate as check
-from .._validate import Floats
+from ..bank.layout import Slot
 from ..combiners import Combiner
 from ..errors import CheckFailed
 from ..kernels import Gaussian
-from ..layout import Slot
 from ..learners import Norma
 from ..losses import Squared
+from ..utils import validation as check
+from ..utils.validation import Floats
 from .game import Game, figures, played, quiet
 from .stage import Made, Stage, made
 from .subject import Subject, first_difference, same_bits, shown

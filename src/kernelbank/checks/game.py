@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from .._validate import Floats
-from ..bank import KernelBank
+from ..auto.serialization import load
+from ..bank.bank import KernelBank
+from ..bank.layout import Slot
+from ..bank.trace import Trace
 from ..errors import KernelBankWarning
 from ..kernels import Gaussian
-from ..layout import Slot
 from ..learners import Norma, Residual
-from ..learners.base import Group
+from ..learners.base import SlotGroup
 from ..losses import Loss
-from ..saved import load
-from ..trace import Trace
+from ..utils.validation import Floats
 from .subject import parts_of
 
 FIGURES = ("slot_predictions", "curvature", "window_loss", "slot_cost", "weights", "predictions")
@@ -112,10 +112,10 @@ def figures(traces: Sequence[Trace]) -> dict[str, Floats]:
     return {name: np.concatenate([getattr(t, name) for t in traces]) for name in FIGURES}
 
 
-def group_of(bank: KernelBank, place: int) -> tuple[Group, int, int]:
+def group_of(bank: KernelBank, place: int) -> tuple[SlotGroup, int, int]:
     """Where a slot of a serial bank at work is kept: group, leaf and lane."""
     assert bank._work is not None
-    for shard in bank._work.crew._shards:  # type: ignore[attr-defined]
+    for shard in bank._work.executor._shards:  # type: ignore[attr-defined]
         for _, group in shard.groups:
             found = np.argwhere(group.columns == place)
             if len(found):

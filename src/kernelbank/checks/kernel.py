@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate as check
-from .._validate import Floats
 from ..errors import CheckFailed, InvalidArgument
 from ..kernels import Custom, Kernel
 from ..kernels.base import evaluate
+from ..utils import validation as check
+from ..utils.validation import Floats
 from .subject import Subject, first_difference, same_bits, shown
 
 EPS = float(np.finfo(float).eps)
@@ -130,7 +130,7 @@ def _customs(part: Any) -> Iterator[Custom]:
 
 def _check_arguments(subject: Subject, kernel: Kernel, X: Floats) -> None:
     for custom in _customs(kernel):
-        for columns in (X, X[:, :1]):  # inside `On` a function sees some coordinates only
+        for columns in (X, X[:, :1]):  # inside `ActiveDims` a function sees some coordinates only
             left, right = columns.copy(), columns.copy()
             try:
                 custom.function(left, right)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate as check
-from .._validate import Floats
-from ..bank import KernelBank
-from ..engines import Serial
+from ..bank.bank import KernelBank
+from ..bank.engines import Serial
 from ..kernels import Kernel
 from ..learners import Learner
 from ..losses import Loss
+from ..utils import validation as check
+from ..utils.validation import Floats
 from . import learner_state as state
 from .game import HOSTILE, Game, figures, played, quiet
 from .learner_offers import RAISES, check_offers
@@ -41,7 +41,7 @@ def check_learner(
     ----------
     learner : one of kb.learners, or your own.
     kernel : the kernel to try it with; by default the first that it takes of Gaussian, Linear,
-        NestedCells and External.
+        TreeKernel and NoKernel.
     loss : the loss, or its name; by default all built-in ones are offered, and the first that it
         takes, "squared" before the others, is tried in full.
 
@@ -51,7 +51,7 @@ def check_learner(
     >>> kb.checks.check_learner(kb.learners.KLMS(learning_rate=0.1, budget=20))
     """
     if not isinstance(learner, Learner):
-        remedy = "Derive your class from kb.learners.PlainLearner, and give an instance."
+        remedy = "Derive your class from kb.learners.PythonLearner, and give an instance."
         raise check.refuse("learner", "be a learner", learner, remedy, "check_learner")
     subject = Subject("check_learner", learner)
     by_value = type(learner).__eq__ is not object.__eq__
@@ -105,15 +105,15 @@ def _check_alone(subject: Subject, game: Game) -> None:
 
 
 def _check_copies(subject: Subject, game: Game, X: Floats, y: Floats) -> None:
-    """The board is written over by the next block; whoever keeps a view of it sees that."""
+    """The workspace is written over by the next block; whoever keeps a view of it sees that."""
     half = SHORT // 2
     kept, written_over = game.bank(), game.bank()
     with subject.works("while learning", RAISES):
         for bank in (kept, written_over):
             bank.run(X[:half], y[:half])
         assert written_over._work is not None
-        written_over._work.board.points[...] = 0.625
-        written_over._work.board.new_targets[...] = 1.0
+        written_over._work.workspace.points[...] = 0.625
+        written_over._work.workspace.new_targets[...] = 1.0
         values = [bank.predict_slots(X)[:, game.place] for bank in (kept, written_over)]
         rest = [figures(played(bank, X[half:], y[half:])) for bank in (kept, written_over)]
     name = "keeping copies of what it is given"

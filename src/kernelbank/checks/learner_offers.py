@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..bank.layout import Slot
 from ..errors import CheckFailed, InvalidArgument
-from ..kernels import External, Gaussian, Kernel, Linear, NestedCells
-from ..layout import Slot
+from ..kernels import Gaussian, Kernel, Linear, NoKernel, TreeKernel
 from ..learners import Learner
 from ..losses import BUILT_IN as LOSSES
 from ..losses import Loss, as_loss
@@ -20,9 +20,7 @@ def check_offers(
     subject: Subject, learner: Learner, kernel: Kernel | None, loss: Loss | str | None
 ) -> Game:
     """Offer kernels and losses; the first game that is taken."""
-    kernels = (
-        [Gaussian(0.6), Linear(0.5), NestedCells(), External()] if kernel is None else [kernel]
-    )
+    kernels = [Gaussian(0.6), Linear(0.5), TreeKernel(), NoKernel()] if kernel is None else [kernel]
     names = sorted(LOSSES, key=lambda name: name != "squared")
     losses = [as_loss(name) for name in names] if loss is None else [as_loss(loss)]
     taken: list[Game] = []
@@ -82,7 +80,7 @@ def _unclear(subject: Subject, game: Game, error: Exception) -> CheckFailed:
         f"with {game.slot.kernel!r} and {game.loss!r} a bank was refused by "
         f"{type(error).__name__}: {error}",
         "Whoever makes the bank must learn which of its arguments is wrong.",
-        "In check_kernel(kernel) or check(setting), raise kb.errors.InvalidArgument(\"'loss' must "
+        "In check_kernel(kernel) or check(objective), raise kb.errors.InvalidArgument(\"'loss' must "
         'be ...; got .... Use ..."): the argument, the rule, the value, the remedy.',
     )
 

@@ -48,7 +48,7 @@ def check_window(subject: Subject, game: Game) -> None:
 
 
 def check_memory(subject: Subject, game: Game) -> None:
-    """The state does not change its shapes, and nothing beside it grows with the stream."""
+    """The state does not change its shapes, and nothing beside it accepts_new_inputs with the stream."""
     X, y = game.stream(_MOMENTS[-1], seed=2)
     bank = game.bank()
     half = len(X) // 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._validate import Floats
 from ..losses import Custom, Loss, as_loss
+from ..utils.validation import Floats
 from .subject import Subject, first_difference, same_bits, shown
 
 EPS = float(np.finfo(float).eps)
@@ -151,7 +151,7 @@ def _check_derivative(subject: Subject, loss: Loss, f: Floats, y: float) -> None
         raise subject.fails(
             "consistent with its derivative",
             f"at the prediction {f[i]} and the target {y} the derivative is {slopes[i]:.6g}, but "
-            f"the value grows by {left[i]:.6g} a unit on the left and {right[i]:.6g} on the right.",
+            f"the value accepts_new_inputs by {left[i]:.6g} a unit on the left and {right[i]:.6g} on the right.",
             why,
             "Differentiate the value in the prediction f, not in the target y (that has the other "
             "sign), and mind constant factors.",

@@ -8,12 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._hot.table import Phases
-from .._validate import Floats
 from ..combiners import Combiner
 from ..combiners.base import State
 from ..losses import Loss, Squared
-from ..setting import Board, Setting
+from ..losses.objective import Objective
+from ..native.phases import Phases
+from ..native.workspace import Workspace
+from ..utils.validation import Floats
 
 RIDGE = 0.1
 
@@ -66,14 +67,14 @@ def made(
 
 
 class Stage:
-    """A combiner with its board, as a bank has it. `resumed` starts from another's state."""
+    """A combiner with its workspace, as a bank has it. `resumed` starts from another's state."""
 
     def __init__(self, combiner: Combiner, evidence: Made, resumed: Stage | None = None) -> None:
         samples, slots = evidence.shape
         self._made = evidence
-        self._setting = Setting(evidence.loss, evidence.window, RIDGE)
-        self._board = Board(
-            self._setting, samples, 1, slots, 1, values=combiner.needs_values, workers=1
+        self._objective = Objective(evidence.loss, evidence.window, RIDGE)
+        self._workspace = Workspace(
+            self._objective, samples, 1, slots, 1, values=combiner.needs_values, workers=1
         )
         self.combiner = combiner
         self.weights = np.array(combiner.first_weights(slots), dtype=np.float64)
@@ -85,28 +86,28 @@ class Stage:
             for name, array in resumed.state.items():
                 self.state[name][...] = array
             self._done = resumed._done
-        steps = combiner.phases(self._setting, self._board, self.state, self.weights)
+        steps = combiner.phases(self._objective, self._workspace, self.state, self.weights)
         self._phases = Phases(steps)
 
     def play(self, until: int) -> Floats:
         """(n, P): the weights after each sample of one block, which ends at that sample."""
-        board, evidence = self._board, self._made
+        workspace, evidence = self._workspace, self._made
         start, count = self._done, until - self._done
         block = slice(start, until)
-        board.curvature[:count] = evidence.curvature[block]
-        board.window_loss[:count] = evidence.window_loss[block]
-        board.slot_loss[:count] = evidence.slot_loss[block]
-        board.slot_cost[:count] = evidence.slot_cost[block]
-        board.slot_predictions[:count] = evidence.predictions[block]
-        if board.values.size:
-            board.values[:count] = evidence.values[block]
+        workspace.curvature[:count] = evidence.curvature[block]
+        workspace.window_loss[:count] = evidence.window_loss[block]
+        workspace.slot_loss[:count] = evidence.slot_loss[block]
+        workspace.slot_cost[:count] = evidence.slot_cost[block]
+        workspace.slot_predictions[:count] = evidence.predictions[block]
+        if workspace.values.size:
+            workspace.values[:count] = evidence.values[block]
         before = evidence.window - 1
-        board.recent[: before + count] = evidence.targets[start : before + until]
-        board.new_targets[:count] = evidence.targets[before + start : before + until]
+        workspace.recent[: before + count] = evidence.targets[start : before + until]
+        workspace.new_targets[:count] = evidence.targets[before + start : before + until]
         self._phases.run(start, count)
         for callback in self._phases.callbacks:
             callback.check()
-        chosen = board.chosen[:count].copy()
+        chosen = workspace.chosen[:count].copy()
         self.weights[:] = chosen[-1]
         self._done = until
         return chosen

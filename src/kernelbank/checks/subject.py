@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CheckFailed
-from ..specs import from_spec, to_spec
+from ..io.specs import from_spec, to_spec
 
 
 class Subject:

@@ -1,14 +1,14 @@
 """Rules for the weights of the slots."""
 
 from .base import Combiner
+from .baselines import Best, Uniform
 from .fixed_share import FixedShare
 from .hedge import Hedge
 from .intervals import Intervals
 from .joint import Joint
+from .newton_stacking import NewtonStacking
 from .omkr import OMKR
-from .plain import Best, Uniform
 from .simplex import Simplex
-from .slope_stacking import SlopeStacking
 from .stacking import Stacking
 
 BUILT_IN: tuple[type[Combiner], ...] = (
@@ -19,7 +19,7 @@ BUILT_IN: tuple[type[Combiner], ...] = (
     Joint,
     OMKR,
     Simplex,
-    SlopeStacking,
+    NewtonStacking,
     Stacking,
     Uniform,
 )
@@ -32,9 +32,9 @@ __all__ = [
     "Hedge",
     "Intervals",
     "Joint",
+    "NewtonStacking",
     "OMKR",
     "Simplex",
-    "SlopeStacking",
     "Stacking",
     "Uniform",
 ]

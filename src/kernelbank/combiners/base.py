@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot.table import Phase, SideBySide, compiled
-from .._validate import Floats
-from ..setting import Board, Evidence, Setting
+from ..losses.objective import Objective
+from ..native.phases import Phase, SideBySide, compiled
+from ..native.workspace import Evidence, Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
 
 State = dict[str, Floats]
 Steps = list[Phase | SideBySide]
@@ -29,14 +30,14 @@ _ON_BOARD = (
 
 
 def rule_phase(
-    function: Callable[..., None], places: Any, board: Board, weights: Floats, /, **own: Any
+    function: Callable[..., None], places: Any, workspace: Workspace, weights: Floats, /, **own: Any
 ) -> Phase:
     """A compiled phase of a rule: `own` values, and of what rules share whatever it has places for.
 
-    Shared are the number of `slots`, the `weights` before the block, and the arrays of the board
+    Shared are the number of `slots`, the `weights` before the block, and the arrays of the workspace
     that hold targets, evidence and the `chosen` weights, by their names there.
     """
-    shared = {name: getattr(board, name) for name in _ON_BOARD}
+    shared = {name: getattr(workspace, name) for name in _ON_BOARD}
     shared |= {"slots": len(weights), "weights": weights}
     asked = {name: shared[name] for name in places._fields if name in shared}
     return Phase(compiled(function), places, **(asked | own))
@@ -55,8 +56,8 @@ class Combiner:
     """Whether the rule needs every slot's values on the window (P * window numbers a sample)."""
 
     @property
-    def by_sums(self) -> bool:
-        """Whether the weights are those of the program of `simplex_qp` on the board's evidence.
+    def supports_distributed_qp(self) -> bool:
+        """Whether the weights are those of the program of `simplex_qp` on the workspace's evidence.
 
         Then an engine far away may find them from sums over its slots. Such a rule has `figures`,
         the program's two parts after the last sample, as all of its state.
@@ -71,25 +72,29 @@ class Combiner:
         """The arrays that the rule carries from block to block; all start at zero."""
         return {}
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
-        """The work on a block: board.chosen from the board's evidence and from `weights`.
+    def phases(
+        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
+    ) -> Steps:
+        """The work on a block: workspace.chosen from the workspace's evidence and from `weights`.
 
-        Samples that do not depend on each other may be shared by board.workers phases side by side.
+        Samples that do not depend on each other may be shared by workspace.workers phases side by side.
         By default `weigh`, called back in Python.
         """
 
         def weigh(first: int, count: int) -> None:
-            evidence = board.evidence(first, count)
-            chosen = np.asarray(self.weigh(setting, evidence, state, weights.copy()))
+            evidence = workspace.evidence(first, count)
+            chosen = np.asarray(self.weigh(objective, evidence, state, weights.copy()))
             if chosen.shape != (count, len(weights)):
                 remedy = "Give the weights after each sample of the block."
                 rule = f"return weights of the shape {(count, len(weights))} from weigh"
                 raise check.refuse("combiner", rule, chosen.shape, remedy, type(self).__name__)
-            board.chosen[:count] = chosen
+            workspace.chosen[:count] = chosen
 
         return [Phase.of_python(weigh)]
 
-    def weigh(self, setting: Setting, evidence: Evidence, state: State, weights: Floats) -> Floats:
+    def weigh(
+        self, objective: Objective, evidence: Evidence, state: State, weights: Floats
+    ) -> Floats:
         """(n, P): the weights after each sample of the block, from those before it.
 
         A slot with infinite window_loss is out and must get no weight. The result must not

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .. import _validate as check
-from .._hot import hedge as hot
-from .._validate import Floats
-from ..setting import Board, Setting
+from ..losses.objective import Objective
+from ..native.workspace import Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import hedge_steps as hot
 from .base import Combiner, State, Steps, rule_phase
 
 
@@ -51,11 +52,13 @@ class FixedShare(Combiner):
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         return {"posterior": (slots,)}
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
+    def phases(
+        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
+    ) -> Steps:
         switch = rule_phase(
             hot.switch,
             hot.SWITCH,
-            board,
+            workspace,
             weights,
             rate=self.learning_rate,
             share=self.share,

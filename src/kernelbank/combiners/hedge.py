@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import hedge as hot
-from .._validate import Floats
-from ..setting import Board, Setting
+from ..losses.objective import Objective
+from ..native.workspace import Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import hedge_steps as hot
 from .base import Combiner, State, Steps, rule_phase
 
 
@@ -19,7 +20,7 @@ class Hedge(Combiner):
 
     With learning_rate=None the rate is AdaHedge's, log(P) / D, where D is the sum over the samples
     of w'l + log(w'exp(-rate l)) / rate, what mixing has lost beyond the mix loss. It is infinite at
-    first (equal weights for the leaders), never grows, and needs no knowledge of the losses' size:
+    first (equal weights for the leaders), never accepts_new_inputs, and needs no knowledge of the losses' size:
     multiplying all losses by a constant changes no weight. If the losses of a sample lie within an
     interval of length S, the weighted loss exceeds that of the best slot by at most
     S sqrt(log(P) n) + S (16/3 log(P) + 2) after n samples, by a constant if one slot stays best.
@@ -51,12 +52,14 @@ class Hedge(Combiner):
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         return {"totals": (slots,), "figures": (2,)}
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
+    def phases(
+        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
+    ) -> Steps:
         slots = len(weights)
         hedge = rule_phase(
             hot.hedge,
             hot.HEDGE,
-            board,
+            workspace,
             weights,
             rate=0.0 if self.learning_rate is None else self.learning_rate,
             **state,

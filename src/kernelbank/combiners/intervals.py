@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import hedge as hot
-from .._validate import Floats
-from ..setting import Board, Setting
+from ..losses.objective import Objective
+from ..native.workspace import Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import hedge_steps as hot
 from .base import Combiner, State, Steps, rule_phase
 
 
@@ -62,12 +63,14 @@ class Intervals(Combiner):
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         return {"totals": (self.levels, slots), "meta": (self.levels,), "scale": (1,)}
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
+    def phases(
+        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
+    ) -> Steps:
         slots = len(weights)
         intervals = rule_phase(
             hot.intervals,
             hot.INTERVALS,
-            board,
+            workspace,
             weights,
             levels=self.levels,
             rate=self.learning_rate,

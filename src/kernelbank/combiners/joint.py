@@ -6,18 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import joint as hot
-from .._hot.lanes import WIDTH
-from .._validate import Floats
 from ..losses import Squared
-from ..setting import Board, Setting
+from ..losses.objective import Objective
+from ..native.simd import WIDTH
+from ..native.workspace import Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import joint_steps as hot
 from .base import State, Steps, rule_phase
-from .certified import Certified, pairwise_scratch
+from .pairwise_solver import PairwiseSolver, pairwise_scratch
 
 
 @dataclass(frozen=True)
-class Joint(Certified):
+class Joint(PairwiseSolver):
     """Weights that minimise sum_i d^(n-i) l(w'f_i, y_i) + sum_p (a_p + ridge) w_p^2 on the simplex.
 
     f_i holds the values of all slots at sample i and a_p = regularization / 2 * norm^2 of slot p.
@@ -103,28 +104,30 @@ class Joint(Certified):
             return {"figures": (4,)}
         return {"figures": (4,), "values": (self.horizon, slots), "targets": (self.horizon,)}
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
+    def phases(
+        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
+    ) -> Steps:
         slots = len(weights)
         ahead = self.evidence == "prequential"
-        longest = self.horizon if ahead else setting.window
+        longest = self.horizon if ahead else objective.window
         rows = -(-longest // WIDTH) * WIDTH
-        bound = setting.loss.curvature
+        bound = objective.loss.curvature
         joint = rule_phase(
             hot.joint,
             hot.JOINT,
-            board,
+            workspace,
             weights,
-            window=setting.window,
+            window=objective.window,
             horizon=self.horizon if ahead else 0,
-            kind=_kind(setting),
+            kind=_kind(objective),
             steepest=np.inf if bound is None else float(bound),
             ridge=self.ridge,
             tolerance=self.tolerance,
             steps=self.steps,
-            value=setting.loss.value_address,
-            derivative=setting.loss.derivative_address,
-            parameters=setting.loss.parameters,
-            values=state["values"] if ahead else board.values,
+            value=objective.loss.value_address,
+            derivative=objective.loss.derivative_address,
+            parameters=objective.loss.parameters,
+            values=state["values"] if ahead else workspace.values,
             powers=self.discount ** np.arange(float(longest)),
             rows=rows,
             targets=state["targets"] if ahead else np.zeros(1),
@@ -136,7 +139,7 @@ class Joint(Certified):
         return [joint]
 
 
-def _kind(setting: Setting) -> int:
-    if type(setting.loss) is Squared:
+def _kind(objective: Objective) -> int:
+    if type(objective.loss) is Squared:
         return hot.QUADRATIC
-    return hot.KINKED if setting.loss.curvature is None else hot.SMOOTH
+    return hot.KINKED if objective.loss.curvature is None else hot.SMOOTH

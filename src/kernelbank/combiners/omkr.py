@@ -7,11 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import combine as hot
-from .._hot.lanes import WIDTH
-from .._validate import Floats
-from ..setting import Board, Setting
+from ..losses.objective import Objective
+from ..native.simd import WIDTH
+from ..native.workspace import Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import simplex_steps as hot
 from .base import Combiner, State, Steps, rule_phase
 
 
@@ -64,20 +65,22 @@ class OMKR(Combiner):
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         return {"gradient": (slots,), "rate": (1,)}
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
-        rows = -(-setting.window // WIDTH) * WIDTH
+    def phases(
+        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
+    ) -> Steps:
+        rows = -(-objective.window // WIDTH) * WIDTH
         descend = rule_phase(
             hot.descend,
             hot.DESCEND,
-            board,
+            workspace,
             weights,
-            window=setting.window,
+            window=objective.window,
             first_rate=self.learning_rate,
             halve_every=self.halve_every,
             least_rate=self.least_rate,
-            ridge=2.0 if self.gradient == "exact" else setting.regularization,
-            derivative=setting.loss.derivative_address,
-            parameters=setting.loss.parameters,
+            ridge=2.0 if self.gradient == "exact" else objective.regularization,
+            derivative=objective.loss.derivative_address,
+            parameters=objective.loss.parameters,
             **state,
             scratch=np.ones((4, rows)),
         )

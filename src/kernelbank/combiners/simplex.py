@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import combine as hot
-from .._hot.qp import SCRATCH
-from .._hot.table import SideBySide
-from .._validate import Floats
-from ..setting import Board, Setting
+from ..losses.objective import Objective
+from ..native.phases import SideBySide
+from ..native.workspace import Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import simplex_steps as hot
 from .base import Combiner, State, Steps, rule_phase
+from .qp import SCRATCH
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Simplex(Combiner):
         object.__setattr__(self, "horizon", horizon)
 
     @property
-    def by_sums(self) -> bool:
+    def supports_distributed_qp(self) -> bool:
         return self.evidence == "window"
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
@@ -64,16 +65,18 @@ class Simplex(Combiner):
             "prefix": (slots,),
         }
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
+    def phases(
+        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
+    ) -> Steps:
         slots = len(weights)
         phases: Steps = []
-        linear = board.window_loss
+        linear = workspace.window_loss
         if self.evidence == "prequential":
-            linear = np.zeros_like(board.slot_loss)
+            linear = np.zeros_like(workspace.slot_loss)
             sums = rule_phase(
                 hot.sliding_sums,
                 hot.SLIDE,
-                board,
+                workspace,
                 weights,
                 horizon=self.horizon,
                 segment=state["segment"],
@@ -86,18 +89,18 @@ class Simplex(Combiner):
             rule_phase(
                 hot.simplex,
                 hot.SIMPLEX,
-                board,
+                workspace,
                 weights,
                 worker=worker,
-                workers=board.workers,
+                workers=workspace.workers,
                 linear=linear,
                 scratch=np.zeros((4, slots + SCRATCH)),
                 places=np.zeros((2, slots + SCRATCH), dtype=np.int64),
             )
-            for worker in range(board.workers)
+            for worker in range(workspace.workers)
         ]
         figures = state["figures"]
-        note = rule_phase(hot.note, hot.NOTE, board, weights, linear=linear, figures=figures)
+        note = rule_phase(hot.note, hot.NOTE, workspace, weights, linear=linear, figures=figures)
         return [*phases, note, SideBySide(solvers)]
 
     def report(self, state: State, weights: Floats) -> dict[str, Floats]:

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import stacking as hot
-from .._validate import Floats
-from ..setting import Board, Setting
+from ..losses.objective import Objective
+from ..native.workspace import Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import stacking_steps as hot
 from .base import State, Steps, rule_phase
-from .certified import Certified, pairwise_scratch
+from .pairwise_solver import PairwiseSolver, pairwise_scratch
 
 
 @dataclass(frozen=True)
-class Stacking(Certified):
+class Stacking(PairwiseSolver):
     """Weights that minimise sum_i d^(n-i) (w'f_i - y_i)^2 + ridge L |w|^2 on the simplex.
 
     f_i holds the slots' predictions of sample i, each made before the slot learned it, and
@@ -85,8 +86,10 @@ class Stacking(Certified):
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         return {"figures": (4,), "moments": (slots, slots)}
 
-    def phases(self, setting: Setting, board: Board, state: State, weights: Floats) -> Steps:
-        return [rule_phase(hot.stacking, hot.STACKING, board, weights, **self._own(state))]
+    def phases(
+        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
+    ) -> Steps:
+        return [rule_phase(hot.stacking, hot.STACKING, workspace, weights, **self._own(state))]
 
     def _own(self, state: State) -> dict[str, Any]:
         """What the table holds beside what rules share."""

@@ -2,9 +2,8 @@
 
 from .algebra import Product, Scaled, Sum
 from .base import Kernel
-from .cells import NestedCells
-from .coordinates import LowOrder, On
 from .custom import Custom
+from .dimensions import ActiveDims, Additive
 from .elementary import (
     Gaussian,
     Laplacian,
@@ -15,18 +14,19 @@ from .elementary import (
     RationalQuadratic,
     Spline,
 )
-from .external import External
-from .features import FeatureMap, feature_counts, feature_map
+from .no_kernel import NoKernel
+from .random_features import FeatureMap, feature_counts, feature_map
+from .tree_kernel import TreeKernel
 
 BUILT_IN: tuple[type[Kernel], ...] = (
-    External,
+    NoKernel,
     Gaussian,
     Laplacian,
     Linear,
-    LowOrder,
+    Additive,
     Matern,
-    NestedCells,
-    On,
+    TreeKernel,
+    ActiveDims,
     Periodic,
     Polynomial,
     Product,
@@ -38,17 +38,16 @@ BUILT_IN: tuple[type[Kernel], ...] = (
 """Every kernel that a file may name."""
 
 __all__ = [
+    "ActiveDims",
+    "Additive",
     "Custom",
-    "External",
     "FeatureMap",
     "Gaussian",
     "Kernel",
     "Laplacian",
     "Linear",
-    "LowOrder",
     "Matern",
-    "NestedCells",
-    "On",
+    "NoKernel",
     "Periodic",
     "Polynomial",
     "Product",
@@ -56,6 +55,7 @@ __all__ = [
     "Scaled",
     "Spline",
     "Sum",
+    "TreeKernel",
     "feature_counts",
     "feature_map",
 ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _validate as check
-from .._hot import rows as hot
-from .._hot.formulas import Callback
-from .._validate import Floats
+from ..native.formulas import Callback
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import kernel_rows as hot
 from .base import Instruction, Kernel
 
 

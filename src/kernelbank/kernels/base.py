@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import rows as hot
-from .._hot.formulas import CONSTANTS, Callback, compile_profile, compile_statistic
-from .._hot.lanes import WIDTH
-from .._validate import Floats
-from ..specs import Copied
+from ..io.specs import Copied
+from ..native.formulas import CONSTANTS, Callback, compile_profile, compile_statistic
+from ..native.simd import WIDTH
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import kernel_rows as hot
 
 LOG2E = 1 / math.log(2)
 

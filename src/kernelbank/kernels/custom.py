@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import rows as hot
-from .._hot.formulas import Callback, callback_statistic, write_result
-from .._validate import Floats
-from ..specs import callable_field
+from ..io.specs import callable_field
+from ..native.formulas import Callback, callback_statistic, write_result
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import kernel_rows as hot
 from .base import Instruction, Kernel, Source
 from .elementary import itself
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from .. import _validate as check
-from .._hot.lanes import broadcast, exp2_of_product, lane, power, sqrt, where_less
+from ..native.simd import broadcast, exp2_of_product, lane, power, sqrt, where_less
+from ..utils import validation as check
 from .base import LOG2E, Elementary, Statistic
 
 # --- statistics: what one coordinate adds ---------------------------------------------------------

@@ -12,17 +12,17 @@ from .fourier_sgd import FourierSGD
 from .klms import KLMS
 from .knlms import KNLMS
 from .krls import KRLS
+from .krls_tracker import KRLSTracker
 from .linear_rls import LinearRLS
 from .norma import Norma
 from .nystrom import NystromSGD
-from .plain import PlainLearner
+from .partition_tree import PartitionTree
 from .polk import POLK
 from .projectron import Projectron
+from .python_learner import PythonLearner
 from .qklms import QKLMS
 from .residual import Residual
-from .sliding import SlidingWindowKRLS
-from .tracker import KRLSTracker
-from .tree import PartitionTree
+from .sliding_window import SlidingWindowKRLS
 from .with_loss import WithLoss
 
 BUILT_IN: tuple[type[Learner], ...] = (
@@ -50,7 +50,7 @@ BUILT_IN: tuple[type[Learner], ...] = (
 
 
 def standalone() -> list[type[Learner]]:
-    """The learners that need no other slot and no model: those with a default for every setting."""
+    """The learners that need no other slot and no model: those with a default for every objective."""
     return [
         kind
         for kind in BUILT_IN
@@ -74,8 +74,8 @@ __all__ = [
     "NystromSGD",
     "POLK",
     "PartitionTree",
-    "PlainLearner",
     "Projectron",
+    "PythonLearner",
     "QKLMS",
     "Residual",
     "SlidingWindowKRLS",

@@ -10,15 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot.lanes import WIDTH
-from .._validate import Floats
 from ..errors import SlotQuarantined
-from ..ground import Block
 from ..kernels.base import Kernel
-from ..kernels.external import External
-from ..setting import PAGE, Setting
-from .base import Group, Learner
+from ..kernels.no_kernel import NoKernel
+from ..kernels.sample_buffer import Block
+from ..losses.objective import Objective
+from ..native.simd import WIDTH
+from ..native.workspace import SLIDE_PERIOD
+from ..utils import validation as check
+from ..utils.validation import Floats
+from .base import Learner, SlotGroup
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class Adapter(Learner):
     ...         return self.value
     ...     def learn_one(self, x, y):
     ...         self.value = y
-    >>> last = kb.Slot(kb.kernels.External(), kb.learners.Adapter(Last()))
+    >>> last = kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(Last()))
     >>> bank = kb.KernelBank(slots=[last, kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())])
     >>> for n in range(10):
     ...     bank.learn_one(float(n), 5.0)
@@ -55,9 +56,9 @@ class Adapter(Learner):
     model: Any
     curvature: float = 0.0
     leaf_width = 1
-    uses_rows = False
+    uses_kernel_rows = False
     saveable: ClassVar[bool] = False
-    grows: ClassVar[bool] = True
+    accepts_new_inputs: ClassVar[bool] = True
     cost: ClassVar[str] = "window + 1 predictions of the model"
 
     def __post_init__(self) -> None:
@@ -71,49 +72,49 @@ class Adapter(Learner):
         object.__setattr__(self, "curvature", curvature)
         object.__setattr__(self, "model", copy.deepcopy(self.model))
 
-    def check(self, setting: Setting) -> None:
-        if self.curvature > 0 and setting.regularization == 0:
+    def check(self, objective: Objective) -> None:
+        if self.curvature > 0 and objective.regularization == 0:
             remedy = "Give a curvature of 0, or a regularization above 0."
             rule = "be 0 in a bank without regularization"
             raise check.refuse("curvature", rule, self.curvature, remedy, "Adapter")
 
     def check_kernel(self, kernel: Kernel) -> None:
-        if not isinstance(kernel, External):
-            remedy = "Use kb.Slot(kb.kernels.External(), kb.learners.Adapter(...))."
-            raise check.refuse("kernel", "be External for Adapter", kernel, remedy)
+        if not isinstance(kernel, NoKernel):
+            remedy = "Use kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(...))."
+            raise check.refuse("kernel", "be NoKernel for Adapter", kernel, remedy)
 
     def shapes(
-        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+        self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
         return {}
 
-    def prepare(self, group: Group) -> None:
+    def prepare(self, group: SlotGroup) -> None:
         group.parts["models"] = [_Model(copy.deepcopy(self.model)) for _ in range(group.leaves)]
 
-    def remember(self, group: Group) -> list[Any]:
+    def remember(self, group: SlotGroup) -> list[Any]:
         return copy.deepcopy(group.parts["models"])
 
-    def recall(self, group: Group, kept: list[Any]) -> None:
+    def recall(self, group: SlotGroup, kept: list[Any]) -> None:
         group.parts["models"] = kept
 
-    def learn(self, group: Group, block: Block) -> None:
-        window = group.setting.window
-        ridge = group.setting.half_regularization
+    def learn(self, group: SlotGroup, block: Block) -> None:
+        window = group.objective.window
+        ridge = group.objective.half_regularization
         group.norms[:, 1:, 0] = self.curvature / ridge if ridge else 0.0
-        reach, inputs = block.ground.reach, block.ground.inputs
+        history_length, inputs = block.buffer.history_length, block.buffer.inputs
         for leaf, model in enumerate(group.parts["models"]):
             for t, (x, y) in enumerate(zip(block.points, block.targets, strict=True)):
                 group.predictions[leaf, t, 0] = model.value(x)
                 model.learn(x, float(y))
                 number = block.first + t
-                now = reach + number % PAGE
+                now = history_length + number % SLIDE_PERIOD
                 seen = min(number + 1, window)
                 for age in range(seen):
                     value = model.value(inputs[:, now - age])
                     group.values[leaf, t + 1, window - 1 - age, 0] = value
 
     def evaluate(
-        self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+        self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
         out = np.zeros((group.leaves, len(points), WIDTH))
         for leaf in np.flatnonzero(wanted):

@@ -13,16 +13,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot.lanes import WIDTH
-from .._hot.table import Phase
-from .._validate import Floats
-from ..ground import Block, Ground
 from ..kernels.base import Kernel, Program
-from ..setting import Board, Setting
+from ..kernels.sample_buffer import Block, SampleBuffer
+from ..losses.objective import Objective
+from ..native.phases import Phase
+from ..native.simd import WIDTH
+from ..native.workspace import Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
 
 
-class Group:
+class SlotGroup:
     """The slots of a shard that run side by side, and everything that changes as they learn.
 
     Every array has the leaf as its first axis (see `_hot.score` for the meaning of the common
@@ -32,32 +33,32 @@ class Group:
 
     def __init__(
         self,
-        setting: Setting,
+        objective: Objective,
         kernels: list[list[Kernel]],
         program: Program,
         columns: np.ndarray,
         numbers: np.ndarray,
         shapes: dict[str, tuple[int, ...]],
-        bulky: frozenset[str],
+        float32_arrays: frozenset[str],
         size: int,
         dimension: int,
     ) -> None:
         count = len(kernels)
-        self.setting = setting
+        self.objective = objective
         self.kernels = kernels
         self.program = program
         self.columns = columns
         self.numbers = numbers
-        self.board_columns = columns
-        self.board_numbers = numbers
-        """Columns of the slots, and rows of the leaves, on a board that has not those of all."""
+        self.workspace_columns = columns
+        self.workspace_numbers = numbers
+        """Columns of the slots, and rows of the leaves, on a workspace that has not those of all."""
         self.size = size
         self.dimension = dimension
         self.state = {
-            name: np.zeros(shape, dtype=setting.dtype if name in bulky else "float64")
+            name: np.zeros(shape, dtype=objective.dtype if name in float32_arrays else "float64")
             for name, shape in shapes.items()
         }
-        self.values = np.zeros((count, size + 1, setting.window, WIDTH))
+        self.values = np.zeros((count, size + 1, objective.window, WIDTH))
         self.norms = np.zeros((count, size + 1, WIDTH))
         self.predictions = np.zeros((count, size, WIDTH))
         self.effects = np.zeros((count, size, WIDTH))
@@ -66,7 +67,7 @@ class Group:
         self.look_values = np.zeros((count, WIDTH))
         self.scratch: dict[str, Floats] = {}
         self.parts: dict[str, Any] = {}
-        self.base: tuple[Learner, Group, int, int] | None = None
+        self.base: tuple[Learner, SlotGroup, int, int] | None = None
         """For learners on another slot: its learner and group, leaf and lane there."""
 
     @property
@@ -78,7 +79,7 @@ class Group:
         return {
             "leaves": self.leaves,
             "steps": self.size + 1,
-            "window": self.setting.window,
+            "window": self.objective.window,
             "values": self.values,
             "norms": self.norms,
             "predictions": self.predictions,
@@ -91,26 +92,26 @@ class Learner:
     leaf_width: ClassVar[int] = WIDTH
     """Slots of a leaf: four where they run side by side, one where a slot is a matrix itself."""
 
-    bulky: ClassVar[frozenset[str]] = frozenset()
+    float32_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that `dtype="float32"` keeps in single precision."""
 
-    uses_rows: ClassVar[bool] = True
+    uses_kernel_rows: ClassVar[bool] = True
     """Whether the method works on kernel values between samples (not on features of its own)."""
 
     saveable: ClassVar[bool] = True
     """Whether the state is arrays, so that a file can keep it."""
 
-    grows: ClassVar[bool] = False
+    accepts_new_inputs: ClassVar[bool] = False
     """Whether slots can take up columns that are added later (see `widen`)."""
 
     cost: ClassVar[str] = ""
-    """How the time of a step grows."""
+    """How the time of a step accepts_new_inputs."""
 
-    def told(self, setting: Setting) -> Setting:
+    def told(self, objective: Objective) -> Objective:
         """The rules of the game as the method follows them; by default they are the bank's."""
-        return setting
+        return objective
 
-    def check(self, setting: Setting) -> None:
+    def check(self, objective: Objective) -> None:
         """Refuse a window, regularisation or loss that the method cannot work with."""
 
     def check_kernel(self, kernel: Kernel) -> None:
@@ -120,60 +121,62 @@ class Learner:
             remedy = "Use another kernel, or kb.learners.PartitionTree with this one."
             raise check.refuse("kernel", "be a function of two inputs", kernel, remedy, owner)
 
-    def reach(self, setting: Setting) -> int:
+    def history_length(self, objective: Objective) -> int:
         """How many past inputs the method needs, at least the window."""
-        return setting.window
+        return objective.window
 
     def shapes(
-        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+        self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
         """The arrays of the state for so many leaves, the leaf first; they start at zero.
 
-        `kernel` is one of the group's: they have one shape. `reach`: how many past inputs the bank
+        `kernel` is one of the group's: they have one shape. `history_length`: how many past inputs the bank
         keeps.
         """
         raise NotImplementedError
 
-    def workspace(self, setting: Setting, dimension: int, kernel: Kernel) -> int:
+    def scratch_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
         """About how many numbers a group works with beside its state and the block's arrays."""
         return 0
 
-    def prepare(self, group: Group) -> None:
+    def prepare(self, group: SlotGroup) -> None:
         """Set what must not start at zero; may depend on the slots' kernels and places only."""
 
-    def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
+    def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         """The work on a block; by default `learn`, called back in Python."""
 
         def learn(first: int, count: int) -> None:
-            points, targets = board.points[:count], board.new_targets[:count]
-            self.learn(group, Block(first, points, targets, ground))
+            points, targets = workspace.points[:count], workspace.new_targets[:count]
+            self.learn(group, Block(first, points, targets, buffer))
 
         return [Phase.of_python(learn)]
 
-    def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
-        """The work on one point to predict: group.look_values at board.look_point.
+    def predict_phases(
+        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        """The work on one point to predict: group.look_values at workspace.look_point.
 
         By default `evaluate`, called back in Python.
         """
         everyone = np.ones(group.leaves, dtype=np.bool_)
 
         def glance(seen: int, _: int) -> None:
-            statistics = np.repeat(ground.memo_statistics[:, None, :], 2, axis=1)
-            point = board.look_point[None, :].copy()
+            statistics = np.repeat(buffer.memo_statistics[:, None, :], 2, axis=1)
+            point = workspace.look_point[None, :].copy()
             group.look_values[...] = self.evaluate(group, seen, point, statistics, everyone)[:, 0]
 
         return [Phase.of_python(glance)]
 
-    def learn(self, group: Group, block: Block) -> None:
+    def learn(self, group: SlotGroup, block: Block) -> None:
         """Take the group through the block: fill values, norms, predictions and effects."""
         raise NotImplementedError
 
     def evaluate(
-        self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+        self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
         """(leaves, n, 4): values at the points, for the wanted leaves; changes nothing.
 
-        statistics[s, t + 1] compares point t with the last `reach` inputs, oldest first, and
+        statistics[s, t + 1] compares point t with the last `history_length` inputs, oldest first, and
         with itself.
         """
         raise NotImplementedError
@@ -191,21 +194,21 @@ class Learner:
                 raise check.refuse("learner", rule, self, remedy)
             new[name][...] = array
 
-    def remember(self, group: Group) -> list[Any]:
+    def remember(self, group: SlotGroup) -> list[Any]:
         """For every leaf a copy of what is not in the arrays, in case a block has to be undone."""
         return [None] * group.leaves
 
-    def recall(self, group: Group, kept: list[Any]) -> None:
+    def recall(self, group: SlotGroup, kept: list[Any]) -> None:
         """Go back to what `remember` returned."""
 
-    def variance(self, group: Group, points: Floats) -> Floats:
+    def variance(self, group: SlotGroup, points: Floats) -> Floats:
         """(leaves, n, 4): predictive variance of f at the points; NaN where there is none."""
         return np.full((group.leaves, len(points), WIDTH), np.nan)
 
-    def dropped(self, group: Group) -> Floats:
+    def dropped(self, group: SlotGroup) -> Floats:
         """(leaves, 4): norm^2 of all terms that the method has thrown away so far."""
         return np.zeros((group.leaves, WIDTH))
 
-    def excess(self, group: Group) -> Floats:
+    def step_ratio(self, group: SlotGroup) -> Floats:
         """(leaves, 4): learning rate over the largest stable one on the windows seen so far."""
         return np.zeros((group.leaves, WIDTH))

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._hot import centres as hot
-from .._hot.lanes import WIDTH
-from .._hot.table import fields
-from .._validate import Floats
 from ..kernels.base import Kernel, Program, Sources, sources_of
-from .base import Group
-from .single import Shapes, SingleSlot
+from ..native.phases import fields
+from ..native.simd import WIDTH
+from ..utils.validation import Floats
+from . import centres_steps as hot
+from .base import SlotGroup
+from .feature_learner import FeatureLearner, Shapes
 
 
 def places(*own: str) -> Any:
@@ -21,12 +21,12 @@ def places(*own: str) -> Any:
     return fields(*hot.CENTRES._fields, *own)
 
 
-class OnCentres(SingleSlot):
+class CentresBase(FeatureLearner):
     """f = sum_j alpha_j k(c_j, .), at most `budget` centres c_j, oldest first."""
 
     feature_function = hot.features
     spare = 1
-    grows: ClassVar[bool] = True
+    accepts_new_inputs: ClassVar[bool] = True
     budget: int
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
@@ -41,12 +41,12 @@ class OnCentres(SingleSlot):
         others = {name: array for name, array in old.items() if name != "centres"}
         super().widen(others, new)
 
-    def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
+    def extras(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
         numbers = sources_of([kernel for leaf in group.kernels for kernel in leaf], dimension)
         program = Program.pack(group.kernels, numbers, dimension)
         sources = Sources.pack(numbers, dimension)
         capacity = group.state["coefficients"].shape[1]
-        room = max(capacity, group.setting.window, 1)
+        room = max(capacity, group.objective.window, 1)
         return {
             "instructions": len(program.code),
             "program": program.code,

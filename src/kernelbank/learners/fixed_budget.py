@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._hot.dense import least
-from .._hot.formulas import pointer
-from .._hot.gram import inverse_of
-from .._hot.ridge import RIDGE, join, leave, settle, solve
-from .._hot.single import RESPONSE, SINGLE, coefficients_of, size_of
-from .._hot.table import fields, floats, real, whole
-from ..setting import Setting
-from .ridge import OnRidge
+from ..losses.objective import Objective
+from ..native.dense import least
+from ..native.formulas import pointer
+from ..native.phases import fields, floats, real, whole
+from .feature_steps import RESPONSE, SINGLE, coefficients_of, size_of
+from .gram_steps import inverse_of
+from .ridge import RidgeBase
+from .ridge_steps import RIDGE, join, leave, settle, solve
 
 FIXED_TABLE = fields(*RIDGE._fields, "label_rate")
 
@@ -42,7 +42,7 @@ def fixed_budget(table, leaf, number):
 
 
 @dataclass(frozen=True)
-class FixedBudgetKRLS(OnRidge):
+class FixedBudgetKRLS(RidgeBase):
     """Kernel ridge regression on `budget` samples; the least significant one leaves.
 
     A new sample joins; then, with A = K + ridge I and alpha = A^-1 y, the sample with the least
@@ -83,5 +83,5 @@ class FixedBudgetKRLS(OnRidge):
         self._positive("ridge", 0.01)
         self._share("label_rate", 0.1)
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
-        return {**super().settings(setting), "label_rate": self.label_rate}
+    def settings(self, objective: Objective) -> Mapping[str, float]:
+        return {**super().settings(objective), "label_rate": self.label_rate}

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._hot.gram import GRAM, append_gram, gram_of, norm_by_gram, remove_gram
-from .._hot.single import NORM, PREDICTION, SINGLE, TARGET, coefficients_of, dot, size_of
-from .._hot.table import fields, floats, whole
-from ..setting import Setting
-from .centres import OnCentres
+from ..losses.objective import Objective
+from ..native.dense import dot
+from ..native.phases import fields, floats, whole
+from .centres import CentresBase
+from .feature_learner import Shapes
+from .feature_steps import NORM, PREDICTION, SINGLE, TARGET, coefficients_of, size_of
+from .gram_steps import GRAM, append_gram, gram_of, norm_by_gram, remove_gram
 from .perceptron import for_labels
-from .single import Shapes
 
 FORGETRON_TABLE = fields(*GRAM._fields, "mistakes", "deviation", "dropped")
 _ALLOWED = 15.0 / 32.0  # of the mistakes: how much shrinking may deviate, in all
@@ -54,7 +55,7 @@ def forgetron(table, leaf, number):
 
 
 @dataclass(frozen=True)
-class Forgetron(OnCentres):
+class Forgetron(CentresBase):
     """The self-tuned Forgetron: a kernel perceptron for labels -1 and +1 that keeps its budget.
 
     On a mistake, y f(x) <= 0, the term y k(x, .) joins. Beyond `budget` terms all coefficients are
@@ -86,8 +87,8 @@ class Forgetron(OnCentres):
     def __post_init__(self) -> None:
         self._count("budget", "how many terms to keep")
 
-    def check(self, setting: Setting) -> None:
-        for_labels(self, setting)
+    def check(self, objective: Objective) -> None:
+        for_labels(self, objective)
 
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
         own: Shapes = {"gram": (capacity, capacity), "mistakes": (), "deviation": (), "dropped": ()}

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .._hot.single import SINGLE
-from .._hot.table import fields, variant
-from .._hot.waves import WAVES
-from .base import Group
+from ..native.phases import fields, variant
+from .base import SlotGroup
+from .feature_learner import Shapes
+from .feature_steps import SINGLE
+from .fourier import FourierBase
+from .fourier_steps import WAVES
 from .recursive import RECURSIVE, RecursiveLeastSquares, recursive
-from .single import Shapes
-from .waves import OnWaves
 
 FOURIER_RLS_TABLE = fields(*SINGLE._fields, *WAVES._fields, *RECURSIVE)
 
 
 @dataclass(frozen=True)
-class FourierRLS(OnWaves, RecursiveLeastSquares):
+class FourierRLS(FourierBase, RecursiveLeastSquares):
     """Bayesian linear regression on random features: a Gaussian process at a fixed price for ever.
 
     With P = I / ridge at first and phi(x)'phi(t) close to k(x, t):
@@ -76,10 +76,10 @@ class FourierRLS(OnWaves, RecursiveLeastSquares):
         self._check_features()
         self._check_forgetting()
 
-    def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
-        found = OnWaves.extras(self, group, dimension)
+    def extras(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
+        found = FourierBase.extras(self, group, dimension)
         return {**found, "constant": found["trigonometric"] + dimension}
 
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
         own = RecursiveLeastSquares.own_shapes(self, capacity, dimension)
-        return {**OnWaves.own_shapes(self, capacity, dimension), **own}
+        return {**FourierBase.own_shapes(self, capacity, dimension), **own}

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._hot.single import NORM, SINGLE, SLOPE, coefficients_of, dot, size_of
-from .._hot.table import fields, floats, real
-from .._hot.waves import WAVES
-from ..setting import Setting
-from .waves import OnWaves
+from ..losses.objective import Objective
+from ..native.dense import dot
+from ..native.phases import fields, floats, real
+from .feature_steps import NORM, SINGLE, SLOPE, coefficients_of, size_of
+from .fourier import FourierBase
+from .fourier_steps import WAVES
 
 FOURIER_TABLE = fields(*SINGLE._fields, *WAVES._fields, "learning_rate", "keep")
 
@@ -30,7 +31,7 @@ def fourier_sgd(table, leaf, number):
 
 
 @dataclass(frozen=True)
-class FourierSGD(OnWaves):
+class FourierSGD(FourierBase):
     """Stochastic gradient descent on random Fourier features: NORMA at a fixed price for ever.
 
     With phi(x)'phi(t) close to k(x, t) (see `kb.kernels.feature_map`),
@@ -38,8 +39,8 @@ class FourierSGD(OnWaves):
         weights <- (1 - learning_rate * regularization) weights
                    - learning_rate * l'(f(x), y) phi(x).
 
-    Takes Gaussian, Laplacian, Matern and Linear kernels, their sums, multiples, `On` and
-    `LowOrder`.
+    Takes Gaussian, Laplacian, Matern and Linear kernels, their sums, multiples, `ActiveDims` and
+    `Additive`.
     Cost per step: O(features (dimension + window)); memory O(features (dimension + window)).
 
     Parameters
@@ -70,11 +71,11 @@ class FourierSGD(OnWaves):
         self._check_features()
         self._positive("learning_rate", 0.1)
 
-    def check(self, setting: Setting) -> None:
-        self._check_decay(setting)
+    def check(self, objective: Objective) -> None:
+        self._check_decay(objective)
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
+    def settings(self, objective: Objective) -> Mapping[str, float]:
         return {
             "learning_rate": self.learning_rate,
-            "keep": 1.0 - self.learning_rate * setting.regularization,
+            "keep": 1.0 - self.learning_rate * objective.regularization,
         }

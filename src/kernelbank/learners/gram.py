@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .centres import OnCentres
-from .single import Shapes
+from .centres import CentresBase
+from .feature_learner import Shapes
 
 
-class OnGram(OnCentres):
+class GramBase(CentresBase):
     """Centres with K and K^-1, and scratch for two vectors and two matrices."""
 
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:

@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._hot.centres import append, centre, centres_of, kernel_values, norm_by_definition, remove
-from .._hot.formulas import pointer
-from .._hot.jit import part
-from .._hot.single import (
+from ..losses.objective import Objective
+from ..native.formulas import pointer
+from ..native.jit import inline
+from ..native.phases import floats, real, whole
+from .centres import CentresBase, places
+from .centres_steps import append, centre, centres_of, kernel_values, norm_by_definition, remove
+from .feature_learner import Shapes
+from .feature_steps import (
     EFFECT,
     NORM,
     PREDICTION,
@@ -21,15 +25,11 @@ from .._hot.single import (
     dot,
     size_of,
 )
-from .._hot.table import floats, real, whole
-from ..setting import Setting
-from .centres import OnCentres, places
-from .single import Shapes
 
 KLMS_TABLE = places("learning_rate", "dropped")
 
 
-@part
+@inline
 def _effect(table, leaf, number, old):
     """How far the oldest term moves the values on the window, relative to the largest of them."""
     capacity = whole(table, SINGLE.capacity)
@@ -64,13 +64,13 @@ def klms(table, leaf, number):
         floats(table, KLMS_TABLE.dropped)[leaf] += lost
         sample[EFFECT] = _effect(table, leaf, number, old)
         remove(table, leaf, 0)
-    if (number + 1) % whole(table, SINGLE.page) == 0:
+    if (number + 1) % whole(table, SINGLE.slide_period) == 0:
         norm = norm_by_definition(table, leaf, work)
     sample[NORM] = max(norm, 0.0)
 
 
 @dataclass(frozen=True)
-class KLMS(OnCentres):
+class KLMS(CentresBase):
     """Kernel least mean squares: one gradient step a sample, a term for every sample.
 
         f <- f - learning_rate * l'(f(x), y) k(x, .)
@@ -108,7 +108,7 @@ class KLMS(OnCentres):
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {**super().own_shapes(capacity, dimension), "dropped": ()}
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
+    def settings(self, objective: Objective) -> Mapping[str, float]:
         return {"learning_rate": self.learning_rate}
 
     def work(self, capacity: int, dimension: int) -> int:

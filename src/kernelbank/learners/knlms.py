@@ -9,12 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._hot.gram import GRAM, append_gram, gram_of, norm_by_gram
-from .._hot.single import NORM, SELF, SINGLE, SLOPE, coefficients_of, dot, size_of
-from .._hot.table import fields, floats, real, whole
-from ..setting import Setting
-from .centres import OnCentres
-from .single import Shapes
+from ..losses.objective import Objective
+from ..native.dense import dot
+from ..native.phases import fields, floats, real, whole
+from .centres import CentresBase
+from .feature_learner import Shapes
+from .feature_steps import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
+from .gram_steps import GRAM, append_gram, gram_of, norm_by_gram
 
 KNLMS_TABLE = fields(*GRAM._fields, "learning_rate", "coherence", "epsilon")
 
@@ -45,7 +46,7 @@ def knlms(table, leaf, number):
 
 
 @dataclass(frozen=True)
-class KNLMS(OnCentres):
+class KNLMS(CentresBase):
     """Normalised kernel least mean squares on a dictionary of incoherent centres.
 
     x joins the centres while max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and there
@@ -90,7 +91,7 @@ class KNLMS(OnCentres):
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {**super().own_shapes(capacity, dimension), "gram": (capacity, capacity)}
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
+    def settings(self, objective: Objective) -> Mapping[str, float]:
         return {
             "learning_rate": self.learning_rate,
             "coherence": self.coherence,

@@ -7,9 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._hot.dense import add_outer, border, matrix_times
-from .._hot.formulas import pointer
-from .._hot.gram import (
+from ..losses.objective import Objective
+from ..native.dense import add_outer, border, dot, matrix_times
+from ..native.formulas import pointer
+from ..native.phases import fields, floats, real, whole
+from .feature_learner import Shapes
+from .feature_steps import ERROR, NORM, SELF, SINGLE, WEIGHT, coefficients_of, size_of
+from .gram import GramBase
+from .gram_steps import (
     INVERSE,
     JITTER,
     append_both,
@@ -18,11 +23,6 @@ from .._hot.gram import (
     refresh_inverse,
     solve_now,
 )
-from .._hot.single import ERROR, NORM, SELF, SINGLE, WEIGHT, coefficients_of, dot, size_of
-from .._hot.table import fields, floats, real, whole
-from ..setting import Setting
-from .gram import OnGram
-from .single import Shapes
 
 KRLS_TABLE = fields(*INVERSE._fields, "covariance", "novelty")
 
@@ -59,7 +59,7 @@ def krls(table, leaf, number):
 
 
 @dataclass(frozen=True)
-class KRLS(OnGram):
+class KRLS(GramBase):
     """Kernel recursive least squares: the least-squares fit of all samples on a sparse dictionary.
 
     With a = K^-1 k(x, centres), delta = k(x, x) - k' a and the error e = y - f(x): x joins if
@@ -109,5 +109,5 @@ class KRLS(OnGram):
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {**super().own_shapes(capacity, dimension), "covariance": (capacity, capacity)}
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
+    def settings(self, objective: Objective) -> Mapping[str, float]:
         return {"novelty": self.novelty}

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot.single import SELF, SINGLE
-from .._hot.table import fields, floats, variant, whole
-from .._validate import Floats
 from ..kernels import Linear
 from ..kernels.base import Kernel
-from ..kernels.coordinates import base_of, view_of
-from .base import Group
+from ..kernels.dimensions import base_of, view_of
+from ..native.phases import fields, floats, variant, whole
+from ..utils import validation as check
+from ..utils.validation import Floats
+from .base import SlotGroup
+from .feature_steps import SELF, SINGLE
 from .recursive import RECURSIVE, RecursiveLeastSquares, recursive, unpacked
 
 LINEAR_TABLE = fields(*SINGLE._fields, *RECURSIVE, "constants")
@@ -45,7 +45,7 @@ class LinearRLS(RecursiveLeastSquares):
         u = P phi(x),  s = 1 + phi(x)'u,  weights <- weights + u (y - f(x)) / s,  P <- P - u u' / s,
 
     then forgetting, as for `FourierRLS`. For the logistic loss: an online Newton step. Cost per
-    step: O(dimension^2); memory O(dimension^2). With the kernel On(Linear(...), coordinates) only
+    step: O(dimension^2); memory O(dimension^2). With the kernel ActiveDims(Linear(...), coordinates) only
     these coordinates count as dimension.
 
     It works in double precision: phi(x)'phi(x) / ridge beyond 1e12 or so leaves no digits, so scale
@@ -74,7 +74,7 @@ class LinearRLS(RecursiveLeastSquares):
     places = LINEAR_TABLE
     step = variant(recursive, "linear_rls", PLACES=LINEAR_TABLE)
     feature_function = linear_features
-    grows: ClassVar[bool] = True
+    accepts_new_inputs: ClassVar[bool] = True
     cost: ClassVar[str] = "O(dimension^2)"
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class LinearRLS(RecursiveLeastSquares):
     def check_kernel(self, kernel: Kernel) -> None:
         if not isinstance(base_of(kernel), Linear):
             remedy = "Use kb.kernels.Linear(...), or kb.learners.FourierRLS for other kernels."
-            rule = "be Linear for LinearRLS, or On(Linear(...), coordinates)"
+            rule = "be Linear for LinearRLS, or ActiveDims(Linear(...), coordinates)"
             raise check.refuse("kernel", rule, kernel, remedy)
 
     def view(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
@@ -107,10 +107,10 @@ class LinearRLS(RecursiveLeastSquares):
             elif name != "size":
                 new[name][...] = array
 
-    def extras(self, group: Group, dimension: int) -> Mapping[str, Any]:
+    def extras(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
         return {"constants": _constants(group), "constant": dimension}
 
-    def feature_rows(self, group: Group, points: Floats) -> Floats:
+    def feature_rows(self, group: SlotGroup, points: Floats) -> Floats:
         seen = points[:, list(self.view(group.kernels[0][0], group.dimension))]
         rows = [np.column_stack([seen, np.full(len(points), c)]) for c in _constants(group)]
         return np.array(rows)
@@ -119,6 +119,6 @@ class LinearRLS(RecursiveLeastSquares):
 _BY_FEATURE = ("coefficients", "shown", "scaling", "first_vector", "second_vector")
 
 
-def _constants(group: Group) -> Floats:
+def _constants(group: SlotGroup) -> Floats:
     bases = [base_of(kernel) for (kernel,) in group.kernels]
     return np.array([np.sqrt(base.offset) for base in bases if isinstance(base, Linear)])

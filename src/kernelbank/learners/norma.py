@@ -7,16 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import norma as hot
-from .._hot import norma_look as look
-from .._hot.lanes import WIDTH
-from .._hot.table import Phase, Phases, compiled
-from .._validate import Floats
-from ..ground import Ground
 from ..kernels.base import Kernel
-from ..setting import PAGE, Board, Setting
-from .base import Group, Learner
+from ..kernels.sample_buffer import SampleBuffer
+from ..losses.objective import Objective
+from ..native.phases import Phase, Phases, compiled
+from ..native.simd import WIDTH
+from ..native.workspace import SLIDE_PERIOD, Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import norma_predict as look
+from . import norma_steps as hot
+from .base import Learner, SlotGroup
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,11 @@ class Norma(Learner):
 
     learning_rate: float = 0.05
     budget: int = 100
-    grows: ClassVar[bool] = True
+    accepts_new_inputs: ClassVar[bool] = True
     cost: ClassVar[str] = "O(budget + dimension budget)"
-    bulky: ClassVar[frozenset[str]] = frozenset(["coefficients", "tails", "diagonals", "rows"])
+    float32_arrays: ClassVar[frozenset[str]] = frozenset(
+        ["coefficients", "tails", "diagonals", "rows"]
+    )
 
     def __post_init__(self) -> None:
         remedy = "Give a small positive step, such as 0.05."
@@ -63,65 +66,67 @@ class Norma(Learner):
         object.__setattr__(self, "learning_rate", rate)
         object.__setattr__(self, "budget", budget)
 
-    def check(self, setting: Setting) -> None:
-        if self.budget < setting.window:
+    def check(self, objective: Objective) -> None:
+        if self.budget < objective.window:
             raise check.refuse(
                 "budget",
-                f"be >= window ({setting.window})",
+                f"be >= window ({objective.window})",
                 self.budget,
                 "Raise budget or shorten window.",
                 "Norma",
             )
-        if self.learning_rate * setting.regularization >= 1:
+        if self.learning_rate * objective.regularization >= 1:
             raise check.refuse(
                 "learning_rate",
-                f"be < 1 / regularization ({1 / setting.regularization:g})",
+                f"be < 1 / regularization ({1 / objective.regularization:g})",
                 self.learning_rate,
                 "Lower learning_rate or regularization: their product must stay below 1.",
                 "Norma",
             )
 
-    def reach(self, setting: Setting) -> int:
+    def history_length(self, objective: Objective) -> int:
         return self.budget
 
     def shapes(
-        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+        self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
-        table = (leaves, self.budget + PAGE, WIDTH)
+        table = (leaves, self.budget + SLIDE_PERIOD, WIDTH)
         return {
             "coefficients": table,
             "tails": table,
             "diagonals": table,
-            "rows": (leaves, setting.window + 1, self.budget + 1, WIDTH),
+            "rows": (leaves, objective.window + 1, self.budget + 1, WIDTH),
             "dropped": (leaves, WIDTH),
             "steepness": (leaves, WIDTH),
         }
 
-    def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
-        setting = group.setting
+    def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
+        objective = group.objective
         learn = Phase(
-            compiled(hot.LEARNING[setting.dtype]),
+            compiled(hot.LEARNING[objective.dtype]),
             hot.LEARN,
-            **(group.common() | self._expansion(group, ground.statistics) | group.state),
+            **(group.common() | self._expansion(group, buffer.statistics) | group.state),
             learning_rate=self.learning_rate,
-            derivative=setting.loss.derivative_address,
-            parameters=setting.loss.parameters,
-            targets=ground.targets,
-            repeated=ground.repeated,
-            memo=ground.memo,
+            derivative=objective.loss.derivative_address,
+            parameters=objective.loss.parameters,
+            targets=buffer.targets,
+            repeated=buffer.repeated,
+            memo=buffer.memo,
             memo_rows=self._memo_rows(group),
-            scratch=np.zeros((3, setting.window, WIDTH)),
+            scratch=np.zeros((3, objective.window, WIDTH)),
             effects=group.effects,
         )
         return [learn]
 
-    def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
+    def predict_phases(
+        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
         glance = Phase(
-            compiled(look.GLANCING[group.setting.dtype]),
+            compiled(look.GLANCING[group.objective.dtype]),
             look.GLANCE,
-            **self._expansion(group, ground.memo_statistics[:, None]),
-            window=group.setting.window,
-            memo_repeated=ground.memo_repeated,
+            **self._expansion(group, buffer.memo_statistics[:, None]),
+            window=group.objective.window,
+            memo_repeated=buffer.memo_repeated,
             memo_rows=self._memo_rows(group),
             rows=group.state["rows"],
             look_values=group.look_values,
@@ -129,14 +134,14 @@ class Norma(Learner):
         return [glance]
 
     def evaluate(
-        self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+        self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
         out = np.zeros((group.leaves, len(points), WIDTH))
         phase = Phase(
-            compiled(look.EVALUATING[group.setting.dtype]),
+            compiled(look.EVALUATING[group.objective.dtype]),
             look.EVALUATE,
             **self._expansion(group, statistics),
-            row=np.empty((self.budget, WIDTH), dtype=group.setting.dtype),
+            row=np.empty((self.budget, WIDTH), dtype=group.objective.dtype),
             wanted=wanted.astype(np.int64),
             points=len(points),
             out=out,
@@ -144,26 +149,26 @@ class Norma(Learner):
         Phases([phase]).run(seen, len(points))
         return out
 
-    def dropped(self, group: Group) -> Floats:
+    def dropped(self, group: SlotGroup) -> Floats:
         return group.state["dropped"]
 
-    def excess(self, group: Group) -> Floats:
+    def step_ratio(self, group: SlotGroup) -> Floats:
         """From the steepest gradient seen: g'Kg / g'g never exceeds the largest eigenvalue of K."""
-        curvature = group.setting.loss.curvature
+        curvature = group.objective.loss.curvature
         if curvature is None:
             return np.zeros((group.leaves, WIDTH))
-        slope = curvature * group.state["steepness"] + group.setting.regularization
+        slope = curvature * group.state["steepness"] + group.objective.regularization
         return self.learning_rate * slope / 2
 
-    def _expansion(self, group: Group, statistics: Floats) -> dict[str, Any]:
-        """What every table begins with; statistics: (sources, steps, reach + 1)."""
+    def _expansion(self, group: SlotGroup, statistics: Floats) -> dict[str, Any]:
+        """What every table begins with; statistics: (sources, steps, history_length + 1)."""
         return {
             "leaves": group.leaves,
-            "page": PAGE,
-            "reach": statistics.shape[2] - 1,
+            "slide_period": SLIDE_PERIOD,
+            "history_length": statistics.shape[2] - 1,
             "budget": self.budget,
-            "period": self._period(group.setting),
-            "decays": self._decays(group.setting),
+            "period": self._period(group.objective),
+            "decays": self._decays(group.objective),
             "instructions": len(group.program.code),
             "program": group.program.code,
             "constants": group.program.constants,
@@ -173,23 +178,23 @@ class Norma(Learner):
             "coefficients": group.state["coefficients"],
         }
 
-    def _decay(self, setting: Setting) -> float:
-        return 1.0 - self.learning_rate * setting.regularization
+    def _decay(self, objective: Objective) -> float:
+        return 1.0 - self.learning_rate * objective.regularization
 
-    def _period(self, setting: Setting) -> int:
+    def _period(self, objective: Objective) -> int:
         """How long the common decay is kept aside: never so long that it gets tiny."""
-        period = PAGE
-        while period > 1 and self._decay(setting) ** period < 1e-6:
+        period = SLIDE_PERIOD
+        while period > 1 and self._decay(objective) ** period < 1e-6:
             period //= 2
         return period
 
-    def _decays(self, setting: Setting) -> Floats:
+    def _decays(self, objective: Objective) -> Floats:
         """decays[n]: what n steps leave of a coefficient."""
-        steps = np.full(self._period(setting) + 1, self._decay(setting))
+        steps = np.full(self._period(objective) + 1, self._decay(objective))
         steps[0] = 1.0
         return np.cumprod(steps)
 
-    def _memo_rows(self, group: Group) -> Floats:
+    def _memo_rows(self, group: SlotGroup) -> Floats:
         """The kernel rows of the last look, shared by the phases that write and read them."""
         shape = (group.leaves, self.budget + 1, WIDTH)
-        return group.scratch.setdefault("memo_rows", np.zeros(shape, dtype=group.setting.dtype))
+        return group.scratch.setdefault("memo_rows", np.zeros(shape, dtype=group.objective.dtype))

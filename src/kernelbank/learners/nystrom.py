@@ -9,15 +9,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._hot.centres import CENTRES, append
-from .._hot.formulas import pointer
-from .._hot.gram import JITTER
-from .._hot.single import NORM, SELF, SINGLE, SLOPE, coefficients_of, dot, size_of
-from .._hot.table import fields, floats, real, whole
 from ..kernels.base import Kernel
-from ..setting import Setting
-from .centres import OnCentres
-from .single import Shapes
+from ..losses.objective import Objective
+from ..native.dense import dot
+from ..native.formulas import pointer
+from ..native.phases import fields, floats, real, whole
+from .centres import CentresBase
+from .centres_steps import CENTRES, append
+from .feature_learner import Shapes
+from .feature_steps import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
+from .gram_steps import JITTER
 
 NYSTROM_TABLE = fields(*CENTRES._fields, "factor", "weights", "learning_rate", "keep", "novelty")
 
@@ -60,7 +61,7 @@ def nystrom(table, leaf, number):
 
 
 @dataclass(frozen=True)
-class NystromSGD(OnCentres):
+class NystromSGD(CentresBase):
     """Gradient descent on Nystrom features: the kernel projected on some landmarks.
 
     The first inputs that are new enough become landmarks c. With K = L L' their Gram matrix, the
@@ -102,8 +103,8 @@ class NystromSGD(OnCentres):
         self._positive("learning_rate", 0.1)
         self._share("novelty", 0.001)
 
-    def check(self, setting: Setting) -> None:
-        self._check_decay(setting)
+    def check(self, objective: Objective) -> None:
+        self._check_decay(objective)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return self.landmarks
@@ -112,10 +113,10 @@ class NystromSGD(OnCentres):
         own: Shapes = {"factor": (capacity, capacity), "weights": (capacity,)}
         return {**super().own_shapes(capacity, dimension), **own}
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
+    def settings(self, objective: Objective) -> Mapping[str, float]:
         return {
             "learning_rate": self.learning_rate,
-            "keep": 1.0 - self.learning_rate * setting.regularization,
+            "keep": 1.0 - self.learning_rate * objective.regularization,
             "novelty": self.novelty,
         }
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from .. import _validate as check
-from ..setting import Setting
+from ..losses.objective import Objective
+from ..utils import validation as check
 from .base import Learner
 
 
-def for_labels(learner: Learner, setting: Setting) -> None:
+def for_labels(learner: Learner, objective: Objective) -> None:
     """Refuse a loss for regression."""
-    if not setting.loss.labels:
+    if not objective.loss.labels:
         raise check.refuse(
             "loss",
             f"be one for labels -1 and +1 for {type(learner).__name__}",
-            setting.loss,
+            objective.loss,
             'Use "hinge", "squared_hinge" or "logistic", or another learner.',
         )

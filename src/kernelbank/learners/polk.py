@@ -7,9 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._hot.dense import least
-from .._hot.formulas import pointer
-from .._hot.gram import (
+from ..losses.objective import Objective
+from ..native.dense import least
+from ..native.formulas import pointer
+from ..native.phases import fields, floats, real, whole
+from .feature_learner import Shapes
+from .feature_steps import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
+from .gram import GramBase
+from .gram_steps import (
     INVERSE,
     append_both,
     inverse_of,
@@ -18,11 +23,6 @@ from .._hot.gram import (
     remove_both,
     solve_now,
 )
-from .._hot.single import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
-from .._hot.table import fields, floats, real, whole
-from ..setting import Setting
-from .gram import OnGram
-from .single import Shapes
 
 POLK_TABLE = fields(*INVERSE._fields, "learning_rate", "keep", "most_error", "dropped")
 _DEPENDENT = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
@@ -68,7 +68,7 @@ def polk(table, leaf, number):
 
 
 @dataclass(frozen=True)
-class POLK(OnGram):
+class POLK(GramBase):
     """Parsimonious online learning with kernels: a gradient step, then compression.
 
         g <- (1 - learning_rate * regularization) f - learning_rate * l'(f(x), y) k(x, .)
@@ -110,15 +110,15 @@ class POLK(OnGram):
         self._at_least("compression", 0, 0.01)
         self._count("budget", "how many centres to keep")
 
-    def check(self, setting: Setting) -> None:
-        self._check_decay(setting)
+    def check(self, objective: Objective) -> None:
+        self._check_decay(objective)
 
     def own_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {**super().own_shapes(capacity, dimension), "dropped": ()}
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
+    def settings(self, objective: Objective) -> Mapping[str, float]:
         return {
             "learning_rate": self.learning_rate,
-            "keep": 1.0 - self.learning_rate * setting.regularization,
+            "keep": 1.0 - self.learning_rate * objective.regularization,
             "most_error": self.compression * self.compression,
         }

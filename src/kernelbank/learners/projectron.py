@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._hot.formulas import pointer
-from .._hot.gram import INVERSE, append_both, norm_by_gram, refresh_inverse, solve_now
-from .._hot.single import NORM, PREDICTION, SELF, SINGLE, TARGET, coefficients_of, size_of
-from .._hot.table import fields, floats, real, whole
-from ..setting import Setting
-from .gram import OnGram
+from ..losses.objective import Objective
+from ..native.formulas import pointer
+from ..native.phases import fields, floats, real, whole
+from .feature_steps import NORM, PREDICTION, SELF, SINGLE, TARGET, coefficients_of, size_of
+from .gram import GramBase
+from .gram_steps import INVERSE, append_both, norm_by_gram, refresh_inverse, solve_now
 from .perceptron import for_labels
 
 PROJECTRON_TABLE = fields(*INVERSE._fields, "tolerance")
@@ -42,7 +42,7 @@ def projectron(table, leaf, number):
 
 
 @dataclass(frozen=True)
-class Projectron(OnGram):
+class Projectron(GramBase):
     """The Projectron: on a mistake the sample joins, or its projection on the centres does.
 
     On a mistake, y f(x) <= 0, with d = K^-1 k(x, centres) and what is new in x,
@@ -81,8 +81,8 @@ class Projectron(OnGram):
         self._at_least("tolerance", 0, 0.1)
         self._count("budget", "how many centres to keep")
 
-    def check(self, setting: Setting) -> None:
-        for_labels(self, setting)
+    def check(self, objective: Objective) -> None:
+        for_labels(self, objective)
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
+    def settings(self, objective: Objective) -> Mapping[str, float]:
         return {"tolerance": self.tolerance}

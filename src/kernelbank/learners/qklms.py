@@ -9,18 +9,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._hot.centres import append, centre, centres_of, kernel_values, norm_by_definition
-from .._hot.formulas import pointer
-from .._hot.jit import part
-from .._hot.single import NORM, PREDICTION, SELF, SINGLE, SLOPE, coefficients_of, dot, size_of
-from .._hot.table import floats, real, whole
-from ..setting import Setting
-from .centres import OnCentres, places
+from ..losses.objective import Objective
+from ..native.dense import dot
+from ..native.formulas import pointer
+from ..native.jit import inline
+from ..native.phases import floats, real, whole
+from .centres import CentresBase, places
+from .centres_steps import append, centre, centres_of, kernel_values, norm_by_definition
+from .feature_steps import NORM, PREDICTION, SELF, SINGLE, SLOPE, coefficients_of, size_of
 
 QKLMS_TABLE = places("learning_rate", "squared_quantization")
 
 
-@part
+@inline
 def nearest(table, leaf, distances):
     """The centre nearest to the present point, the first of equals; distances[j] is squared."""
     capacity = whole(table, SINGLE.capacity)
@@ -62,13 +63,13 @@ def qklms(table, leaf, number):
     if not merged:
         append(table, leaf, change)
     norm = sample[NORM] + 2.0 * change * value + change * change * own
-    if (number + 1) % whole(table, SINGLE.page) == 0:
+    if (number + 1) % whole(table, SINGLE.slide_period) == 0:
         norm = norm_by_definition(table, leaf, work)
     sample[NORM] = max(norm, 0.0)
 
 
 @dataclass(frozen=True)
-class QKLMS(OnCentres):
+class QKLMS(CentresBase):
     """KLMS on quantised inputs: a sample near a centre moves that centre's coefficient.
 
     With c_j the centre nearest to x:
@@ -109,7 +110,7 @@ class QKLMS(OnCentres):
         self._at_least("quantization", 0, 0.1)
         self._count("budget", "how many centres to keep")
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
+    def settings(self, objective: Objective) -> Mapping[str, float]:
         return {
             "learning_rate": self.learning_rate,
             "squared_quantization": float(np.square(self.quantization)),

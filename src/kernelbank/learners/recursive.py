@@ -7,17 +7,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import recursive as hot
-from .._hot.formulas import pointer
-from .._hot.lanes import WIDTH
-from .._hot.single import SINGLE, size_of
-from .._hot.table import fields, floats, real, whole
-from .._validate import Floats
 from ..kernels.base import Kernel
-from ..setting import Setting
-from .base import Group
-from .single import Shapes, SingleSlot
+from ..losses.objective import Objective
+from ..native.formulas import pointer
+from ..native.phases import fields, floats, real, whole
+from ..native.simd import WIDTH
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import recursive_steps as hot
+from .base import SlotGroup
+from .feature_learner import FeatureLearner, Shapes
+from .feature_steps import SINGLE, size_of
 
 RECURSIVE = (
     *hot.RECURSIVE._fields,
@@ -60,7 +60,7 @@ def recursive(table, leaf, number):
     )
 
 
-class RecursiveLeastSquares(SingleSlot):
+class RecursiveLeastSquares(FeatureLearner):
     """Bayesian least squares on features, with two kinds of forgetting."""
 
     second_order = True
@@ -93,7 +93,7 @@ class RecursiveLeastSquares(SingleSlot):
         }
 
     def shapes(
-        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+        self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> Shapes:
         size = self.capacity(kernel, dimension)
         if self.forget == "exponential" and -size * np.log(self.forgetting) > _LONGEST:
@@ -105,16 +105,16 @@ class RecursiveLeastSquares(SingleSlot):
                 'Raise it, use fewer features, or forget="prior".',
                 type(self).__name__,
             )
-        return super().shapes(setting, leaves, dimension, kernel, reach)
+        return super().shapes(objective, leaves, dimension, kernel, history_length)
 
-    def prepare(self, group: Group) -> None:
+    def prepare(self, group: SlotGroup) -> None:
         capacity = group.state["coefficients"].shape[1]
         diagonal = np.cumsum(np.arange(1, capacity + 1)) - 1
         group.state["covariance"][:, diagonal] = 1.0 / self.ridge
         group.state["scaling"][:] = 1.0
         group.state["size"][:] = capacity
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
+    def settings(self, objective: Objective) -> Mapping[str, float]:
         kind = FORGET[self.forget] if self.forgetting < 1 else hot.NEVER
         own = self.constant_forgetting
         return {
@@ -127,7 +127,7 @@ class RecursiveLeastSquares(SingleSlot):
     def work(self, capacity: int, dimension: int) -> int:
         return capacity
 
-    def variance(self, group: Group, points: Floats) -> Floats:
+    def variance(self, group: SlotGroup, points: Floats) -> Floats:
         """phi(x)' P phi(x): of f, without the noise, in units of the noise's variance."""
         out = np.full((group.leaves, len(points), WIDTH), np.nan)
         features = self.feature_rows(group, points)
@@ -144,7 +144,7 @@ class RecursiveLeastSquares(SingleSlot):
             out[leaf, :, 0] = np.maximum(((rows @ full) * rows).sum(axis=1), 0.0)
         return out
 
-    def feature_rows(self, group: Group, points: Floats) -> Floats:
+    def feature_rows(self, group: SlotGroup, points: Floats) -> Floats:
         """(leaves, n, size): the features of some points."""
         raise NotImplementedError
 

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot import residual as hot
-from .._hot.lanes import WIDTH
-from .._hot.table import Phase, compiled
-from .._validate import Floats
-from ..ground import Ground
 from ..kernels.base import Kernel
-from ..setting import PAGE, Board, Setting
-from .around import Around
-from .base import Group, Learner
+from ..kernels.sample_buffer import SampleBuffer
+from ..losses.objective import Objective
+from ..native.phases import Phase, compiled
+from ..native.simd import WIDTH
+from ..native.workspace import SLIDE_PERIOD, Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import residual_steps as hot
+from .base import Learner, SlotGroup
+from .wrapper import Around
 
 
 @dataclass(frozen=True)
@@ -57,23 +58,25 @@ class Residual(Around):
             remedy = "Use one of kb.learners; to stand on a Residual, give its place as base."
             raise check.refuse("learner", "be a plain learner", self.learner, remedy, "Residual")
 
-    def check(self, setting: Setting) -> None:
-        self.learner.check(setting)
-        if self.learner.told(setting).loss.labels:
+    def check(self, objective: Objective) -> None:
+        self.learner.check(objective)
+        if self.learner.told(objective).loss.labels:
             remedy = "Use a loss for regression, or WithLoss(...): squares do well on labels too."
-            raise check.refuse("loss", "be one for regression for Residual", setting.loss, remedy)
+            raise check.refuse("loss", "be one for regression for Residual", objective.loss, remedy)
 
     def shapes(
-        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+        self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
         own = {
-            "left_targets": (leaves, reach + PAGE, WIDTH),
-            "inner_state_values": (leaves, setting.window, WIDTH),
+            "left_targets": (leaves, history_length + SLIDE_PERIOD, WIDTH),
+            "inner_state_values": (leaves, objective.window, WIDTH),
             "inner_state_norms": (leaves, WIDTH),
         }
-        return {**super().shapes(setting, leaves, dimension, kernel, reach), **own}
+        return {**super().shapes(objective, leaves, dimension, kernel, history_length), **own}
 
-    def _inner(self, group: Group, ground: Ground, board: Board) -> tuple[Group, Ground, Board]:
+    def _inner(
+        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> tuple[SlotGroup, SampleBuffer, Workspace]:
         """The inner learner's own arrays: it sees other targets and does not see the base."""
         if "inner" not in group.parts:
             inner = copy.copy(group)
@@ -81,30 +84,32 @@ class Residual(Around):
                 setattr(inner, name, np.zeros_like(getattr(group, name)))
             inner.effects = group.effects
             inner.state = {n: a for n, a in group.state.items() if n not in _OWN}
-            own_ground, own_board = copy.copy(ground), copy.copy(board)
-            own_ground.targets = group.state["left_targets"][0]
-            own_board.new_targets = np.zeros(board.size)
-            group.parts["inner"] = (inner, own_ground, own_board)
-        parts: tuple[Group, Ground, Board] = group.parts["inner"]
+            own_buffer, own_workspace = copy.copy(buffer), copy.copy(workspace)
+            own_buffer.targets = group.state["left_targets"][0]
+            own_workspace.new_targets = np.zeros(workspace.size)
+            group.parts["inner"] = (inner, own_buffer, own_workspace)
+        parts: tuple[SlotGroup, SampleBuffer, Workspace] = group.parts["inner"]
         return parts
 
-    def _table(self, group: Group, ground: Ground, board: Board) -> dict[str, Any]:
-        inner, _, own_board = self._inner(group, ground, board)
+    def _table(
+        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> dict[str, Any]:
+        inner, _, own_workspace = self._inner(group, buffer, workspace)
         assert group.base is not None
         _, base, leaf, lane = group.base
         return {
             **group.common(),
             **{name: group.state[name] for name in _OWN},
-            "page": PAGE,
-            "reach": ground.reach,
+            "slide_period": SLIDE_PERIOD,
+            "history_length": buffer.history_length,
             "base_leaf": leaf,
             "base_lane": lane,
             "base_predictions": base.predictions,
             "base_values": base.values,
             "base_norms": base.norms,
             "base_look_values": base.look_values,
-            "new_targets": board.new_targets,
-            "left": own_board.new_targets,
+            "new_targets": workspace.new_targets,
+            "left": own_workspace.new_targets,
             "inner_values": inner.values,
             "inner_norms": inner.norms,
             "inner_predictions": inner.predictions,
@@ -112,21 +117,23 @@ class Residual(Around):
             "look_values": group.look_values,
         }
 
-    def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
-        values = self._table(group, ground, board)
+    def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
+        values = self._table(group, buffer, workspace)
         return [
             Phase(compiled(hot.subtract), hot.RESIDUAL, **values),
-            *self.learner.phases(*self._inner(group, ground, board)),
+            *self.learner.phases(*self._inner(group, buffer, workspace)),
             Phase(compiled(hot.add), hot.RESIDUAL, **values),
         ]
 
-    def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
-        values = self._table(group, ground, board)
-        inner = self.learner.glances(*self._inner(group, ground, board))
+    def predict_phases(
+        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        values = self._table(group, buffer, workspace)
+        inner = self.learner.predict_phases(*self._inner(group, buffer, workspace))
         return [*inner, Phase(compiled(hot.add_look), hot.RESIDUAL, **values)]
 
     def evaluate(
-        self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+        self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
         assert group.base is not None
         _, base, leaf, lane = group.base
@@ -135,7 +142,7 @@ class Residual(Around):
         own = self.learner.evaluate(inner, seen, points, statistics, wanted)
         return np.asarray(own + known[None, :, None])
 
-    def variance(self, group: Group, points: Floats) -> Floats:
+    def variance(self, group: SlotGroup, points: Floats) -> Floats:
         """That of the base and of what it leaves, as if they were independent."""
         assert group.base is not None
         learner, base, leaf, lane = group.base

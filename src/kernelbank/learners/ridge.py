@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..setting import Setting
-from .gram import OnGram
-from .single import Shapes
+from ..losses.objective import Objective
+from .feature_learner import Shapes
+from .gram import GramBase
 
 
-class OnRidge(OnGram):
+class RidgeBase(GramBase):
     """Kept samples with their responses, and the inverse of K + ridge."""
 
     second_order = True
@@ -19,7 +19,7 @@ class OnRidge(OnGram):
         own: Shapes = {"responses": (capacity,), "noises": (capacity,)}
         return {**super().own_shapes(capacity, dimension), **own}
 
-    def settings(self, setting: Setting) -> Mapping[str, float]:
+    def settings(self, objective: Objective) -> Mapping[str, float]:
         return {"ridge": self.ridge}
 
     def work(self, capacity: int, dimension: int) -> int:

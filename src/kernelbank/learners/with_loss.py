@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot.table import Phase
-from .._validate import Floats
-from ..ground import Ground
 from ..kernels.base import Kernel
+from ..kernels.sample_buffer import SampleBuffer
 from ..losses import Loss, Squared, as_loss
-from ..setting import Board, Setting
-from .around import Around
-from .base import Group, Learner
+from ..losses.objective import Objective
+from ..native.phases import Phase
+from ..native.workspace import Workspace
+from ..utils import validation as check
+from ..utils.validation import Floats
+from .base import Learner, SlotGroup
 from .residual import Residual
+from .wrapper import Around
 
 
 @dataclass(frozen=True)
@@ -60,57 +61,59 @@ class WithLoss(Around):
             raise check.refuse("loss", "be a built-in loss for numbers", loss, remedy, owner)
         object.__setattr__(self, "loss", loss)
 
-    def told(self, setting: Setting) -> Setting:
-        return replace(setting, loss=self.loss)
+    def told(self, objective: Objective) -> Objective:
+        return replace(objective, loss=self.loss)
 
-    def _seen(self, group: Group) -> Group:
+    def _seen(self, group: SlotGroup) -> SlotGroup:
         """The same group with the rules as told: all arrays are shared."""
         seen = copy.copy(group)
-        seen.setting = self.told(group.setting)
+        seen.objective = self.told(group.objective)
         return seen
 
-    def check(self, setting: Setting) -> None:
-        self.learner.check(self.told(setting))
+    def check(self, objective: Objective) -> None:
+        self.learner.check(self.told(objective))
 
-    def reach(self, setting: Setting) -> int:
-        return self.learner.reach(self.told(setting))
+    def history_length(self, objective: Objective) -> int:
+        return self.learner.history_length(self.told(objective))
 
     def shapes(
-        self, setting: Setting, leaves: int, dimension: int, kernel: Kernel, reach: int
+        self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
-        return self.learner.shapes(self.told(setting), leaves, dimension, kernel, reach)
+        return self.learner.shapes(self.told(objective), leaves, dimension, kernel, history_length)
 
-    def workspace(self, setting: Setting, dimension: int, kernel: Kernel) -> int:
-        return self.learner.workspace(self.told(setting), dimension, kernel)
+    def scratch_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
+        return self.learner.scratch_size(self.told(objective), dimension, kernel)
 
-    def prepare(self, group: Group) -> None:
+    def prepare(self, group: SlotGroup) -> None:
         self.learner.prepare(self._seen(group))
 
-    def phases(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
-        return self.learner.phases(self._seen(group), ground, board)
+    def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
+        return self.learner.phases(self._seen(group), buffer, workspace)
 
-    def glances(self, group: Group, ground: Ground, board: Board) -> list[Phase]:
-        return self.learner.glances(self._seen(group), ground, board)
+    def predict_phases(
+        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        return self.learner.predict_phases(self._seen(group), buffer, workspace)
 
     def evaluate(
-        self, group: Group, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+        self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
         return self.learner.evaluate(self._seen(group), seen, points, statistics, wanted)
 
-    def variance(self, group: Group, points: Floats) -> Floats:
+    def variance(self, group: SlotGroup, points: Floats) -> Floats:
         return self.learner.variance(self._seen(group), points)
 
     def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
         self.learner.widen(old, new)
 
-    def remember(self, group: Group) -> list[Any]:
+    def remember(self, group: SlotGroup) -> list[Any]:
         return self.learner.remember(self._seen(group))
 
-    def recall(self, group: Group, kept: list[Any]) -> None:
+    def recall(self, group: SlotGroup, kept: list[Any]) -> None:
         self.learner.recall(self._seen(group), kept)
 
-    def dropped(self, group: Group) -> Floats:
+    def dropped(self, group: SlotGroup) -> Floats:
         return self.learner.dropped(self._seen(group))
 
-    def excess(self, group: Group) -> Floats:
-        return self.learner.excess(self._seen(group))
+    def step_ratio(self, group: SlotGroup) -> Floats:
+        return self.learner.step_ratio(self._seen(group))

@@ -6,7 +6,7 @@ second derivative in f, if there is a bound: it is what the largest stable step 
 
 from typing import Any
 
-from .. import _validate as check
+from ..utils import validation as check
 from .base import Loss
 from .custom import Custom
 from .labels import Hinge, Logistic, SquaredHinge

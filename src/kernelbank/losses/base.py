@@ -10,14 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import _validate as check
-from .._hot.formulas import Callback, compile_loss
-from .._hot.lanes import (
-    WIDTH,
-)
-from .._hot.score import apply_loss
-from .._validate import Floats
-from ..specs import Copied
+from ..io.specs import Copied
+from ..native.formulas import Callback, compile_loss
+from ..native.simd import WIDTH
+from ..utils import validation as check
+from ..utils.validation import Floats
+from .steps import apply_loss
 
 
 @cache

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .. import _validate as check
-from .._hot.formulas import Callback, callback_loss
-from ..specs import callable_field
+from ..io.specs import callable_field
+from ..native.formulas import Callback, callback_loss
+from ..utils import validation as check
 from .base import Loss
 
 

@@ -9,12 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba.extending import register_jitable
 
-from .._hot.lanes import (
-    absolute,
-    exp2_of_product,
-    log1p_of_fraction,
-    where_less,
-)
+from ..native.simd import absolute, exp2_of_product, log1p_of_fraction, where_less
 from .base import Loss
 
 _LOG2E = 1 / np.log(2)

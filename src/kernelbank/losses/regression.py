@@ -6,11 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .. import _validate as check
-from .._hot.lanes import (
-    absolute,
-    where_less,
-)
+from ..native.simd import absolute, where_less
+from ..utils import validation as check
 from .base import Loss
 
 

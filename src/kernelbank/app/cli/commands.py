@@ -1,0 +1,214 @@
+"""The commands and their options; each imports its own work when it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ... import __version__
+from ...errors import KernelBankError
+from .run_options import CONTEXT, run_command
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(__version__, "-V", "--version", prog_name="kernelbank")
+def cli() -> None:
+    """Learn from streams with many kernels at once.
+
+    kernelbank runs one cheap online learner per kernel of a dictionary, and after every sample
+    mixes them by the weights that minimise a bound of the cost over the last few samples.
+
+    Start with:  kernelbank reproduce
+    """
+
+
+@cli.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reproduction"),
+    show_default=True,
+    help="Folder for the figures and tables; made if it is not there.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1, max=10_000),
+    default=20,
+    show_default=True,
+    help="How many random signals to play: seeds 0, 1, 2, ...",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=2, max=10_000_000),
+    default=1000,
+    show_default=True,
+    help="Samples of each signal.",
+)
+@click.option(
+    "--noise",
+    type=click.Choice(["variance", "std"]),
+    default="variance",
+    show_default=True,
+    help="Whether the paper's 0.71519837 is the variance or the standard deviation of the noise.",
+)
+def reproduce(out: Path, seeds: int, samples: int, noise: str) -> None:
+    """Repeat the experiment of the paper.
+
+    Twenty Gaussian kernels follow a noisy signal. Draws the paper's two figures and a picture of
+    the online setting, prints a table over the seeds, and says which of the paper's claims held
+    on how many of them.
+    """
+    from .reproduce import reproduce as work
+
+    work(out, seeds, samples, noise)
+
+
+@cli.command()
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option("--target", help="The target's column in files; by default the last one.")
+@click.option("--inputs", help="The inputs' columns in files, with commas; by default all others.")
+@click.option("--learners", default="Norma", show_default=True, help="Learners, with commas.")
+@click.option("--combiners", default="Simplex", show_default=True, help="Combiners, with commas.")
+@click.option("--kernels", default="Gaussian", show_default=True, help="Kernels, with commas.")
+@click.option(
+    "--widths",
+    default="0.1:10:20",
+    show_default=True,
+    help="Widths of kernels that are told none: 0.5,1,2 or low:high:count in equal ratios.",
+)
+@click.option("--loss", default="squared", show_default=True, help="The loss, learned and scored.")
+@click.option("--window", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--regularization", type=click.FloatRange(min=0), default=0.01, show_default=True)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1, max=10_000),
+    default=1,
+    show_default=True,
+    help="How often to play streams that depend on chance: seeds 0, 1, 2, ...",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=2, max=100_000_000),
+    help="Play at most so many samples of each stream; by default all of a file.",
+)
+@click.option(
+    "--scale",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Bring files to standard units; so many first rows tell the target's. 0: as they are.",
+)
+@click.option(
+    "--skip",
+    type=click.IntRange(min=0),
+    help="First samples that are learned but not counted; by default those of --scale.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("comparison"),
+    show_default=True,
+    help="Folder for table.json and the picture; made if it is not there.",
+)
+def compare(**wishes: Any) -> None:
+    """Compare learners and combiners on streams.
+
+    SOURCE is a .csv or .csv.gz file with a header row, or one of the made-up streams ar1, friedman,
+    lorenz and sine. Every learner is run with every combiner, on a bank of all kernels; each
+    sample is predicted before it is learned. Settings go in brackets:
+
+    \b
+      kernelbank compare load.csv --target load \\
+        --learners "Norma(learning_rate=0.05,budget=200)" --combiners Simplex,OMKR
+    """
+    with one_line():
+        from .compare import Wishes
+        from .compare import compare as work
+
+        work(Wishes(**wishes))
+
+
+@cli.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("lorenz"),
+    show_default=True,
+    help="Folder for the table and the picture; made if it is not there.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=20, max=10_000_000),
+    default=10_001,
+    show_default=True,
+    help="Points of the series; the published figures are for 10001.",
+)
+def lorenz(out: Path, samples: int) -> None:
+    """Predict the Lorenz attractor by every learner.
+
+    The benchmark of the Kernel Adaptive Filtering Toolbox, with its settings: one Gaussian kernel,
+    one step ahead, and the error after the first thousand samples beside the published one.
+    """
+    from .lorenz import lorenz as work
+
+    work(out, samples)
+
+
+@cli.command()
+@click.argument("state", metavar="STATE", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="The .html file to write; one that is there is replaced.",
+)
+def report(state: Path, out: Path) -> None:
+    """Draw a run from its state.
+
+    STATE is the folder that `kernelbank run` was given by --state. The page is one file that needs
+    no network: errors, costs and weights over time, the function along each input, intervals,
+    signals of change, bad rows. The run may be at work meanwhile.
+    """
+    with one_line():
+        from ..report.file import check_place, write
+        from ..report.run_snapshot import of_state
+
+        check_place(out, "--out")
+        write(out, of_state(state))
+    click.echo(f"Wrote {out}", err=True)
+
+
+class _Refused(click.ClickException):
+    """What the user gave cannot be used: one line, and the exit code of wrong usage."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"kernelbank: {self.message}", file=file, err=True)
+
+
+@contextmanager
+def one_line() -> Iterator[None]:
+    """What is wrong with what the user gave is said in one line."""
+    try:
+        yield
+    except (KernelBankError, OSError) as error:
+        raise _Refused(" ".join(str(error).split())) from None
+
+
+cli.add_command(run_command)
+
+
+def run() -> None:
+    """Run the command line; expected errors are one line, without a traceback."""
+    try:
+        cli(prog_name="kernelbank")
+    except (KernelBankError, OSError, MemoryError) as error:
+        click.echo(f"kernelbank: {error or 'not enough memory'}", err=True)
+        sys.exit(1)

@@ -1,0 +1,206 @@
+"""`kernelbank compare`: learners and combiners on streams; a table, a file and a picture."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ... import combiners, learners
+from ...bank.bank import KernelBank
+from ...errors import InvalidArgument, KernelBankWarning
+from ...evaluation import datasets as streams
+from ...evaluation.comparison import compare as play
+from ...evaluation.plots import styled
+from ...evaluation.results import Comparison, words
+from ...losses import as_loss
+from . import component_parser as parts
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the command line asked for."""
+
+    sources: tuple[str, ...]
+    target: str | None
+    inputs: str | None
+    learners: str
+    combiners: str
+    kernels: str
+    widths: str
+    loss: str
+    window: int
+    regularization: float
+    seeds: int
+    samples: int | None
+    scale: int
+    skip: int | None
+    out: Path
+
+
+def compare(wishes: Wishes) -> None:
+    """Play everything, with progress on the terminal."""
+    console = Console(highlight=False)
+    banks = make_banks(wishes)
+    found_streams = open_streams(wishes)
+    skip = wishes.skip
+    if skip is None:  # the rows that told the targets' scale are not counted
+        skip = wishes.scale if any(map(_is_file, wishes.sources)) else 0
+    wishes.out.mkdir(parents=True, exist_ok=True)
+    _nothing()  # a missing matplotlib is said before the work, not after it
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", KernelBankWarning)
+        comparison = _play(console, banks, found_streams, skip, wishes)
+    for stream in comparison.streams:
+        console.print(stream_table(comparison, stream))
+    if comparison.overall:
+        console.print(overall_table(comparison))
+    console.print(
+        "p: how likely so large a difference from the best is by luck, after Diebold and Mariano "
+        "with correlations in time counted, and Holm's correction."
+    )
+    _say_notes(console, caught)
+    console.print(f"\nPlayed in {time.perf_counter() - start:.1f} s.")
+    files = [comparison.to_json(wishes.out / "table.json")]
+    files += comparison.plot(wishes.out / "running_loss.png")
+    console.print(f"Written to [bold]{escape(str(wishes.out.resolve()))}[/bold]:", soft_wrap=True)
+    for file in files:
+        console.print(f"  {file.name}")
+
+
+def make_banks(wishes: Wishes) -> dict[str, KernelBank]:
+    """A bank for every learner and combiner, by their words."""
+    methods = parts.parse(wishes.learners, "--learners", learners.standalone())
+    rules = parts.parse(wishes.combiners, "--combiners", combiners.BUILT_IN)
+    kernels = parts.parse_kernels(wishes.kernels, parts.grid(wishes.widths))
+    banks: dict[str, KernelBank] = {}
+    for method_words, method in methods.items():
+        for rule_words, rule in rules.items():
+            try:
+                banks[_name(method_words, rule_words, len(methods), len(rules))] = KernelBank(
+                    kernels,
+                    method,
+                    rule,
+                    loss=wishes.loss,
+                    window=wishes.window,
+                    regularization=wishes.regularization,
+                )
+            except InvalidArgument as error:
+                raise InvalidArgument(f"{method_words} with {rule_words}: {error}") from None
+    return banks
+
+
+def _name(method: str, rule: str, methods: int, rules: int) -> str:
+    """What tells this bank from the others: no more, so that tables stay narrow."""
+    if methods == 1 and rules > 1:
+        return rule
+    return method if rules == 1 and methods > 1 else f"{method} {rule}"
+
+
+def open_streams(wishes: Wishes) -> dict[str, Any]:
+    """The streams by short names: the source's own, or the file's without folder and suffix."""
+    found: dict[str, Any] = {}
+    labels = as_loss(wishes.loss).labels
+    for source in wishes.sources:
+        if source in streams.BUILT_IN:
+            found[source] = source
+            continue
+        if not _is_file(source):
+            names = ", ".join(sorted(streams.BUILT_IN))
+            raise InvalidArgument(
+                f"{source}: this is neither a stream's name ({names}) nor a .csv or .csv.gz file."
+            )
+        inputs = None if wishes.inputs is None else [n.strip() for n in wishes.inputs.split(",")]
+        pair = streams.read_csv(source, wishes.target, inputs, wishes.samples)
+        if wishes.scale:
+            scaled = streams.standardised(*pair, rows=wishes.scale)
+            pair = (scaled[0], pair[1]) if labels else scaled  # labels have no scale
+        name = Path(source).name.removesuffix(".gz").removesuffix(".csv")
+        found[source if name in found else name] = pair
+    return found
+
+
+def stream_table(comparison: Comparison, stream: str) -> Table:
+    """One stream's rows, the best first."""
+    own = comparison.of(stream)
+    counted = f"{own[0].samples} samples counted"
+    runs = max(result.runs for result in own)
+    seeds = f", {runs} seeds" if runs > 1 else ""
+    table = Table(title=f"{escape(stream)}: {counted}{seeds}", title_justify="left")
+    table.add_column("", overflow="fold")
+    for name in words(own[0]):
+        table.add_column(name, justify="right")
+    for result in own:
+        style = "bold" if result.best else "dim" if result.kind == "baseline" else ""
+        table.add_row(escape(result.name), *words(result).values(), style=style)
+    return table
+
+
+def overall_table(comparison: Comparison) -> Table:
+    """All streams together."""
+    table = Table(title=f"all {len(comparison.streams)} streams", title_justify="left")
+    table.add_column("", overflow="fold")
+    for name in ("mean rank", "first on", "loss / leader's", "p (Wilcoxon)", "p (signs)"):
+        table.add_column(name, justify="right")
+    for row in comparison.overall:
+        chances = ["" if p is None else f"{p:.3f}" for p in (row.wilcoxon, row.sign)]
+        figures = (f"{row.mean_rank:.2f}", str(row.first), f"{row.ratio:.3g}")
+        table.add_row(escape(row.name), *figures, *chances)
+    return table
+
+
+def _play(
+    console: Console, banks: dict[str, Any], found: dict[str, Any], skip: int, wishes: Wishes
+) -> Comparison:
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("Compiling and playing", total=None)
+        return play(
+            banks,
+            found,
+            wishes.seeds,
+            loss=wishes.loss,
+            skip=skip,
+            samples=wishes.samples,
+            progress=_shown(progress, task),
+        )
+
+
+def _say_notes(console: Console, caught: list[warnings.WarningMessage]) -> None:
+    """Warnings of one kind are one note: the first of them, and how many there were."""
+    kinds: dict[type[Warning], list[str]] = {}
+    for warning in caught:
+        kinds.setdefault(warning.category, []).append(str(warning.message))
+    for messages in kinds.values():
+        more = f" (the first of {len(messages)} such warnings)" if len(messages) > 1 else ""
+        console.print(f"[yellow]note:[/yellow] {escape(messages[0])}{more}")
+
+
+def _shown(progress: Progress, task: Any) -> Callable[[int, int, str], object]:
+    def show(done: int, total: int, what: str) -> None:
+        progress.update(task, completed=done, total=total, description=what)
+
+    return show
+
+
+def _is_file(source: str) -> bool:
+    return source not in streams.BUILT_IN and source.endswith((".csv", ".csv.gz"))
+
+
+@styled
+def _nothing() -> None:
+    """Draws nothing, and so only asks for matplotlib."""

@@ -1,0 +1,68 @@
+"""Arguments of an AutoBank, checked before anything changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..bank.layout import Slot, given_slots
+from ..losses import Loss, as_loss
+from ..utils import validation as check
+from ..utils.validation import Floats
+from .scaling import KNOWN
+
+
+def share(coverage: Any) -> float:
+    """A coverage, between 0 and 1."""
+    remedy = "Give a share between 0 and 1, such as 0.9."
+    return check.number("coverage", coverage, "AutoBank", remedy, above=0, below=1)
+
+
+def checked_slots(slots: Any) -> tuple[Slot, ...]:
+    """Slots of the user's own."""
+    remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the recipe."
+    return given_slots(slots, "AutoBank", remedy)
+
+
+def checked_loss(loss: Any, task: str) -> Loss:
+    """A loss that suits the task."""
+    found = as_loss(loss)
+    if found.labels and task == "regression":
+        remedy = 'Use task="classification", or a loss for numbers, such as "squared".'
+        raise check.refuse("loss", "be one for numbers in regression", loss, remedy, "AutoBank")
+    return found
+
+
+def checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of scalings, in their usual order."""
+    if scalings is None:
+        return usual
+    remedy = 'Give one or a list of some of them, such as ["standard", "rank"].'
+    if not isinstance(scalings, Iterable):
+        raise check.refuse("scalings", "be a word or a list of words", scalings, remedy, "AutoBank")
+    words = [scalings] if isinstance(scalings, str) else scalings
+    given = tuple(check.choice("scalings", name, "AutoBank", KNOWN) for name in words)
+    if not given or len(set(given)) < len(given):
+        raise check.refuse("scalings", "name at least one, none twice", given, remedy, "AutoBank")
+    return tuple(name for name in KNOWN if name in given)
+
+
+def inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:
+    """Inputs as (n, d), in which NaN may stand for what is missing."""
+    shape = "a number or have the shape (d,)" if one else "have the shape (n, d)"
+    remedy = "Give one sample as a (d,) array." if one else "Give one sample a row."
+    array = check.floats(name, X, remedy)
+    if one:
+        if array.ndim > 1 or array.size == 0:
+            raise check.refuse(name, f"be {shape}", array.shape, remedy)
+        array = array.reshape(1, -1)
+    elif array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.size == 0:
+        raise check.refuse(name, shape, array.shape, remedy)
+    check.check_width(array.shape[1], dimension, name)
+    missing = np.isnan(array)
+    check.within_range(name, np.where(missing, 0.0, array) if missing.any() else array)
+    return array

@@ -1,0 +1,8 @@
+"""`KernelBank`: slots that learn a stream on their own, and the weights that combine them."""
+
+from .bank import KernelBank
+from .layout import Slot
+from .ledger import Ledger
+from .trace import Trace
+
+__all__ = ["KernelBank", "Ledger", "Slot", "Trace"]

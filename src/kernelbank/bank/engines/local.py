@@ -1,0 +1,134 @@
+"""Shards in this process: the executor of the engines that need no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...kernels.sample_buffer import SampleBuffer
+from ...losses.objective import Objective
+from ...native.formulas import Callback
+from ...native.phases import Phases
+from ...native.workspace import Workspace
+from ...utils.validation import Floats
+from ..layout import Layout
+from ..shard import Shard
+from .base import CombineStage, Executor, dealt
+
+
+class LocalExecutor(Executor):
+    """Shards in this process, one after the other."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        layout: Layout,
+        workspace: Workspace,
+        first_input: Floats,
+        shards: int,
+    ) -> None:
+        self._layout = layout
+        self._size = workspace.size
+        self._buffer = SampleBuffer(
+            layout.history_length(objective), layout.row_kernels, workspace, first_input
+        )
+        self._shards = [
+            Shard(objective, layout, leaves, workspace, self._buffer)
+            for leaves in dealt(layout.families(layout.leaves), shards)
+        ]
+
+    def prepare(self, driver: CombineStage) -> None:
+        looks = Phases([self._buffer.look])
+        for shard in self._shards:
+            looks += shard.looking
+        self._looks = looks + driver.blend
+        phases = Phases([self._buffer.take])
+        for shard in self._shards:
+            phases += shard.learning
+        phases += driver.weigh
+        for shard in self._shards:
+            phases += shard.mixing
+        self._phases = phases + driver.settle
+
+    def play(self, first: int, count: int) -> None:
+        self._phases.run(first, count)  # one call: a block is learned whole or not at all
+
+    def single(self) -> tuple[Phases, Phases] | None:
+        return self._phases, self._looks
+
+    def look(self, seen: int) -> None:
+        self._looks.run(seen, 1)
+
+    def forget_look(self) -> None:
+        self._buffer.forget_look()
+
+    def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
+        out = np.zeros((len(points), len(self._layout.slots)))
+        for start in range(0, len(points), self._size):
+            some = points[start : start + self._size]
+            statistics = self._buffer.compare(seen, some)
+            for shard in self._shards:
+                shard.evaluate(seen, some, statistics, wanted, out[start : start + self._size])
+        return out
+
+    def variance(self, points: Floats) -> Floats:
+        out = np.full((len(points), len(self._layout.slots)), np.nan)
+        for shard in self._shards:
+            shard.variance(points, out)
+        return out
+
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        phases = [p for shard in self._shards for p in (shard.learning, shard.looking)]
+        return tuple(callback for part in phases for callback in part.callbacks)
+
+    def step_ratio(self) -> Floats:
+        return np.asarray(sum(shard.step_ratio() for shard in self._shards))
+
+    def dropped(self) -> Floats:
+        return np.asarray(sum(shard.dropped() for shard in self._shards))
+
+    def state(self) -> dict[str, Floats]:
+        result = {name: array.copy() for name, array in self._buffer.arrays().items()}
+        pieces: dict[str, list[tuple[np.ndarray, Floats]]] = {}
+        for shard in self._shards:
+            for name, (numbers, array) in shard.arrays().items():
+                pieces.setdefault(name, []).append((numbers, array))
+        for name, parts in pieces.items():
+            order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
+            result[name] = np.concatenate([array for _, array in parts])[order]
+        return result
+
+    def restore(self, state: Mapping[str, Floats]) -> None:
+        for name, array in self._buffer.arrays().items():
+            array[...] = state[name]
+        for shard in self._shards:
+            for name, (numbers, array) in shard.arrays().items():
+                group = self._layout.leaves[int(numbers[0])].group
+                array[...] = state[name][numbers - self._layout.first_leaves[group]]
+        self._buffer.forget_rows()
+
+    def reset(self) -> None:
+        for array in self._buffer.arrays().values():
+            array[...] = 0.0
+        for shard in self._shards:
+            shard.reset()
+        self._buffer.forget_rows()
+
+    def begin(self, first_input: Floats) -> None:
+        self._buffer.begin(first_input)
+
+    def remember(self) -> dict[int, Any]:
+        return {
+            int(number): kept
+            for shard in self._shards
+            for learner, group in shard.groups
+            for number, kept in zip(group.numbers, learner.remember(group), strict=True)
+        }
+
+    def recall(self, kept: Mapping[int, Any]) -> None:
+        for shard in self._shards:
+            for learner, group in shard.groups:
+                learner.recall(group, [kept[int(number)] for number in group.numbers])

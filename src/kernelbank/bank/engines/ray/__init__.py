@@ -1,0 +1,1 @@
+"""The Ray engine: shards in processes of a Ray cluster."""

@@ -1,0 +1,134 @@
+"""The threads engine: shards side by side on the cores of this machine."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from ...losses.objective import Objective
+from ...native.phases import Phases
+from ...native.workspace import Workspace
+from ...utils import validation as check
+from ...utils.interrupts import defer_sigint
+from ...utils.validation import Floats
+from ..layout import Layout
+from .base import CombineStage, Engine, Executor, checked_block
+from .local import LocalExecutor
+
+_WORTH_IT = 512  # leaves times samples, a microsecond each: fewer are done before a thread wakes
+_SHARDS_EACH = 8  # so that a core that is slower, or busy elsewhere, holds the others up little
+
+
+@dataclass(frozen=True)
+class Threads(Engine):
+    """Work in several threads, without the interpreter's lock. Same bits as `Serial`.
+
+    Each thread takes its leaves through a whole block before the threads meet, so the gain begins
+    with `run` on blocks and dictionaries of some size; `learn_one` works in the calling thread.
+
+    Parameters
+    ----------
+    threads : how many; by default one per core that this process may use.
+    block : samples worked between two meetings, at most 256; by default chosen. Changes no bit.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(engine=kb.engines.Threads(2))
+    """
+
+    threads: int | None = None
+    block: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None:
+            remedy = "Give 1 or more, or None for all cores."
+            check.count("threads", self.threads, "Threads", remedy)
+        checked_block(self.block, "Threads")
+
+    @property
+    def workers(self) -> int:
+        return self.threads or _cores()
+
+    def open(
+        self, objective: Objective, layout: Layout, workspace: Workspace, first_input: Floats
+    ) -> Executor:
+        return ThreadExecutor(objective, layout, workspace, first_input, self.workers)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class ThreadExecutor(LocalExecutor):
+    """Shards in threads: the calling one and a pool that is made at the first long block."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        layout: Layout,
+        workspace: Workspace,
+        first_input: Floats,
+        threads: int,
+    ) -> None:
+        shards = threads * _SHARDS_EACH if threads > 1 else 1
+        super().__init__(objective, layout, workspace, first_input, shards)
+        self._threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = 0
+
+    def prepare(self, driver: CombineStage) -> None:
+        super().prepare(driver)
+        learning = [shard.learning for shard in self._shards]
+        mixing = [shard.mixing for shard in self._shards]
+        self._stages = [[Phases([self._buffer.take])], learning, *driver.weigh.stages(), mixing]
+        self._stages.append([driver.settle])
+
+    def play(self, first: int, count: int) -> None:
+        if not self._worth_it(count):
+            super().play(first, count)
+            return
+        self._start_threads()
+        with defer_sigint():  # the threads meet after every stage: nothing may come between
+            for stage in self._stages:
+                self._together(stage, first, count)
+
+    def single(self) -> tuple[Phases, Phases] | None:
+        return None if self._worth_it(1) else super().single()
+
+    def _worth_it(self, count: int) -> bool:
+        return count * len(self._layout.leaves) >= _WORTH_IT and len(self._shards) > 1
+
+    def _start_threads(self) -> None:
+        """Make the pool with all its threads, before anything is learned: a start may fail."""
+        if self._pool is not None and self._process == os.getpid():
+            return  # (threads do not survive a fork)
+        number = self._threads - 1
+        pool = ThreadPoolExecutor(number, "kernelbank")
+        go = threading.Event()
+        try:
+            for _ in range(number):
+                pool.submit(go.wait)
+        except BaseException:
+            go.set()
+            pool.shutdown(wait=False)
+            raise
+        go.set()
+        self._pool, self._process = pool, os.getpid()
+
+    def _together(self, stage: list[Phases], first: int, count: int) -> None:
+        """Run the members of a stage; whichever thread is free takes the next."""
+        assert self._pool is not None
+        waiting = iter(stage)
+
+        def work() -> None:
+            for member in waiting:
+                member.run(first, count)
+
+        others = [self._pool.submit(work) for _ in range(min(self._threads, len(stage)) - 1)]
+        work()
+        for other in others:
+            other.result()

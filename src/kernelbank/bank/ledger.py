@@ -1,0 +1,170 @@
+"""The ledger: what the environment has charged the bank and every slot, since the first sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ..losses.objective import Objective
+from ..native.phases import Phase, compiled
+from ..native.simd import WIDTH
+from ..native.workspace import EXTRA, Workspace
+from ..utils.validation import Floats
+from . import bank_cost as hot
+
+
+class Ledger:
+    """Costs of a bank and of its slots. All figures are totals over all samples so far.
+
+    *Cost* is what the paper's game charges: the loss on the whole window plus the regulariser,
+    L - 1 of the L samples having been seen before. *Loss* counts unseen samples only: the loss of
+    the prediction of each sample before it was learned.
+    """
+
+    def __init__(
+        self, objective: Objective, slots: int, on_simplex: bool, dropped: Callable[[], Floats]
+    ) -> None:
+        self._objective = objective
+        self._on_simplex = on_simplex
+        self._dropped = dropped
+        self.running = np.zeros(hot.SAMPLES + 1)  # the bank's side, like all below the line
+        self._slot_cost = np.zeros(slots)
+        self._slot_loss = np.zeros(slots)
+
+    @property
+    def samples(self) -> int:
+        """How many samples have been charged."""
+        return int(self.running.item(hot.SAMPLES))
+
+    @property
+    def cumulative_cost(self) -> float:
+        """The bank's cumulative cost (the paper's CC)."""
+        return float(self.running[hot.COST])
+
+    @property
+    def slot_cumulative_cost(self) -> Floats:
+        """(P,): the cumulative cost of every slot alone; infinite for a slot that is out."""
+        return self._slot_cost.copy()
+
+    @property
+    def loss(self) -> float:
+        """Sum of the one-step-ahead losses of the bank."""
+        return float(self.running[hot.LOSS])
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean one-step-ahead loss of the bank; NaN before the first sample."""
+        return self.loss / self.samples if self.samples else float("nan")
+
+    @property
+    def slot_loss(self) -> Floats:
+        """(P,): sum of the one-step-ahead losses of every slot alone."""
+        return self._slot_loss.copy()
+
+    @property
+    def best_slot(self) -> int:
+        """The slot with the least cumulative cost, the first of equals."""
+        return int(np.argmin(self._slot_cost))
+
+    @property
+    def regret(self) -> float:
+        """Cumulative cost minus that of the best slot; negative is better than every slot."""
+        return float(self.running[hot.COST] - self._slot_cost.min())
+
+    @property
+    def bound_gap(self) -> float:
+        """Sum of bound minus cost; NaN for combiners off the simplex, which have no such bound."""
+        return float(self.running[hot.GAP]) if self._on_simplex else float("nan")
+
+    @property
+    def dropped(self) -> Floats:
+        """(P,): norm^2 of all terms that the slot has dropped beyond its budget, added up."""
+        return self._dropped()
+
+    def __repr__(self) -> str:
+        return (
+            f"Ledger({self.samples} samples; cumulative cost {self.cumulative_cost:.6g}, "
+            f"best slot {self.best_slot} at {self._slot_cost.min():.6g}; "
+            f"mean one-step-ahead loss {self.mean_loss:.6g})"
+        )
+
+    # --- the bank's side ------------------------------------------------------------------------
+
+    def news(self) -> tuple[int, int, float]:
+        """Samples so far, slots out, and the largest effect of truncation on a proposal."""
+        *_, effect, out, samples = self.running.tolist()
+        return int(samples), int(out), effect
+
+    @staticmethod
+    def tally(workspace: Workspace, cumulative_cost: Floats, cumulative_loss: Floats) -> Phase:
+        """Charge slots alone: add the workspace's columns to these totals, and note the least."""
+        return Phase(
+            compiled(hot.tally),
+            hot.TALLY,
+            slots=workspace.slots,
+            slot_cost=workspace.slot_cost,
+            slot_loss=workspace.slot_loss,
+            cumulative_cost=cumulative_cost,
+            cumulative_loss=cumulative_loss,
+            best=workspace.best,
+        )
+
+    @property
+    def totals(self) -> tuple[Floats, Floats]:
+        """The cumulative costs and losses of the slots: the arrays themselves."""
+        return self._slot_cost, self._slot_loss
+
+    def phases(self, workspace: Workspace, leaves: int) -> tuple[Phase, Phase, Phase]:
+        """Before the weights are chosen (recall targets), and after (charge slots, proposals)."""
+        objective = self._objective
+        rows = -(-objective.window // WIDTH) * WIDTH
+        values = {
+            "slots": len(self._slot_cost),
+            "leaves": leaves,
+            "steps": workspace.size + 1,
+            "window": objective.window,
+            "half_regularization": objective.half_regularization,
+            "loss": objective.loss.value_address,
+            "parameters": objective.loss.parameters,
+            "recent": workspace.recent,
+            "new_targets": workspace.new_targets,
+            "sums": workspace.sums,
+            "totals": np.zeros((workspace.size, objective.window + EXTRA)),
+            "scratch": np.ones((3, rows)),
+            "running": self.running,
+            "best": workspace.best,
+            "cumulative_cost": self._slot_cost,
+            "out": workspace.charged,
+        }
+        recall = Phase(compiled(hot.recall), hot.CHARGE, **values)
+        charge = Phase(compiled(hot.charge), hot.CHARGE, **values)
+        return recall, self.tally(workspace, *self.totals), charge
+
+    def rows(self, workspace: Workspace, count: int) -> dict[str, Floats]:
+        """What a trace keeps of the block just charged."""
+        predictions, cost, loss, gap, cumulative, regret = workspace.charged[:count].T
+        if not self._on_simplex:
+            gap = np.full(count, np.nan)
+        return {
+            "predictions": predictions,
+            "cost": cost,
+            "loss": loss,
+            "bound_gap": gap,
+            "cumulative_cost": cumulative,
+            "regret": regret,
+        }
+
+    def state(self) -> dict[str, Floats]:
+        """Copies of everything that the next figures depend on."""
+        return {
+            "running": self.running.copy(),
+            "slot_cost": self._slot_cost.copy(),
+            "slot_loss": self._slot_loss.copy(),
+        }
+
+    def restore(self, state: Mapping[str, Floats]) -> None:
+        """Go on from what `state` returned; the arrays stay in place."""
+        self.running[:] = state["running"]
+        self._slot_cost[:] = state["slot_cost"]
+        self._slot_loss[:] = state["slot_loss"]

@@ -1,0 +1,273 @@
+"""A shard: some leaves of a bank and the two phases of their work on a block.
+
+Phase 1 learns the block and leaves evidence. Phase 2 gets the weights and returns the leaves' parts
+of the proposals. One shard with all leaves is the serial bank; engines differ only in where the
+shards live. No shard ever sees another's slots, so nothing here depends on how many there are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..kernels.base import Program
+from ..kernels.sample_buffer import Form, SampleBuffer
+from ..learners import Residual
+from ..learners.base import Learner, SlotGroup
+from ..losses.objective import Objective
+from ..native.phases import Phase, Phases, compiled
+from ..native.simd import WIDTH
+from ..native.workspace import SLIDE_PERIOD, Workspace
+from ..utils.validation import Floats
+from . import slot_metrics as hot
+from .layout import Layout, Leaf
+
+
+class Shard:
+    """The slots of some leaves, from the first sample on."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        layout: Layout,
+        leaves: Iterable[Leaf],
+        workspace: Workspace,
+        buffer: SampleBuffer,
+        *,
+        alone: bool = False,
+    ) -> None:
+        """`alone`: the workspace has the columns and rows of this shard's slots and leaves only."""
+        leaves = list(leaves)
+        self.objective = objective
+        self.layout = layout
+        self.buffer = buffer
+        self.places = np.arange(len(layout.slots))
+        self.numbers = np.arange(len(layout.leaves))
+        if alone:
+            self.places = np.array(sorted(place for leaf in leaves for place in leaf.slots))
+            self.numbers = np.array(sorted(leaf.number for leaf in leaves))
+        dimension = workspace.points.shape[1]
+        self.groups: list[tuple[Learner, SlotGroup]] = []
+        by_group: dict[int, list[Leaf]] = {}
+        for leaf in leaves:
+            by_group.setdefault(leaf.group, []).append(leaf)
+        for number, members in sorted(by_group.items()):
+            learner = layout.learners[number]
+            kernels = layout.kernels(members)
+            program = Program.none()
+            if learner.uses_kernel_rows:
+                program = Program.pack(kernels, buffer.numbers, dimension)
+            group = SlotGroup(
+                objective,
+                kernels,
+                program,
+                layout.columns(members),
+                np.array([leaf.number for leaf in members], dtype=np.int64),
+                learner.shapes(
+                    objective, len(members), dimension, kernels[0][0], buffer.history_length
+                ),
+                learner.float32_arrays,
+                workspace.size,
+                dimension,
+            )
+            if alone:
+                found = np.searchsorted(self.places, group.columns)
+                group.workspace_columns = np.where(group.columns >= 0, found, -1)
+                group.workspace_numbers = np.searchsorted(self.numbers, group.numbers)
+            learner.prepare(group)
+            self.groups.append((learner, group))
+            if isinstance(learner, Residual):
+                group.base = self._find(learner.base)
+        self.learning = self._learning(workspace)
+        self.mixing = Phases([self._mix(group, workspace) for _, group in self.groups])
+        self.looking = self._looking(workspace)
+
+    def _find(self, place: int) -> tuple[Learner, SlotGroup, int, int]:
+        """Where a slot of this shard stands."""
+        for learner, group in self.groups:
+            found = np.argwhere(group.columns == place)
+            if len(found):
+                return learner, group, int(found[0, 0]), int(found[0, 1])
+        raise AssertionError("a slot and what stands on it are dealt to one shard")
+
+    # --- the two phases of a block --------------------------------------------------------------
+
+    def _learning(self, workspace: Workspace) -> Phases:
+        phases: list[Phase] = []
+        for learner, group in self.groups:
+            phases += learner.phases(group, self.buffer, workspace)
+            phases.append(self._score(group, workspace))
+            if workspace.values.size:
+                phases.append(self._gather(group, workspace))
+        return Phases(phases)
+
+    def _score(self, group: SlotGroup, workspace: Workspace) -> Phase:
+        return Phase(
+            compiled(hot.score),
+            hot.SCORE,
+            **group.common(),
+            slots=workspace.slots,
+            slide_period=SLIDE_PERIOD,
+            history_length=self.buffer.history_length,
+            half_regularization=self.objective.half_regularization,
+            loss=self.objective.loss.value_address,
+            parameters=self.objective.loss.parameters,
+            targets=self.buffer.targets,
+            alive=group.alive,
+            columns=group.workspace_columns,
+            scratch=np.zeros((self.objective.window + 1, WIDTH)),
+            losses_before=group.losses_before,
+            curvature=workspace.curvature,
+            window_loss=workspace.window_loss,
+            slot_cost=workspace.slot_cost,
+            slot_loss=workspace.slot_loss,
+            slot_predictions=workspace.slot_predictions,
+        )
+
+    def _gather(self, group: SlotGroup, workspace: Workspace) -> Phase:
+        return Phase(
+            compiled(hot.gather),
+            hot.GATHER,
+            leaves=group.leaves,
+            steps=workspace.size + 1,
+            slots=workspace.slots,
+            window=self.objective.window,
+            values=group.values,
+            window_loss=workspace.window_loss,
+            columns=group.workspace_columns,
+            out=workspace.values,
+        )
+
+    @property
+    def seats(self) -> np.ndarray:
+        """Where the slot of each column of the workspace sits: its leaf's row there times 4 + lane."""
+        result = np.zeros(len(self.places), dtype=np.int64)
+        for _, group in self.groups:
+            own = group.workspace_columns >= 0
+            seats = group.workspace_numbers[:, None] * WIDTH + np.arange(WIDTH)
+            result[group.workspace_columns[own]] = seats[own]
+        return result
+
+    def _mix(self, group: SlotGroup, workspace: Workspace) -> Phase:
+        return Phase(
+            compiled(hot.mix),
+            hot.MIX,
+            **group.common(),
+            slots=workspace.slots,
+            weights=workspace.proposed,
+            columns=group.workspace_columns,
+            losses_before=group.losses_before,
+            effects=group.effects,
+            numbers=group.workspace_numbers,
+            sums=workspace.sums,
+        )
+
+    def close(self, count: int) -> None:
+        """What was after the block's last sample is before the next: as `mixing` ends."""
+        for _, group in self.groups:
+            group.values[:, 0] = group.values[:, count]
+            group.norms[:, 0] = group.norms[:, count]
+
+    def _looking(self, workspace: Workspace) -> Phases:
+        """The slots' values at the point that is looked at."""
+        phases: list[Phase] = []
+        for learner, group in self.groups:
+            phases += learner.predict_phases(group, self.buffer, workspace)
+            spread = Phase(
+                compiled(hot.spread),
+                hot.SPREAD,
+                leaves=group.leaves,
+                columns=group.workspace_columns,
+                look_values=group.look_values,
+                slot_values=workspace.slot_values,
+            )
+            phases.append(spread)
+        return Phases(phases)
+
+    # --- looking without learning ---------------------------------------------------------------
+
+    def evaluate(
+        self, seen: int, points: Floats, statistics: Floats, wanted: Floats, out: Floats
+    ) -> None:
+        """out[t, p] = f_p(points[t]) for leaves that have a slot with wanted[p] != 0."""
+        needed = {
+            id(group): ((wanted[group.workspace_columns] != 0) & (group.columns >= 0)).any(axis=1)
+            for _, group in self.groups
+        }
+        for _, group in reversed(self.groups):  # what stands on another slot needs that one too
+            if group.base is not None and needed[id(group)].any():
+                _, base, leaf, _ = group.base
+                needed[id(base)][leaf] = True
+        for learner, group in self.groups:
+            values = learner.evaluate(group, seen, points, statistics, needed[id(group)])
+            group.parts["evaluated"] = values
+            hot.scatter(values, group.workspace_columns, out)
+
+    def variance(self, points: Floats, out: Floats) -> None:
+        """out[t, p] = predictive variance of slot p at points[t], NaN where there is none."""
+        for learner, group in self.groups:
+            hot.scatter(learner.variance(group, points), group.workspace_columns, out)
+
+    def step_ratio(self) -> Floats:
+        """(P,): see `Learner.step_ratio`; 0 for slots of other shards."""
+        return self._by_slot([learner.step_ratio(group) for learner, group in self.groups])
+
+    def dropped(self) -> Floats:
+        """(P,): see `Learner.dropped`; 0 for slots of other shards."""
+        return self._by_slot([learner.dropped(group) for learner, group in self.groups])
+
+    def _by_slot(self, per_group: list[Floats]) -> Floats:
+        result = np.zeros(len(self.places))
+        for (_, group), values in zip(self.groups, per_group, strict=True):
+            own = group.columns >= 0
+            result[group.workspace_columns[own]] = values[own]
+        return result
+
+    # --- state ----------------------------------------------------------------------------------
+
+    @staticmethod
+    def forms(objective: Objective, layout: Layout, dimension: int) -> dict[str, Form]:
+        """Shape and dtype of all arrays of a bank's state, in leaf order, without making any."""
+        result = SampleBuffer.forms(layout.history_length(objective), dimension)
+        counts = Counter(leaf.group for leaf in layout.leaves)
+        for number, learner in enumerate(layout.learners):
+            leaves = counts[number]
+            common = {
+                "values": (leaves, objective.window, WIDTH),
+                "norms": (leaves, WIDTH),
+                "alive": (leaves, WIDTH),
+            }
+            kernel, history_length = layout.first_kernel(number), layout.history_length(objective)
+            own = learner.shapes(objective, leaves, dimension, kernel, history_length)
+            for name, shape in {**own, **common}.items():
+                dtype = objective.dtype if name in learner.float32_arrays else "float64"
+                result[f"group{number}/{name}"] = (shape, dtype)
+        return result
+
+    def reset(self) -> None:
+        """Forget everything that was learned."""
+        for _, array in self.arrays().values():
+            array[...] = 0.0
+        for learner, group in self.groups:
+            group.alive[...] = 1.0
+            learner.prepare(group)
+
+    def arrays(self) -> dict[str, tuple[np.ndarray, Floats]]:
+        """Everything that the next step depends on: name -> (numbers of the leaves, array).
+
+        The arrays have the leaves as first axis. They are the shard's own, so writing to them
+        restores it.
+        """
+        result: dict[str, tuple[np.ndarray, Floats]] = {}
+        for _, group in self.groups:
+            index = self.layout.leaves[int(group.numbers[0])].group
+            common = {
+                "values": group.values[:, 0],
+                "norms": group.norms[:, 0],
+                "alive": group.alive,
+            }
+            for name, array in {**group.state, **common}.items():
+                result[f"group{index}/{name}"] = (group.numbers, array)
+        return result

@@ -1,0 +1,355 @@
+"""From the slots' values to what the game needs: evidence and mixtures.
+
+All learners leave the same four arrays behind for a block of n samples, leaf by leaf:
+
+    values[leaf, t, i]   f_p on the i-th sample of the window, t = 0 before the block, t + 1 after
+                         sample t; the newest sample is the last, and missing ones come first
+    norms[leaf, t]       norm^2 of f_p, likewise
+    predictions[leaf, t] f_p(x_t) before sample t is learned
+    effects[leaf, t]     how far truncation moved the window's values, relative to their size
+
+each with a last axis of four lanes. `columns[leaf, lane]` is a slot's column in arrays over all
+slots, or -1 for an empty lane. A slot that is not finite is written as infinitely costly.
+"""
+
+import numpy as np
+
+from ..native.formulas import call_loss, pointer
+from ..native.jit import entry, inline
+from ..native.phases import fields, floats, real, whole, wholes
+from ..native.simd import WIDTH, absolute, broadcast, four, lane, load, store, where_less
+from ..native.workspace import EXTRA
+
+
+@inline
+def _total_loss(address, values, row, targets, position, count, parameters, scratch):
+    """Sum of losses of `count` samples, oldest first; the first is at that row and position."""
+    total = broadcast(0.0)
+    if count == 0:
+        return total
+    call_loss(
+        address,
+        pointer(values, row * WIDTH),
+        pointer(targets, position * WIDTH),
+        count,
+        parameters,
+        scratch,
+    )
+    for i in range(count):
+        total = total + load(scratch, i)
+    return total
+
+
+@inline
+def _all_finite(numbers, count):
+    spoiled = broadcast(0.0)
+    even = count - count % WIDTH
+    for p in range(0, even, WIDTH):
+        spoiled = spoiled + load(pointer(numbers, p), 0) * 0.0  # NaN from NaN and infinity
+    total = (lane(spoiled, 0) + lane(spoiled, 1)) + (lane(spoiled, 2) + lane(spoiled, 3))
+    for p in range(even, count):
+        total += numbers[p] * 0.0
+    return total == 0.0
+
+
+@inline
+def admit_one(weights, predictions, slots, on_simplex):
+    """Take the weight of slots that are not finite at this sample; share it on a simplex."""
+    if _all_finite(predictions, slots):
+        return
+    lost = False
+    kept = 0.0
+    finite = 0
+    for p in range(slots):
+        if np.isfinite(predictions[p]):
+            finite += 1
+            kept += weights[p]
+        elif weights[p] != 0.0:
+            weights[p] = 0.0
+            lost = True
+    if not (lost and on_simplex and finite > 0):
+        return
+    for p in range(slots):
+        if kept > 0.0:
+            weights[p] /= kept
+        elif np.isfinite(predictions[p]):
+            weights[p] = 1.0 / finite
+
+
+SCORE = fields(
+    "leaves",
+    "steps",
+    "slots",
+    "window",
+    "slide_period",
+    "history_length",
+    "half_regularization",
+    "loss",
+    "parameters",
+    "targets",
+    "values",
+    "norms",
+    "predictions",
+    "alive",
+    "columns",
+    "scratch",
+    "losses_before",
+    "curvature",
+    "window_loss",
+    "slot_cost",
+    "slot_loss",
+    "slot_predictions",
+)
+
+
+def score(table, first, count):
+    """Evidence of every slot after each sample: steps 3 and 5 of the game."""
+    steps = whole(table, SCORE.steps)
+    slots = whole(table, SCORE.slots)
+    window = whole(table, SCORE.window)
+    half_regularization = real(table, SCORE.half_regularization)
+    address = whole(table, SCORE.loss)
+    parameters = floats(table, SCORE.parameters)
+    targets = floats(table, SCORE.targets)
+    values = floats(table, SCORE.values)
+    norms = floats(table, SCORE.norms)
+    predictions = floats(table, SCORE.predictions)
+    scratch = floats(table, SCORE.scratch)
+    position = whole(table, SCORE.history_length) + first % whole(table, SCORE.slide_period)
+    for leaf in range(whole(table, SCORE.leaves)):
+        live = load(floats(table, SCORE.alive), leaf)
+        for t in range(count):
+            seen = min(first + t + 1, window)
+            oldest = position + t - seen + 1
+            before = (leaf * steps + t + 1) * window - (seen - 1)
+            after = (leaf * steps + t + 2) * window - seen
+            step = leaf * (steps - 1) + t
+            older = _total_loss(
+                address, values, before, targets, oldest, seen - 1, parameters, scratch
+            )
+            ahead = _total_loss(
+                address, predictions, step, targets, position + t, 1, parameters, scratch
+            )
+            loss = older + ahead
+            store(floats(table, SCORE.losses_before), step, loss)
+            b = _total_loss(address, values, after, targets, oldest, seen, parameters, scratch)
+            a = half_regularization * load(norms, leaf * steps + t + 1)
+            cost = loss + half_regularization * load(norms, leaf * steps + t)
+            size = absolute(a) + absolute(b) + absolute(cost) + absolute(load(predictions, step))
+            for i in range(seen):
+                size = size + absolute(load(values, after + i))
+            live = where_less(size, np.inf, live, 0.0)
+            for k in range(WIDTH):
+                p = wholes(table, SCORE.columns)[leaf * WIDTH + k]
+                if p < 0:
+                    continue
+                good = lane(live, k) > 0.0
+                p += t * slots
+                floats(table, SCORE.curvature)[p] = lane(a, k) if good else 0.0
+                floats(table, SCORE.window_loss)[p] = lane(b, k) if good else np.inf
+                floats(table, SCORE.slot_cost)[p] = lane(cost, k) if good else np.inf
+                floats(table, SCORE.slot_loss)[p] = lane(ahead, k) if good else np.inf
+                floats(table, SCORE.slot_predictions)[p] = predictions[step * WIDTH + k]
+        store(floats(table, SCORE.alive), leaf, live)
+
+
+GATHER = fields("leaves", "steps", "slots", "window", "values", "window_loss", "columns", "out")
+
+
+def gather(table, first, count):
+    """out[t, i, p] = f_p on the window after sample t, for combiners that ask for all of it."""
+    steps = whole(table, GATHER.steps)
+    slots = whole(table, GATHER.slots)
+    window = whole(table, GATHER.window)
+    for leaf in range(whole(table, GATHER.leaves)):
+        for k in range(WIDTH):
+            p = wholes(table, GATHER.columns)[leaf * WIDTH + k]
+            if p < 0:
+                continue
+            for t in range(count):
+                alive = floats(table, GATHER.window_loss)[t * slots + p] < np.inf
+                for i in range(window):
+                    row = (leaf * steps + t + 1) * window + i
+                    value = floats(table, GATHER.values)[row * WIDTH + k] if alive else 0.0
+                    floats(table, GATHER.out)[(t * window + i) * slots + p] = value
+
+
+@inline
+def _sum(product, weight):
+    """Sum over the lanes, in order, of those with weight: a dead slot's NaN must not get in."""
+    kept = where_less(0.0, absolute(weight), product, 0.0)
+    return ((lane(kept, 0) + lane(kept, 1)) + lane(kept, 2)) + lane(kept, 3)
+
+
+@inline
+def _of_leaf(array, start, columns, leaf):
+    """array[start + p] at a leaf's four slots p; 0 in empty lanes."""
+    p, q = columns[leaf * WIDTH], columns[leaf * WIDTH + 1]
+    r, s = columns[leaf * WIDTH + 2], columns[leaf * WIDTH + 3]
+    return four(
+        array[start + p] if p >= 0 else 0.0,
+        array[start + q] if q >= 0 else 0.0,
+        array[start + r] if r >= 0 else 0.0,
+        array[start + s] if s >= 0 else 0.0,
+    )
+
+
+MIX = fields(
+    "leaves",
+    "steps",
+    "slots",
+    "window",
+    "weights",
+    "columns",
+    "values",
+    "norms",
+    "predictions",
+    "losses_before",
+    "effects",
+    "numbers",
+    "sums",
+)
+
+
+@inline
+def _mix_one(
+    values, norms, predictions, losses, effects, steps, window, leaf, older, t, weight, sums
+):
+    """sums = a leaf's part of the proposal on the window before sample t, and EXTRA sums."""
+    before = (leaf * steps + t + 1) * window - older
+    step = leaf * (steps - 1) + t
+    for i in range(window - 1 - older):
+        sums[i] = 0.0
+    for i in range(older):
+        sums[window - 1 - older + i] = _sum(weight * load(values, before + i), weight)
+    sums[window - 1] = _sum(weight * load(predictions, step), weight)
+    sums[window] = _sum(weight * weight * load(norms, leaf * steps + t), weight)
+    sums[window + 1] = _sum(weight * load(losses, step), weight)
+    sums[window + 2] = _sum(weight * load(effects, step), weight)
+
+
+def mix(table, first, count):
+    """sums[numbers[leaf], t] = the leaf's part of the proposal on the window, and EXTRA sums.
+
+    Then the block is closed: what was after its last sample is before the next.
+    """
+    steps = whole(table, MIX.steps)
+    slots = whole(table, MIX.slots)
+    window = whole(table, MIX.window)
+    weights = floats(table, MIX.weights)
+    columns = wholes(table, MIX.columns)
+    values = floats(table, MIX.values)
+    norms = floats(table, MIX.norms)
+    predictions = floats(table, MIX.predictions)
+    losses = floats(table, MIX.losses_before)
+    effects = floats(table, MIX.effects)
+    width = window + EXTRA
+    for leaf in range(whole(table, MIX.leaves)):
+        number = wholes(table, MIX.numbers)[leaf]
+        for t in range(count):
+            weight = _of_leaf(weights, t * slots, columns, leaf)
+            sums = pointer(floats(table, MIX.sums), (number * (steps - 1) + t) * width)
+            size = absolute(weight)
+            if (lane(size, 0) + lane(size, 1)) + (lane(size, 2) + lane(size, 3)) == 0.0:
+                for i in range(width):  # as all sums below would be
+                    sums[i] = 0.0
+                continue
+            older = min(first + t, window - 1)
+            _mix_one(
+                values,
+                norms,
+                predictions,
+                losses,
+                effects,
+                steps,
+                window,
+                leaf,
+                older,
+                t,
+                weight,
+                sums,
+            )
+        for i in range(window):
+            last = load(values, (leaf * steps + count) * window + i)
+            store(values, leaf * steps * window + i, last)
+        store(norms, leaf * steps, load(norms, leaf * steps + count))
+
+
+@entry
+def mix_some(values, norms, predictions, losses, effects, first, leaves, samples, weights, sums):
+    """sums[k] = what `mix` would write for leaf leaves[k] and sample samples[k].
+
+    weights[k] are those of the leaf's lanes. Where most leaves have no weight, a look at every
+    slot and sample would cost more than the sums.
+    """
+    steps, window = values.shape[1], values.shape[2]
+    for k in range(len(leaves)):
+        _mix_one(
+            pointer(values, 0),
+            pointer(norms, 0),
+            pointer(predictions, 0),
+            pointer(losses, 0),
+            pointer(effects, 0),
+            steps,
+            window,
+            leaves[k],
+            min(first + samples[k], window - 1),
+            samples[k],
+            load(pointer(weights, 0), k),
+            pointer(sums, k * sums.shape[1]),
+        )
+
+
+SPREAD = fields("leaves", "columns", "look_values", "slot_values")
+
+
+def spread(table, first, count):
+    """slot_values[p] = look_values[leaf, lane] of slot p."""
+    for place in range(whole(table, SPREAD.leaves) * WIDTH):
+        p = wholes(table, SPREAD.columns)[place]
+        if p >= 0:
+            floats(table, SPREAD.slot_values)[p] = floats(table, SPREAD.look_values)[place]
+
+
+BLEND = fields("slots", "leaves", "columns", "on_simplex", "weights", "own", "slot_values", "out")
+
+
+def blend_one(table, first, count):
+    """out[0] = the proposal where the slots have slot_values; `own` is scratch for weights."""
+    slots = whole(table, BLEND.slots)
+    own = floats(table, BLEND.own)
+    values = floats(table, BLEND.slot_values)
+    for p in range(slots):
+        own[p] = floats(table, BLEND.weights)[p]
+    admit_one(own, values, slots, whole(table, BLEND.on_simplex))
+    total = 0.0
+    for leaf in range(whole(table, BLEND.leaves)):
+        weight = _of_leaf(own, 0, wholes(table, BLEND.columns), leaf)
+        total += _sum(weight * _of_leaf(values, 0, wholes(table, BLEND.columns), leaf), weight)
+    floats(table, BLEND.out)[0] = total
+
+
+@entry
+def blend(weights, values, columns, out):
+    """out[t] = the proposal at point t from the slots' values there; same sums as `mix`."""
+    flat_weights, flat_values = weights.ravel(), values.ravel()
+    flat_columns = columns.ravel()
+    slots = weights.shape[1]
+    for t in range(out.shape[0]):
+        total = 0.0
+        for leaf in range(columns.shape[0]):
+            weight = _of_leaf(flat_weights, t * slots, flat_columns, leaf)
+            value = _of_leaf(flat_values, t * slots, flat_columns, leaf)
+            total += _sum(weight * value, weight)
+        out[t] = total
+
+
+@entry
+def scatter(values, columns, out):
+    """out[t, p] = values[leaf, t, lane] of slot p."""
+    for leaf in range(values.shape[0]):
+        for k in range(WIDTH):
+            p = columns[leaf, k]
+            if p >= 0:
+                for t in range(out.shape[0]):
+                    out[t, p] = values[leaf, t, k]

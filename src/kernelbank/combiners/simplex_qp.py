@@ -1,0 +1,135 @@
+"""The simplex quadratic program with a diagonal matrix, solved exactly, and its certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import qp
+
+_METHODS = {"auto": qp.AUTO, "pivot": qp.PIVOT, "sort": qp.SORT}
+
+
+def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
+    """Minimise sum_p a_p w_p^2 + b_p w_p subject to w >= 0 and sum_p w_p = 1.
+
+    The solution is right to the last bits over the whole range of floats, also with some a_p = 0:
+    let b0 be the least b of those; kernels with a_p > 0 and b_p < b0 take (b0 - b_p) / (2 a_p), and
+    if that leaves anything, the kernels with a_p = 0 and b_p = b0 share it equally.
+
+    Parameters
+    ----------
+    a : (P,) or (B, P), non-negative: the curvatures.
+    b : the same shape: the linear part.
+    method : "sort" is O(P log P); "pivot" is O(P) on average; "auto" picks the faster one for P.
+        All return the same bits.
+
+    Returns
+    -------
+    The weights, in the shape of a.
+
+    Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
+    scheme, Algorithm 1; the pivot rule follows Duchi et al. (2008).
+
+    >>> simplex_qp([1.0, 1.0], [0.0, 1.0]).tolist()
+    [0.75, 0.25]
+    >>> simplex_qp([1.0, 1e-17], [0.0, 0.5]).tolist()
+    [0.25, 0.75]
+    >>> simplex_qp([0.0, 1.0], [3.0, 2.0]).tolist()
+    [0.5, 0.5]
+    """
+    curvature, linear = _problem(a, b)
+    rule = _METHODS[check.choice("method", method, "simplex_qp", _METHODS)]
+    rows = np.atleast_2d(curvature)
+    weights = np.zeros_like(rows)
+    qp.solve_rows(rows, np.atleast_2d(linear), rule, weights)
+    return weights.reshape(curvature.shape)
+
+
+def kkt_residual(theta: Any, a: Any, b: Any) -> Any:
+    """How far `theta` is from the minimiser of `simplex_qp`: 0 is exact, 1e-15 is rounding.
+
+    It is the largest of three numbers without unit:
+
+    - |sum theta - 1|;
+    - the most negative weight, -min theta;
+    - the duality gap divided by the gradient's mean. With d_p = b_p - min b and the gradient
+      g_p = 2 a_p theta_p + d_p, the gap is sum_p theta_p (g_p - min g), which bounds how much the
+      objective lies above its minimum; the mean is sum_p |theta_p| g_p. (b is referred to its least
+      member because adding a constant to b changes nothing. In min g, each theta_p counts one unit
+      in the last place larger: a weight below the smallest float cannot be written down.)
+
+    The three vanish together only at the minimiser (the KKT conditions of the paper's supplement).
+
+    Parameters
+    ----------
+    theta, a, b : (P,), or (B, P) for one residual a row.
+
+    >>> float(kkt_residual([0.75, 0.25], [1.0, 1.0], [0.0, 1.0]))
+    0.0
+    >>> float(kkt_residual([0.5, 0.5], [1.0, 1.0], [0.0, 1.0])) > 0.1
+    True
+    """
+    curvature, linear = _problem(a, b)
+    remedy = "Give one weight for each member of a."
+    weights = check.floats("theta", theta, remedy)
+    if weights.shape != curvature.shape:
+        raise check.refuse(
+            "theta", f"have the shape of a, {curvature.shape}", weights.shape, remedy
+        )
+    if not np.isfinite(weights).all():
+        raise check.refuse("theta", "be finite", weights, remedy)
+    gradient, above = _gradients(curvature, linear, weights)
+    mean = (np.abs(weights) * gradient).sum(axis=-1)
+    gap = (weights * (gradient - above.min(axis=-1, keepdims=True))).sum(axis=-1)
+    relative = np.maximum(gap, 0.0) / np.where(mean > 0, mean, 1.0)
+    off = np.abs(weights.sum(axis=-1) - 1.0)
+    return np.maximum(np.maximum(off, -weights.min(axis=-1)), relative)
+
+
+def _gradients(a: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The gradient, and the same one unit in the last place of the weights further up.
+
+    Both divided by their largest member, in exponents, so that nothing over- or underflows.
+    """
+    distance = 0.5 * b - 0.5 * b.min(axis=-1, keepdims=True)  # halved: it cannot overflow
+    parts = [np.frexp(a), np.frexp(weights), np.frexp(weights + np.spacing(np.abs(weights)))]
+    (a_part, a_power), (w_part, w_power), (up_part, up_power) = parts
+    d_part, d_power = np.frexp(distance)
+    none = np.iinfo(np.int32).min // 4
+    powers = np.maximum(
+        np.where(a_part * up_part != 0, a_power + up_power, none),
+        np.where(d_part > 0, d_power, none),
+    )
+    top = powers.max(axis=-1, keepdims=True)
+    rest = np.ldexp(d_part, np.maximum(d_power - top, -2000))
+    gradient = np.ldexp(a_part * w_part, np.maximum(a_power + w_power - top, -2000)) + rest
+    above = np.ldexp(a_part * up_part, np.maximum(a_power + up_power - top, -2000)) + rest
+    return gradient, above
+
+
+def _problem(a: Any, b: Any) -> tuple[Floats, Floats]:
+    remedy = "Give two arrays of numbers of the same shape, (P,) or (B, P), with P >= 1."
+    curvature = check.floats("a", a, remedy)
+    linear = check.floats("b", b, remedy)
+    if curvature.ndim not in (1, 2):
+        raise check.refuse("a", "have one or two axes", curvature.shape, remedy)
+    if curvature.shape != linear.shape:
+        raise check.refuse("b", f"have the shape of a, {curvature.shape}", linear.shape, remedy)
+    if curvature.shape[-1] == 0:
+        raise check.refuse("a", "have at least one member", curvature.shape, remedy)
+    if qp.flaw(curvature, linear):
+        _refuse_members(curvature, linear)
+    return curvature, linear
+
+
+def _refuse_members(curvature: Floats, linear: Floats) -> None:
+    for name, array in (("a", curvature), ("b", linear)):
+        if not np.isfinite(array).all():
+            wrong = float(array[~np.isfinite(array)][0])
+            raise check.refuse(name, "be finite", wrong, "Remove kernels that are not finite.")
+    least = float(curvature.min())
+    raise check.refuse("a", "be non-negative", least, "A curvature is a squared norm: clamp it.")

@@ -1,0 +1,1 @@
+"""Comparing methods: competitors, significance, data sets, experiments, plots."""

@@ -1,0 +1,154 @@
+"""The paper's experiment: an AR(1) signal, twenty Gaussian kernels, the scheme against OMKR.
+
+Settings as printed: squared loss, widths linear in [0.1, 10], window 10, budget 100, learning rate
+0.05, regularisation 0.01, y_n = 0.5488135 y_{n-1} + u_n with u ~ N(0, 0.71519837), x_n = n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...bank.bank import KernelBank
+from ...bank.trace import Trace
+from ...combiners import OMKR, Combiner, Simplex
+from ...kernels.dictionary import gaussian_grid
+from ...learners import Norma
+from ...utils.validation import Floats
+from ..datasets import ar1
+
+WINDOW = 10
+SNAPSHOT = 42
+"""The paper shows the 42nd estimate."""
+
+SCHEME, EXACT, PRINTED = "scheme", "OMKR", "OMKR (printed gradient)"
+COMBINERS: dict[str, Combiner] = {
+    SCHEME: Simplex(),
+    EXACT: OMKR(gradient="exact"),
+    PRINTED: OMKR(gradient="printed"),
+}
+
+
+def stream(seed: int, samples: int, noise: str = "variance") -> tuple[Floats, Floats]:
+    """Inputs 1, 2, ... and the AR(1) targets.
+
+    `noise` tells whether 0.71519837 is the variance of u, as the notation N(mean, variance) says,
+    or its standard deviation.
+    """
+    return ar1(seed, samples, noise)
+
+
+def bank(combiner: Combiner) -> KernelBank:
+    """A bank in the paper's setting."""
+    return KernelBank(
+        dictionary=gaussian_grid(0.1, 10, 20, spacing="linear"),
+        learner=Norma(learning_rate=0.05, budget=100),
+        combiner=combiner,
+        loss="squared",
+        window=WINDOW,
+        regularization=0.01,
+    )
+
+
+@dataclass(frozen=True)
+class Game:
+    """One seed, played by the scheme, by OMKR in both forms, and by every NORMA alone."""
+
+    seed: int
+    x: Floats
+    y: Floats
+    cumulative_cost: dict[str, Floats]
+    loss: dict[str, Floats]
+    slot_cumulative_cost: Floats
+    slot_loss: Floats
+
+    @property
+    def best_by_cost(self) -> int:
+        return int(np.argmin(self.slot_cumulative_cost[-1]))
+
+    @property
+    def worst_by_cost(self) -> int:
+        return int(np.argmax(self.slot_cumulative_cost[-1]))
+
+    @property
+    def best_by_loss(self) -> int:
+        return int(np.argmin(self.slot_loss.sum(axis=0)))
+
+    def final_cost(self, name: str) -> float:
+        return float(self.cumulative_cost[name][-1])
+
+    def mean_loss(self, name: str) -> float:
+        """Mean one-step-ahead squared error."""
+        return float(self.loss[name].mean())
+
+    def slot_mean_loss(self, slot: int) -> float:
+        return float(self.slot_loss[:, slot].mean())
+
+    def overtakes(self, name: str) -> int | None:
+        """The step from which on the cost stays below that of the best NORMA so far, if any."""
+        ahead = self.cumulative_cost[name] < self.slot_cumulative_cost.min(axis=1)
+        if not ahead[-1]:
+            return None
+        behind = np.flatnonzero(~ahead)
+        return int(behind[-1]) + 2 if behind.size else 1
+
+
+def play(seed: int, samples: int, noise: str = "variance") -> Game:
+    """Play one seed."""
+    x, y = stream(seed, samples, noise)
+    traces: dict[str, Trace] = {}
+    for name, combiner in COMBINERS.items():
+        fields = ["cumulative_cost", "loss"]
+        if name == SCHEME:  # the slots do not depend on the combiner: one record is enough
+            fields += ["slot_cost", "slot_loss"]
+        traces[name] = bank(combiner).run(x, y, record=fields)
+    return Game(
+        seed,
+        x,
+        y,
+        {name: trace.cumulative_cost for name, trace in traces.items()},
+        {name: trace.loss for name, trace in traces.items()},
+        np.cumsum(traces[SCHEME].slot_cost, axis=0),
+        traces[SCHEME].slot_loss,
+    )
+
+
+def play_all(seeds: int, samples: int, noise: str = "variance") -> Iterator[Game]:
+    """Play seeds 0, 1, ..., one after the other."""
+    for seed in range(seeds):
+        yield play(seed, samples, noise)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The estimates proposed at one step, on a fine grid."""
+
+    step: int
+    grid: Floats
+    curves: dict[str, Floats]
+    best: int
+    worst: int
+    best_curve: Floats
+    worst_curve: Floats
+
+
+def snapshot(game: Game, step: int = SNAPSHOT) -> Snapshot:
+    """The estimates at `step`: made from the samples before it, before it is revealed."""
+    step = min(step, len(game.x))
+    grid = np.linspace(0.0, game.x[step - 1] + 8, 1601)
+    curves: dict[str, Floats] = {}
+    for name in (SCHEME, EXACT):
+        player = bank(COMBINERS[name])
+        player.run(game.x[: step - 1], game.y[: step - 1], record=())
+        curves[name] = player.predict(grid)
+    slots = player.predict_slots(grid)
+    costs = game.slot_cumulative_cost[step - 1]  # this estimate's own charge included
+    best, worst = int(np.argmin(costs)), int(np.argmax(costs))
+    return Snapshot(step, grid, curves, best, worst, slots[:, best], slots[:, worst])
+
+
+def widths() -> list[float]:
+    """The widths of the dictionary, in the order of the slots."""
+    return [kernel.width for kernel in bank(Simplex()).dictionary]  # type: ignore[attr-defined]

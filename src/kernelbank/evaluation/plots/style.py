@@ -1,0 +1,237 @@
+"""The house's style: colours, widths, and how a figure is made and saved."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from ...errors import KernelBankError
+from ...utils import validation as check
+from ...utils.rendering import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Okabe and Ito's colours, which stay apart for every kind of colour vision.
+BLUE, RED, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, INK, GREY, PALE = "#E69F00", "#56B4E9", "#222222", "#9A9A9A", "#DDE8F0"
+
+COLUMN, PAGE = 3.5, 7.2
+"""Inches: the width of one column of a two-column paper, and that of both."""
+
+_STYLE: Any = {
+    "figure.dpi": 150,
+    "savefig.dpi": 150,
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "svg.hashsalt": "kernelbank",
+}
+
+_SMALL: Any = {
+    **_STYLE,
+    "figure.dpi": 200,
+    "savefig.dpi": 200,
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.fontsize": 7,
+}
+"""For figures that stand in a paper at their own size."""
+
+_BARE: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""What to leave out of a file so that the same figure gives the same bytes."""
+
+
+def _need_matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise KernelBankError(
+            "Pictures need matplotlib. Install it with: pip install 'kernelbank[plot]'"
+        ) from None
+    return matplotlib
+
+
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """Let a function draw in the house's style, and ask for matplotlib politely.
+
+    >>> import kernelbank as kb
+    >>> @kb.plots.styled
+    ... def line():
+    ...     figure, axes = kb.plots.new_figure(kb.plots.COLUMN, 2.0)
+    ...     axes.plot([1, 2, 3], color=kb.plots.BLUE)
+    ...     return figure
+    >>> len(line().axes)
+    1
+    """
+
+    @wraps(draw)
+    def within_style(*arguments: P.args, **named: P.kwargs) -> R:
+        with _need_matplotlib().rc_context(_STYLE):
+            return draw(*arguments, **named)
+
+    return within_style
+
+
+def in_small_style(draw: Callable[P, R]) -> Callable[P, R]:
+    """The same in the style of figures that stand in a paper at their own size."""
+
+    @wraps(draw)
+    def within_style(*arguments: P.args, **named: P.kwargs) -> R:
+        with _need_matplotlib().rc_context(_SMALL):
+            return draw(*arguments, **named)
+
+    return within_style
+
+
+@contextmanager
+def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Any]:
+    """Axes to draw into: those that are given, in the style that they have, or new ones of this
+    size in the style of papers.
+    """
+    matplotlib = _need_matplotlib()
+    if ax is not None:
+        from matplotlib.axes import Axes
+
+        if not isinstance(ax, Axes):
+            remedy = "Give one of those that figure.subplots() returns, or leave it out."
+            raise check.refuse("ax", "be Axes of matplotlib", ax, remedy)
+        yield ax
+        return
+    with matplotlib.rc_context(_SMALL):
+        figure, axes = new_figure(width, height)
+        settle(axes)
+        yield axes
+        settle(*(one for one in figure.axes if one is not axes))
+
+
+def plain(name: Any) -> str:
+    """A name as a label that matplotlib takes for text: no formula, and not one to be left out."""
+    text = one_line(str(name)).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def figure_of(axes: Any) -> Figure:
+    """The figure that Axes stand in; they may stand in a part of it."""
+    return axes.figure.figure
+
+
+def new_figure(
+    width: float, height: float, panels: int = 1, *, rows: int = 1, **options: Any
+) -> tuple[Figure, Any]:
+    """A figure in inches and its axes, `panels` side by side, without any window.
+
+    `rows` of them stand one below the other; `options` go to matplotlib's `Figure.subplots`.
+
+    >>> import kernelbank as kb
+    >>> figure, (left, right) = kb.plots.new_figure(kb.plots.PAGE, 2.5, 2, sharey=True)
+    >>> figure.axes == [left, right]
+    True
+    """
+    _need_matplotlib()
+    from .figures import Picture
+
+    figure = Picture(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, panels, **options)
+
+
+def settle(*all_axes: Any) -> None:
+    """Fix what matplotlib would else look up only when it draws, outside of the style."""
+    import matplotlib
+
+    looks: Any = matplotlib.rcParams
+    for axes in all_axes:
+        for side in ("x", "y"):
+            width = looks[f"{side}tick.major.width"]
+            axes.tick_params(axis=side, labelsize=looks["font.size"], width=width)
+
+
+def save(
+    figure: Figure,
+    folder: str | os.PathLike[str],
+    name: str,
+    formats: Sequence[str] = ("png", "svg"),
+    dpi: float = 150,
+    *,
+    palette: bool = False,
+) -> list[Path]:
+    """Write a figure as `name.png` and `name.svg`; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    figure : any figure of matplotlib.
+    folder : where to; it is made if it is not there.
+    name : of the files, without an ending.
+    formats : some of "png", "svg" and "pdf".
+    dpi : pixels an inch, for PNG and for the parts of the others that are images.
+    palette : PNG of 256 colours, which takes about a third of the bytes.
+
+    Returns the paths.
+
+    >>> import tempfile, kernelbank as kb
+    >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = kb.plots.save(bank.plot_weights(), folder, "weights", ["pdf"])
+    >>> [path.name for path in paths]
+    ['weights.pdf']
+    """
+    matplotlib = _need_matplotlib()
+    given = [formats] if isinstance(formats, str) else list(formats)
+    chosen = [check.choice("formats", one, "save", _BARE) for one in given]
+    dots = check.number("dpi", dpi, "save", "Give pixels an inch, such as 150.", above=0)
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    paths = [place / f"{name}.{ending}" for ending in chosen]
+    with matplotlib.rc_context(_STYLE):
+        for path, ending in zip(paths, chosen, strict=True):
+            found = _settled(figure, ending, dots)
+            path.write_bytes(_reduced(found) if ending == "png" and palette else found)
+    return paths
+
+
+def _settled(figure: Figure, ending: str, dpi: float) -> bytes:
+    """The figure as a file, drawn until it no longer changes.
+
+    A layout begins where the last drawing left it, and needs one to three of them to come to rest.
+    So the first file of a figure would differ from the second by fractions of a pixel.
+    """
+    bare: Any = _BARE[ending]
+    last = b""
+    for _ in range(6):
+        file = io.BytesIO()
+        figure.savefig(file, format=ending, dpi=dpi, metadata=bare)
+        if file.getvalue() == last:
+            break
+        last = file.getvalue()
+    return last
+
+
+def _reduced(png: bytes) -> bytes:
+    """A PNG with a palette; Pillow is there wherever matplotlib is."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as image:
+        few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    few.save(file, "png", optimize=True)
+    return file.getvalue()

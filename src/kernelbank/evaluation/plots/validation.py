@@ -1,0 +1,55 @@
+"""What the pictures of traces ask of a trace, and of the targets beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...auto import AutoTrace
+from ...auto.trace import FIELDS
+from ...bank.trace import Trace
+from ...utils import validation as check
+from ...utils.validation import Floats
+
+AnyTrace = Trace | AutoTrace
+
+
+def need(trace: Any, *fields: str) -> None:
+    """Refuse what is no trace, has no samples, or lacks one of these fields."""
+    if not isinstance(trace, (Trace, AutoTrace)):
+        remedy = "Give what bank.run(X, y) returned."
+        raise check.refuse("trace", "be a Trace or an AutoTrace", trace, remedy)
+    for field in fields:
+        if field not in trace.fields:
+            remedy = 'Run with record="all", or with this name in the list.'
+            if isinstance(trace, AutoTrace) and field not in FIELDS:
+                remedy = "Only a KernelBank records it; see kb.plots.cumulative_loss(trace, y)."
+            raise check.refuse("trace", f"hold {field!r}", list(trace.fields), remedy)
+    if not len(trace):
+        raise check.refuse("trace", "have at least one sample", trace, "Run the bank on some.")
+
+
+def numbers(y: Any, trace: AnyTrace) -> Floats:
+    """Targets that are numbers, one for each sample."""
+    remedy = "Give the targets that the bank was run on."
+    array = check.floats("y", y, remedy)
+    if array.shape != (len(trace),):
+        rule = f"have one target for each of the trace's {len(trace)} samples"
+        raise check.refuse("y", rule, array.shape, remedy)
+    return array
+
+
+def labels(y: Any, trace: AnyTrace) -> list[Any]:
+    """Targets that are labels, one for each sample."""
+    given = y.tolist() if isinstance(y, np.ndarray) else list(y)
+    if len(given) != len(trace):
+        remedy = "Give the labels that the bank was run on."
+        rule = f"have one label for each of the trace's {len(trace)} samples"
+        raise check.refuse("y", rule, len(given), remedy)
+    return given
+
+
+def are_labels(trace: AnyTrace) -> bool:
+    """Whether the trace is that of a classification."""
+    return isinstance(trace, AutoTrace) and trace.task == "classification"

@@ -1,0 +1,1 @@
+"""Where predictions go: CSV files, Parquet folders, Redis streams."""

@@ -1,0 +1,96 @@
+"""Addresses of brokers. A password is used and never shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from ...utils import validation as check
+
+REDIS_FORM = "redis://user:password@host:6379/stream-name?db=0"
+KAFKA_FORM = "kafka://host:9092/topic"
+
+
+@dataclass(frozen=True)
+class RedisAddress:
+    """Where a Redis stream is."""
+
+    host: str
+    port: int
+    stream: str
+    database: int = 0
+    encrypted: bool = False
+    user: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The address without user and password."""
+        scheme = "rediss" if self.encrypted else "redis"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{self.port}/{self.stream}?db={self.database}"
+
+
+@dataclass(frozen=True)
+class KafkaAddress:
+    """Where a Kafka topic is, and settings of the client library."""
+
+    servers: str
+    topic: str
+    settings: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The address without settings, which may hold a password."""
+        return f"kafka://{self.servers}/{self.topic}"
+
+
+def redis_address(address: str) -> RedisAddress:
+    """The parts of redis://user:password@host:port/stream-name?db=0."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port or 6379
+        options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    except ValueError:
+        raise _odd(address, REDIS_FORM) from None
+    stream = unquote(parts.path.removeprefix("/"))
+    database = options.pop("db", "0")
+    if not (parts.hostname and stream and database.isdecimal()) or options or parts.fragment:
+        raise _odd(address, REDIS_FORM)
+    return RedisAddress(
+        parts.hostname,
+        port,
+        stream,
+        int(database),
+        parts.scheme == "rediss",
+        unquote(parts.username) if parts.username else None,
+        unquote(parts.password) if parts.password else None,
+    )
+
+
+def kafka_address(address: str) -> KafkaAddress:
+    """The parts of kafka://host:port,host:port/topic?setting=value."""
+    try:
+        parts = urlsplit(address)
+        settings = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    except ValueError:
+        raise _odd(address, KAFKA_FORM) from None
+    topic = unquote(parts.path.removeprefix("/"))
+    if not (parts.netloc and topic) or "@" in parts.netloc or "/" in topic or parts.fragment:
+        raise _odd(address, KAFKA_FORM)
+    servers = ",".join(
+        server if ":" in server else f"{server}:9092" for server in parts.netloc.split(",")
+    )
+    return KafkaAddress(servers, topic, settings)
+
+
+def without_password(address: str) -> str:
+    """The address with its user and password, and its settings, taken out."""
+    scheme, _, rest = address.partition("://")
+    rest = rest.partition("?")[0]
+    return f"{scheme}://{rest.rpartition('@')[2]}"
+
+
+def _odd(address: str, form: str) -> Exception:
+    remedy = "Write characters such as / @ ? # in a name or password as % and two digits."
+    return check.refuse("address", f"be like {form}", without_password(address), remedy)

@@ -1,0 +1,76 @@
+"""JSON objects: a row is a dictionary, and the names of its values come with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .lines import LONGEST, TOO_LONG, Parsed, Splitter
+from .rows import Content
+
+BROKEN = "is broken JSON"
+NO_OBJECT = "is no JSON object"
+
+
+def object_of(text: str) -> dict[str, Any] | str:
+    """The JSON object in a text, or why there is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError too
+        return BROKEN
+    return value if isinstance(value, dict) else NO_OBJECT
+
+
+class ObjectSplitter(Splitter):
+    """Bytes of JSON lines to rows."""
+
+    def _parse(self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
+        del text, final  # a line is a row, or none
+        rows: list[dict[str, Any] | None] = []
+        firsts: list[int] = []
+        broken: dict[int, tuple[str, str]] = {}
+        long = set(np.flatnonzero(self._lengths(ends) > LONGEST).tolist())
+        for index, line in enumerate(lines):
+            if not line or line.isspace():
+                continue
+            value = TOO_LONG if index in long else object_of(line)
+            firsts.append(index)
+            if isinstance(value, str):
+                broken[len(rows)] = (line.strip(), value)
+                rows.append(None)
+            else:
+                rows.append(value)
+        return Parsed(rows, firsts, firsts, len(lines), broken)
+
+
+class Objects(Content):
+    """Rows that are dictionaries. A key that a row lacks is a missing value."""
+
+    def __init__(
+        self, rows: Sequence[Mapping[str, Any] | None], broken: dict[int, tuple[Any, str]]
+    ) -> None:
+        self.rows = rows
+        self._sound = [row for row in rows if row is not None]
+        self.broken = broken
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def column(self, name: str) -> Sequence[Any]:
+        return [row.get(name) for row in self._sound]
+
+    def unlike(self, columns: Collection[str]) -> Iterator[tuple[int, list[str], list[str]]]:
+        known = dict.fromkeys(columns)
+        for index, row in enumerate(self.rows):
+            if row is not None and row.keys() != known.keys():
+                lacks = [name for name in known if name not in row]
+                yield index, lacks, [name for name in row if name not in known]
+
+
+def first_keys(rows: Sequence[Mapping[str, Any] | None]) -> tuple[str, ...] | None:
+    """The keys of the first row that is an object."""
+    return next((tuple(row) for row in rows if row is not None), None)

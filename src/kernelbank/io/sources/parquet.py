@@ -1,0 +1,218 @@
+"""Parquet files, read by pyarrow: some row groups at a time, and the needed columns only."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import FileRefused
+from ...utils.validation import Floats
+from . import parsing as cells
+from .base import SIZE, Source, rows_per_block, whole
+from .csv import place
+from .files import HEAD, head_of, open_file
+from .parsing import Fault
+from .rows import Block, Content, Places, Position
+
+try:
+    import pyarrow
+    import pyarrow.parquet
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "Parquet files need pyarrow, which is not installed. Install both: "
+        "pip install 'kernelbank[files]'"
+    ) from error
+
+
+class ParquetFile(Source):
+    """A .parquet file. Nested columns are bad where they are asked for."""
+
+    kind = "parquet"
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self._path = path
+        self._read = 0
+        with open_file(path) as file:
+            if not os.fstat(file.fileno()).st_size:
+                raise FileRefused(f"{path}: the file is empty. Give a Parquet file.")
+            self._head = head_of(file)
+            file.seek(-self._head["bytes"], os.SEEK_END)
+            # All column names, counts and places are at the end: no other file has the same.
+            self._tail = hashlib.sha256(file.read(HEAD)).hexdigest()
+            file.seek(0)
+            try:
+                opened = pyarrow.parquet.ParquetFile(file)
+                names = [str(name) for name in opened.schema_arrow.names]
+                metadata = opened.metadata
+                self._groups = [
+                    metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)
+                ]
+            except (pyarrow.ArrowException, OSError) as error:
+                raise FileRefused(
+                    f"{path}: this is no whole Parquet file ({_first_line(error)}). Write it again."
+                ) from None
+        for index, name in enumerate(names):
+            if not name or names.index(name) != index:
+                raise FileRefused(
+                    f"{path}: column {index + 1} has no name of its own ({name!r}). "
+                    "Give every column another name."
+                )
+        if not names:
+            raise FileRefused(f"{path}: there are no columns. Give a table with some.")
+        self.columns = tuple(names)
+        self.length = sum(self._groups)
+
+    @property
+    def share(self) -> float:
+        return self._read / self.length if self.length else 1.0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "address": str(self._path.resolve()),
+            "columns": list(self.columns or ()),
+            "rows": self.length,
+            "head": self._head,
+            "tail": self._tail,
+        }
+
+    def blocks(
+        self,
+        position: Position | None = None,
+        size: int = SIZE,
+        columns: Sequence[str] | None = None,
+    ) -> Iterator[Block]:
+        assert self.columns is not None
+        for name in columns or ():
+            place(name, self.columns)
+        done = 0 if position is None else whole(position, "rows", self.name)
+        if self.length is not None and done > self.length:
+            raise FileRefused(
+                f"{self.name}: the file has {self.length} rows, but {done} had been read. "
+                "Give the file of then, or begin a new run."
+            )
+        return self._blocks(done, rows_per_block(size), None if columns is None else list(columns))
+
+    def _blocks(self, done: int, size: int, columns: list[str] | None) -> Iterator[Block]:
+        group, before = 0, 0
+        while group < len(self._groups) and before + self._groups[group] <= done:
+            before += self._groups[group]
+            group += 1
+        self._read = done
+        with open_file(self._path) as file:
+            try:
+                # Without buffers ahead, a row group larger than memory is read page by page.
+                opened = pyarrow.parquet.ParquetFile(
+                    file, pre_buffer=False, buffer_size=1 << 16, page_checksum_verification=True
+                )
+                batches = opened.iter_batches(
+                    batch_size=size,
+                    row_groups=list(range(group, len(self._groups))),
+                    columns=columns,
+                    use_threads=False,
+                )
+                for batch in batches:
+                    after = before + batch.num_rows
+                    if after > done:
+                        part = batch.slice(max(done - before, 0))
+                        first = after - part.num_rows
+                        yield Block(Columns(part), RowPlaces(self.name, first))
+                        self._read = after
+                    before = after
+            except (pyarrow.ArrowException, OSError) as error:
+                raise FileRefused(
+                    f"{self.name}: the file is damaged after row {before} ({_first_line(error)}); "
+                    "the rows before that have been read. Write it again."
+                ) from None
+
+
+class RowPlaces(Places):
+    """Rows that have nothing but their number, counted from 1 in words."""
+
+    def __init__(self, name: str, first: int) -> None:
+        self.first = first
+        self._name = name
+
+    def where(self, row: int) -> str:
+        return f"{self._name}, row {self.first + row + 1}"
+
+    def position(self, row: int) -> Position:
+        return {"rows": self.first + row + 1}
+
+
+class Columns(Content):
+    """A batch of arrow's columns. Null is missing."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+        self._names = tuple(batch.schema.names)
+        self.broken = {}
+
+    def __len__(self) -> int:
+        return int(self._batch.num_rows)
+
+    def column(self, name: str) -> Sequence[Any]:
+        return _values(self._array(name))
+
+    def numbers(self, name: str, allow_missing: bool) -> tuple[Floats, list[Fault]]:
+        array = self._array(name)
+        kind = array.type
+        types = pyarrow.types
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+            return super().numbers(name, allow_missing)
+        if types.is_boolean(kind):
+            array = array.cast(pyarrow.uint8())
+        # Beyond 2^53 whole numbers are rounded, as float() does.
+        values = array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+        result = np.array(values, dtype=np.float64)
+        return result, cells.outside(result, allow_missing)
+
+    def _array(self, name: str) -> Any:
+        array = self._batch.column(place(name, self._names))
+        return array.dictionary_decode() if pyarrow.types.is_dictionary(array.type) else array
+
+
+def _values(array: Any) -> Sequence[Any]:
+    """Python's values, also for points of time that Python cannot hold to the nanosecond."""
+    types = pyarrow.types
+    if types.is_timestamp(array.type) and array.type.unit == "ns":
+        array = array.cast(pyarrow.timestamp("us", array.type.tz), safe=False)
+    elif types.is_duration(array.type) and array.type.unit == "ns":
+        array = array.cast(pyarrow.duration("us"), safe=False)
+    elif types.is_time64(array.type) and array.type.unit == "ns":
+        array = array.cast(pyarrow.time64("us"), safe=False)
+    try:
+        return list(array.to_pylist())
+    except (ValueError, OverflowError):  # a year that Python has not, or text that is not UTF-8
+        return [_value(item) for item in array]
+
+
+def _value(item: Any) -> Any:
+    try:
+        return item.as_py()
+    except (ValueError, OverflowError):
+        return _Odd(item)
+
+
+class _Odd:
+    """A value that Python cannot hold: neither a number nor a text."""
+
+    def __init__(self, item: Any) -> None:
+        self._item = item
+
+    def __repr__(self) -> str:
+        try:
+            return str(self._item)
+        except (ValueError, OverflowError):
+            return "?"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or ["?"])[0][:120]

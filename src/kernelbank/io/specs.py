@@ -1,0 +1,128 @@
+"""Components as plain data and back: what a file, a log or a test can say about a part of a bank.
+
+A component (kernel, loss, learner, combiner) is a frozen dataclass. Its spec is a dictionary of
+its fields and its type's name; fields that are components, or tuples of them, nest. Reading a spec
+builds only types from the given list, so that a stranger's file can name nothing else.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from ..errors import FileRefused
+from ..utils.validation import refuse
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def to_spec(component: Any) -> dict[str, Any]:
+    """The component as JSON-ready data."""
+    spec: dict[str, Any] = {"type": type(component).__name__}
+    for field in fields(component):
+        if not field.metadata.get("callable"):
+            spec[field.name] = _value_to_spec(getattr(component, field.name))
+    return spec
+
+
+def callable_field() -> dict[str, bool]:
+    """Metadata of a field that holds a user's function: such a field is not written to a file."""
+    return {"callable": True}
+
+
+def check_names(components: Iterable[Any]) -> None:
+    """Refuse two different user-made parts of one name: a file could not tell them apart."""
+    named: dict[str, Any] = {}
+    waiting = [component for component in components if is_dataclass(component)]
+    while waiting:
+        part: Any = waiting.pop()
+        values = [getattr(part, field.name) for field in fields(part)]
+        waiting += [value for value in values if is_dataclass(value)]
+        if type(part).__name__ != "Custom":
+            continue
+        if named.setdefault(part.name, part) != part:
+            remedy = "Give each Custom part its own name=..."
+            raise refuse("name", "be different for different user-made parts", part.name, remedy)
+
+
+def own_copy(component: Any) -> Any:
+    """The same component; if it holds user's functions, a copy of its own.
+
+    A function's errors are kept beside it until somebody asks, so two banks must not share it.
+    """
+    if not getattr(component, "callbacks", ()):
+        return component
+    values = {field.name: getattr(component, field.name) for field in fields(component)}
+    return type(component)(**{name: own_copy(value) for name, value in values.items()})
+
+
+class Copied:
+    """A component whose copies and pickles hold its settings only.
+
+    What was made of them, such as the address of a function, belongs to one process and one bank.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        if not is_dataclass(self):
+            return self.__dict__
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _value_to_spec(value: Any) -> Any:
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, (tuple, list)):
+        return [_value_to_spec(item) for item in value]
+    if is_dataclass(value):
+        return to_spec(value)
+    raise TypeError(f"a component's field holds {type(value).__name__}, which no file can keep")
+
+
+def from_spec(spec: Any, known: Iterable[type], components: Mapping[str, Any]) -> Any:
+    """The component that a spec describes.
+
+    `components` gives back user-made parts: a ready instance under its own name, or a class.
+    """
+    if not (isinstance(spec, dict) and isinstance(spec.get("type"), str)):
+        raise FileRefused("The file is damaged: a component in it has no type.")
+    kind = spec["type"]
+    own_name = spec.get("name")
+    if own_name is not None and kind == "Custom":
+        part = _own_part(str(own_name), components)
+        if type(part).__name__ != "Custom":
+            remedy = "Give the kb.kernels.Custom or kb.losses.Custom that was saved."
+            raise refuse(f"components[{own_name!r}]", "be a Custom part", part, remedy)
+        return part
+    types = {t.__name__: t for t in known}
+    maker = types.get(kind)
+    if maker is None:
+        maker = _own_part(kind, components)
+        if not isinstance(maker, type):
+            return maker
+    arguments = {
+        key: _value_from_spec(value, known, components)
+        for key, value in spec.items()
+        if key != "type"
+    }
+    try:
+        return maker(**arguments)
+    except FileRefused:
+        raise
+    except (TypeError, ValueError) as error:
+        raise FileRefused(f"The file describes an impossible {kind}: {error}") from None
+
+
+def _value_from_spec(value: Any, known: Iterable[type], components: Mapping[str, Any]) -> Any:
+    if isinstance(value, dict):
+        return from_spec(value, known, components)
+    if isinstance(value, list):
+        return tuple(_value_from_spec(item, known, components) for item in value)
+    return value
+
+
+def _own_part(name: str, components: Mapping[str, Any]) -> Any:
+    if name not in components:
+        raise FileRefused(
+            f"The file needs the user-made part {name!r}. "
+            f"Give it back: kb.load(path, components={{{name!r}: ...}})."
+        )
+    return components[name]

@@ -1,0 +1,213 @@
+"""Kernels on some coordinates of the input, and means of them over all subsets of one size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from ..native.formulas import Callback
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import kernel_rows as hot
+from .algebra import require_kernel
+from .base import Instruction, Kernel
+
+MOST_SUBSETS = 2000
+"""A kernel row of so many subsets is so many rows of the base: more are not worth their time."""
+
+
+class _Around(Kernel):
+    """A kernel around a base that sees other inputs than it does itself."""
+
+    base: Kernel
+
+    @property
+    def domains(self) -> frozenset[str]:
+        return self.base.domains
+
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        return self.base.callbacks
+
+
+@dataclass(frozen=True)
+class ActiveDims(_Around):
+    """k(x, t) = base(x_c, t_c), where x_c holds only the coordinates c of x, in that order.
+
+    Costs as much per term as the base on so many coordinates. Kernels on the same coordinates
+    share their statistics, as all kernels do. Learners that work on the inputs themselves or on
+    random features (LinearRLS, FourierRLS, FourierSGD, PartitionTree) cost as much time and memory
+    with a kernel that is an `ActiveDims` as with its base on inputs of so many columns, and give the same
+    bits.
+
+    Parameters
+    ----------
+    base : the kernel, also a sum, a product, a `Custom` one or `TreeKernel`.
+    coordinates : different whole numbers, counted from 0.
+
+    Reference: Duvenaud, Nickisch and Rasmussen, Additive Gaussian processes, NeurIPS 2011.
+
+    >>> import kernelbank as kb
+    >>> hour = kb.kernels.ActiveDims(kb.kernels.Periodic(period=24.0), [0])
+    >>> k = hour * kb.kernels.ActiveDims(kb.kernels.Gaussian(width=5.0), [1])
+    >>> k([[1.0, 20.0]], [[25.0, 20.0]]).round(4).tolist()
+    [[1.0]]
+    >>> cells = kb.kernels.ActiveDims(kb.kernels.TreeKernel(), [2, 3])  # a tree on two columns of many
+    >>> bank = kb.KernelBank([cells], kb.learners.PartitionTree())
+    """
+
+    base: Kernel
+    coordinates: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        require_kernel("base", self.base, "ActiveDims", pairwise=False)
+        remedy = "Give a list of different coordinates, counted from 0, such as [0, 2]."
+        given = self.coordinates
+        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+            raise check.refuse(
+                "coordinates", "be a list of whole numbers", given, remedy, "ActiveDims"
+            )
+        own = tuple(check.count("coordinates", k, "ActiveDims", remedy, least=0) for k in given)
+        if not own or len(set(own)) < len(own):
+            rule = "hold at least one coordinate, none twice"
+            raise check.refuse("coordinates", rule, own, remedy, "ActiveDims")
+        object.__setattr__(self, "coordinates", own)
+
+    @property
+    def pairwise(self) -> bool:  # type: ignore[override]
+        return self.base.pairwise
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return ("ActiveDims", self.coordinates, self.base.shape)
+
+    def at(self, dimension: int) -> Kernel:
+        self.check_width(dimension, "X")
+        return ActiveDims(self.base.at(len(self.coordinates)), self.coordinates)
+
+    def program(self) -> tuple[Instruction, ...]:
+        return tuple(instruction.on(self.coordinates) for instruction in self.base.program())
+
+    def check_width(self, width: int, name: str) -> None:
+        last = max(self.coordinates)
+        if last >= width:
+            raise check.refuse(
+                name,
+                f"have at least {last + 1} columns for {self!r}",
+                width,
+                "Give wider samples, or a kernel on other coordinates; they count from 0.",
+            )
+        self.base.check_width(len(self.coordinates), name)
+
+    def check_inputs(self, X: Floats, name: str) -> None:
+        self.base.check_inputs(X[:, list(self.coordinates)], name)
+
+
+def base_of(kernel: Kernel) -> Kernel:
+    """The kernel without the `ActiveDims` around it, however many there are."""
+    while isinstance(kernel, ActiveDims):
+        kernel = kernel.base
+    return kernel
+
+
+def view_of(kernel: Kernel, dimension: int) -> tuple[int, ...]:
+    """The coordinates of inputs of that width that `base_of(kernel)` is given, in its order."""
+    kernel.check_width(dimension, "X")
+    view = tuple(range(dimension))
+    while isinstance(kernel, ActiveDims):
+        view = tuple(view[k] for k in kernel.coordinates)
+        kernel = kernel.base
+    return view
+
+
+@dataclass(frozen=True)
+class Additive(_Around):
+    """k(x, t) = the mean of base(x_S, t_S) over all subsets S of `order` coordinates.
+
+    A function of this kernel is a sum of functions of few coordinates each: of one (order 1, an
+    additive model), of pairs (order 2), ... Inputs with no more than `order` coordinates are given
+    to the base as they are.
+
+    Costs as much per term as all the subsets together, C(d, order) of them for d coordinates;
+    more than 2,000 are refused. Random features need no such sum: see `feature_map`.
+
+    Parameters
+    ----------
+    base : the kernel of each subset.
+    order : whole number of at least 1.
+
+    Reference: Duvenaud, Nickisch and Rasmussen, Additive Gaussian processes, NeurIPS 2011.
+
+    >>> import kernelbank as kb
+    >>> k = kb.kernels.Additive(kb.kernels.Gaussian(width=1.0), order=1)
+    >>> k([[0.0, 0.0]], [[0.0, 1.0]]).round(4).tolist()
+    [[0.8033]]
+    """
+
+    base: Kernel
+    order: int = 1
+
+    def __post_init__(self) -> None:
+        require_kernel("base", self.base, "Additive")
+        remedy = "Give 1 for single coordinates, 2 for pairs, ..."
+        object.__setattr__(self, "order", check.count("order", self.order, "Additive", remedy))
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return ("Additive", self.order, self.base.shape)
+
+    def at(self, dimension: int) -> Kernel:
+        if self.order >= dimension:
+            return self.base.at(dimension)
+        if not _at_most(dimension, self.order, MOST_SUBSETS):
+            raise check.refuse(
+                "order",
+                f"leave at most {MOST_SUBSETS} subsets of the {dimension} coordinates",
+                self.order,
+                "Lower it, choose coordinates by ActiveDims, or use a learner on random features "
+                "(kb.kernels.feature_map), which draws subsets instead of listing them.",
+                "Additive",
+            )
+        return _Mean(self.base.at(self.order), dimension, self.order)
+
+    def program(self) -> tuple[Instruction, ...]:
+        raise TypeError("the subsets depend on the inputs' width: ask at(dimension) for a program")
+
+    def check_width(self, width: int, name: str) -> None:
+        self.base.check_width(min(self.order, width), name)
+
+
+@dataclass(frozen=True)
+class _Mean(_Around):
+    """`Additive` for inputs of a known width.
+
+    The program adds subset after subset to one row, so that it is no deeper than two of the base,
+    however many subsets there are.
+    """
+
+    base: Kernel
+    dimension: int
+    order: int
+
+    def program(self) -> tuple[Instruction, ...]:
+        one = self.base.program()
+        result: list[Instruction] = []
+        count = 0
+        for subset in combinations(range(self.dimension), self.order):
+            result += [instruction.on(subset) for instruction in one]
+            if count > 0:
+                result.append(Instruction(hot.ADD))
+            count += 1
+        return (*result, Instruction(hot.SCALE, constants=(1.0 / count,)))
+
+
+def _at_most(things: int, chosen: int, limit: int) -> bool:
+    """Whether there are at most `limit` ways to choose, without numbers of a million digits."""
+    ways = 1
+    for i in range(min(chosen, things - chosen)):
+        ways = ways * (things - i) // (i + 1)
+        if ways > limit:
+            return False
+    return True

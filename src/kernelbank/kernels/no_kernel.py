@@ -1,0 +1,34 @@
+"""The kernel of a function that comes from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..native.formulas import Callback
+from ..utils import validation as check
+from .base import Instruction, Kernel
+
+
+@dataclass(frozen=True)
+class NoKernel(Kernel):
+    """Stands where a slot's function is no kernel expansion: a model behind `kb.learners.Adapter`.
+
+    >>> import kernelbank as kb
+    >>> kb.kernels.NoKernel()
+    NoKernel()
+    """
+
+    pairwise: ClassVar[bool] = False
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return ("external",)
+
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        return ()
+
+    def program(self) -> tuple[Instruction, ...]:
+        remedy = "Use a kernel of kb.kernels with this learner."
+        raise check.refuse("kernel", "be a function of two inputs", self, remedy)

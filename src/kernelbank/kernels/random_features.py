@@ -1,0 +1,300 @@
+"""Random features: maps phi with phi(x)'phi(t) close to k(x, t), so that a slot can be linear.
+
+A kernel of x - t is the mean of cos(w'(x - t)) over its spectrum, a distribution of frequencies w
+(Bochner). The mean over a few drawn frequencies is a sum of products of cosines and sines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from math import comb, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from ..native.simd import WIDTH
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import feature_steps as hot
+from .algebra import Scaled, Sum
+from .base import Kernel
+from .dimensions import ActiveDims, Additive, base_of, view_of
+from .elementary import Gaussian, Laplacian, Linear, Matern
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """phi_m(x) = amplitude_m cos(angle_m) for m < trigonometric, amplitude_m angle_m for the rest.
+
+    angle_m = frequency_m'x_c + phase_m, where x_c holds the coordinates c of x. Made by
+    `feature_map`; nothing but arrays, so that a learner can keep it in its state. Trigonometric
+    features come in blocks of eight: four cosines, and the sines of the same angles. The linear
+    ones follow: the coordinates, and a constant. Both are filled up, to a multiple of eight and of
+    four, with features of the amplitude 0.
+
+    Costs `len(coordinates) * total` multiplications an input and half a cosine per trigonometric
+    feature.
+
+    Parameters
+    ----------
+    frequencies : (len(coordinates), total), a column a feature.
+    phases, amplitudes : (total,).
+    trigonometric : how many features are cosines, the filling included; they come first.
+    dimension : the width of the inputs.
+    coordinates : those of an input that the features look at: all, or what an outermost `ActiveDims` says.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> draw = np.random.default_rng(0)
+    >>> phi = kb.kernels.feature_map(kb.kernels.Gaussian(width=1.0), 8, 2, draw)
+    >>> phi.frequencies.shape, phi([[0.0, 0.0]]).round(2).tolist()
+    ((2, 8), [[0.5, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0]])
+    """
+
+    frequencies: Floats
+    phases: Floats
+    amplitudes: Floats
+    trigonometric: int
+    dimension: int
+    coordinates: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """How many features there are, with those of the amplitude 0."""
+        return int(self.frequencies.shape[1])
+
+    def __call__(self, X: Any) -> Floats:
+        """(n, total): the features of the rows of an (n, d) array."""
+        points = check.samples(X, None)
+        if points.shape[1] != self.dimension:
+            remedy = "Give samples as wide as the map was drawn for."
+            raise check.refuse("X", f"have {self.dimension} columns", points.shape[1], remedy)
+        if self.coordinates != tuple(range(self.dimension)):
+            points = np.ascontiguousarray(points[:, list(self.coordinates)])
+        out = np.empty((len(points), self.total))
+        hot.feature_rows(
+            points, self.frequencies, self.phases, self.amplitudes, self.trigonometric, out
+        )
+        return out
+
+
+def feature_map(
+    kernel: Kernel, count: int, dimension: int, draw: np.random.Generator
+) -> FeatureMap:
+    """Random features of a kernel: E phi(x)'phi(t) = k(x, t), and always phi(x)'phi(x) = k(x, x).
+
+    For a single Gaussian, Laplacian or Matern kernel the standard deviation of phi(x)'phi(t) is at
+    most sqrt(1 - k^2) / sqrt(count), k = k(x, t). A sum gives each of its random parts as many
+    frequencies as the others, up to one. Linear parts are exact: together they are one feature a
+    coordinate and a constant. A kernel of low order draws a subset of the coordinates for every
+    frequency. The map of `ActiveDims(base, coordinates)` is that of the base on these coordinates alone:
+    the same features, and as few.
+
+    Parameters
+    ----------
+    kernel : Gaussian, Laplacian, Matern, Linear, and what positive factors, `+`, `ActiveDims` and
+        `Additive` make of them.
+    count : how many trigonometric features, cosines and sines; even. Multiples of eight need no
+        filling. The linear features are added to them.
+    dimension : the width of the inputs.
+    draw : where the frequencies come from; an equal generator gives an equal map.
+
+    Reference: Rahimi and Recht, Random features for large-scale kernel machines, NeurIPS 2007.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> kernel = kb.kernels.Gaussian(width=1.0) + kb.kernels.Linear(offset=1.0)
+    >>> phi = kb.kernels.feature_map(kernel, 2000, 1, np.random.default_rng(0))
+    >>> features = phi([[0.0], [1.0]])
+    >>> (features @ features.T).round(1).tolist(), kernel([[0.0]], [[1.0]]).round(1).tolist()
+    ([[2.0, 1.6], [1.6, 3.0]], [[1.6]])
+    """
+    trigonometric, total = feature_counts(kernel, count, dimension)
+    if not isinstance(draw, np.random.Generator):
+        remedy = "Give np.random.default_rng(seed)."
+        raise check.refuse("draw", "be a NumPy generator", draw, remedy, "feature_map")
+    view = view_of(kernel, dimension)
+    result = FeatureMap(
+        np.zeros((len(view), total)),
+        np.zeros(total),
+        np.zeros(total),
+        trigonometric,
+        dimension,
+        view,
+    )
+    terms = _terms(base_of(kernel))
+    _write_waves(result, [term for term in terms if not term.linear], count // 2, draw)
+    _write_lines(result, [term for term in terms if term.linear])
+    return result
+
+
+def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int]:
+    """How many trigonometric features, and how many in all, a map has, the filling included.
+
+    Equal for kernels of equal shape, so that their slots can stand in one array.
+
+    >>> import kernelbank as kb
+    >>> feature_counts(kb.kernels.Gaussian(1.0) + kb.kernels.Linear(), 100, dimension=5)
+    (104, 112)
+    """
+    owner = "feature_map"
+    terms = _terms(base_of(kernel))
+    check.count("dimension", dimension, owner, "Give the width of the inputs.")
+    kernel.check_width(dimension, "dimension")
+    seen = len(view_of(kernel, dimension))
+    remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
+    if check.count("count", count, owner, remedy, least=2) % 2:
+        raise check.refuse("count", "be even", count, remedy, owner)
+    random = sum(not term.linear for term in terms)
+    if count < 2 * random:
+        remedy = "Each random part of a sum needs a pair of features of its own."
+        raise check.refuse("count", f"be >= {2 * random} for {kernel!r}", count, remedy, owner)
+    waves = _filled(count, hot.BLOCK) if random else 0
+    lines = _filled(seen + 1, WIDTH) if random < len(terms) else 0
+    return waves, waves + lines
+
+
+def _filled(count: int, size: int) -> int:
+    return -(-count // size) * size
+
+
+# --- kernels as sums of spectra -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Term:
+    """factor * kernel of what the views (`ActiveDims`, `Additive`; outermost first) leave of an input."""
+
+    factor: float
+    kernel: Any
+    views: tuple[ActiveDims | Additive, ...]
+
+    @property
+    def linear(self) -> bool:
+        return isinstance(self.kernel, Linear)
+
+
+def _terms(
+    kernel: Any, factor: float = 1.0, views: tuple[ActiveDims | Additive, ...] = ()
+) -> list[_Term]:
+    if isinstance(kernel, Scaled):
+        return _terms(kernel.kernel, factor * kernel.factor, views)
+    if isinstance(kernel, Sum):
+        return [*_terms(kernel.left, factor, views), *_terms(kernel.right, factor, views)]
+    if isinstance(kernel, (ActiveDims, Additive)):
+        return _terms(kernel.base, factor, (*views, kernel))
+    if isinstance(kernel, (Linear, *_SPECTRA)):
+        return [_Term(factor, kernel, views)]
+    known = ", ".join(kind.__name__ for kind in (*_SPECTRA, Linear))
+    raise check.refuse(
+        "kernel",
+        f"be made of {known} by Scaled, Sum, ActiveDims and Additive",
+        kernel,
+        "Use one of these, or a learner that works on kernel values.",
+        "feature_map",
+    )
+
+
+def _normal(kernel: Gaussian, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return draw.standard_normal(shape) / kernel.width
+
+
+def _cauchy(kernel: Laplacian, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return draw.standard_cauchy(shape) / kernel.width
+
+
+def _student(kernel: Matern, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    """Multivariate t of 2 nu degrees of freedom: the coordinates share their denominator."""
+    freedom = 2 * kernel.nu
+    normal = draw.standard_normal(shape)
+    return normal / np.sqrt(draw.chisquare(freedom, (shape[0], 1)) / freedom) / kernel.width
+
+
+_SPECTRA: dict[type[Kernel], Callable[..., Floats]] = {
+    Gaussian: _normal,
+    Laplacian: _cauchy,
+    Matern: _student,
+}
+
+# --- trigonometric features -----------------------------------------------------------------------
+
+
+def _write_waves(
+    result: FeatureMap, terms: list[_Term], pairs: int, draw: np.random.Generator
+) -> None:
+    if not terms:
+        return
+    shares = [pairs // len(terms) + (i < pairs % len(terms)) for i in range(len(terms))]
+    ends = list(accumulate(shares))
+    dimension = len(result.coordinates)
+    frequencies = np.zeros((_filled(pairs, WIDTH), dimension))
+    amplitudes = np.zeros(len(frequencies))
+    for term, share, end in zip(terms, shares, ends, strict=True):
+        frequencies[end - share : end] = _drawn(term, share, dimension, draw)
+        amplitudes[end - share : end] = sqrt(term.factor / share)
+    # Four pairs are a block: their cosines, then their sines.
+    blocks = (-1, 2, WIDTH)
+    waves = slice(0, result.trigonometric)
+    own = np.repeat(frequencies.reshape(-1, 1, WIDTH, dimension), 2, axis=1)
+    result.frequencies[:, waves] = own.reshape(-1, dimension).T
+    result.amplitudes[waves].reshape(blocks)[...] = amplitudes.reshape(-1, 1, WIDTH)
+    result.phases[waves].reshape(blocks)[:, 1] = -pi / 2
+
+
+def _drawn(term: _Term, pairs: int, dimension: int, draw: np.random.Generator) -> Floats:
+    """(pairs, dimension): frequencies, zero at the coordinates that a pair does not look at."""
+    chosen = np.tile(np.arange(dimension), (pairs, 1))
+    for view in term.views:
+        if isinstance(view, ActiveDims):
+            chosen = chosen[:, list(view.coordinates)]
+        elif view.order < chosen.shape[1]:
+            order = np.argsort(draw.random(chosen.shape), axis=1, kind="stable")
+            picked = np.sort(order[:, : view.order], axis=1)
+            chosen = np.take_along_axis(chosen, picked, axis=1)
+    spectrum = next(own for kind, own in _SPECTRA.items() if isinstance(term.kernel, kind))
+    result = np.zeros((pairs, dimension))
+    np.put_along_axis(result, chosen, spectrum(term.kernel, draw, chosen.shape), axis=1)
+    return result
+
+
+# --- linear features ------------------------------------------------------------------------------
+
+
+def _write_lines(result: FeatureMap, terms: list[_Term]) -> None:
+    """All linear parts together: sum_k weight_k x_k t_k + constant."""
+    if not terms:
+        return
+    dimension, start = len(result.coordinates), result.trigonometric
+    weights = np.zeros(dimension)
+    constant = 0.0
+    for term in terms:
+        weights += term.factor * np.array([float(s) for s in _shares(term.views, dimension)])
+        constant += term.factor * term.kernel.offset
+    result.frequencies[:, start : start + dimension] = np.eye(dimension)
+    result.amplitudes[start : start + dimension] = np.sqrt(weights)
+    result.phases[start + dimension] = 1.0
+    result.amplitudes[start + dimension] = sqrt(constant)
+
+
+def _shares(views: tuple[ActiveDims | Additive, ...], width: int) -> list[Fraction]:
+    """How often each of `width` coordinates is among those that the views leave, on average."""
+    if not views:
+        return [Fraction(1)] * width
+    first, rest = views[0], views[1:]
+    if isinstance(first, ActiveDims):
+        shares = [Fraction(0)] * width
+        for k, share in zip(first.coordinates, _shares(rest, len(first.coordinates)), strict=True):
+            shares[k] = share
+        return shares
+    if first.order >= width:
+        return _shares(rest, width)
+    # Of all subsets, C(k, i) C(width - 1 - k, order - 1 - i) have coordinate k at their place i.
+    places = list(enumerate(_shares(rest, first.order)))
+    after = first.order - 1
+    subsets = comb(width, first.order)
+    return [
+        sum(share * comb(k, i) * comb(width - 1 - k, after - i) for i, share in places)
+        * Fraction(1, subsets)
+        for k in range(width)
+    ]

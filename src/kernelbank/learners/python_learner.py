@@ -1,0 +1,170 @@
+"""PythonLearner: a learner of one's own, written as three functions of one sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..kernels.base import Kernel
+from ..kernels.sample_buffer import Block
+from ..losses.objective import Objective
+from ..native.simd import WIDTH
+from ..native.workspace import SLIDE_PERIOD
+from ..utils import validation as check
+from ..utils.validation import Floats
+from .base import Learner, SlotGroup
+
+_TAKEN = frozenset(["values", "norms", "alive"])  # names of what every group keeps
+
+
+class PythonLearner(Learner):
+    """A base class for learners in plain NumPy: write `start`, `value`, `step` and `norm`.
+
+    The bank's functions of slots, lanes, windows and blocks are made of these here, one sample and
+    one slot at a time; so blocks equal the loop, and the state, being arrays, can be saved.
+    Subclasses are frozen dataclasses of their settings. Cost per step: window + 1 calls of `value`
+    and one of `step` and `norm`, in Python: some 10 microseconds each and what they do. Memory: the
+    state.
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np, kernelbank as kb
+    >>> @dataclass(frozen=True)
+    ... class Mean(kb.learners.PythonLearner):
+    ...     def start(self, dimension, kernel):
+    ...         return {"mean": np.zeros(()), "count": np.zeros(())}
+    ...     def value(self, state, x, kernel):
+    ...         return state["mean"]
+    ...     def step(self, state, x, y, slope, kernel):
+    ...         state["count"] += 1
+    ...         state["mean"] += (y - state["mean"]) / state["count"]
+    ...     def norm(self, state, kernel):
+    ...         return state["mean"] ** 2
+    >>> bank = kb.KernelBank(kb.kernels.Linear(1.0), Mean())
+    >>> for target in (1.0, 2.0, 6.0):
+    ...     bank.learn_one(0.0, target)
+    >>> bank.predict_one(0.0)
+    3.0
+    """
+
+    leaf_width = 1
+    uses_kernel_rows = False
+    cost: ClassVar[str] = "window + 1 values and a step, in Python"
+
+    # --- what a subclass writes -----------------------------------------------------------------
+
+    def start(self, dimension: int, kernel: Kernel) -> dict[str, Any]:
+        """The state before the first sample: arrays by name, of shapes that never change.
+
+        f must be 0 at first. The same for the same arguments: random numbers from a seed.
+        """
+        raise NotImplementedError
+
+    def value(self, state: Mapping[str, Floats], x: Floats, kernel: Kernel) -> float:
+        """f(x) for x of shape (d,); must not change the state, which is read only here."""
+        raise NotImplementedError
+
+    def step(
+        self, state: dict[str, Floats], x: Floats, y: float, slope: float, kernel: Any
+    ) -> None:
+        """Learn a sample, in the arrays of `state`; slope is the loss's derivative at f(x)."""
+        raise NotImplementedError
+
+    def norm(self, state: Mapping[str, Floats], kernel: Kernel) -> float:
+        """norm^2 of f in the kernel's space; 0 leaves the slot's weight to its losses alone."""
+        return 0.0
+
+    # --- what the bank calls --------------------------------------------------------------------
+
+    def shapes(
+        self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
+    ) -> dict[str, tuple[int, ...]]:
+        return {name: (leaves, *a.shape) for name, a in self._started(dimension, kernel).items()}
+
+    def prepare(self, group: SlotGroup) -> None:
+        dimension = group.dimension
+        for leaf in range(group.leaves):
+            for name, array in self._started(dimension, group.kernels[leaf][0]).items():
+                self._keep(group.state[name][leaf, ...], array, name, "start")
+
+    def learn(self, group: SlotGroup, block: Block) -> None:
+        window, loss = group.objective.window, group.objective.loss
+        history_length, inputs = block.buffer.history_length, block.buffer.inputs
+        for leaf in range(group.leaves):
+            for t, (x, y) in enumerate(zip(block.points, block.targets, strict=True)):
+                number = block.first + t
+                prediction = self._value(group, leaf, x)
+                group.predictions[leaf, t, 0] = prediction
+                slope = float(loss.derivative(prediction, y))
+                self._step(group, leaf, x, float(y), slope)
+                now = history_length + number % SLIDE_PERIOD
+                for age in range(min(number + 1, window)):
+                    value = self._value(group, leaf, inputs[:, now - age])
+                    group.values[leaf, t + 1, window - 1 - age, 0] = value
+                state, kernel = _locked(group, leaf), group.kernels[leaf][0]
+                group.norms[leaf, t + 1, 0] = self._number(self.norm(state, kernel), "norm")
+
+    def evaluate(
+        self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
+    ) -> Floats:
+        out = np.zeros((group.leaves, len(points), WIDTH))
+        for leaf in np.flatnonzero(wanted):
+            out[leaf, :, 0] = [self._value(group, int(leaf), x) for x in points]
+        return out
+
+    # --- between both ---------------------------------------------------------------------------
+
+    def _started(self, dimension: int, kernel: Kernel) -> dict[str, Floats]:
+        given = self.start(dimension, kernel)
+        remedy = 'Return a dictionary such as {"weights": np.zeros(dimension)}.'
+        owner = type(self).__name__
+        if not isinstance(given, Mapping):
+            raise check.refuse("start", "return arrays by name", given, remedy, owner)
+        for name in given:
+            if not isinstance(name, str) or name in _TAKEN:
+                rule = f"return arrays by words other than {sorted(_TAKEN)}"
+                raise check.refuse("start", rule, name, remedy, owner)
+        return {name: check.floats(name, array, remedy) for name, array in given.items()}
+
+    def _value(self, group: SlotGroup, leaf: int, x: Floats) -> float:
+        # A copy: whoever keeps x keeps this sample, not a place in a table that moves on.
+        value = self.value(_locked(group, leaf), x.copy(), group.kernels[leaf][0])
+        return self._number(value, "value")
+
+    def _step(self, group: SlotGroup, leaf: int, x: Floats, y: float, slope: float) -> None:
+        state = {name: array[leaf, ...] for name, array in group.state.items()}
+        given = dict(state)
+        self.step(given, x.copy(), y, slope, group.kernels[leaf][0])
+        for name, array in given.items():
+            if name not in state:
+                remedy = "Let start return it, with its final shape."
+                rule = f"keep to the names that start returned ({sorted(state)})"
+                raise check.refuse("step", rule, name, remedy, type(self).__name__)
+            if array is not state[name]:  # state["w"] = ... is as good as state["w"][...] = ...
+                self._keep(state[name], array, name, "step")
+
+    def _keep(self, place: Floats, array: Any, name: str, method: str) -> None:
+        given = np.asarray(array)
+        if given.shape != place.shape:
+            rule = f"leave state[{name!r}] in the shape {place.shape}"
+            remedy = "Make arrays as large as they can get in start, and count what is used."
+            raise check.refuse(method, rule, given.shape, remedy, type(self).__name__)
+        place[...] = given
+
+    def _number(self, value: Any, method: str) -> float:
+        array = np.asarray(value)
+        if array.size != 1 or array.dtype.kind not in "fiub":
+            remedy = "Return a float, such as float(weights @ x)."
+            raise check.refuse(method, "return one number", value, remedy, type(self).__name__)
+        return float(array.reshape(()))
+
+
+def _locked(group: SlotGroup, leaf: int) -> dict[str, Floats]:
+    """The state of a slot, to be read only."""
+    state = {}
+    for name, array in group.state.items():
+        view = array[leaf, ...]
+        view.flags.writeable = False
+        state[name] = view
+    return state

@@ -1,0 +1,277 @@
+"""How a formula gets into a loop: by the address of a function on arrays.
+
+A learner's loop is compiled once. The formulas that differ from bank to bank (which kernel, which
+loss) reach it as addresses of small C functions with one of three signatures (a fourth is that of
+whole phases, see `table`):
+
+- a *statistic* compares one input with many: s[m] = start, then s[m] = step(s[m], x[k], t[k, m])
+  for every coordinate k of a list. Squared distance and dot product are statistics. It is computed
+  once for all kernels that share it.
+- a *profile* turns a statistic into the kernel values of four slots: k = profile(s, a, b, c) with
+  four-lane constants a, b, c.
+- a *loss* acts on four-lane rows of predictions and targets, element by element.
+
+Built-in formulas are compiled by Numba from one expression each. A user's Python function is
+reached through a C callback under the same signature, so there is one loop for both.
+"""
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.ccallback import CFunc
+from numba.extending import intrinsic, register_jitable
+
+from .jit import cached
+from .progress import line
+from .simd import WIDTH, load, store
+
+Formula = Callable[..., Any]
+
+_POINTER = types.CPointer(types.float64)
+WHOLES = types.CPointer(types.int64)
+_STATISTIC = types.void(
+    _POINTER, _POINTER, types.int64, types.int64, WHOLES, types.int64, _POINTER, _POINTER
+)
+_PROFILE = types.void(_POINTER, types.int64, _POINTER, _POINTER)
+_LOSS = types.void(_POINTER, _POINTER, types.int64, _POINTER, _POINTER)
+_PHASE = types.void(WHOLES, types.int64, types.int64)
+
+CONSTANTS = 3  # four-lane constants of a profile
+
+
+# --- calling, from inside a jitted loop ----------------------------------------------------------
+
+
+def _pointer(kind: Any) -> Any:
+    @intrinsic
+    def offset_pointer(typingctx, start, offset):
+        def codegen(context, builder, sig, args):
+            data = args[0]
+            if isinstance(sig.args[0], types.Array):
+                data = context.make_array(sig.args[0])(context, builder, data).data
+            return builder.gep(data, [context.cast(builder, args[1], sig.args[1], types.intp)])
+
+        return kind(start, offset), codegen
+
+    return offset_pointer
+
+
+pointer = _pointer(_POINTER)
+"""The address `offset` float64 after the start of a C-contiguous array, or after a pointer."""
+
+whole_pointer = _pointer(WHOLES)
+"""The same for int64."""
+
+
+def _emit_call(signature, context, builder, sig, args):
+    values = [
+        context.cast(builder, value, given, wanted)
+        for value, given, wanted in zip(args[1:], sig.args[1:], signature.args, strict=True)
+    ]
+    kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
+    builder.call(builder.inttoptr(args[0], kind.as_pointer()), values)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def call_statistic(
+    typingctx, address, x, table, stride, count, coordinates, width, parameters, out
+):
+    """out[m] = the statistic of x and column m of `table` on so many coordinates, for m < count."""
+    sig = types.void(address, x, table, stride, count, coordinates, width, parameters, out)
+    return sig, lambda *emit: _emit_call(_STATISTIC, *emit)
+
+
+@intrinsic
+def call_profile(typingctx, address, statistic, count, constants, out):
+    """out[m, :] = four kernel values of statistic[m], for m < count."""
+    sig = types.void(address, statistic, count, constants, out)
+    return sig, lambda *emit: _emit_call(_PROFILE, *emit)
+
+
+@intrinsic
+def call_loss(typingctx, address, predictions, targets, rows, parameters, out):
+    """out[i, :] = the loss, or its derivative, of four-lane row i, for i < rows."""
+    sig = types.void(address, predictions, targets, rows, parameters, out)
+    return sig, lambda *emit: _emit_call(_LOSS, *emit)
+
+
+# --- compiling the built-in formulas -------------------------------------------------------------
+
+
+class _CFunction(CFunc):  # type: ignore[misc]
+    def _compile_uncached(self) -> Any:  # only what is not on disk gets here
+        line.compiling()
+        return super()._compile_uncached()
+
+
+def _compile(signature: Any, function: Formula) -> Any:
+    kinds = (signature.args, signature.return_type)
+    options = {"nopython": True, "error_model": "numpy"}
+    compiled = _CFunction(function, kinds, {}, options)
+    cached(compiled, function)
+    compiled.compile()
+    return compiled
+
+
+def compile_statistic(step: Formula, start: float) -> Any:
+    """The C function of a statistic, from its step for one coordinate."""
+    step = register_jitable(step)
+
+    def statistic(x, table, stride, count, coordinates, width, parameters, out):
+        parameter = parameters[0]
+        for m in range(count):
+            out[m] = start
+        for k in range(width):
+            coordinate = x[coordinates[k]]
+            column = pointer(table, coordinates[k] * stride)
+            for m in range(count):
+                out[m] = step(out[m], coordinate, column[m], parameter)
+
+    return _compile(_STATISTIC, statistic)
+
+
+def compile_profile(formula: Formula) -> Any:
+    """The C function of a kernel profile, from its expression in s and the constants a, b, c."""
+    formula = register_jitable(formula)
+
+    def profile(statistic, count, constants, out):
+        a = load(constants, 0)
+        b = load(constants, 1)
+        c = load(constants, 2)
+        for m in range(count):
+            store(out, m, formula(statistic[m], a, b, c))
+
+    return _compile(_PROFILE, profile)
+
+
+def compile_loss(formula: Formula) -> Any:
+    """The C function of a loss, or of its derivative, from its expression in f, y and p."""
+    formula = register_jitable(formula)
+
+    def loss(predictions, targets, rows, parameters, out):
+        p = parameters[0]
+        for i in range(rows):
+            store(out, i, formula(load(predictions, i), load(targets, i), p))
+
+    return _compile(_LOSS, loss)
+
+
+def compile_phase(function: Formula) -> Any:
+    """The C function of a phase (see `table`), from function(table, first, count)."""
+    return _compile(_PHASE, function)
+
+
+# --- calling back a user's own Python function ---------------------------------------------------
+
+_C_POINTER = ctypes.POINTER(ctypes.c_double)
+_C_STATISTIC = ctypes.CFUNCTYPE(
+    None,
+    _C_POINTER,
+    _C_POINTER,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.POINTER(ctypes.c_int64),
+    ctypes.c_int64,
+    _C_POINTER,
+    _C_POINTER,
+)
+_C_LOSS = ctypes.CFUNCTYPE(None, _C_POINTER, _C_POINTER, ctypes.c_int64, _C_POINTER, _C_POINTER)
+
+
+_inside = threading.local()
+
+
+def called_back() -> bool:
+    """Whether this thread is inside a Python function that compiled code has called."""
+    return getattr(_inside, "depth", 0) > 0
+
+
+class Callback:
+    """A Python function behind a C address. What it raises is kept, and raised by `check`.
+
+    An exception cannot pass through compiled code: whoever started the loop asks `check`
+    afterwards, and undoes what was made of a result that never came.
+    """
+
+    def __init__(self, kind: Any, call: Callable[..., None]) -> None:
+        self._error: BaseException | None = None
+
+        def guarded(*arguments: Any) -> None:
+            try:
+                _inside.depth = getattr(_inside, "depth", 0) + 1
+                # A slot that diverges overflows; the quarantine reports it, once.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    call(*arguments)
+            except BaseException as error:
+                self._error = self._error or error
+            finally:
+                _inside.depth -= 1
+
+        self._thunk = kind(guarded)  # ctypes frees the code when this goes
+        self.address: int = ctypes.cast(self._thunk, ctypes.c_void_p).value or 0
+
+    def take(self) -> BaseException | None:
+        """What the function has raised since the last time, if anything."""
+        error, self._error = self._error, None
+        return error
+
+    def check(self) -> None:
+        """Raise what the function raised since the last check."""
+        error = self.take()
+        if error is not None:
+            raise error
+
+
+def write_result(result: Any, value: Any, name: str) -> None:
+    """Keep what a user's function returned, if it has the right shape and is real."""
+    result[...] = np.nan
+    array = np.asarray(value)
+    if array.shape != result.shape or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name!r} must return real numbers of the shape {result.shape}; got "
+            f"{array.dtype} of the shape {array.shape}. Let it work on whole arrays."
+        )
+    result[...] = array
+
+
+def callback_statistic(kernel: Callable[[Any, Any], Any], name: str) -> Callback:
+    """A statistic from k(X, Z) -> (n, m), called for one row of X at a time.
+
+    The shapes of a call do not depend on how a stream is cut into blocks, so neither do the bits.
+    """
+
+    def call(x, table, stride, count, coordinates, width, parameters, out):
+        chosen = np.ctypeslib.as_array(coordinates, (width,))
+        last = int(chosen.max())
+        row = np.ctypeslib.as_array(x, (last + 1,))[None, chosen]
+        places = chosen * stride + np.arange(count)[:, None]
+        others = np.ctypeslib.as_array(table, (last * stride + count,))[places]
+        write_result(np.ctypeslib.as_array(out, (1, count)), kernel(row, others), name)
+
+    return Callback(_C_STATISTIC, call)
+
+
+def callback_loss(function: Callable[[Any, Any], Any], name: str) -> Callback:
+    """A loss, or its derivative, from a NumPy function of predictions and targets."""
+
+    def call(predictions, targets, rows, parameters, out):
+        shape = (rows, WIDTH)
+        f = np.ctypeslib.as_array(predictions, shape).copy()
+        y = np.ctypeslib.as_array(targets, shape).copy()
+        write_result(np.ctypeslib.as_array(out, shape), function(f, y), name)
+
+    return Callback(_C_LOSS, call)
+
+
+_C_PHASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+def callback_phase(function: Callable[[int, int], None]) -> Callback:
+    """A phase in Python: function(first, count). It writes its results where it knows."""
+    return Callback(_C_PHASE, lambda table, first, count: function(first, count))

@@ -1,0 +1,119 @@
+"""Cosine and sine of four angles at once, from one reduction.
+
+An angle is n quarter turns and a rest r in [-pi/4, pi/4]: n is found by the trick of adding a large
+number, r by subtracting n pi/2 in three pieces (Cody and Waite). The first piece is the float next
+to pi/2; angle - n * piece is then a multiple of 2^-53 below 1, so inside an fma it is exact, and r
+is right to half an ulp even beside a zero. Two polynomials give sin r and cos r; n says which of
+them is the cosine and which signs they have.
+"""
+
+import math
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from .jit import inline
+from .simd import _INTEGERS, _ROUND, _VECTOR, LANES, WIDTH, _function, _llvm, fma, four, lane
+
+FAR = 2.0**30
+"""Angles from here on are left to the C library, which knows more digits of pi."""
+
+_QUARTERS = 2.0 / math.pi
+_FIRST = 1.5707963267948966
+_SECOND = 6.123233995736766e-17
+_THIRD = -1.4973849048591698e-33
+
+# Interpolated at Chebyshev nodes of z = r^2 on [0, (pi/4)^2]:
+# sin r = r + r z S(z), error 1.8e-17 r;  cos r = 1 - z / 2 + z^2 C(z), error 9.1e-19.
+_S0, _S1, _S2, _S3, _S4, _S5 = (
+    -0.16666666666666666,
+    0.008333333333330948,
+    -0.00019841269836756774,
+    2.7557316101617874e-06,
+    -2.505113165023518e-08,
+    1.5918115263265974e-10,
+)
+_C0, _C1, _C2, _C3, _C4, _C5 = (
+    0.041666666666666664,
+    -0.0013888888888887398,
+    2.480158729876456e-05,
+    -2.7557317271145144e-07,
+    2.087614614655861e-09,
+    -1.1382623647474604e-11,
+)
+
+
+def _turned(builder, shifted, one, other):
+    """In the lanes with n = 0, 1, 2, 3 (mod 4) quarter turns: one, -other, -one, other."""
+
+    def constant(value):
+        return ir.Constant(_INTEGERS, [value] * WIDTH)
+
+    turns = builder.bitcast(shifted, _INTEGERS)
+    odd = builder.icmp_unsigned("!=", builder.and_(turns, constant(1)), constant(0))
+    chosen = builder.bitcast(builder.select(odd, other, one), _INTEGERS)
+    second_or_third = builder.and_(builder.add(turns, constant(1)), constant(2))
+    sign = builder.shl(second_or_third, constant(62))
+    return builder.bitcast(builder.xor(chosen, sign), _VECTOR)
+
+
+turned = _function(3, _turned)
+
+
+@intrinsic
+def _any_far(typingctx, angle):
+    """Whether an angle is far out or not a number."""
+
+    def codegen(context, builder, sig, args):
+        size = _llvm(builder, "fabs", args[0])
+        far = builder.fcmp_unordered(">=", size, ir.Constant(_VECTOR, [FAR] * WIDTH))
+        bits = builder.bitcast(far, ir.IntType(WIDTH))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+    return types.boolean(LANES), codegen
+
+
+@inline
+def _cosine(angle, fast):
+    return fast if abs(angle) < FAR else math.cos(angle)
+
+
+@inline
+def _sine(angle, fast):
+    return fast if abs(angle) < FAR else math.sin(angle)
+
+
+@inline
+def cosine_and_sine(angle):
+    """Both, for four angles: within 2 ulp up to `FAR`, beyond by the C library, NaN of NaN."""
+    shifted = fma(angle, _QUARTERS, _ROUND)
+    turns = shifted - _ROUND
+    r = fma(turns, -_FIRST, angle)
+    r = fma(turns, -_SECOND, r)
+    r = fma(turns, -_THIRD, r)
+    # Estrin's order, as in the exponential: short chains.
+    z = r * r
+    z2 = z * z
+    z4 = z2 * z2
+    sums = fma(z4, fma(z, _S5, _S4), fma(z2, fma(z, _S3, _S2), fma(z, _S1, _S0)))
+    own_sine = fma(r * z, sums, r)
+    sums = fma(z4, fma(z, _C5, _C4), fma(z2, fma(z, _C3, _C2), fma(z, _C1, _C0)))
+    own_cosine = fma(z2, sums, fma(z, -0.5, 1.0))
+    cosine = turned(shifted, own_cosine, own_sine)
+    sine = turned(shifted, own_sine, -own_cosine)
+    if _any_far(angle):
+        a, b, c, d = lane(angle, 0), lane(angle, 1), lane(angle, 2), lane(angle, 3)
+        cosine = four(
+            _cosine(a, lane(cosine, 0)),
+            _cosine(b, lane(cosine, 1)),
+            _cosine(c, lane(cosine, 2)),
+            _cosine(d, lane(cosine, 3)),
+        )
+        sine = four(
+            _sine(a, lane(sine, 0)),
+            _sine(b, lane(sine, 1)),
+            _sine(c, lane(sine, 2)),
+            _sine(d, lane(sine, 3)),
+        )
+    return cosine, sine

@@ -1,0 +1,1 @@
+"""Small helpers that every package may use: validation, rendering, interrupts, frames."""

@@ -1,0 +1,62 @@
+"""Traces as frames of pandas, which is imported when the first one is made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import KernelBankError
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def frame(
+    samples: int, arrays: Mapping[str, np.ndarray], names: Mapping[str, Sequence[str]]
+) -> pandas.DataFrame:
+    """One row a sample. A field of one value a sample is a column with the field's name; one of
+    several is as many columns, `field: name`.
+
+    So all columns of a field are `frame.filter(regex="^weights: ")`, and a column says what it is
+    wherever it goes: formats for files have no columns of columns.
+
+    Parameters
+    ----------
+    samples : n.
+    arrays : (n,) or (n, k), by field.
+    names : of the k columns of a field; those that repeat get a number, from the second on.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise KernelBankError(
+            "to_frame() needs pandas, which is not installed. Install it with: pip install pandas"
+        ) from None
+    rows = pandas.RangeIndex(samples, name="sample")
+    parts = [pandas.DataFrame(index=rows)]
+    for field, array in arrays.items():
+        headings = [field]
+        if array.ndim == 2:
+            headings = [f"{field}: {name}" for name in unique(names[field])]
+        parts.append(pandas.DataFrame(array, index=rows, columns=headings))
+    return pandas.concat(parts, axis=1)  # copies: to change the frame does not change the trace
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """The names in their order, with a number behind each that was there before.
+
+    >>> unique(["a", "b", "a", "a (2)", "a"])
+    ['a', 'b', 'a (2)', 'a (2) (2)', 'a (3)']
+    """
+    seen: Counter[str] = Counter()
+    taken: dict[str, None] = {}  # in order
+    for name in names:
+        own = name
+        while own in taken:
+            seen[name] += 1
+            own = f"{name} ({seen[name] + 1})"
+        taken[own] = None
+    return list(taken)

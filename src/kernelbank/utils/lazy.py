@@ -1,0 +1,9 @@
+"""Modules of higher layers that are imported only when they are used."""
+
+from importlib import import_module
+from typing import Any
+
+
+def plots() -> Any:
+    """The module `kernelbank.evaluation.plots`, for `trace.plot()` and `bank.plot_weights()`."""
+    return import_module("kernelbank.evaluation.plots")

@@ -1,0 +1,175 @@
+"""Checks of arguments. Every message has the name, the rule, the value and the remedy."""
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidArgument
+
+Floats = NDArray[np.float64]
+
+LARGEST = 1e150
+"""Inputs and targets beyond this are refused: the square of a difference must not overflow."""
+
+
+def refuse(name: str, rule: str, value: Any, remedy: str, owner: str = "") -> InvalidArgument:
+    """The error to raise when argument `name` breaks `rule`."""
+    of = f" of {owner}" if owner else ""
+    shown = " ".join(line.strip() for line in repr(value).splitlines())
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
+    return InvalidArgument(f"'{name}'{of} must {rule}; got {shown}. {remedy}")
+
+
+def number(
+    name: str,
+    value: Any,
+    owner: str,
+    remedy: str,
+    *,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    below: float = math.inf,
+    most: float = math.inf,
+) -> float:
+    """A finite real number within bounds, as a float."""
+    bounds = []
+    if above > -math.inf:
+        bounds.append(f"> {above:g}")
+    if least > -math.inf:
+        bounds.append(f">= {least:g}")
+    if below < math.inf:
+        bounds.append(f"< {below:g}")
+    if most < math.inf:
+        bounds.append(f"<= {most:g}")
+    rule = "be a finite number" + (" " + " and ".join(bounds) if bounds else "")
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise refuse(name, rule, value, remedy, owner)
+    try:
+        result = float(value)
+    except OverflowError:  # a whole number beyond all floats
+        raise refuse(name, rule, value, remedy, owner) from None
+    inside = above < result < below and least <= result <= most
+    if not (math.isfinite(result) and inside):
+        raise refuse(name, rule, value, remedy, owner)
+    return result
+
+
+def scale(name: str, value: Any, owner: str, remedy: str) -> float:
+    """A positive number whose square, and that of its inverse, are finite."""
+    return number(name, value, owner, remedy, least=1 / LARGEST, most=LARGEST)
+
+
+def count(
+    name: str, value: Any, owner: str, remedy: str, *, least: int = 1, most: int | None = None
+) -> int:
+    """A whole number of at least `least`, as an int."""
+    rule = f"be a whole number >= {least}" + ("" if most is None else f" and <= {most}")
+    whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    if not whole or int(value) < least or (most is not None and int(value) > most):
+        raise refuse(name, rule, value, remedy, owner)
+    return int(value)
+
+
+def choice(name: str, value: Any, owner: str, allowed: Iterable[str]) -> str:
+    """One of a few words."""
+    words = list(allowed)
+    if not (isinstance(value, str) and value in words):
+        raise refuse(name, f"be one of {words}", value, "Use one of these words.", owner)
+    return value
+
+
+def floats(name: str, value: Any, remedy: str) -> Floats:
+    """An array of float64 from numbers only: no text, no objects, no complex."""
+    if isinstance(value, np.ma.MaskedArray) and value.mask.any():
+        raise refuse(name, "have no masked members", value, "Fill or remove them.")
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):
+        raise refuse(name, "be a rectangular array of numbers", value, remedy) from None
+    if array.dtype.kind not in "fiub":
+        raise refuse(name, "hold numbers", value, remedy)
+    result = np.asarray(array, dtype=np.float64, order="C")
+    return result if result.flags.writeable else result.copy()  # one compiled form of each loop
+
+
+def within_range(name: str, array: Floats) -> None:
+    """Refuse NaN, infinity and numbers whose squares overflow; say where the first one stands."""
+    if array.size == 0:
+        return
+    low, high = array.min(), array.max()
+    if low >= -LARGEST and high <= LARGEST:
+        return
+    bad = ~(np.abs(array) <= LARGEST)
+    where = tuple(int(i) for i in np.argwhere(bad)[0])
+    place = f" at index {where if len(where) > 1 else where[0]}" if where else ""
+    raise InvalidArgument(
+        f"'{name}' must be finite and at most {LARGEST:g} in size; got {array[where]!s}{place}. "
+        "Remove or repair such samples before they reach the bank."
+    )
+
+
+def samples(X: Any, dimension: int | None, name: str = "X") -> Floats:
+    """Inputs as (n, d); a one-dimensional array is n samples of one number each."""
+    remedy = "Give an (n, d) array of numbers, one sample a row."
+    array = floats(name, X, remedy)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise refuse(name, "have the shape (n, d)", array.shape, remedy)
+    if array.size == 0:
+        raise refuse(name, "have at least one row and one column", array.shape, remedy)
+    check_width(array.shape[1], dimension, name)
+    within_range(name, array)
+    return array
+
+
+def one_sample(x: Any, dimension: int | None) -> Floats:
+    """One input, a number or a (d,) array, as (1, d)."""
+    remedy = "Give one number, or one sample as a (d,) array."
+    array = floats("x", x, remedy)
+    if array.ndim > 1 or array.size == 0:
+        raise refuse("x", "be a number or have the shape (d,)", array.shape, remedy)
+    array = array.reshape(1, -1)
+    check_width(array.shape[1], dimension, "x")
+    within_range("x", array)
+    return array
+
+
+def check_width(width: int, dimension: int | None, name: str) -> None:
+    if dimension is not None and width != dimension:
+        raise refuse(
+            name,
+            f"have {dimension} columns, as the samples learned so far",
+            width,
+            "Give samples of the same width, or start a new bank.",
+        )
+
+
+def targets(y: Any, length: int) -> Floats:
+    """Targets as (n,), as many as there are inputs."""
+    remedy = "Give one number for each row of X."
+    array = floats("y", y, remedy)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise refuse("y", "have the shape (n,)", array.shape, remedy)
+    if array.shape[0] != length:
+        raise refuse("y", f"have as many rows as X ({length})", array.shape[0], remedy)
+    within_range("y", array)
+    return np.ascontiguousarray(array)
+
+
+def one_target(y: Any) -> Floats:
+    """One target as an array of one."""
+    remedy = "Give one number."
+    array = floats("y", y, remedy)
+    if array.size != 1:
+        raise refuse("y", "be one number", array.shape, remedy)
+    array = array.reshape(1)
+    within_range("y", array)
+    return array

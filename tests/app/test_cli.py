@@ -1,0 +1,115 @@
+"""The command line, as its user meets it."""
+
+import csv
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from kernelbank.app.cli import commands
+
+
+def kernelbank(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-c", "from kernelbank.app.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def test_help_is_quick_and_light():
+    code = (
+        "import sys; from kernelbank.app.cli import commands\n"
+        "try: commands.cli(['--help'], prog_name='kernelbank')\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'numba', 'matplotlib', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "kernelbank reproduce" in done.stdout
+
+
+def test_version():
+    assert "kernelbank, version 0." in kernelbank("--version").stdout
+
+
+def test_reproduce(tmp_path):
+    out = tmp_path / "deep" / "folder [b] with [/b] brackets"
+    result = CliRunner().invoke(
+        commands.cli, ["reproduce", "--out", str(out), "--seeds", "2", "--samples", "60"]
+    )
+    assert result.exit_code == 0, result.output
+    names = {"cumulative_cost", "reconstruction", "online_setting"}
+    files = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
+    assert set(os.listdir(out)) == files | {"curves.csv", "table.csv"}
+    assert all((out / name).stat().st_size > 5000 for name in files)
+    with (out / "curves.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 60
+    assert float(rows[9]["reference"]) == 100.0
+    assert len([name for name in rows[0] if name.startswith("norma_")]) == 20
+    assert "[b] with [/b]" in result.output.replace("\n", "")
+    for phrase in ("2 seeds, 60 samples", "best NORMA", "What the paper claims", "one step ahead"):
+        assert phrase.lower() in result.output.lower()
+
+
+@pytest.mark.slow
+def test_reproduce_is_reproducible(tmp_path):
+    for folder in ("one", "two"):
+        arguments = [
+            "reproduce",
+            "--out",
+            str(tmp_path / folder),
+            "--seeds",
+            "1",
+            "--samples",
+            "50",
+        ]
+        assert CliRunner().invoke(commands.cli, arguments).exit_code == 0
+    for name in os.listdir(tmp_path / "one"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "--seeds", "0"], "--seeds"),
+        (["reproduce", "--samples", "many"], "--samples"),
+        (["reproduce", "--samples", "1000000000000"], "--samples"),
+        (["reproduce", "--noise", "loud"], "--noise"),
+        (["reproduc"], "No such command"),
+        (["reproduce", "extra"], "unexpected extra argument"),
+    ],
+)
+def test_wrong_usage_is_one_clear_message(arguments, message):
+    done = kernelbank(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unwritable_folder_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = kernelbank("reproduce", "--out", str(tmp_path / "file" / "below"), "--seeds", "1")
+    assert done.returncode == 1
+    assert done.stderr.startswith("kernelbank: ")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("missing", "extra"), [("click", "cli"), ("matplotlib", "plot")])
+def test_a_missing_extra_is_named_with_its_remedy(tmp_path, missing, extra):
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        f"sys.argv = ['kernelbank', 'reproduce', '--seeds', '1', '--samples', '5', "
+        f"'--out', {str(tmp_path)!r}]\n"
+        "from kernelbank.app.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"kernelbank[{'cli,' if extra == 'cli' else ''}plot]" in done.stderr
+    assert "Traceback" not in done.stderr

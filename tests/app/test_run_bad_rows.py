@@ -1,0 +1,323 @@
+"""Rows that cannot be used, and everything else that cannot be: one line, and nothing is lost."""
+
+import json
+import signal
+
+import numpy as np
+import pytest
+
+from kernelbank.app.cli.run import Stop
+from kernelbank.app.runner.settings import Settings
+from support.running import (
+    as_csv,
+    column,
+    good,
+    numbers,
+    objects,
+    one_line,
+    refused,
+    run,
+    same,
+    saved,
+    table,
+)
+
+COUNT = 20
+X, Y = numbers(COUNT)
+
+CSV = {
+    "text": ("{x},b?,{y}", "b", "b?", "is no number"),
+    "nan": ("{x},NaN,{y}", "b", "NaN", "is missing"),
+    "infinite": ("{x},-inf,{y}", "b", "-inf", "is an overflow"),
+    "overflow": ("{x},1e999,{y}", "b", "1e999", "is an overflow"),
+    "empty": ("{x},,{y}", "b", "", "is missing"),
+    "short": ("{x},{x}", None, "{x},{x}", "has 2 cells under 3 columns"),
+    "long": ("{x},{x},{y},7", None, "{x},{x},{y},7", "has 4 cells under 3 columns"),
+    "target": ("{x},{x},", "y", "", "is missing"),
+    "target text": ("{x},{x},high", "y", "high", "is no number"),
+    # Not closed; or, if another one follows, with text after what then closes it.
+    "quote": ('{x},"{x},{y}', None, '{x},"{x},{y}', "has "),
+    "bytes": ("{x},\udcff,{y}", "b", "\\udcff", "is no number"),
+}
+JSON = {
+    "text": ('{{"a": {x}, "b": "b?", "y": {y}}}', "b", "b?", "is no number"),
+    "nan": ('{{"a": {x}, "b": NaN, "y": {y}}}', "b", "nan", "is missing"),
+    "infinite": ('{{"a": {x}, "b": -Infinity, "y": {y}}}', "b", "-inf", "is an overflow"),
+    "overflow": ('{{"a": {x}, "b": 1e999, "y": {y}}}', "b", "inf", "is an overflow"),
+    "null": ('{{"a": {x}, "b": null, "y": {y}}}', "b", "None", "is missing"),
+    "nested": ('{{"a": {x}, "b": [1], "y": {y}}}', "b", "[1]", "is nested"),
+    "missing": ('{{"a": {x}, "y": {y}}}', "b", "None", "is missing"),
+    "target": ('{{"a": {x}, "b": {x}}}', "y", "None", "is missing"),
+    "broken": ('{{"a": {x}, "b": ', None, '{{"a": {x}, "b":', "is broken JSON"),
+    "list": ("[{x}, {x}, {y}]", None, "[{x}, {x}, {y}]", "is no JSON object"),
+}
+PLACES = {"first": [0], "middle": [9], "last": [COUNT - 1], "several": [4, 5, 6, 11]}
+CASES = [
+    pytest.param(kind, name, places, id=f"{kind}-{name}-{word}")
+    for kind, names in (("csv", CSV), ("jsonl", JSON))
+    for name in names
+    for word, places in PLACES.items()
+    # The first object says which columns there are.
+    if not (kind == "jsonl" and word == "first" and name in ("missing", "target"))
+]
+
+
+@pytest.fixture(autouse=True)
+def light(monkeypatch):
+    """One cheap slot: it is the rows that are tried here."""
+    monkeypatch.setattr(Settings, "bank", one_line)
+
+
+def written(folder, kind, name, places):
+    """A file with bad rows at `places`, and what must be told of the first of them."""
+    line, where, value, reason = (CSV if kind == "csv" else JSON)[name]
+    lines = ["a,b,y"] if kind == "csv" else []
+    for n, (x, y) in enumerate(zip(X.tolist(), Y.tolist(), strict=True)):
+        if n in places:
+            lines.append(line.format(x=x[0], y=y))
+        elif kind == "csv":
+            lines.append(f"{x[0]!r},{x[1]!r},{y!r}")
+        else:
+            lines.append(json.dumps({"a": x[0], "b": x[1], "y": y}))
+    path = folder / f"rows.{kind}"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
+    x, y = X[places[0], 0].item(), Y[places[0]].item()
+    return path, where, value.format(x=x, y=y), reason
+
+
+@pytest.mark.parametrize(("kind", "name", "places"), CASES)
+def test_bad_rows(kind, name, places, tmp_path):
+    path, where, value, reason = written(tmp_path, kind, name, places)
+    line = places[0] + (2 if kind == "csv" else 1)
+    told = f"rows.{kind}, line {line}" + ("" if where is None else f", column {where!r}")
+    out, state = tmp_path / "out.csv", tmp_path / "state"
+    options = ("--target", "y", "--features", "a,b")
+
+    # stop, without and with a state: every row before it is kept
+    for more in ((), ("--state", state)):
+        target = out if more else tmp_path / "alone.csv"
+        said = refused(path, *options, "--predictions", target, *more)
+        assert f"kernelbank: {told}: " in said
+        assert f"{' '.join(value.split())!r} {reason}" in said
+        assert "--on-bad-row skip" in said
+        rows = table(target)[1] if target.stat().st_size else []
+        assert [row[0] for row in rows] == [str(n + 1) for n in range(places[0])]
+    header, _ = saved(state)
+    assert (header["progress"][0], header["bad_rows"]["count"]) == (places[0], 0)
+
+    # go on and skip; then compare with a run that skipped from the start
+    skip = ("--on-bad-row", "skip")
+    done = good(path, *options, "--predictions", out, "--state", state, *skip)
+    assert f"{len(places)} set aside, in {state}/bad-rows.jsonl" in done.err
+    aside = objects(state / "bad-rows.jsonl")
+    assert [one["row"] for one in aside] == [place + 1 for place in places]
+    first = {"row": places[0] + 1, "where": f"rows.{kind}, line {line}", "column": where}
+    assert {**first, "value": value} == {k: v for k, v in aside[0].items() if k != "reason"}
+    assert aside[0]["reason"].startswith(reason)
+    kept = [n for n in range(COUNT) if n not in places]
+    trace = one_line().run(X[kept], Y[kept])
+    assert same(column(out, "prediction"), trace.predictions)
+    assert column(out, "row").tolist() == [n + 1 for n in kept]
+
+
+def test_line_breaks_inside_quotes_are_counted(tmp_path):
+    text = 'note,a,y\n"one\ntwo\nthree",1,2\nplain,2,3\n"x\r\ny",3,?\nlast,4,5\n'
+    path = tmp_path / "s.csv"
+    path.write_bytes(text.encode())
+    said = refused(path, "--target", "y", "--features", "a")
+    assert "s.csv, line 6, column 'y': '?' is no number." in said
+
+
+def test_a_bad_row_behind_the_last_one_wanted_is_not_looked_at(tmp_path):
+    path = as_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), (2, 3), ("x", 4), (4, 5)])
+    for every in (1, 10_000):
+        good(path, "--target", "y", "--max-rows", 2, "--checkpoint-every", every)
+
+
+def test_bad_times(tmp_path):
+    rows = [("2024-01-01", 1), ("yesterday", 2), ("1e300", 3), ("", 4), ("1704067200", 5)]
+    path = as_csv(tmp_path / "s.csv", ["t", "y"], rows)
+    options = ("--target", "y", "--time", "t")
+    assert "line 3, column 't': 'yesterday' is no time" in refused(path, *options)
+    good(path, *options, "--on-bad-row", "skip", "--state", tmp_path / "s")
+    aside = objects(tmp_path / "s" / "bad-rows.jsonl")
+    assert [(one["row"], one["value"]) for one in aside] == [
+        (2, "yesterday"),
+        (3, "1e300"),
+        (4, ""),
+    ]
+
+
+def test_objects_on_standard_input_that_begin_badly(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"a": \n[1]\n{"a": 1, "y": 2}\n{"a": 2, "y": 3}\n')
+    said = refused("-", "--target", "y", stdin=path)
+    assert "standard input, line 1" in said
+    state = tmp_path / "state"
+    good("-", "--target", "y", "--on-bad-row", "skip", "--state", state, stdin=path)
+    header = saved(state)[0]
+    assert (header["progress"], header["bad_rows"]["count"]) == ([2, 0], 2)
+    assert saved(state)[0]["features"] == ["a"]
+
+
+@pytest.mark.parametrize("text", ["{}\n", '{}\n{"a": 1, "y": 2}\n'])
+def test_objects_without_a_key(text, tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_text(text)
+    for source, stdin in ((path, None), ("-", path)):
+        refused(source, "--target", "y", "--predict-missing", stdin=stdin)
+
+
+# --- other refusals -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def source(tmp_path):
+    return as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "blank.csv").write_text("\n\n")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "s.txt").write_text("a,y\n1,2\n")
+    (tmp_path / "s.csv.gz").write_text("a,y\n1,2\n")
+    (tmp_path / "twice.csv").write_text("a,a,y\n1,2,3\n")
+    for name, said in {
+        "none.csv": "no such file",
+        "empty.csv": "is empty",
+        "blank.csv": "no header",
+        "folder.csv": "is a folder",
+        "s.txt": "be .csv",
+        "s.csv.gz": "no gzip file",
+        "twice.csv": "more than one column",
+    }.items():
+        more = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
+        assert said in refused(tmp_path / name, "--target", "y", *more)
+        assert not (tmp_path / "state").exists()
+        assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_header_and_nothing_else(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("a,y\n")
+    done = good(
+        path, "--target", "y", "--predictions", tmp_path / "o.csv", "--state", tmp_path / "s"
+    )
+    assert "nan" not in done.err
+    with path.open("a") as file:  # and then some rows come
+        file.write("1,2\n3,4\n")
+    good(path, "--target", "y", "--predictions", tmp_path / "o.csv", "--state", tmp_path / "s")
+    assert len(table(tmp_path / "o.csv")[1]) == 2
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out", "out.csv.gz", "http://host/out.csv"])
+def test_unknown_kinds_of_predictions(name, source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "--predictions must end with" in refused(source, "--target", "y", "--predictions", name)
+
+
+def test_places_that_cannot_be_written_to(source, tmp_path):
+    block = tmp_path / "block"
+    block.write_text("a file in the way")
+    target = ("--target", "y")
+    assert f"{block} is a file" in refused(source, *target, "--state", block)
+    refused(source, *target, "--state", block / "state")
+    refused(source, *target, "--predictions", block / "out.csv")
+    refused(source, *target, "--predictions", block / "out.parquet")
+    refused(source, *target, "--predictions", tmp_path / "none" / "out.csv")
+    assert block.read_text() == "a file in the way"
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_what_others_have_written_is_not_touched(name, source, tmp_path):
+    out = tmp_path / name
+    if name.endswith("csv"):
+        out.write_text("mine\n")
+    else:
+        out.mkdir()
+        (out / "part-000000.parquet").write_text("mine\n")
+    for more in ((), ("--state", tmp_path / "state")):
+        assert f"{out} exists" in refused(source, "--target", "y", "--predictions", out, *more)
+    assert (out if out.is_file() else out / "part-000000.parquet").read_text() == "mine\n"
+
+
+def test_predictions_over_the_source_are_refused(source):
+    before = source.read_bytes()
+    assert "exists" in refused(source, "--target", "y", "--predictions", source)
+    assert source.read_bytes() == before
+
+
+def test_wrong_usage(source):
+    for options in (
+        (),
+        ("--target", "y", "--lags", -1),
+        ("--target", "y", "--coverage", 1),
+        ("--target", "y", "--checkpoint-every", 0),
+        ("--target", "y", "--preset", "other"),
+        ("--target", "y", "--stop-when-idle", 0),
+    ):
+        done = run(source, *options)
+        assert done.code == 2
+        assert done.err.splitlines()[-1].startswith("Error: ")
+
+
+def test_too_many_classes_are_one_line(tmp_path):
+    rows = [(n, f"k{n}") for n in range(150)]
+    path = as_csv(tmp_path / "s.csv", ["a", "y"], rows)
+    assert "classes" in refused(path, "--target", "y", "--task", "classification")
+
+
+def test_other_settings_or_another_source(source, tmp_path):
+    state = ("--state", tmp_path / "state")
+    good(source, "--target", "y", *state, "--max-rows", 10)
+    said = refused(source, "--target", "a", "--lags", 2, *state)
+    assert "--target was y, now a; --lags was 0, now 2" in said
+    other = as_csv(tmp_path / "other.csv", ["a", "b", "y"], np.column_stack([Y, X]))
+    assert "not the source" in refused(other, "--target", "y", *state)
+    good(source, "--target", "y", *state)
+
+
+def test_stopping_keeps_everything(source, tmp_path, monkeypatch):
+    class Pressed(Stop):
+        def __init__(self):
+            self.number = signal.SIGINT
+
+    monkeypatch.setattr("kernelbank.app.cli.run.Stop", Pressed)
+    state = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
+    done = run(source, "--target", "y", *state, "--checkpoint-every", 5)
+    assert done.code == 130
+    assert done.err.splitlines()[-1].startswith(
+        "Stopped. Nothing is lost. To go on, give the same command"
+    )
+    assert f"kernelbank run {source} --target y" in done.err
+    assert len(table(tmp_path / "out.csv")[1]) == 5
+    monkeypatch.undo()
+    monkeypatch.setattr(Settings, "bank", one_line)
+    assert good(source, "--target", "y", *state).err.startswith("Going on after 5 rows.\n")
+    assert len(table(tmp_path / "out.csv")[1]) == COUNT
+    monkeypatch.setattr("kernelbank.app.cli.run.Stop", Pressed)
+    assert "Without --state" in run(source, "--target", "y").err
+
+
+def test_a_row_may_be_mended_after_a_stop(tmp_path):
+    """What was not read yet may change; what was read may not."""
+    text = "a,b,y\n" + "".join(f"{n},{n % 3},{n % 5}\n" for n in range(40))
+    path = tmp_path / "s.csv"
+    path.write_text(text.replace("\n20,2,0\n", "\n20,two,0\n"))
+    options = (
+        "--target",
+        "y",
+        "--state",
+        tmp_path / "state",
+        "--predictions",
+        tmp_path / "out.csv",
+    )
+    assert "line 22, column 'b': 'two'" in refused(path, *options)
+    path.write_text(text.replace("\n3,0,3\n", "\n3,0,4\n"))
+    assert "not the source" in refused(path, *options)
+    path.write_text(text)
+    good(path, *options)
+    whole = ("--target", "y", "--predictions", tmp_path / "whole.csv")
+    good(path, *whole)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()

@@ -1,0 +1,99 @@
+"""`kernelbank run` on brokers: the same predictions as from a file, also in several runs."""
+
+import csv
+import json
+import uuid
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import kernelbank as kb
+from kernelbank.app.cli.commands import cli
+
+ROWS = 300
+
+
+def rows():
+    draw = np.random.default_rng(5)
+    X = draw.normal(size=(ROWS, 2)).round(4)
+    y = (10 + np.sin(X[:, 0]) + X[:, 1]).round(4)
+    return [
+        {"wind": float(a), "rain": float(b), "load": float(t)}
+        for (a, b), t in zip(X, y, strict=True)
+    ]
+
+
+def expected():
+    some = rows()
+    X = np.array([[row["wind"], row["rain"]] for row in some])
+    return kb.AutoBank(size="small").run(X, [row["load"] for row in some])
+
+
+def run(source, *options):
+    words = ["run", source, "--target", "load", "--size", "small", "--quiet"]
+    done = CliRunner().invoke(cli, [*words, *map(str, options)])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def predictions(path):
+    return [float(row["prediction"]) for row in csv.DictReader(path.read_text().splitlines())]
+
+
+@pytest.fixture
+def weather(redis_server):
+    """A stream of its own for every test."""
+    name = f"weather-{uuid.uuid4().hex}"
+    return name, f"redis://127.0.0.1:{redis_server.port}/{name}", redis_server.client
+
+
+def test_redis_in_and_out(weather, tmp_path):
+    """Half of the stream, then the rest; answers to a file and to another stream."""
+    name, address, client = weather
+    out = f"{address}-answers"
+    half = ROWS // 2
+    options = ["--state", tmp_path / "run", "--predictions", out, "--stop-when-idle", 0.5]
+    for some in (rows()[:half], rows()[half:]):
+        for row in some:
+            client.xadd(name, row)
+        run(address, *options)
+    answers = client.xrange(f"{name}-answers")
+    trace = expected()
+    assert [int(fields[b"row"]) for _, fields in answers] == list(range(1, ROWS + 1))
+    assert [float(fields[b"prediction"]) for _, fields in answers] == trace.predictions.tolist()
+    assert [float(fields[b"upper"]) for _, fields in answers] == trace.upper.tolist()
+
+
+def test_redis_rows_that_are_bad_are_named_by_their_id(weather, tmp_path):
+    name, address, client = weather
+    for number, row in enumerate(rows()[:20], 1):
+        client.xadd(name, {**row, "wind": "calm"} if number == 7 else row, id=f"{number}-0")
+    options = ["--state", tmp_path / "run", "--predictions", tmp_path / "out.csv"]
+    options += ["--stop-when-idle", 0.5]
+    words = ["run", address, "--target", "load", "--size", "small", *map(str, options)]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code != 0
+    assert "7-0" in done.output
+    assert "'wind'" in done.output
+    assert "'calm'" in done.output
+    assert len(predictions(tmp_path / "out.csv")) == 6
+    run(address, *options, "--on-bad-row", "skip")
+    assert len(predictions(tmp_path / "out.csv")) == 19
+    (bad,) = (tmp_path / "run" / "bad-rows.jsonl").read_text().splitlines()
+    assert json.loads(bad)["row"] == 7
+
+
+@pytest.mark.slow
+def test_kafka(kafka_broker, tmp_path):
+    topic = f"weather-{uuid.uuid4().hex}"
+    address = f"kafka://{kafka_broker.servers}/{topic}"
+    half = ROWS // 2
+    out = tmp_path / "out.csv"
+    options = ["--state", tmp_path / "run", "--predictions", out, "--stop-when-idle", 2]
+    for some in (rows()[:half], rows()[half:]):
+        for row in some:
+            kafka_broker.produce(topic, json.dumps(row), 0)
+        kafka_broker.flush()
+        run(address, *options)
+    assert predictions(out) == expected().predictions.tolist()

@@ -1,0 +1,208 @@
+"""The screen of `kernelbank run`, on a real terminal of several widths, and without one."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import struct
+import termios
+import threading
+
+import numpy as np
+import pytest
+
+from kernelbank.app.cli.console import Pace, cropped, line
+from kernelbank.app.cli.run_options import run_command
+from kernelbank.app.cli.run_summary import Summary
+from support.running import as_csv, good, numbers, run
+
+CLEAR = "\r\x1b[K"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    X, y = numbers(3000)
+    return as_csv(
+        tmp_path_factory.mktemp("rows") / "s.csv", ["a", "b", "y"], np.column_stack([X, y])
+    )
+
+
+def on_terminal(columns, source, *options):
+    """What a terminal of so many columns is sent, and the exit code."""
+    reading, writing = pty.openpty()
+    fcntl.ioctl(writing, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+    sent = []
+
+    def read():
+        with contextlib.suppress(OSError):  # Linux's way of saying that nobody writes any more
+            while piece := os.read(reading, 65536):
+                sent.append(piece)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with open(writing, "w", encoding="utf-8") as terminal:
+        done = run(source, "--target", "y", *options, terminal=terminal)
+    reader.join()
+    os.close(reading)
+    assert done.out == ""
+    return b"".join(sent).decode(), done.code
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch):
+    """A terminal that can, drawn on after every block, and a file that is read little by little."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("kernelbank.app.cli.console._PERIOD", 0.0)
+    monkeypatch.setattr("kernelbank.io.sources.gzip_stream.PIECE", 4096)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_terminal(columns, source, tmp_path):
+    out = tmp_path / "out.csv"
+    sent, code = on_terminal(columns, source, "--predictions", out, "--checkpoint-every", 100)
+    assert code == 0
+    first, *drawn, last = sent.split(CLEAR)
+    assert first == ""
+    assert drawn[0].startswith("Starting")
+    lives = drawn[1:]
+    assert len(lives) > 20
+    # One line, within its width, and gone before the table.
+    assert all(len(text) < columns and text.isprintable() for text in drawn)
+    assert last.startswith("rows ")
+    assert not re.search(r"[\x00-\x09\x0b\x0c\x0e-\x1f]", last)
+    # What matters most is there at any width; time is left, as it is a file.
+    for text in lives[5:-1]:
+        assert re.match(r" *[\d,]+ rows  ", text)
+        assert re.search(r"error +\d", text)
+        assert text.rstrip().endswith("left") or columns > 80
+    if columns == 120:
+        assert all(" persistence " in text and " best slot " in text for text in lives[5:])
+        assert all(re.search(r"  0\.\d\d [a-z]+: ", text) for text in lives[5:])
+    # Numbers do not jump: as soon as all is there, each part keeps its place.
+    starts = {text.index("error") for text in lives[5:]}
+    assert len(starts) <= 2
+    check_end(last.replace("\r\n", "\n"), columns, out)
+
+
+def check_end(text, columns, out):
+    lines = text.splitlines()
+    assert all(text == text.rstrip() for text in lines)
+    short = [text for text in lines if str(out) not in text]
+    assert all(len(text) <= columns for text in short)
+    # Two columns: labels, and what they say, which begin at the same place in every line.
+    place = re.match(r"rows +", lines[0]).end()
+    assert all(text[place - 1] == " " and text[place] != " " for text in lines)
+    labels = [text[:place].strip() for text in lines]
+    for label in ("rows", "time", "root mean square error", "bad rows", "predictions"):
+        assert label in labels
+    assert lines[labels.index("rows")].endswith("  3,000")
+    assert lines[labels.index("predictions")].endswith(f"  {out}")
+
+
+@pytest.mark.parametrize("more", [("--quiet",), ("--log-json",)])
+def test_a_terminal_that_is_not_drawn_on(more, source):
+    sent, code = on_terminal(80, source, "--max-rows", 50, *more)
+    assert code == 0
+    assert "\x1b" not in sent
+    assert sent.count("\n") == (0 if "--quiet" in more else 2)
+
+
+def test_the_line_is_gone_before_an_error(tmp_path):
+    path = as_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), ("x", 3)])
+    sent, code = on_terminal(80, path)
+    assert code == 2
+    assert sent.split(CLEAR)[-1].startswith("kernelbank: s.csv, line 3, column 'a'")
+
+
+def test_terminals_that_cannot(source, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    sent, _ = on_terminal(80, source, "--max-rows", 50)
+    assert "\x1b" not in sent
+    assert "Starting" not in sent
+
+
+def test_without_a_terminal(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    state, out = tmp_path / "state", tmp_path / "out.csv"
+    options = ("--target", "y", "--predictions", out, "--state", state)
+    done = good(source, *options, "--max-rows", 600)
+    assert done.err.replace("\n", "").isprintable()
+    lines = done.err.splitlines()
+    assert lines[0].split() == ["rows", "600"]
+    assert lines[-2].split() == ["predictions", str(out)]
+    assert lines[-1].split() == ["state", str(state)]
+    again = good(source, *options).err.splitlines()
+    assert again[0] == "Going on after 600 rows."
+    assert again[2].split() == ["done", "before", "600"]
+
+
+def test_the_speed_of_now_and_the_time_left():
+    pace = Pace()
+    pace.note(0.0, 1000, 0.5)  # gone on with: half was done before
+    assert pace.speed is None
+    assert pace.left(None, 1000) is None
+    pace.note(2.0, 1200, 0.6)
+    assert pace.speed == 100
+    assert pace.left(None, 1200) == pytest.approx(8)
+    assert pace.left(1300, 1200) == pytest.approx(1)
+    for second in range(3, 40):
+        pace.note(float(second), 1200 + 10 * second, None)
+    assert pace.speed == pytest.approx(10)
+    assert pace.left(None, 1500) is None
+    assert pace.left(1700, 1600) == pytest.approx(10)
+
+
+def summary(**changed):
+    own = Summary.__new__(Summary)
+    figures = {
+        "labels": False,
+        "rows": 12345,
+        "bad": 3,
+        "error": 0.5,
+        "persistence": 5.2,
+        "best": 0.61,
+    }
+    own.__dict__.update(
+        {**figures, "carriers": [("standard: tree", 0.31), ("rank: line", 0.2)], **changed}
+    )
+    return own
+
+
+@pytest.mark.parametrize("width", range(0, 140, 3))
+@pytest.mark.parametrize("labels", [False, True])
+def test_the_line_fits(width, labels):
+    text = line(summary(labels=labels), 2345.6, 75.0, width)
+    assert len(text) <= width
+    if width >= 38:
+        assert "12,345 rows" in text
+        assert ("wrong 50.00 %" if labels else "error 0.500") in text
+    if width > 130:
+        assert "2,346/s" in text
+        assert "3 bad" in text
+        assert " 75 s left" in text
+        assert "0.31 standard: tree" in text
+
+
+def test_nothing_is_known_yet():
+    text = line(summary(error=np.nan, persistence=np.nan, best=np.nan, carriers=[]), None, None, 80)
+    assert "12,345 rows  error   nan" in text
+
+
+def test_cropped():
+    assert cropped("standard", 8) == "standard"
+    assert cropped("standards", 8) == "stand..."
+
+
+def test_help_reads_well_at_80_columns():
+    context = run_command.make_context("run", ["x", "--target", "y"], terminal_width=80)
+    text = run_command.get_help(context)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    headings = [text for text in lines if re.fullmatch(r"[A-Z][a-z]+:", text)]
+    assert headings == ["Columns:", "Learning:", "Results:", "Rows:", "Other:"]
+    shown = re.findall(r"^  (--[a-z-]+)", text, flags=re.MULTILINE)
+    assert shown[0] == "--target"
+    options = [p.opts[0] for p in run_command.params if p.opts[0].startswith("--")]
+    assert sorted(shown) == sorted(options)
+    assert shown.index("--quiet") < shown.index("--on-bad-row")

@@ -1,0 +1,76 @@
+"""`kernelbank run --engine ray`: the same answers, and a clear end when a shard cannot be had."""
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.app.runner.settings import Settings
+from support import ray_rig
+from support.running import as_csv, good, numbers, one_line, refused, saved
+
+pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
+
+X, Y = numbers(300)
+
+
+@pytest.fixture
+def source(tmp_path):
+    return as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+
+
+def test_options_that_need_another(source):
+    for option, word in (("--ray-address", "--engine ray"), ("--shards", "--engine threads")):
+        assert word in refused(source, "--target", "y", option, 1)
+    assert "--ray-address" in refused(
+        source, "--target", "y", "--engine", "threads", "--ray-address", "x:1"
+    )
+    good(source, "--target", "y", "--engine", "threads", "--shards", 2, "--max-rows", 9)
+
+
+@pytest.fixture(scope="module")
+def ray(tmp_path_factory):
+    import ray
+
+    with ray_rig.own_token(tmp_path_factory):
+        yield ray
+        ray.shutdown()
+
+
+@pytest.mark.slow
+def test_the_same_answers_on_ray(source, tmp_path, ray):
+    found = []
+    for words in (("serial",), ("ray", "--shards", 2)):
+        out, state = tmp_path / f"{words[0]}.csv", tmp_path / words[0]
+        options = ("--engine", *words, "--predictions", out, "--state", state)
+        good(source, "--target", "y", *options, "--checkpoint-every", 120)
+        _, arrays = saved(state)
+        found.append((out.read_bytes(), {name: a.tobytes() for name, a in arrays.items()}))
+    assert found[0] == found[1]
+    assert ray.is_initialized()
+
+
+@pytest.mark.slow
+def test_a_shard_that_cannot_be_brought_back(source, tmp_path, ray, monkeypatch):
+    """The run stops with a clear message; from its last checkpoint the same command goes on."""
+    monkeypatch.setattr(Settings, "bank", one_line)
+    wanted, out = tmp_path / "wanted.csv", tmp_path / "out.csv"
+    good(source, "--target", "y", "--predictions", wanted)
+    options = ("--predictions", out, "--state", tmp_path / "state", "--checkpoint-every", 100)
+
+    played = []
+    plain = kb.AutoBank.run
+
+    def lost(bank, *given, **named):
+        played.append(1)
+        if len(played) == 6:
+            raise kb.errors.ShardLost("shard 1 was lost 3 times in a row.")
+        return plain(bank, *given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kb.AutoBank, "run", lost)
+        said = refused(source, "--target", "y", *options, "--engine", "ray")
+    assert "shard 1" in said
+    assert "Nothing is lost" in said
+    assert 0 < saved(tmp_path / "state")[0]["progress"][0] < len(X)
+    good(source, "--target", "y", *options)
+    assert out.read_bytes() == wanted.read_bytes()

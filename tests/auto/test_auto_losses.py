@@ -1,0 +1,188 @@
+"""AutoBank with every loss, out of the box: the right aim, the same bits, never infinite."""
+
+import numpy as np
+import pytest
+from test_auto import HOSTILE, SMALL
+
+import kernelbank as kb
+from kernelbank.auto import loss_slots as any_loss
+from kernelbank.errors import InvalidArgument
+
+L = kb.losses
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+LOGARITHM = L.Custom(
+    lambda f, y: np.log(np.cosh(f - y)), lambda f, y: np.tanh(f - y), curvature=1.0, name="log cosh"
+)
+NUMBERS = [
+    *(loss for name, kind in sorted(L.BUILT_IN.items()) if not (loss := kind()).labels),
+    L.Pinball(0.1),
+    L.Huber(0.2),
+    LOGARITHM,
+]
+LABELS = [loss for _, kind in sorted(L.BUILT_IN.items()) if (loss := kind()).labels]
+
+
+def numbers(count, seed=0):
+    """Errors of two kinds: their spread depends on the second input, and they are skewed."""
+    draw = np.random.default_rng(seed)
+    X = draw.uniform(-2, 2, size=(count, 2))
+    spread = 0.2 + 0.3 * (X[:, 1] > 0)
+    return X, 50 + 4 * np.sin(2 * X[:, 0]) + X[:, 1] + spread * draw.exponential(size=count)
+
+
+def labelled(count, seed=0):
+    X, y = numbers(count, seed)
+    return X, np.where(y > 51, "high", "low")
+
+
+def best_constant(loss, targets):
+    return min(loss.value(f, targets).mean() for f in np.linspace(targets.min(), targets.max(), 99))
+
+
+@pytest.mark.parametrize("loss", NUMBERS, ids=repr)
+def test_numbers(loss):
+    X, y = numbers(500)
+    bank = kb.AutoBank(loss=loss, **SMALL)
+    trace = bank.run(X, y)
+    unit = y[:200].std()  # losses are of the target in its deviations
+    own = loss.value(trace.predictions[200:] / unit, y[200:] / unit).mean()
+    assert own < 0.5 * best_constant(loss, y[200:] / unit)
+    inside = (y >= trace.lower) & (y <= trace.upper)
+    assert abs(inside[100:].mean() - 0.9) < 0.05
+    assert type(bank.bank.combiner).__name__ == (
+        "Stacking" if loss == L.Squared() else "NewtonStacking"
+    )
+
+
+@pytest.mark.parametrize("loss", LABELS, ids=repr)
+def test_labels(loss):
+    X, y = labelled(500)
+    trace = kb.AutoBank("classification", loss=loss, **SMALL).run(X, y)
+    wrong = np.mean(trace.predictions[200:] != y[200:])
+    assert wrong < 0.4 * min(np.mean(y == "low"), np.mean(y == "high"))
+    chances = trace.probabilities[200:, trace.classes.index("high")]
+    surprise = -np.log(np.where(y[200:] == "high", chances, 1 - chances)).mean()
+    assert surprise < 0.4 * np.log(2)
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_a_quantile_is_one_everywhere(quantile, monkeypatch):
+    X, y = numbers(1500, 1)
+
+    def shares():
+        trace = kb.AutoBank(loss=L.Pinball(quantile), **SMALL).run(X, y)
+        below, narrow = y[500:] < trace.predictions[500:], X[500:, 1] < 0
+        return np.array([below[narrow].mean(), below[~narrow].mean()])
+
+    assert np.abs(shares() - quantile).max() < 0.08
+    if quantile == 0.9:  # without shifted slots nothing can be right
+        monkeypatch.setattr(any_loss, "SHIFTED", ())
+        assert np.abs(shares() - quantile).max() > 0.1
+
+
+def test_some_far_errors_move_a_mean_and_no_median():
+    X, y = numbers(1000, 2)
+    y += np.where(np.random.default_rng(3).random(1000) < 0.15, 8.0, 0.0)
+    lost = {
+        loss: np.abs(kb.AutoBank(loss=loss, **SMALL).run(X, y).predictions - y)[300:].mean()
+        for loss in ("squared", "absolute")
+    }
+    assert lost["absolute"] < 0.8 * lost["squared"]
+
+
+@pytest.mark.parametrize("loss", ["huber", L.Pinball(0.8), "hinge"], ids=str)
+def test_row_by_row_and_through_files(loss, tmp_path):
+    task = "classification" if loss == "hinge" else "regression"
+    X, y = labelled(300) if loss == "hinge" else numbers(300)
+    bank = kb.AutoBank(task, lags=1, loss=loss, **SMALL)
+    expected = bank.run(X, y).predictions
+    bank, found = kb.AutoBank(task, lags=1, loss=loss, **SMALL), []
+    for t in range(300):
+        found.append(bank.predict_one(X[t]))
+        bank.learn_one(X[t], y[t])
+        if t in (3, 40, 200):
+            bank.save(tmp_path / "bank.kb")
+            bank = kb.load(tmp_path / "bank.kb")
+    start = 5 if task == "classification" else 0  # before there are two labels, any is right
+    assert (np.array(found[start:]) == expected[start:]).all()
+
+
+@pytest.mark.parametrize("loss", ["absolute", "logistic"])
+def test_inputs_that_come_later(loss):
+    task = "classification" if loss == "logistic" else "regression"
+    X, y = numbers(500)
+    y = 5 * X[:, 0] + X[:, 1] + 0.1 * y
+    y = y > 5 if loss == "logistic" else y
+    bank = kb.AutoBank(task, loss=loss, **SMALL)
+    bank.run(X[:200, 1:], y[:200])
+    before = bank.names
+    answer = bank.predict_proba if loss == "logistic" else bank.predict
+    known = answer(X[:20, 1:])
+    bank.add_inputs()
+    missing = np.column_stack([X[:20, 1], np.full(20, np.nan)])
+    assert np.allclose(answer(missing), known, rtol=1e-9, atol=1e-9)  # nothing is lost
+    wide = bank.run(X[200:, ::-1], y[200:]).predictions
+    assert bank.names == before
+    bank = kb.AutoBank(task, loss=loss, **SMALL)
+    bank.run(X[:200, 1:], y[:200])
+    narrow = bank.run(X[200:, 1:], y[200:]).predictions
+    if task == "regression":
+        wrong = [np.abs(p - y[200:])[100:].mean() for p in (wide, narrow)]
+    else:
+        wrong = [np.mean(p != y[200:]) for p in (wide, narrow)]
+    assert wrong[0] < 0.5 * wrong[1]
+
+
+@pytest.mark.parametrize("name", ["constant target", "huge", "alternating", "wild", "growing"])
+def test_nothing_is_ever_infinite(name):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(300, 3))
+    X, y = HOSTILE[name](X, 5 + 2 * np.sin(2 * X[:, 0]))
+    y = y.clip(-1e150, 1e150)
+    bank = kb.AutoBank(lags=1, loss="absolute", **SMALL)
+    trace = bank.run(X, y, record="all")
+    for field in trace.fields:
+        assert np.isfinite(getattr(trace, field)).all(), field
+    assert np.abs(trace.predictions).max() <= 2 * np.abs(y).max() + 1e-300
+    labels = np.where(y > np.median(y), 1, 0)
+    trace = kb.AutoBank("classification", loss="hinge", **SMALL).run(X, labels, record="all")
+    for field in trace.fields:
+        assert np.isfinite(getattr(trace, field)).all(), field
+
+
+def test_more_than_two_labels():
+    X, y = numbers(300)
+    y = np.digitize(y, [49, 52])
+    trace = kb.AutoBank("classification", loss="squared_hinge", **SMALL).run(X, y)
+    assert np.mean(trace.predictions[100:] != y[100:]) < 0.3
+    assert np.allclose(trace.probabilities[100:].sum(axis=1), 1)
+
+
+def test_what_is_inside():
+    X, y = numbers(20)
+    by_squares, absolute, hinge = (
+        kb.AutoBank("classification" if loss == "hinge" else "regression", loss=loss)
+        for loss in ("squared", "absolute", "hinge")
+    )
+    for bank in (by_squares, absolute):
+        bank.run(X, y)
+    hinge.run(X, y > 51)
+    assert hinge.names == by_squares.names
+    assert not any("shifted" in name for name in hinge.names)
+    shifted = [name for name in absolute.names if "shifted" in name]
+    assert len(shifted) == 3 * 4 * 2
+    for name in shifted:
+        slot = absolute.bank.slots[absolute.names.index(name)]
+        assert absolute.names[slot.learner.base] == name.split(", shifted")[0]
+
+
+def test_what_cannot_work_is_refused_at_once():
+    second_order = [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS())]
+    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic for KRLS.*WithLoss"):
+        kb.AutoBank(loss="absolute", slots=second_order)
+    tree = [kb.Slot(kb.kernels.TreeKernel(), kb.learners.PartitionTree())]
+    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic.*WithLoss"):
+        kb.AutoBank(loss="absolute", slots=tree)
+    with pytest.raises(InvalidArgument, match="be one for numbers in regression"):
+        kb.AutoBank(loss="hinge")

@@ -1,0 +1,335 @@
+"""Saved banks: what is refused and why, and that a file is always whole."""
+
+import hashlib
+import json
+import os
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernelbank as kb
+from kernelbank.errors import FileRefused
+from kernelbank.io import checkpoint
+from support.instances import FOURTH, cauchy, stream
+from support.second_order import PrototypeRLS
+
+K = kb.kernels
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 3), kb.learners.Norma(0.05, 4), window=3)
+    bank.run(*stream(0, 20, 2))
+    path = tmp_path_factory.mktemp("saved") / "bank.kb"
+    bank.save(path)
+    return path.read_bytes()
+
+
+def load_bytes(folder, data, **options):
+    path = folder / "file.kb"
+    path.write_bytes(data)
+    return kb.load(path, **options)
+
+
+@given(share=st.floats(0, 1, exclude_max=True))
+def test_truncated(saved, tmp_path_factory, share):
+    with pytest.raises(FileRefused, match="truncated"):
+        load_bytes(tmp_path_factory.mktemp("t"), saved[: int(share * len(saved))])
+
+
+@given(share=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_flipped(saved, tmp_path_factory, share, bit):
+    data = bytearray(saved)
+    data[int(share * len(data))] ^= 1 << bit
+    with pytest.raises(FileRefused, match=r"damaged|truncated|version|not a kernelbank"):
+        load_bytes(tmp_path_factory.mktemp("f"), bytes(data))
+
+
+def test_every_byte_of_the_prefix_and_the_header_counts(saved, tmp_path):
+    for place in range(400):
+        data = bytearray(saved)
+        data[place] ^= 0x10
+        with pytest.raises(FileRefused):
+            load_bytes(tmp_path, bytes(data))
+
+
+def test_foreign(tmp_path):
+    for data in (b"PK\x03\x04 a zip file", b"\x80\x04\x95 a pickle", b"KERNELBANG\n" + bytes(100)):
+        with pytest.raises(FileRefused, match="not a kernelbank file"):
+            load_bytes(tmp_path, data)
+    with pytest.raises(FileRefused, match="truncated"):
+        load_bytes(tmp_path, b"")
+    with pytest.raises(FileNotFoundError):
+        kb.load(tmp_path / "nowhere.kb")
+
+
+def test_future(saved, tmp_path):
+    data = bytearray(saved)
+    data[len(checkpoint.MAGIC) : len(checkpoint.MAGIC) + 4] = struct.pack("<I", 2)
+    with pytest.raises(FileRefused, match=r"version 2; .* up to 1. Upgrade kernelbank"):
+        load_bytes(tmp_path, bytes(data))
+
+
+def test_longer(saved, tmp_path):
+    with pytest.raises(FileRefused, match="damaged"):
+        load_bytes(tmp_path, saved + b"more")
+
+
+def forge(saved, change):
+    """A stranger's file: changed inside, with a valid checksum."""
+    prefix = struct.Struct("<IQQ")
+    start = len(checkpoint.MAGIC) + prefix.size
+    _, _, length = prefix.unpack_from(saved, len(checkpoint.MAGIC))
+    header = json.loads(saved[start : start + length])
+    body = saved[start + length : -32]
+    body = change(header, body) or body
+    text = json.dumps(header).encode()
+    total = start + len(text) + len(body) + 32
+    data = checkpoint.MAGIC + prefix.pack(1, total, len(text)) + text + body
+    return data + hashlib.sha256(data).digest()
+
+
+def put(*path, value):
+    def change(header, body):
+        place = header
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("window", value=10**12),
+        put("window", value=0),
+        put("dtype", value="float32"),
+        put("dtype", value="float16"),
+        put("window", value="3"),
+        put("regularization", value=-1),
+        put("regularization", value=10**400),
+        put("learner_of", 0, value=float("inf")),
+        put("dimension", value=None),
+        put("dimension", value=10**15),
+        put("kernels", value=[]),
+        put("kernels", value="abc"),
+        put("kernels", 0, value={"type": "Gaussian", "width": -1}),
+        put("kernels", 0, value={"type": "Gaussian", "height": 1}),
+        put("kernels", 0, value={"type": "system", "width": 1}),
+        put("kernels", 0, value={"type": "Norma"}),
+        put("kernels", 0, value={"width": 1}),
+        put("kernels", 0, value=None),
+        put("learners", 0, value={"type": "Norma", "budget": 10**12}),
+        put("learners", 0, value={"type": "Gaussian", "width": 1.0}),
+        put("learner_of", 0, value=7),
+        put("combiner", value={"type": "Simplex", "evidence": "prequential", "horizon": 10**12}),
+        put("combiner", value={"type": "Uniform", "extra": 1}),
+        put("loss", value={"type": "__import__"}),
+        put("arrays", 0, value=["weights", "|O", [3]]),
+        put("arrays", 0, value=["weights", "<f8", [10**15]]),
+        put("arrays", 0, value=["weights", "<f8", [-3]]),
+        put("arrays", 0, value=["weights", "<i8", [3]]),
+        put("arrays", 0, value=["wights", "<f8", [3]]),
+        put("arrays", value=None),
+        put("arrays", value=[]),
+        put("said", value=5),
+        lambda header, body: header.pop("combiner") and None,
+        lambda header, body: body + bytes(8),
+    ],
+)
+def test_a_strangers_file_is_refused(saved, tmp_path, change):
+    with pytest.raises(FileRefused):
+        load_bytes(tmp_path, forge(saved, change))
+
+
+@pytest.mark.parametrize("samples", [-1.0, 0.0, 0.5, 2.0**53, 1e300, np.inf, np.nan])
+def test_a_forged_number_of_samples_is_refused(saved, tmp_path, samples):
+    def change(header, body):
+        start = 8 * 3  # the weights come first, then the running figures, samples last
+        return body[: start + 40] + struct.pack("<d", samples) + body[start + 48 :]
+
+    good = forge(saved, lambda header, body: body)
+    assert struct.pack("<d", 20.0) in good
+    with pytest.raises(FileRefused, match="samples"):
+        load_bytes(tmp_path, forge(saved, change))
+
+
+def test_a_small_file_cannot_ask_for_much_memory(saved, tmp_path):
+    def many(header, body):
+        spec = {"type": "Periodic", "period": 1.0, "width": 1.0}
+        for k in range(200):
+            other = {"type": "Periodic", "period": 2.0 + k, "width": 1.0}
+            spec = {"type": "Sum", "left": spec, "right": other}
+        header["kernels"][0] = spec
+
+    with pytest.raises(FileRefused):
+        load_bytes(tmp_path, forge(saved, many))
+    empty = tmp_path / "empty.kb"
+    kb.KernelBank(kb.gaussian_grid(0.1, 2, 3)).save(empty)
+
+    def wide(header, body):
+        header["window"] = 10**13
+        header["learners"][0]["budget"] = 10**13
+
+    # Nothing is learned yet, so nothing is allocated: the bank is there, and small.
+    assert load_bytes(tmp_path, forge(empty.read_bytes(), wide)).window == 10**13
+
+
+def test_a_bank_that_needs_much_memory_is_loaded_only_on_request(tmp_path):
+    path = tmp_path / "bank.kb"
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 40))
+    bank.learn_one(0.0, 1.0)
+    bank.save(path)
+    with pytest.raises(FileRefused, match="Raise most_memory if you trust the file"):
+        kb.load(path, most_memory=10_000)
+    assert kb.load(path, most_memory=10**8).samples == 1
+
+
+def test_forging_nothing_loads(saved, tmp_path):
+    assert load_bytes(tmp_path, forge(saved, lambda header, body: None)).samples == 20
+
+
+def test_deep_nesting_is_refused(saved, tmp_path):
+    spec = {"type": "Linear", "offset": 1.0}
+    for _ in range(300):
+        spec = {"type": "Scaled", "kernel": spec, "factor": 1.0}
+    data = forge(saved, put("kernels", 0, value=spec))
+    with pytest.raises(FileRefused):
+        load_bytes(tmp_path, data)
+    bomb = saved.replace(b'"window"', b'"window"')
+    text = b'{"arrays": ' + b"[" * 200_000
+    prefix = struct.Struct("<IQQ").pack(1, len(checkpoint.MAGIC) + 20 + len(text) + 32, len(text))
+    data = checkpoint.MAGIC + prefix + text
+    with pytest.raises(FileRefused):
+        load_bytes(tmp_path, data + hashlib.sha256(data).digest())
+    assert bomb == saved
+
+
+def test_user_made_parts_are_given_back_by_name(tmp_path):
+    path = tmp_path / "bank.kb"
+    kernel = 2.0 * K.Custom(cauchy) + K.Gaussian(1.0)
+    slots = [kb.Slot(kernel, kb.learners.Norma()), kb.Slot(K.Gaussian(1.0), PrototypeRLS(6))]
+    bank = kb.KernelBank(slots=slots, loss=FOURTH)
+    X, y = stream(0, 50, 1)
+    bank.run(X, y)
+    bank.save(path)
+    given_back = {"cauchy": K.Custom(cauchy), "fourth": FOURTH, "PrototypeRLS": PrototypeRLS}
+    for missing in given_back:
+        rest = {name: part for name, part in given_back.items() if name != missing}
+        with pytest.raises(FileRefused, match=f"user-made part '{missing}'.*components="):
+            kb.load(path, components=rest)
+    again = kb.load(path, components=given_back)
+    assert (again.predict(X) == bank.predict(X)).all()
+    assert again.slots[1].learner == PrototypeRLS(6)
+
+
+def test_parts_of_one_name_are_told_apart_or_refused(tmp_path):
+    path = tmp_path / "bank.kb"
+    same = [K.Custom(cauchy) * K.Gaussian(1.0), K.Custom(cauchy) * K.Gaussian(2.0)]
+    bank = kb.KernelBank(same)
+    bank.run(*stream(0, 20, 1))
+    bank.save(path)
+    again = kb.load(path, components={"cauchy": K.Custom(cauchy)})
+    assert again.predict_one(0.5) == bank.predict_one(0.5)
+    two = [K.Custom(lambda X, Z: X @ Z.T), K.Custom(lambda X, Z: X @ Z.T + 1)]
+    with pytest.raises(ValueError, match="'name' must be different"):
+        kb.KernelBank(two).save(path)
+    with pytest.raises(ValueError, match="'name' must be different"):
+        kb.KernelBank([K.Custom(cauchy, name="fourth")], loss=FOURTH).save(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "warp"}, "'engine' must"),
+        ({"components": [1]}, "'components' must be a dictionary"),
+        ({"components": {"cauchy": cauchy}}, r"components\['cauchy'\]' must be a Custom part"),
+    ],
+)
+def test_wrong_arguments_are_not_called_damage(tmp_path, options, message):
+    path = tmp_path / "bank.kb"
+    kb.KernelBank([K.Custom(cauchy)]).save(path)
+    with pytest.raises(ValueError, match=message) as caught:
+        kb.load(path, **options)
+    assert "damaged" not in str(caught.value)
+
+
+def test_settings_come_back(tmp_path):
+    path = tmp_path / "bank.kb"
+    bank = kb.KernelBank(
+        [K.Matern(0.1 + 0.2, nu=2.5), K.Polynomial(3, 0.5, 0.25), K.Spline() * K.Periodic(2.0)],
+        kb.learners.Norma(1 / 3, 17),
+        kb.combiners.OMKR(gradient="printed"),
+        loss=kb.losses.Pinball(0.1),
+        window=4,
+        regularization=0.123,
+    )
+    bank.save(path)
+    again = kb.load(path)
+    assert again.slots == bank.slots
+    assert again.combiner == bank.combiner
+    assert again.loss == bank.loss
+    assert (again.window, again.regularization, again.samples) == (4, 0.123, 0)
+    assert again.predict_one(1.0) == 0.0
+
+
+def test_a_warning_is_not_said_again_after_loading(tmp_path, recwarn):
+    x = np.linspace(0, 1, 60)
+    bank = kb.KernelBank([K.Gaussian(5.0)], kb.learners.Norma(0.5, 20), window=10)
+    bank.run(x, x)
+    assert len(recwarn) == 1
+    bank.save(tmp_path / "bank.kb")
+    kb.load(tmp_path / "bank.kb").run(x, x)
+    assert len(recwarn) == 1
+
+
+@pytest.mark.parametrize("moment", ["write", "fsync", "replace"])
+def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch, moment):
+    path = tmp_path / "bank.kb"
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 3))
+    bank.learn_one(0.0, 1.0)
+    bank.save(path)
+    old = path.read_bytes()
+    bank.learn_one(1.0, 1.0)
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    if moment == "write":
+        monkeypatch.setattr(checkpoint.hashlib, "sha256", full)
+    else:
+        monkeypatch.setattr(checkpoint.os, moment, full)
+    with pytest.raises(OSError, match="No space"):
+        bank.save(path)
+    monkeypatch.undo()
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == ["bank.kb"]
+    bank.save(path)
+    assert kb.load(path).samples == 2
+
+
+def test_the_folder_is_synced_after_the_rename(tmp_path, monkeypatch):
+    events = []
+    replace, fsync = os.replace, os.fsync
+
+    def spy_fsync(number):
+        events.append("folder" if os.path.isdir(f"/proc/self/fd/{number}") else "file")
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", spy_fsync)
+    monkeypatch.setattr(os, "replace", lambda *a: (events.append("rename"), replace(*a)))
+    kb.KernelBank().save(tmp_path / "bank.kb")
+    assert events == ["file", "rename", "folder"]
+
+
+def test_same_bank_same_bytes(tmp_path):
+    for name in ("one.kb", "two.kb"):
+        bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 3))
+        bank.run(*stream(0, 30, 1))
+        bank.save(tmp_path / name)
+    assert (tmp_path / "one.kb").read_bytes() == (tmp_path / "two.kb").read_bytes()

@@ -1,0 +1,234 @@
+"""Bad input: a ValueError with name, rule, value and remedy, and an untouched bank."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernelbank as kb
+from support.instances import stream
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
+Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: kb.KernelBank(window=0), "'window' of KernelBank must be a whole number >= 1"),
+        (lambda: kb.KernelBank(window=2.5), "'window' of KernelBank"),
+        (lambda: kb.KernelBank(window=True), "'window' of KernelBank"),
+        (lambda: kb.KernelBank(window="ten"), "'window' of KernelBank"),
+        (lambda: kb.KernelBank(regularization=-0.1), "'regularization' of KernelBank .* >= 0"),
+        (lambda: kb.KernelBank(regularization=np.nan), "'regularization' of KernelBank"),
+        (lambda: kb.KernelBank(regularization=None), "'regularization' of KernelBank"),
+        (lambda: kb.KernelBank(regularization=20), "'learning_rate' of Norma .* < 1 / regul"),
+        (lambda: kb.KernelBank(regularization=25), "'learning_rate' of Norma"),
+        (
+            lambda: kb.KernelBank(learner=Norma(budget=5)),
+            r"'budget' of Norma must be >= window \(10\); got 5. Raise budget or shorten window.",
+        ),
+        (lambda: Norma(learning_rate=0), "'learning_rate' of Norma"),
+        (lambda: Norma(learning_rate=np.inf), "'learning_rate' of Norma"),
+        (lambda: Norma(budget=0), "'budget' of Norma"),
+        (lambda: kb.KernelBank(dictionary=[]), "'kernels' of Dictionary"),
+        (lambda: kb.KernelBank(dictionary=5), "'kernels' of Dictionary"),
+        (lambda: kb.KernelBank(learner="norma"), "'learner' of Slot"),
+        (lambda: kb.KernelBank(combiner="simplex"), "'combiner' of KernelBank"),
+        (
+            lambda: kb.KernelBank(engine="warp"),
+            r"'engine' must .*\['ray', 'serial', 'threads'\]; got 'warp'",
+        ),
+        (lambda: kb.KernelBank(dtype="float16"), "'dtype' of KernelBank must be one of"),
+        (lambda: kb.engines.Serial(0), "'shards' of Serial"),
+        (lambda: kb.engines.Threads(0), "'threads' of Threads"),
+        (lambda: kb.engines.Threads(block=257), "'block' of Threads"),
+        (lambda: kb.engines.Serial(block=0), "'block' of Serial"),
+        (lambda: kb.KernelBank(slots=[]), "'slots' of KernelBank"),
+        (lambda: kb.KernelBank(slots=[K.Linear()]), "'slots' of KernelBank"),
+        (lambda: kb.KernelBank([K.Linear()], slots=[Slot(K.Linear(), Norma())]), "'slots' of"),
+        (lambda: Slot("linear", Norma()), "'kernel' of Slot"),
+        (lambda: C.Simplex(evidence="guess"), "'evidence' of Simplex"),
+        (lambda: C.Simplex(horizon=0), "'horizon' of Simplex"),
+        (lambda: C.Hedge(learning_rate=0), "'learning_rate' of Hedge"),
+        (lambda: C.FixedShare(learning_rate=-1), "'learning_rate' of FixedShare"),
+        (lambda: C.FixedShare(share=0), "'share' of FixedShare"),
+        (lambda: C.FixedShare(share=1.5), "'share' of FixedShare"),
+        (lambda: C.Intervals(learning_rate=0), "'learning_rate' of Intervals"),
+        (lambda: C.Intervals(levels=41), "'levels' of Intervals"),
+        (lambda: C.Joint(evidence="guess"), "'evidence' of Joint"),
+        (lambda: C.Joint("prequential", horizon=0), "'horizon' of Joint"),
+        (lambda: C.Joint("prequential", discount=1.1), "'discount' of Joint"),
+        (lambda: C.Joint(discount=0.9), "'discount' of Joint must be 1 for the window"),
+        (lambda: C.Joint(ridge=-1), "'ridge' of Joint"),
+        (lambda: C.Joint(tolerance=0), "'tolerance' of Joint"),
+        (lambda: C.Joint(steps=0), "'steps' of Joint"),
+        (lambda: C.Stacking(discount=0), "'discount' of Stacking"),
+        (lambda: C.Stacking(discount=1.1), "'discount' of Stacking"),
+        (lambda: C.Stacking(ridge=-1), "'ridge' of Stacking"),
+        (lambda: C.Stacking(ridge=1e10), "'ridge' of Stacking"),
+        (lambda: C.Stacking(tolerance=0), "'tolerance' of Stacking"),
+        (lambda: C.Stacking(steps=0), "'steps' of Stacking"),
+        (lambda: C.OMKR(gradient="wrong"), "'gradient' of OMKR"),
+        (lambda: C.OMKR(learning_rate=-1), "'learning_rate' of OMKR"),
+        (lambda: C.OMKR(halve_every=0), "'halve_every' of OMKR"),
+        (lambda: C.OMKR(least_rate=-1), "'least_rate' of OMKR"),
+    ],
+)
+def test_settings(make, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        make()
+    text = str(caught.value)
+    assert "must" in text
+    assert "got" in text
+    assert text.endswith((".", "..."))
+
+
+def learned(dimension=2, **options):
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 5), window=3, **options)
+    X, y = stream(0, 140, dimension)
+    bank.run(X, y)
+    return bank
+
+
+BAD_SAMPLES = [
+    (np.nan, 1.0, "'x' must"),
+    ([1.0, np.inf], 1.0, "'x' must be finite"),
+    ([1.0, 1e200], 1.0, r"'x' must be finite and at most 1e\+150"),
+    ([1.0], 1.0, "'x' must have 2 columns"),
+    (1.0, 1.0, "'x' must have 2 columns"),
+    ([1.0, 2.0, 3.0], 1.0, "'x' must have 2 columns"),
+    ([[1.0, 2.0]], 1.0, "'x' must be a number or have the shape"),
+    ([], 1.0, "'x' must"),
+    ("12", 1.0, "'x' must hold numbers"),
+    (["a", "b"], 1.0, "'x' must hold numbers"),
+    ([1.0, None], 1.0, "'x' must hold numbers"),
+    ([1.0, 2j], 1.0, "'x' must hold numbers"),
+    ([1.0, [2.0]], 1.0, "'x' must be a rectangular"),
+    (np.ma.array([1.0, 2.0], mask=[True, False]), 1.0, "'x' must have no masked"),
+    ([1.0, 2.0], np.nan, "'y' must be finite"),
+    ([1.0, 2.0], -np.inf, "'y' must be finite"),
+    ([1.0, 2.0], 1e151, "'y' must be finite and at most"),
+    ([1.0, 2.0], "1", "'y' must hold numbers"),
+    ([1.0, 2.0], None, "'y' must hold numbers"),
+    ([1.0, 2.0], [1.0, 2.0], "'y' must be one number"),
+    ([1.0, 2.0], [], "'y' must be one number"),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "message"), BAD_SAMPLES)
+def test_one_sample(x, y, message):
+    bank = learned()
+    bank.predict_one(np.array([0.5, 0.5]))  # the quick way in is compiled
+    before = bank._state()
+    with pytest.raises(ValueError, match=message):
+        bank.learn_one(x, y)
+    if message.startswith("'x'"):
+        with pytest.raises(ValueError, match=message):
+            bank.predict_one(x)
+    assert_untouched(bank, before, 140)
+
+
+BAD_RUNS = [
+    (np.full((3, 2), np.nan), np.ones(3), r"'X' must be finite .* at index \(0, 0\)"),
+    ([[1.0, 2.0], [3.0, np.inf]], [1.0, 2.0], r"'X' must be finite .* at index \(1, 1\)"),
+    (np.ones((3, 2)), [1.0, 2.0, np.nan], "'y' must be finite .* at index 2"),
+    (np.ones((3, 1)), np.ones(3), "'X' must have 2 columns"),
+    (np.ones(3), np.ones(3), "'X' must have 2 columns"),
+    (np.ones((3, 2, 1)), np.ones(3), "'X' must have the shape"),
+    (np.ones((3, 0)), np.ones(3), "'X' must have at least one row and one column"),
+    (np.ones((0, 2)), [], "'X' must have at least one row"),
+    ([], [], "'X' must have at least one row"),
+    (np.ma.masked_equal([[1.0, 2.0]], 2.0), [1.0], "'X' must have no masked"),
+    (5.0, 5.0, "'X' must have the shape"),
+    (np.ones((3, 2)), np.ones(2), r"'y' must have as many rows as X \(3\)"),
+    (np.ones((3, 2)), np.ones((3, 2)), "'y' must have the shape"),
+    (np.ones((3, 2)), "abc", "'y' must hold numbers"),
+    ([["a", "b"]], [1.0], "'X' must hold numbers"),
+    ([[1.0, 2.0], [3.0]], [1.0, 2.0], "'X' must be a rectangular"),
+    (np.array([[1, object()]], dtype=object), [1.0], "'X' must hold numbers"),
+]
+
+
+@pytest.mark.parametrize(("X", "y", "message"), BAD_RUNS)
+def test_runs(X, y, message):
+    bank = learned()
+    before = bank._state()
+    with pytest.raises(ValueError, match=message):
+        bank.run(X, y)
+    if message.startswith("'X'"):
+        for predict in (bank.predict, bank.predict_slots):
+            with pytest.raises(ValueError, match=message):
+                predict(X)
+    assert_untouched(bank, before, 140)
+
+
+def test_a_bad_row_late_in_a_run_changes_nothing():
+    bank = learned()
+    before = bank._state()
+    X, y = stream(1, 1000, 2)
+    y[-1] = np.nan
+    with pytest.raises(ValueError, match="at index 999"):
+        bank.run(X, y)
+    assert_untouched(bank, before, 140)
+
+
+@pytest.mark.parametrize(
+    "record", ["everything", 3, np.array(["cost", "lost"]), ["weights", "wieghts"], None]
+)
+def test_record(record):
+    bank = learned()
+    before = bank._state()
+    with pytest.raises(ValueError, match="'record' must"):
+        bank.run(np.ones((3, 2)), np.ones(3), record=record)
+    assert_untouched(bank, before, 140)
+
+
+def test_inputs_outside_the_domain_of_a_kernel():
+    bank = kb.KernelBank([K.Gaussian(1.0), 2.0 * K.Spline() + K.Linear()])
+    with pytest.raises(ValueError, match="'X' must be non-negative for"):
+        bank.run([1.0, -0.5], [0.0, 0.0])
+    with pytest.raises(ValueError, match="'x' must be non-negative for"):
+        bank.learn_one(-0.5, 0.0)
+    with pytest.raises(ValueError, match="'x' must be non-negative for"):
+        bank.predict_one(-0.5)
+    assert bank.samples == 0
+
+
+def assert_untouched(bank, before, samples):
+    after = bank._state()
+    assert before.keys() == after.keys()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    assert bank.samples == samples
+
+
+@given(
+    st.lists(
+        st.one_of(st.floats(allow_nan=True), st.text(max_size=2), st.none(), st.integers()),
+        max_size=3,
+    ),
+    st.one_of(st.floats(allow_nan=True), st.text(max_size=2), st.none()),
+)
+def test_anything_is_learned_or_refused_whole(x, y):
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 2), window=3)
+    bank.run([[0.0, 0.0]], [1.0])
+    before = bank._state()
+    try:
+        bank.learn_one(x, y)
+    except ValueError as error:
+        assert "must" in str(error)  # noqa: PT017
+        assert_untouched(bank, before, 1)
+    else:
+        assert bank.samples == 2
+        assert np.isfinite(bank.predict_one([0.0, 0.0]))
+
+
+def test_numbers_of_every_kind_are_taken():
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 2), window=3)
+    bank.learn_one(1, 2)
+    bank.learn_one(np.float32(1.5), np.int8(2))
+    bank.learn_one([True], [2.5])
+    bank.learn_one(np.array(3), np.array([2]))
+    bank.run(np.arange(4, dtype=np.int32), np.arange(4, dtype=np.float16).reshape(-1, 1))
+    assert bank.samples == 8
+    assert isinstance(bank.predict_one(2), float)

@@ -1,0 +1,299 @@
+"""Columns that are added to a bank that has learned: as if they had been 0, or missing, so far."""
+
+import copy
+
+import numpy as np
+import pytest
+from river import linear_model
+
+import kernelbank as kb
+from kernelbank.errors import InvalidArgument
+from kernelbank.kernels import ActiveDims, Additive, Gaussian, Linear, NoKernel, TreeKernel
+from kernelbank.learners import (
+    KLMS,
+    KRLS,
+    Adapter,
+    Forgetron,
+    FourierRLS,
+    LinearRLS,
+    Norma,
+    PartitionTree,
+    Projectron,
+    Residual,
+)
+from support.instances import LEARNERS
+from support.learner_cases import kernel_of
+
+ROWS, LATE = 400, 220
+EPS = np.finfo(float).eps
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+def stream(missing, seed=0):
+    """Three columns, and a fourth that is `missing` at first and then decides half of the target."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(ROWS, 4))
+    y = np.sin(X[:, 0]) + 0.5 * X[:, 1]
+    y[LATE:] += X[LATE:, 3]
+    X[:LATE, 3] = missing
+    return X, y + 0.1 * draw.normal(size=ROWS)
+
+
+def rounding(learner):
+    """Of a line, whose sums run in another order: eps a row, times the matrix's condition.
+
+    All others do the same in the same order, with zeros more.
+    """
+    if not isinstance(learner, LinearRLS):
+        return 0.0
+    return EPS * ROWS * (1 + 16 * ROWS / learner.ridge)
+
+
+FADING = {"forgetting": 0.999, "forget": "prior", "constant_forgetting": 0.8}
+GROWING = [
+    (Linear(1.0), LinearRLS()),
+    (Linear(1.0), LinearRLS(ridge=1.0, **FADING)),
+    (TreeKernel(), PartitionTree(nodes=31)),
+    (Gaussian(2.0), Norma()),
+    (Gaussian(2.0) + Linear(1.0), Norma(learning_rate=0.01)),
+    (NoKernel(), Adapter(linear_model.LinearRegression())),
+    *(
+        (Gaussian(2.0), learner)
+        for learner in LEARNERS
+        if learner.accepts_new_inputs and isinstance(kernel_of(learner), Gaussian)
+    ),
+]
+
+
+@pytest.mark.parametrize(("kernel", "learner"), GROWING)
+@pytest.mark.parametrize("engine", ["serial", kb.engines.Threads(2)], ids=["serial", "threads"])
+def test_a_wider_bank_is_as_if_the_column_had_been_zero(kernel, learner, engine):
+    X, y = stream(0.0)
+    slots = [kb.Slot(kernel, learner)]
+    labels = isinstance(learner, (Forgetron, Projectron))
+    loss = "hinge" if labels else "squared"
+    y = np.sign(y) if labels else y
+    whole = kb.KernelBank(slots=slots, window=3, loss=loss)
+    expected = whole.run(X, y)
+    bank = kb.KernelBank(slots=slots, window=3, loss=loss, engine=engine)
+    bank.run(X[:LATE, :3], y[:LATE])
+    before = bank._state()
+    wider = bank.widened(4)
+    found = wider.run(X[LATE:], y[LATE:])
+    room = rounding(learner)
+    for name in ("predictions", "slot_loss", "slot_cost"):
+        assert np.abs(getattr(found, name) - getattr(expected, name)[LATE:]).max() <= room, name
+    assert wider.samples == ROWS
+    assert wider.ledger.loss == pytest.approx(whole.ledger.loss, rel=1e-9)
+    # The column counts: without it, half of the target is unknown.
+    assert np.abs(found.predictions - bank.run(X[LATE:, :3], y[LATE:]).predictions).max() > 0.1
+    assert set(before) == set(bank._state())
+
+
+def test_the_old_bank_goes_on_by_itself():
+    X, y = stream(0.0)
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 4))
+    bank.run(X[:LATE, :3], y[:LATE])
+    before = copy.deepcopy(bank)
+    bank.widened(4).run(X[LATE:], y[LATE:])
+    for name, array in before._state().items():
+        assert np.array_equal(array, bank._state()[name]), name
+
+
+def test_residuals_and_mixed_banks_widen_too():
+    X, y = stream(0.0)
+    line = kb.Slot(Linear(1.0), LinearRLS())
+    tree = kb.Slot(TreeKernel(), Residual(0, PartitionTree(nodes=31)))
+    waves = kb.Slot(ActiveDims(Gaussian(1.0), (0, 1, 2)), FourierRLS(features=20))
+    whole, part = (kb.KernelBank(slots=[line, tree, waves, waves], window=1) for _ in range(2))
+    expected = whole.run(X, y)
+    part.run(X[:LATE, :3], y[:LATE])
+    found = part.widened(4).run(X[LATE:], y[LATE:])
+    assert np.abs(found.slot_predictions - expected.slot_predictions[LATE:]).max() <= rounding(
+        LinearRLS()
+    )
+
+
+def test_exponential_forgetting_keeps_what_was_learned():
+    """Its dummies come round to the new weight only now: so nothing is promised but this."""
+    X, y = stream(0.0)
+    bank = kb.KernelBank(Linear(1.0), LinearRLS(forgetting=0.999))
+    bank.run(X[:LATE, :3], y[:LATE])
+    wider = bank.widened(4)
+    at = np.array([0.3, -0.2, 0.5, 0.0])
+    assert wider.predict_one(at) == pytest.approx(bank.predict_one(at[:3]), abs=1e-12)
+    found = wider.run(X[LATE:], y[LATE:])
+    assert np.mean((found.predictions - y[LATE:])[60:] ** 2) < 0.3
+
+
+def test_slots_that_cannot_take_up_columns_must_be_on_theirs():
+    X, y = stream(0.0)
+    for slot in (
+        kb.Slot(Gaussian(1.0), FourierRLS(features=20)),
+        kb.Slot(Additive(Gaussian(1.0), 2), KLMS(budget=10)),
+        kb.Slot(Additive(Gaussian(1.0), 2), Norma()),  # a mean over more subsets is another kernel
+    ):
+        bank = kb.KernelBank(slots=[slot])
+        bank.run(X[:50, :3], y[:50])
+        with pytest.raises(InvalidArgument, match="kernel on the columns that it knows"):
+            bank.widened(4)
+        wider = bank.widened(4, [kb.Slot(ActiveDims(slot.kernel, (0, 1, 2)), slot.learner)])
+        assert wider.predict_one([1.0, 2.0, 3.0, 4.0]) == bank.predict_one([1.0, 2.0, 3.0])
+
+
+def test_other_slots_are_refused():
+    X, y = stream(0.0)
+    slot = kb.Slot(Linear(1.0), LinearRLS())
+    bank = kb.KernelBank(slots=[slot])
+    bank.run(X[:50, :3], y[:50])
+    wrong = [
+        [slot, slot],
+        [kb.Slot(Linear(1.0), LinearRLS(ridge=2.0))],
+        [kb.Slot(ActiveDims(Linear(1.0), (1, 2, 3)), LinearRLS())],
+        [kb.Slot(ActiveDims(Linear(2.0), (0, 1, 2)), LinearRLS())],
+    ]
+    for slots in wrong:
+        with pytest.raises(InvalidArgument, match="'slots' of widened"):
+            bank.widened(4, slots)
+    with pytest.raises(InvalidArgument, match="'dimension' of widened"):
+        bank.widened(2)
+
+
+def test_a_bank_that_has_learned_nothing():
+    assert kb.KernelBank().widened(3).samples == 0
+
+
+# --- AutoBank -------------------------------------------------------------------------------------
+
+OWN = [kb.Slot(kernel, learner) for kernel, learner in GROWING[:4]]
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("scalings", ["standard", "rank", "none"])
+def test_added_inputs_are_as_if_they_had_been_missing(task, scalings):
+    X, y = stream(np.nan)
+    targets = y if task == "regression" else y > 0
+    whole, part = (kb.AutoBank(task, slots=OWN, scalings=scalings) for _ in range(2))
+    expected = whole.run(X, targets, record="all")
+    part.run(X[:LATE, :3], targets[:LATE])
+    part.add_inputs()
+    found = part.run(X[LATE:], targets[LATE:], record="all")
+    room = rounding(LinearRLS()) * np.abs(expected.slot_predictions).max()
+    assert np.abs(found.slot_predictions - expected.slot_predictions[LATE:]).max() <= room
+
+
+@pytest.mark.parametrize("at", [3, 20, 100, 300])
+def test_inputs_may_be_added_at_any_time(at):
+    """Before the first start, between starts, and after the last one."""
+    X, y = stream(np.nan)
+    bank = kb.AutoBank(size="small", lags=2)
+    bank.run(X[:at, :2], y[:at])
+    asked = bank.predict_one(X[at, :2])
+    bank.add_inputs(2)
+    again = np.array([*X[at, :2], np.nan, np.nan])
+    assert bank.predict_one(again) == pytest.approx(asked, abs=1e-9)
+    trace = bank.run(X[at:], y[at:])
+    assert np.mean((trace.predictions - y[at:])[-60:] ** 2) < 0.5 * np.var(y[-60:])
+    assert bank.samples == ROWS
+
+
+def test_added_inputs_are_taken_up_and_nothing_is_lost():
+    X, y = stream(np.nan)
+    error = {}
+    for late in (True, False):
+        bank = kb.AutoBank(size="small")
+        bank.run(X[:LATE, :3], y[:LATE])
+        if late:
+            bank.add_inputs()
+        trace = bank.run(X[LATE:] if late else X[LATE:, :3], y[LATE:])
+        error[late] = np.mean((trace.predictions - y[LATE:])[60:] ** 2)
+    assert error[True] < 0.3 * error[False]
+
+
+def test_runs_files_copies_and_single_rows_agree_after_adding(tmp_path):
+    X, y = stream(np.nan)
+    bank = kb.AutoBank(size="small", lags=1)
+    bank.run(X[:150, :2], y[:150])
+    bank.add_inputs(1)
+    bank.run(X[150:LATE, :3], y[150:LATE])
+    bank.add_inputs(1)
+    bank.save(tmp_path / "bank.kb")
+    others = [kb.load(tmp_path / "bank.kb"), copy.deepcopy(bank)]
+    expected = bank.run(X[LATE:], y[LATE:]).predictions
+    assert np.array_equal(others[0].run(X[LATE:], y[LATE:]).predictions, expected)
+    for t in range(LATE, ROWS):
+        assert others[1].predict_one(X[t]) == expected[t - LATE]
+        others[1].learn_one(X[t], y[t])
+
+
+def test_questions_stay_open_while_inputs_are_added():
+    X, y = stream(np.nan)
+    banks = [kb.AutoBank(size="small") for _ in range(2)]
+    for bank in banks:
+        bank.run(X[:LATE, :3], y[:LATE])
+    wide = [np.array([*x, np.nan]) for x in X[:5, :3]]
+    for bank, first in zip(banks, (True, False), strict=True):
+        if first:
+            bank.add_inputs()
+        for t in range(5):
+            bank.predict_one(wide[t] if first else X[t, :3])
+        if not first:
+            bank.add_inputs()
+        for t in range(5):
+            bank.learn_one(wide[t], y[t])
+    assert banks[0].predict_one(wide[0]) == banks[1].predict_one(wide[0])
+
+
+def test_a_late_class_after_added_inputs():
+    X, y = stream(np.nan)
+    labels = np.where(y > 0, "up", "down").astype(object)
+    labels[350:] = np.where(X[350:, 3] > 0, "far", labels[350:])
+    bank = kb.AutoBank("classification", size="small")
+    bank.run(X[:LATE, :3], labels[:LATE])
+    bank.add_inputs()
+    bank.run(X[LATE:], labels[LATE:])
+    assert bank.classes == tuple(dict.fromkeys(labels))
+    assert len(bank.banks) == 3
+
+
+def test_counts_of_added_inputs_are_checked():
+    bank = kb.AutoBank()
+    for wrong in (0, -1, 1.5, "two"):
+        with pytest.raises(InvalidArgument, match="'count' of add_inputs"):
+            bank.add_inputs(wrong)
+
+
+def test_own_slots_keep_to_their_columns_unless_they_can_take_up_others():
+    X, y = stream(np.nan)
+    own = [
+        kb.Slot(Gaussian(1.0), FourierRLS(features=20)),
+        kb.Slot(Linear(1.0), LinearRLS()),
+    ]
+    bank = kb.AutoBank(slots=own, scalings=["standard", "rank"])
+    bank.run(X[:LATE, :3], y[:LATE])
+    bank.add_inputs()
+    first, second = bank.bank.slots
+    assert first.kernel == ActiveDims(Gaussian(1.0), tuple(range(6)))
+    assert second == own[1]
+    bank.run(X[LATE:], y[LATE:])
+
+
+def test_inputs_as_they_are():
+    """A kernel that knows its units: the hour of a day; where it is missing, it is expected."""
+    hours = np.arange(600.0) % 24
+    y = np.sin(2 * np.pi * hours / 24)
+    daily = kb.Slot(kb.kernels.Periodic(period=24.0, width=0.5), KRLS(budget=24))
+    bank = kb.AutoBank(slots=[daily], scalings="none")
+    trace = bank.run(hours, y)
+    assert np.abs(trace.predictions - y)[200:].max() < 0.05
+    assert np.isfinite(bank.predict_one([np.nan]))
+    shown = bank._desk.scaling.rows(np.array([[7.0], [np.nan]]), np.zeros((2, 0)))
+    column = bank._desk.scaling.columns[0]
+    from kernelbank.auto import running_stats as s
+
+    expected = column[s.BASE] + column[s.UNIT] * column[s.LAST] * max(
+        0.0, min(1.0, column[s.PRODUCT] / column[s.POWER])
+    )
+    assert shown[0, 0] == 7.0
+    assert shown[1, 0] == pytest.approx(expected)

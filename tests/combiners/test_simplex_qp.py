@@ -1,0 +1,179 @@
+"""The quadratic program: exact, certified, the same by both methods."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import kernelbank as kb
+from support import naive
+
+EPS = np.finfo(float).eps
+
+
+def exact(a, b):
+    return np.array([float(t) for t in naive.simplex_qp(a, b)])
+
+
+positive = st.floats(min_value=-300, max_value=300).map(lambda e: 10.0**e)
+tame = st.floats(min_value=0.001, max_value=1000)
+tiny = st.integers(1, 9).map(lambda k: k * 5e-324)
+huge = st.floats(min_value=1e307, max_value=1.7e308)
+curvatures = st.one_of(st.just(0.0), positive, tame, tiny, huge)
+signed = st.one_of(positive, tame, tiny, huge, st.sampled_from([0.0, 1.0, 2.0]))
+linear = st.tuples(signed, st.sampled_from([-1.0, 1.0])).map(lambda t: t[0] * t[1])
+
+
+@st.composite
+def problems(draw, smallest=1, largest=12):
+    size = draw(st.integers(smallest, largest))
+    a = draw(st.lists(curvatures, min_size=size, max_size=size))
+    b = draw(st.lists(linear, min_size=size, max_size=size))
+    return np.array(a), np.array(b)
+
+
+@given(problems())
+@example((np.array([1.7e308, 1.6e308]), np.array([-1.5e308, 1.5e308])))  # b[1] - b[0] overflows
+@example((np.array([0.0, 1.7e308]), np.array([1.7e308, -1.7e308])))
+@example((np.array([5e-324, 1e-323]), np.array([1e308, 1e308])))
+def test_equals_exact_rationals(problem):
+    # theta is a sum of at most P non-negative terms, each with a handful of roundings; its members
+    # are at most 1, so P * 8 eps bounds the error of each.
+    a, b = problem
+    for method in ("sort", "pivot", "auto"):
+        theta = kb.simplex_qp(a, b, method=method)
+        assert np.abs(theta - exact(a, b)).max() <= 8 * len(a) * EPS
+
+
+@given(problems())
+def test_certificate(problem):
+    a, b = problem
+    theta = kb.simplex_qp(a, b)
+    assert (theta >= 0).all()
+    assert kb.kkt_residual(theta, a, b) <= 8 * len(a) * EPS
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1e6), st.floats(-1e6, 1e6)), min_size=2, max_size=12).map(
+        lambda pairs: tuple(np.array(pairs).T)
+    ),
+    st.integers(0, 10**6),
+)
+def test_certificate_sees_moved_weight(problem, seed):
+    # Moving 1 % of the mass away from the largest weight must show, unless it is as good: then
+    # the objective is flat there and the exact objective values are the same to 1e-9.
+    a, b = problem
+    theta = kb.simplex_qp(a, b)
+    moved = theta.copy()
+    source = int(np.argmax(theta))
+    target = (source + 1 + seed % (len(a) - 1)) % len(a)
+    moved[source] -= 0.01
+    moved[target] += 0.01
+    naive_a, naive_b = ([naive.Fraction(v) for v in x] for x in (a, b - 0.0))
+
+    def objective(weights):
+        w = [naive.Fraction(v) for v in weights]
+        return sum(ai * wi * wi + bi * wi for ai, bi, wi in zip(naive_a, naive_b, w, strict=True))
+
+    worse = objective(moved) - objective(theta)
+    least = min(naive_b)
+    scale = sum(
+        2 * ai * naive.Fraction(w) ** 2 + (bi - least) * naive.Fraction(w)
+        for ai, bi, w in zip(naive_a, naive_b, moved, strict=True)
+    )
+    if scale > 0 and worse / scale > naive.Fraction(1, 10**9):
+        assert kb.kkt_residual(moved, a, b) > 1e-10
+
+
+@given(problems(), st.randoms(use_true_random=False))
+def test_methods_agree_to_the_bit_and_permute(problem, random):
+    a, b = problem
+    theta = kb.simplex_qp(a, b, method="sort")
+    assert (theta == kb.simplex_qp(a, b, method="pivot")).all()
+    order = list(range(len(a)))
+    random.shuffle(order)
+    permuted = kb.simplex_qp(a[order], b[order], method="pivot")
+    assert np.abs(permuted - theta[order]).max() <= 16 * len(a) * EPS
+
+
+@given(problems(), st.integers(-20, 20))
+def test_scaling_by_a_power_of_two_changes_nothing(problem, power):
+    a, b = problem
+    with np.errstate(over="ignore", under="ignore"):
+        scaled_a, scaled_b = np.ldexp(a, power), np.ldexp(b, power)
+    if not (np.isfinite(scaled_a).all() and np.isfinite(scaled_b).all()):
+        return
+    if (np.ldexp(scaled_a, -power) != a).any() or (np.ldexp(scaled_b, -power) != b).any():
+        return  # a denormal lost bits: another problem
+    difference = kb.simplex_qp(scaled_a, scaled_b) - kb.simplex_qp(a, b)
+    assert np.abs(difference).max() <= 16 * len(a) * EPS
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+@pytest.mark.parametrize("size", [65, 1000, 20_000])
+def test_many_kernels(size, scale):
+    draw = np.random.default_rng(size)
+    a, b = scale * draw.uniform(0.01, 1.01, size), draw.normal(size=size)
+    a[draw.random(size) < 0.01] = 0.0 if scale == 1.0 else 0.5
+    b[draw.random(size) < 0.3] = np.round(b[draw.random(size) < 0.3][0], 1)
+    theta = kb.simplex_qp(a, b, method="pivot")
+    assert (theta == kb.simplex_qp(a, b, method="sort")).all()
+    assert kb.kkt_residual(theta, a, b) <= 8 * size * EPS
+
+
+def test_spec_examples():
+    assert kb.simplex_qp([1.0, 1e-17], [0.0, 0.5]).tolist() == [0.25, 0.75]
+    assert kb.simplex_qp([0.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [0.0, 0.5, 0.5]
+    assert kb.simplex_qp([7.0], [-3.0]).tolist() == [1.0]
+    assert kb.simplex_qp([2.0] * 4, [5.0] * 4).tolist() == [0.25] * 4
+    assert kb.simplex_qp([0.0, 1.0], [1.0, 0.0]).tolist() == [0.5, 0.5]
+    assert kb.simplex_qp([0.0, 0.25], [1.0, 0.0]).tolist() == [0.0, 1.0]
+
+
+def test_rows_are_solved_alone():
+    draw = np.random.default_rng(0)
+    a, b = draw.uniform(0, 1, (5, 30)), draw.normal(size=(5, 30))
+    both = kb.simplex_qp(a, b)
+    assert all((both[i] == kb.simplex_qp(a[i], b[i])).all() for i in range(5))
+    residuals = kb.kkt_residual(both, a, b)
+    assert residuals.shape == (5,)
+    assert residuals.max() <= 8 * 30 * EPS
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "name"),
+    [
+        ([1.0, np.nan], [0.0, 0.0], "'a'"),
+        ([1.0, np.inf], [0.0, 0.0], "'a'"),
+        ([1.0, -1e-9], [0.0, 0.0], "'a'"),
+        ([1.0, 1.0], [0.0, -np.inf], "'b'"),
+        ([1.0, 1.0], [0.0, np.nan], "'b'"),
+        ([1.0, 1.0], [0.0], "'b'"),
+        ([], [], "'a'"),
+        (np.ones((2, 0)), np.ones((2, 0)), "'a'"),
+        (np.ones((2, 2, 2)), np.ones((2, 2, 2)), "'a'"),
+        (["x", "y"], [0.0, 0.0], "'a'"),
+        ([1.0, [2.0]], [0.0, 0.0], "'a'"),
+        (1.0, 1.0, "'a'"),
+    ],
+)
+def test_bad_input_is_named(a, b, name):
+    for function in (kb.simplex_qp, lambda a, b: kb.kkt_residual(b, a, b)):
+        with pytest.raises(ValueError, match=name):
+            function(a, b)
+
+
+def test_other_arguments_are_named():
+    with pytest.raises(ValueError, match="'method'"):
+        kb.simplex_qp([1.0], [1.0], method="bisect")
+    with pytest.raises(ValueError, match="'theta'"):
+        kb.kkt_residual([1.0], [1.0, 1.0], [1.0, 1.0])
+    with pytest.raises(ValueError, match="'theta'"):
+        kb.kkt_residual([np.nan], [1.0], [1.0])
+
+
+def test_input_is_not_changed():
+    a, b = np.array([1.0, 2.0, 0.0]), np.array([3.0, 1.0, 2.0])
+    kb.simplex_qp(a, b)
+    assert a.tolist() == [1.0, 2.0, 0.0]
+    assert b.tolist() == [3.0, 1.0, 2.0]

@@ -1,0 +1,153 @@
+"""Made-up streams, the Lorenz benchmark, and tables in files."""
+
+import gzip
+import math
+
+import numpy as np
+import pytest
+from test_compare import noisy, write
+
+import kernelbank as kb
+from kernelbank.evaluation.datasets.synthetic import lorenz_path
+from kernelbank.evaluation.experiments import lorenz
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+@pytest.mark.parametrize("name", sorted(kb.datasets.BUILT_IN))
+def test_made_up_streams_depend_on_the_seed_alone(name):
+    maker = kb.datasets.BUILT_IN[name]
+    X, y = maker(3, 50)
+    again = maker(3, 50)
+    assert (again[0] == X).all()
+    assert (y == again[1]).all()
+    assert len(X) == len(y) == 50
+    assert np.isfinite(X).all()
+    assert not (y == maker(4, 50)[1]).all()
+    with pytest.raises(ValueError, match="'samples'"):
+        maker(0, 0)
+    with pytest.raises(ValueError, match="'seed'"):
+        maker(-1, 5)
+
+
+def test_the_drifting_streams_drift():
+    X, y = kb.datasets.friedman(0, 900, noise=0.0)
+    a, b, c, d, e = X[:300, :5].T
+    expected = 10 * np.sin(np.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e
+    assert y[:300] == pytest.approx(expected)
+    still = kb.datasets.friedman(0, 900, noise=0.0, changes=0)
+    assert (still[0] == X).all()
+    assert (still[1] == y)[:300].all()
+    assert not (still[1] == y)[300:].any()
+    X, y = kb.datasets.sine(0, 1000, noise=0.0, periods=0.5)
+    assert y[-1] == pytest.approx(-np.sin(2 * np.pi * X[-1, 0]), abs=0.01)
+
+
+def test_the_lorenz_series_is_the_toolbox_s_file_to_the_end():
+    X, y = lorenz.stream()
+    assert X.shape == (10_000, 6)
+    assert X[0].tolist() == [35.0, 0, 0, 0, 0, 0]
+    assert y[:4].round(6).tolist() == [34.766667, 34.443866, 34.040837, 33.568386]
+    assert y[2007].round(6) == 27.55775
+    assert y[-3:].round(6).tolist() == [13.304219, 14.489282, 15.888197]
+    assert X[9].tolist() == y[8:2:-1].tolist()
+
+
+def test_runge_kutta_halves_its_step_into_a_sixteenth_of_the_error():
+    def end(step):
+        return lorenz_path((1.0, 2.0, 20.0), round(0.5 / step) + 1, step)[-1]
+
+    exact = end(0.0005)
+    errors = [np.abs(end(step) - exact).max() for step in (0.01, 0.005)]
+    assert 12 < errors[0] / errors[1] < 20
+
+
+def test_lorenz_plays_every_learner_that_can():
+    """Settings that a learner does not have would raise here."""
+    names = {type(learner).__name__ for learner, _ in lorenz.setups()}
+    assert "Norma" in names
+    entries = list(lorenz.play_all(80))
+    assert {entry.name for entry in entries} == names
+    assert all(len(entry.errors) == 79 for entry in entries)
+    assert lorenz.decibels(100.0) == 20
+    assert lorenz.decibels(0.0) == -math.inf
+    assert lorenz.decibels(math.nan) == math.inf
+
+
+@pytest.mark.slow
+def test_lorenz_reaches_what_is_published():
+    for entry in lorenz.play_all():
+        if entry.published is not None:
+            assert entry.decibels < entry.published + 1.5, entry.learner
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_tables_are_read(tmp_path, name):
+    path = write(tmp_path / name, "a, b ,y\n1,2,3\n\n4,5e0,-6\n7,8,9\n")
+    X, y = kb.datasets.read_csv(path)
+    assert X.tolist() == [[1, 2], [4, 5], [7, 8]]
+    assert y.tolist() == [3, -6, 9]
+    X, y = kb.datasets.read_csv(path, target="a", inputs=["y"], samples=2)
+    assert X.tolist() == [[3], [-6]]
+    assert y.tolist() == [1, 4]
+    found = kb.compare({"a": kb.KernelBank()}, {"t": path}, target="b")
+    assert found.of("t")[0].samples == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("a,y\n", "no rows"),
+        ("a,y\n1,2\n1,x\n", "line 3, column 'y': 'x' is no finite number"),
+        ("a,y\n1,2\n\n,3\n", "line 4, column 'a': '' is no finite number"),
+        ("a,y\n1,inf\n", "line 2, column 'y': 'inf'"),
+        ("a,y\n1,1e200\n", "line 2, column 'y': '1e200'"),
+        ("a,y\n1,2,3\n", "line 2: 3 values under 2 columns"),
+        ("a,a\n1,2\n", "no input|more than one"),
+        ("y\n1\n", "no input column"),
+        ("a,a,y\n1,2,3\n", "line 1: more than one column is called 'a'"),
+    ],
+)
+def test_bad_tables_are_refused_with_their_place(tmp_path, text, words):
+    path = write(tmp_path / "t.csv", text)
+    with pytest.raises(ValueError, match=words) as caught:
+        kb.datasets.read_csv(path)
+    assert str(path) in str(caught.value)
+
+
+def test_files_that_are_no_tables_are_refused(tmp_path):
+    (tmp_path / "t.csv.gz").write_bytes(b"not gzip")
+    whole = gzip.compress(b"a,y\n" + b"1,2\n" * 5000)
+    (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "b.csv").write_bytes(b"a,y\n\xff\xfe,1\n")
+    (tmp_path / "d.csv").mkdir()
+    write(tmp_path / "ok.csv", "a,y\n1,2\n")
+    for name, words in [
+        ("t.csv.gz", "gzip"),
+        ("cut.csv.gz", "gzip"),
+        ("b.csv", "not text"),
+        ("d.csv", "folder"),
+        ("none.csv", "no such file"),
+        ("t.txt", "end with .csv"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            kb.datasets.read_csv(tmp_path / name)
+    with pytest.raises(ValueError, match=r"no column 'z'\. It has 'a', 'y'"):
+        kb.datasets.read_csv(tmp_path / "ok.csv", target="z")
+    with pytest.raises(ValueError, match="target and an input"):
+        kb.datasets.read_csv(tmp_path / "ok.csv", target="a", inputs=["a"])
+
+
+def test_standard_units_do_not_look_ahead():
+    X, y = noisy(3, 200)
+    X[:, 1] = 7.0  # a constant column
+    scaled, targets = kb.datasets.standardised(1e6 + X, y, rows=50)
+    assert (scaled[:80] == kb.datasets.standardised((1e6 + X)[:80], y[:80], rows=50)[0]).all()
+    assert (scaled[:, 1] == 0).all()
+    for n in (1, 50, 199):
+        seen = X[: n + 1, 0]
+        assert scaled[n, 0] == pytest.approx((X[n, 0] - seen.mean()) / seen.std(), abs=1e-5)
+    assert targets[:50].mean() == pytest.approx(0, abs=1e-12)
+    assert targets[:50].std() == pytest.approx(1)
+    assert np.diff(targets) * y[:50].std() == pytest.approx(np.diff(y))

@@ -1,0 +1,124 @@
+"""The tests of significance against their definitions, against counting, and against scipy."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+
+from kernelbank.evaluation import significance
+from kernelbank.evaluation.results import Result, overall
+
+
+def autoregressive(seed, samples, feedback):
+    noise = np.random.default_rng(seed).normal(size=samples + 100)
+    last, out = 0.0, np.empty(samples + 100)
+    for n, value in enumerate(noise):
+        last = out[n] = feedback * last + value
+    return out[100:]
+
+
+def test_long_run_variance_is_its_definition():
+    d = autoregressive(0, 50, 0.5)
+    c = d - d.mean()
+    for lag in (0, 1, 4, 49):
+        expected = (c * c).sum()
+        for k in range(1, lag + 1):
+            expected += 2 * (1 - k / (lag + 1)) * sum(c[t] * c[t - k] for t in range(k, 50))
+        assert significance.long_run_variance(d, lag) == pytest.approx(max(expected, 0) / 50)
+
+
+def test_correlation_in_time_is_counted():
+    """At 5 %, a plain z-test on correlated differences cries wolf on 24 of 100 streams."""
+    alarms = plain = 0
+    for seed in range(300):
+        d = autoregressive(seed, 1000, 0.5)
+        alarms += significance.diebold_mariano([d]).p_value < 0.05
+        plain += abs(d.mean() / d.std() * math.sqrt(1000)) > 1.96
+    assert 3 <= alarms <= 30  # 15 expected
+    assert plain > 50
+
+
+def test_independent_runs_are_pooled():
+    runs = [autoregressive(seed, 200, 0.0) + 0.1 for seed in range(8)]
+    one = significance.diebold_mariano(runs[:1])
+    all_of_them = significance.diebold_mariano(runs)
+    assert all_of_them.mean == pytest.approx(np.mean(runs))
+    assert all_of_them.standard_error == pytest.approx(one.standard_error / math.sqrt(8), rel=0.25)
+    assert all_of_them.p_value < 0.001
+
+
+def test_differences_without_spread_and_with_too_few():
+    assert significance.diebold_mariano([np.zeros(100)]).p_value == 1.0
+    assert significance.diebold_mariano([np.full(100, 0.1)]).p_value == 0.0
+    assert math.isnan(significance.diebold_mariano([np.arange(10.0)]).p_value)
+    assert math.isnan(significance.diebold_mariano([np.array([np.inf] * 50)]).p_value)
+    with pytest.raises(ValueError, match="'series'"):
+        significance.diebold_mariano([])
+
+
+def test_wilcoxon_by_counting_all_signs():
+    draw = random.Random(0)
+    for count in range(1, 9):
+        for _ in range(20):
+            values = [draw.choice([-3, -2, -1, 1, 2, 3]) for _ in range(count)]
+            ranks = significance.mean_ranks([abs(v) for v in values])
+            sums = [
+                sum(r for r, sign in zip(ranks, signs, strict=True) if sign)
+                for signs in itertools.product([0, 1], repeat=count)
+            ]
+            own = sum(r for r, v in zip(ranks, values, strict=True) if v > 0)
+            tail = min(own, sum(ranks) - own)
+            expected = min(1.0, 2 * sum(s <= tail for s in sums) / len(sums))
+            assert significance.wilcoxon(values) == pytest.approx(expected)
+
+
+def test_tests_agree_with_scipy():
+    from scipy import stats
+
+    draw = np.random.default_rng(0)
+    for count in (5, 12, 40):
+        values = draw.normal(0.3, 1, count)
+        expected = stats.wilcoxon(values, method="exact").pvalue
+        assert significance.wilcoxon(values) == pytest.approx(expected)
+        positive = int((values > 0).sum())
+        expected = stats.binomtest(positive, count).pvalue
+        assert significance.sign_test(values) == pytest.approx(expected)
+        chances = draw.uniform(size=count)
+        assert significance.mean_ranks(values) == stats.rankdata(values).tolist()
+        assert max(significance.holm(chances)) <= 1
+    d = draw.normal(0.1, 1, 400)
+    plain = significance.Difference(0, math.sqrt(significance.long_run_variance(d, 0) / 400), 0, 0)
+    assert 2 * stats.norm.sf(abs(d.mean()) / plain.standard_error) == pytest.approx(
+        math.erfc(abs(d.mean()) / plain.standard_error / math.sqrt(2))
+    )
+
+
+def test_zeros_infinities_and_nothing():
+    assert significance.wilcoxon([]) == significance.wilcoxon([0.0, 0.0]) == 1.0
+    assert significance.sign_test([]) == 1.0
+    assert significance.wilcoxon([math.inf, 1.0, 2.0]) == 0.25
+    assert math.isnan(significance.wilcoxon([math.nan, 1.0]))
+    assert math.isnan(significance.sign_test([math.nan]))
+    adjusted = significance.holm([0.01, math.nan, 0.03])
+    assert adjusted[0] == 0.02
+    assert math.isnan(adjusted[1])
+
+
+def test_over_streams_the_least_mean_rank_leads():
+    def row(stream, name, loss):
+        return Result(
+            stream, name, "bank", 1, 1, loss, None, loss, None, None, 1.0, False, 0.0, None, 0
+        )
+
+    results = [row(f"s{n}", "a", 1.0) for n in range(8)]
+    results += [row(f"s{n}", "b", 2.0 + n) for n in range(8)]
+    results += [row(f"s{n}", "c", math.inf if n else 0.5) for n in range(8)]
+    a, b, c = overall(results)
+    assert (a.name, b.name, c.name) == ("a", "b", "c")
+    assert (a.mean_rank, a.first, a.ratio, a.wilcoxon) == (1.125, 7, 1.0, None)
+    assert b.ratio == pytest.approx(math.exp(np.mean(np.log(np.arange(2.0, 10)))))
+    assert b.wilcoxon == pytest.approx(2 * 2 / 2**8)
+    assert c.ratio == math.inf
+    assert overall([r for r in results if r.stream == "s0"]) == ()

@@ -1,0 +1,442 @@
+"""Sources: the same rows from every kind, from every row on; what is refused, and how."""
+
+import gzip
+import json
+import math
+import os
+import subprocess
+import sys
+import tracemalloc
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from kernelbank.errors import FileRefused, InvalidArgument
+from kernelbank.io.sources import fast_float as quick
+from kernelbank.io.sources import open_source
+from kernelbank.io.sources import parsing as cells
+from support.source_rigs import (
+    COLUMNS,
+    EXPECTED,
+    KINDS,
+    ROWS,
+    FileRig,
+    PipeRig,
+    as_csv,
+    read,
+    rig_of,
+)
+
+
+@pytest.fixture(params=KINDS)
+def rig(request, tmp_path):
+    return rig_of(request.param, tmp_path, request)
+
+
+def test_every_source_gives_the_same_rows(rig):
+    with rig.open() as source:
+        rows, bad, positions = read(source)
+        assert rows == EXPECTED
+        assert bad == []
+        assert [position["rows"] for position in positions] == list(range(1, len(ROWS) + 1))
+        assert source.columns == COLUMNS
+        assert source.length in (None, len(ROWS))
+        assert source.share in (None, 1.0)
+        assert json.loads(json.dumps(source.identity)) == source.identity
+        with rig.open() as later:
+            later.recognise(source.identity)
+            assert later.columns == COLUMNS
+
+
+@pytest.mark.slow
+def test_every_source_goes_on_after_every_row(rig):
+    with rig.open() as source:
+        _, _, positions = read(source)
+    for done, position in enumerate(positions, start=1):
+        with rig.open() as source:
+            rows, bad, later = read(source, position, size=2)
+            assert rows == EXPECTED[done:]
+            assert bad == []
+            assert later == positions[done:]
+
+
+@pytest.mark.parametrize("position", [{}, {"rows": -1}, {"rows": "2"}, {"rows": True}, 3, [1]])
+def test_foreign_positions_are_refused(rig, position):
+    with rig.open() as source, pytest.raises(InvalidArgument, match="position"):
+        source.blocks(position)
+
+
+def test_sources_of_other_kinds_are_not_recognised(rig):
+    with rig.open() as source:
+        other = {**source.identity, "address": "elsewhere"}
+        with pytest.raises(FileRefused, match="not the source that was read before: its address"):
+            source.recognise(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1", 1.0), (" -2.5e3 ", -2500.0), ("+.5", 0.5), ("1e150", 1e150), ("1e-999", 0.0),
+        ("true", 1.0), ("False", 0.0), ("", math.nan), ("  ", math.nan), ("NA", math.nan),
+        ("NaN", math.nan), ("null", math.nan), ("-nan", math.nan), ("n/a", math.nan),
+        ("1_000", cells.NO_NUMBER), ("abc", cells.NO_NUMBER), ("nan(0)", cells.NO_NUMBER),
+        ("0x10", cells.NO_NUMBER), ("1,5", cells.NO_NUMBER), ("1 2", cells.NO_NUMBER),
+        ("1e999", cells.TOO_LARGE), ("-inf", cells.TOO_LARGE), ("1.1e150", cells.TOO_LARGE),
+        ("Infinity", cells.TOO_LARGE), ("1\udcff", cells.NO_NUMBER),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("arrow", [True, False])
+@pytest.mark.parametrize("beside", [[], ["2"], ["", "2"], ["x"], [5], [None]])
+def test_what_a_number_is(text, expected, arrow, beside, monkeypatch):
+    if not arrow:
+        monkeypatch.setattr(quick, "_arrow", lambda: None)
+    for allowed in (True, False):
+        array, faults = cells.numbers([text, *beside], allowed)
+        mine = [reason for index, reason in faults if index == 0]
+        if isinstance(expected, str):
+            assert mine == [expected]
+        elif math.isnan(expected):
+            assert mine == ([] if allowed else [cells.MISSING])
+            assert math.isnan(array[0])
+        else:
+            assert (mine, array[0]) == ([], expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "number", "text"),
+    [
+        (True, 1.0, "true"), (7, 7.0, "7"), (0.5, 0.5, "0.5"), (None, math.nan, None),
+        (10**400, cells.TOO_LARGE, str(10**400)), ([1], cells.NESTED, cells.NESTED),
+        ({"a": 1}, cells.NESTED, cells.NESTED), (Decimal("0.1"), 0.1, "0.1"),
+        (date(1970, 1, 2), 86400.0, "1970-01-02"), (timedelta(seconds=1.5), 1.5, "1.5"),
+        (datetime(1970, 1, 1, 1), 3600.0, "1970-01-01T01:00:00"), (math.nan, math.nan, None),
+        (datetime(1970, 1, 1, tzinfo=UTC), 0.0, "1970-01-01T00:00:00+00:00"),
+        (b"2", 2.0, "2"), ("\ud800", cells.NO_NUMBER, cells.NO_TEXT),
+    ],
+)  # fmt: skip
+def test_values_that_are_no_texts(value, number, text):
+    array, faults = cells.numbers([value], allow_missing=True)
+    said, wrong = cells.texts([value], allow_missing=True)
+    if isinstance(number, str):
+        assert faults == [(0, number)]
+    else:
+        assert faults == []
+        assert array[0] == number or (math.isnan(array[0]) and math.isnan(number))
+    if text in (cells.NESTED, cells.NO_TEXT):
+        assert wrong == [(0, text)]
+    else:
+        assert (said, wrong) == ([text], [])
+
+
+def test_arrow_and_float_give_the_same_bits():
+    draw = np.random.default_rng(0)
+    values = draw.normal(size=2000) * 10.0 ** draw.integers(-300, 140, 2000)
+    texts = [repr(float(value)) for value in values] + [f"{value:.25e}" for value in values]
+    assert (quick._by_float(texts) == quick._by_arrow(texts, pyarrow)).all()
+
+
+def test_bad_rows_are_told_and_the_others_are_as_they_were(tmp_path):
+    path = tmp_path / "sensors.csv"
+    path.write_text(
+        'a,b,c\n1,2,x\n\n"3",zwei,"y\nz"\n5,6\n7,8,"v\n\n",9\n1e999,8,u\n,8,t\n9,,s\n10,11,\n12,13,w'
+    )
+    source = open_source(path)
+    rows, bad, positions = read(source, numeric="ab", text="c", allow_missing="a")
+    assert rows[0] == (1.0, 2.0, "x")
+    assert math.isnan(rows[1][0])
+    assert rows[1][1:] == (8.0, "t")
+    assert rows[2:] == [(12.0, 13.0, "w")]
+    assert bad == [
+        "sensors.csv, line 4, column 'b': 'zwei' is no number.",
+        "sensors.csv, line 6: '5,6' has 2 cells under 3 columns.",
+        "sensors.csv, line 7: '7,8,v\\n\\n,9' has 4 cells under 3 columns.",
+        "sensors.csv, line 10, column 'a': '1e999' is an overflow, beyond 1e+150.",
+        "sensors.csv, line 12, column 'b': '' is missing.",
+        "sensors.csv, line 13, column 'c': '' is missing.",
+    ]
+    for done, position in enumerate(positions, start=1):
+        assert read(source, position, numeric="ab", text="c")[2] == positions[done:]
+
+
+def test_one_wrong_quote_does_not_swallow_the_rows_after_it(tmp_path):
+    path = tmp_path / "quotes.csv"
+    path.write_text('a,b\n1,"2\n3,4\n5,"6"\n7,8\n9,"10" x\n11,12\n13,"14\n15,16\n')
+    rows, bad, _ = read(open_source(path), numeric="ab", text=())
+    assert rows == [(3, 4), (5, 6), (7, 8), (11, 12), (15, 16)]
+    assert bad == [
+        "quotes.csv, line 2: '1,\"2' has text after a closing quote.",
+        "quotes.csv, line 6: '9,\"10\" x' has text after a closing quote.",
+        "quotes.csv, line 8: '13,\"14' has a quote that is not closed.",
+    ]
+
+
+def test_broken_json_and_keys_that_come_and_go(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        'nonsense\n{"a": 1, "b": 2}\n{"a": 1\n[1]\n\n{"a": {"x": 1}}\n{"b": 5, "c": 6, "a": "7"}\n'
+        '{"a": 1e999}\n{"a": ' + "1" * 5000 + '}\n{"a": true}\n' + "[" * 100_000 + "\n"
+    )
+    source = open_source(path)
+    assert source.columns == ("a", "b")
+    rows, bad, _ = read(source, numeric="a", text=())
+    assert rows == [(1,), (7,), (1,)]
+    assert [said.split(": ")[0] for said in bad] == [
+        f"rows.jsonl, line {line}" + ", column 'a'" * (line in (6, 8))
+        for line in (1, 3, 4, 6, 8, 9, 11)
+    ]
+    [block] = source.blocks()
+    assert block.unlike(source.columns)[1:3] == [(5, [], ["c"]), (6, ["b"], [])]
+    assert read(source, numeric="z", text=())[1][1] == (
+        "rows.jsonl, line 2, column 'z': 'None' is missing."
+    )
+
+
+def refused(path, data, match, **options):
+    path.write_bytes(data)
+    with pytest.raises(FileRefused, match=match):
+        read(open_source(path, **options), numeric=(), text=())
+
+
+def test_files_that_cannot_be_read_are_refused(tmp_path):
+    for name in ("no.csv", "no.csv.gz", "no.jsonl", "no.parquet"):
+        with pytest.raises(FileRefused, match="there is no such file"):
+            open_source(tmp_path / name)
+        refused(tmp_path / name, b"", "the file is empty")
+        (tmp_path / name).unlink()
+        (tmp_path / name).mkdir()
+        with pytest.raises(FileRefused, match="this is a folder"):
+            open_source(tmp_path / name)
+    file = tmp_path / "some.csv"
+    refused(file, b"\n\n", "there is no header")
+    refused(file, b"a,,c\n", "line 1: column 2 has no name")
+    refused(file, b"\n a ,b,a\n", "line 2: more than one column is called 'a'")
+    refused(file, b"a,\xff\n1,2\n", "column 2 is no UTF-8")
+    refused(file, b'a,"b\n1,2\n', "line 1: the header .* has a quote that is not closed")
+    refused(file, "a,b\n".encode("utf-16"), "UTF-16")
+    refused(tmp_path / "some.csv.gz", b"a,b\n", "no gzip file")
+    refused(tmp_path / "some.parquet", b"PAR1 and no more", "no whole Parquet file")
+    with pytest.raises(InvalidArgument, match=r"'address'.*\.csv, \.csv\.gz"):
+        open_source("table.xlsx")
+    with pytest.raises(InvalidArgument, match="address"):
+        open_source("https://somewhere/table.csv")
+    for delimiter in ("", ";;", '"', "\n"):
+        with pytest.raises(InvalidArgument, match="delimiter"):
+            open_source(file, delimiter=delimiter)
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(FileRefused, match="no ordinary file"):
+        open_source(tmp_path / "pipe.csv")
+    if os.getuid():
+        file.chmod(0)
+        with pytest.raises(FileRefused, match="may not be read"):
+            open_source(file)
+
+
+def rows_until_refused(source, reason):
+    rows = []
+    blocks = source.blocks(size=100)
+
+    def take_all():
+        for block in blocks:
+            rows.extend(block.table(numeric="a").numbers[:, 0].tolist())
+
+    with pytest.raises(FileRefused, match=reason):
+        take_all()
+    return rows
+
+
+def test_a_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path):
+    whole = "a\n" + "".join(f"{number * number}\n" for number in range(20_000))
+    packed = gzip.compress(whole.encode())
+    harmed = bytearray(packed)
+    harmed[len(packed) // 2 : len(packed) // 2 + 40] = b"\xff" * 40
+    wrong_sum = packed[:-8] + bytes(8)
+    expected = [float(number * number) for number in range(20_000)]
+    for data, reason, least, most in (
+        (packed[: len(packed) // 2], "ends too early", 10_000, 11_000),
+        (bytes(harmed), "is damaged", 10_000, 19_999),  # gzip notices late
+        (wrong_sum, "is damaged", 20_000, 20_000),
+        (packed + b"rest", "is damaged", 20_000, 20_000),
+    ):
+        path = tmp_path / "harmed.csv.gz"
+        path.write_bytes(data)
+        rows = rows_until_refused(open_source(path), reason)
+        assert rows[:least] == expected[:least]
+        assert least <= len(rows) <= most
+    path.write_bytes(packed + bytes(100))  # padding is no damage
+    assert len(read(open_source(path), numeric="a", text=())[0]) == 20_000
+
+
+def test_a_file_that_has_grown_is_the_same_source(tmp_path):
+    whole = as_csv(ROWS)
+    for cut in range(len(COLUMNS[0]) * 9, len(whole)):
+        rig = FileRig(tmp_path / "rows.csv", whole[:cut])
+        early = rig.open()
+        identity = early.identity
+        rows, bad, positions = read(early)
+        rig.path.write_bytes(whole)
+        late = rig.open()
+        late.recognise(identity)
+        position = positions[-1] if positions else None
+        if position and position.get("open") and whole[cut : cut + 1] != b"\n":
+            with pytest.raises(FileRefused, match="has become longer"):
+                read(late, position)
+        else:
+            assert rows + read(late, position)[0] == EXPECTED
+            assert not bad
+            assert [p["lines"] for p in read(late, position)[2]] == list(range(len(rows) + 2, 9))
+    rig.path.write_bytes(whole.replace(b"wind", b"wand"))
+    with pytest.raises(FileRefused, match="its columns was"):
+        rig.open().recognise(identity)
+    rig.path.write_bytes(whole.replace(b"0.1", b"0.7"))
+    with pytest.raises(FileRefused, match="its head was"):
+        rig.open().recognise(identity)
+    for other in (whole[:60], whole.replace(b"0.1", b"0.11")):
+        rig.path.write_bytes(other)
+        with pytest.raises(FileRefused, match="no row ends at byte"):
+            read(rig.open(), positions[2])
+
+
+def test_parquet_types(tmp_path):
+    path = tmp_path / "types.parquet"
+    moment = datetime(2024, 1, 1, 12)
+    table = pyarrow.table(
+        {
+            "whole": pyarrow.array([1, None, 2**60], pyarrow.int64()),
+            "truth": [True, False, None],
+            "small": pyarrow.array([0.5, float("nan"), float("inf")], pyarrow.float32()),
+            "decimal": pyarrow.array([Decimal("0.10"), None, Decimal("7.00")]),
+            "time": pyarrow.array([moment, None, moment], pyarrow.timestamp("ns")),
+            "kind": pyarrow.array(["x", None, "2"]).dictionary_encode(),
+            "list": [[1], None, []],
+            "ancient": pyarrow.array([0, None, 2**53], pyarrow.timestamp("s")),
+        }
+    )
+    pyarrow.parquet.write_table(table, path)
+    source = open_source(path)
+    assert source.length == 3
+
+    def column(name, **options):
+        [block] = source.blocks(columns=[name])
+        table = block.table(numeric=[name], allow_missing=True)
+        said = block.table(text=[name], allow_missing=True)
+        return table.numbers[:, 0].tolist(), said.texts[name], [bad.reason for bad in table.bad]
+
+    nan = pytest.approx(math.nan, nan_ok=True)
+    assert column("whole") == ([1, nan, 2.0**60], ["1", None, str(2**60)], [])
+    assert column("truth") == ([1, 0, nan], ["true", "false", None], [])
+    assert column("small") == ([0.5, nan], ["0.5", None, "inf"], [cells.TOO_LARGE])
+    assert column("decimal") == ([0.1, nan, 7], ["0.10", None, "7.00"], [])
+    assert column("time") == ([1704110400, nan, 1704110400], ["2024-01-01T12:00:00", None, "2024-01-01T12:00:00"], [])  # fmt: skip
+    assert column("kind") == ([nan, 2], ["x", None, "2"], [cells.NO_NUMBER])
+    assert column("list") == ([nan], [None], [cells.NESTED] * 2)
+    assert column("ancient")[0] == [0, nan]
+    with pytest.raises(InvalidArgument, match=r"'column' must be a column .* 'nothing'"):
+        source.blocks(columns=["nothing"])
+    [block] = source.blocks()
+    assert block.where(2) == "types.parquet, row 3"
+    with pytest.raises(FileRefused, match="3 rows, but 4 had been read"):
+        source.blocks({"rows": 4})
+    pyarrow.parquet.write_table(table.slice(0, 2), path)
+    with pytest.raises(FileRefused, match="not the source that was read before"):
+        open_source(path).recognise(source.identity)
+
+
+def test_a_damaged_parquet_file_gives_the_rows_before_the_damage(tmp_path):
+    path = tmp_path / "rows.parquet"
+    values = np.random.default_rng(0).normal(size=5000)
+    table = pyarrow.table({"a": values})
+    pyarrow.parquet.write_table(table, path, row_group_size=1000, write_page_checksum=True)
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 2000] = b"\xff" * 2000
+    path.write_bytes(data)
+    rows = rows_until_refused(open_source(path), "damaged after row")
+    assert rows == values[: len(rows)].tolist()
+    assert len(rows) >= 1000
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    path = tmp_path / "long.csv"
+    peaks = []
+    for copies in (1, 4):
+        with path.open("w") as file:
+            file.write("a,b\n")
+            for _ in range(copies):
+                file.writelines(f"{number},{number / 7!r}\n" for number in range(25_000))
+        tracemalloc.start()
+        for block in open_source(path).blocks():
+            block.table(numeric="ab")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+def test_a_line_without_end_takes_no_memory(tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_bytes(b"a,b\n1,2\n" + b"x" * 20_000_000 + b"\n3,4\n" + b'5,"' + b"y" * 3_000_000)
+    tracemalloc.start()
+    rows, bad, _ = read(open_source(path), numeric="ab", text=())
+    assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    tracemalloc.stop()
+    assert rows == [(1, 2), (3, 4)]
+    assert [said.split(":")[0] for said in bad] == ["odd.csv, line 3", "odd.csv, line 5"]
+
+
+@pytest.mark.parametrize("rest", [b"3,4\n", b'","4\n'], ids=["in a cell", "in a row"])
+def test_a_quote_that_is_not_closed_does_not_hold_up_the_rows_after_it(tmp_path, rest):
+    path = tmp_path / "odd.csv"
+    path.write_bytes(b'a,b\n1,"2\n' + rest * 500_000)
+    source = open_source(path)
+    first = next(source.blocks())
+    assert source.share < 0.4  # so no more than that was held in memory
+    bad = first.table(numeric="ab").bad
+    assert (bad[0].row, bad[0].where) == (0, "odd.csv, line 2")
+    assert len(bad) == (1 if rest == b"3,4\n" else len(first))
+
+
+def test_the_first_use_needs_no_optional_package(tmp_path):
+    code = (
+        "import sys, kernelbank, kernelbank.io.sources\n"
+        "heavy = {'pyarrow', 'polars', 'pandas', 'redis', 'confluent_kafka', 'numba'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "for name in ('pyarrow', 'redis', 'confluent_kafka'): sys.modules[name] = None\n"
+        "from kernelbank.io.sources import open_source\n"
+        "for address in ('a.parquet', 'redis://h/s', 'kafka://h/t'):\n"
+        "    try: open_source(address)\n"
+        "    except ModuleNotFoundError as error: print(error)\n"
+        "[block] = open_source(sys.argv[1]).blocks()\n"
+        "print(block.table(numeric=['a']).numbers)\n"
+    )
+    path = tmp_path / "small.csv"
+    path.write_text("a\n1\n")
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("pip install 'kernelbank[") == 3
+    for extra in ("[files]", "[redis]", "[kafka]", "[[1.]]"):
+        assert extra in done.stdout
+
+
+def test_standard_input_is_replayed_and_compared():
+    data = as_csv(ROWS)
+    _, _, positions = read(PipeRig(data).open())
+    with pytest.raises(FileRefused, match="first 3 rows are not those"):
+        read(PipeRig(data.replace(b"0.1", b"0.3")).open(), positions[2])
+    assert read(PipeRig(data.replace(b"0.5", b"0.9")).open(), positions[2])[0][0] == EXPECTED[3]
+    with pytest.raises(FileRefused, match="only 60 of the"):
+        read(PipeRig(data[:60]).open(), positions[2])
+    source = PipeRig(data).open()
+    read(source)
+    with pytest.raises(InvalidArgument, match="once"):
+        source.blocks()
+    for nothing in (b"", b"\n \n"):
+        with pytest.raises(FileRefused, match="nothing came"):
+            read(PipeRig(nothing).open())
+    with pytest.raises(FileRefused, match="packed"):
+        read(PipeRig(gzip.compress(data)).open())

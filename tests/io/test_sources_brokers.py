@@ -1,0 +1,292 @@
+"""Redis Streams on a real server, Kafka on the client library's own test broker."""
+
+import json
+import threading
+import time
+import uuid
+from unittest import mock
+
+import pytest
+
+from kernelbank.errors import FileRefused, InvalidArgument, SourceLost
+from kernelbank.io.sources import RedisOutput, addresses, open_source
+from kernelbank.io.sources import kafka as kafka_topic
+from support import source_rigs
+from support.source_rigs import EXPECTED, ROWS, KafkaRig, RedisRig, read
+
+
+@pytest.fixture
+def own_server(tmp_path):
+    source_rigs.needs_redis_server()
+    server = source_rigs.RedisServer(tmp_path)
+    yield server
+    server.client.close()
+    server.stop()
+
+
+def test_addresses_never_show_a_password():
+    address = addresses.redis_address("rediss://me:s%40cret@[::1]:7000/a%2Fb:c?db=3")
+    assert (address.user, address.password) == ("me", "s@cret")
+    assert (address.host, address.port, address.stream, address.database) == (
+        "::1",
+        7000,
+        "a/b:c",
+        3,
+    )
+    assert address.shown == "rediss://[::1]:7000/a/b:c?db=3"
+    kafka = addresses.kafka_address("kafka://one,two:9999/t?sasl.password=s%40cret")
+    assert (kafka.servers, kafka.settings) == ("one:9092,two:9999", {"sasl.password": "s@cret"})
+    for shown in (address, kafka, address.shown, kafka.shown):
+        assert "cret" not in repr(shown)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "redis://me:secret@host", "redis://me:secret@host:x/s", "redis:///s", "redis://h/s?db=x",
+        "redis://me:secret@h/s?database=1", "redis://me:secret@h/s#1", "kafka://host",
+        "kafka:///t", "kafka://me:secret@host/t", "kafka://host/a/b", "kafka://h/t?secret",
+        "kafka://h/t?enable.auto.commit=true", "redis://me:se/secret@h/s?x=y",
+    ],
+)  # fmt: skip
+def test_odd_addresses_are_refused_without_their_passwords(address):
+    with pytest.raises(InvalidArgument, match="'address'") as caught:
+        open_source(address)
+    assert "secret" not in str(caught.value)
+
+
+def test_redis_says_where_and_tells_bad_rows(redis_server):
+    rig = RedisRig(redis_server, [])
+    for number, fields in enumerate(({"a": "1"}, {"a": b"\xff"}, {"b": "2"}, {"a": "x"}, {"a": 5})):
+        redis_server.client.xadd(rig.name, fields, id=f"{1700 + number}-0")
+    rows, bad, positions = read(rig.open(), numeric="a", text=())
+    assert rows == [(1,), (5,)]
+    assert bad == [
+        f"stream {rig.name}, id 1701-0, column 'a': '\\\\udcff' is no number.",
+        f"stream {rig.name}, id 1702-0, column 'a': 'None' is missing.",
+        f"stream {rig.name}, id 1703-0, column 'a': 'x' is no number.",
+    ]
+    assert positions[-1] == {"rows": 5, "id": "1704-0"}
+
+
+def test_redis_waits_for_rows_and_gives_signs_of_life(redis_server):
+    rig = RedisRig(redis_server, [])
+    sender = threading.Timer(0.7, lambda: redis_server.client.xadd(rig.name, {"a": 1}))
+    sender.start()
+    begun = time.monotonic()
+    times = []
+    with open_source(rig.address, idle=1.0) as source:
+        for block in source.blocks():
+            times.append((len(block), time.monotonic() - begun))
+    sender.join()
+    assert [size for size, _ in times if size] == [1]
+    assert 0.6 < next(at for size, at in times if size) < 1.0
+    assert 1.6 < time.monotonic() - begun < 2.4
+    assert 5 <= len(times) <= 14  # neither silent nor busy
+    assert source.columns == ("a",)
+
+
+def test_redis_survives_a_restart_and_refuses_a_stream_that_began_anew(own_server):
+    rig = RedisRig(own_server, ROWS)
+    source = open_source(rig.address, patience=10)
+    blocks = source.blocks(size=3)
+    rows = [row for _ in range(3) for row in next(blocks).table(numeric=["wind"]).numbers.tolist()]
+    assert len(rows) == 7
+    kept = own_server.client.xrange(rig.name)
+    own_server.stop()
+    assert len(next(blocks)) == 0
+    own_server.start()
+    for name, fields in [*kept, (b"9999999999999-0", {b"wind": b"42"})]:
+        own_server.client.xadd(rig.name, fields, id=name)
+    sizes = [0]
+    while not sizes[-1]:
+        block = next(blocks)
+        sizes.append(len(block))
+    assert block.table(numeric=["wind"]).numbers.tolist() == [[42.0]]
+    position = block.position(0)
+    own_server.stop()
+    own_server.start()
+    own_server.client.xadd(rig.name, {"wind": 1}, id="5-0")
+    with pytest.raises(FileRefused, match="has begun anew: its last id is 5-0"):
+        list(blocks)
+    with pytest.raises(FileRefused, match="has begun anew"):
+        read(rig.open(), position)
+    own_server.client.delete(rig.name)
+    with pytest.raises(FileRefused, match="has begun anew: its last id is 0-0"):
+        read(rig.open(), position)
+
+
+def test_redis_gives_up_after_a_stated_time(own_server):
+    rig = RedisRig(own_server, ROWS)
+    own_server.stop()
+    begun = time.monotonic()
+    with pytest.raises(SourceLost, match=r"no connection for 0\.5 seconds"):
+        list(open_source(rig.address, patience=0.5).blocks())
+    assert 0.4 < time.monotonic() - begun < 2.0
+    output = RedisOutput(rig.address, patience=0.2)
+    output.add(0, {"a": 1})
+    with pytest.raises(SourceLost):
+        output.flush()
+    own_server.start()
+    output.flush()  # what waited is not lost
+    assert len(own_server.client.xrange(rig.name)) == 1
+
+
+def test_redis_refuses_what_is_no_stream_and_wrong_passwords(own_server):
+    own_server.client.set("word", "x")
+    address = f"redis://127.0.0.1:{own_server.port}/word"
+    with pytest.raises(FileRefused, match="this key is a string, not a stream"):
+        list(open_source(address).blocks())
+    wrong = f"redis://me:hidden@127.0.0.1:{own_server.port}/word"
+    with pytest.raises(FileRefused, match="refuses") as caught:
+        list(open_source(wrong).blocks())
+    assert "hidden" not in str(caught.value)
+    own_server.client.acl_setuser(
+        "reader", enabled=True, passwords=["+s@cret"], keys=["*"], commands=["+@all"]
+    )
+    good = f"redis://reader:s%40cret@127.0.0.1:{own_server.port}/other?db=2"
+    assert read(open_source(good, idle=0.05))[0] == []
+
+
+def test_redis_output_writes_every_row_once(redis_server):
+    name = uuid.uuid4().hex
+    address = f"redis://127.0.0.1:{redis_server.port}/{name}"
+    first = RedisOutput(address, batch=4)
+    assert first.last is None
+    for number in range(10):
+        first.add(number, {"p": number / 7})
+    assert redis_server.client.xlen(name) == 8  # two whole batches; then the run breaks off
+    assert first.last == 7
+    second = RedisOutput(address, batch=3)
+    for number in range(5, 20):
+        second.add(number, {"p": number / 7})
+    second.close()
+    entries = redis_server.client.xrange(name)
+    assert [(key.decode(), float(fields[b"p"])) for key, fields in entries] == [
+        (f"{number}-1", number / 7) for number in range(20)
+    ]
+    with pytest.raises(InvalidArgument, match="above 19"):
+        second.add(19, {"p": 0})
+    with pytest.raises(InvalidArgument, match="fields"):
+        second.add(20, {})
+    other = RedisOutput(address)
+    other.add(3, {"p": "something else"})
+    with pytest.raises(FileRefused, match=r"not written \(at id 3-1\)"):
+        other.flush()
+    redis_server.client.xdel(name, "4-1")
+    gone = RedisOutput(address)
+    gone.add(4, {"p": 4 / 7})
+    with pytest.raises(FileRefused, match="at id 4-1"):
+        gone.flush()
+    redis_server.client.xadd(name, {"p": 1})
+    with pytest.raises(FileRefused, match="has not written"):
+        RedisOutput(address).last  # noqa: B018
+
+
+@pytest.mark.slow
+def test_kafka_partitions_in_order_bad_rows_and_any_position(kafka_broker):
+    rig = KafkaRig(kafka_broker, [])
+    values = [json.dumps({"a": number}).encode() for number in range(12)]
+    values[3], values[5], values[8], values[9] = b"{", None, b"[]", b'{"a": "\xff"}'
+    for number, value in enumerate(values):
+        kafka_broker.produce(rig.topic, value, partition=number % 3)
+    kafka_broker.flush()
+
+    def places(position=None, size=5):
+        with rig.open() as source:
+            found, after = [], []
+            for block in source.blocks(position, size):
+                found += [block.where(row) for row in range(len(block))]
+                after += [block.position(row) for row in range(len(block))]
+            return found, after
+
+    found, after = places()
+    assert sorted(found) == sorted(
+        f"topic {rig.topic}, partition {number % 3}, offset {number // 3}" for number in range(12)
+    )
+    for partition in range(3):
+        mine = [where for where in found if f"partition {partition}" in where]
+        assert mine == sorted(mine)
+    for done in (1, 4, 7, 12):
+        later, _ = places(after[done - 1], size=100)
+        assert sorted(later) == sorted(found[done:])
+    with rig.open() as source:
+        rows, bad, _ = read(source, numeric="a", text=())
+    assert sorted(rows) == [(float(number),) for number in (0, 1, 2, 4, 6, 7, 10, 11)]
+    said = {text.partition(": ")[0].removeprefix(f"topic {rig.topic}, "): text for text in bad}
+    assert said["partition 0, offset 1"].endswith("'{' is broken JSON.")
+    assert said["partition 2, offset 1"].endswith("'' is a message without a value.")
+    assert said["partition 2, offset 2"].endswith("'[]' is no JSON object.")
+    assert said["partition 0, offset 3, column 'a'"].endswith("is no number.")
+
+
+@pytest.mark.slow
+def test_kafka_waits_for_messages_and_never_moves_the_groups_offsets(kafka_broker):
+    rig = KafkaRig(kafka_broker, ROWS[:2])
+
+    def send():
+        kafka_broker.produce(rig.topic, json.dumps(ROWS[2]).encode(), partition=0)
+        kafka_broker.flush()
+
+    sender = threading.Timer(0.8, send)
+    sender.start()
+    sizes = []
+    with open_source(rig.address, idle=1.2) as source:
+        for block in source.blocks():
+            sizes.append(len(block))
+        from confluent_kafka import TopicPartition
+
+        [stored] = source._consumer.committed([TopicPartition(rig.topic, 0)], timeout=5)
+        assert stored.offset < 0
+    sender.join()
+    assert sum(sizes) == 3
+    assert 4 <= sizes.count(0) <= 14
+    with rig.open() as again:
+        assert read(again)[0] == EXPECTED[:3]
+
+
+def test_a_slow_start_of_kafka_is_no_end(kafka_broker):
+    rig = KafkaRig(kafka_broker, ROWS)
+    with rig.open() as source:
+        polls = [0, 0, 0]
+
+        def slow(size):
+            if polls:
+                polls.pop()
+                time.sleep(0.2)
+                return []
+            return source.__class__._poll(source, size)
+
+        with mock.patch.object(source, "_poll", slow):
+            assert read(source)[0] == EXPECTED
+
+
+def test_kafka_refuses_messages_that_are_gone_and_unknown_topics(kafka_broker):
+    rig = KafkaRig(kafka_broker, ROWS)
+    with (
+        rig.open() as source,
+        pytest.raises(FileRefused, match=r"partition 0 holds offsets 0 to 6, but the next .* is 9"),
+    ):
+        list(source.blocks({"rows": 9, "offsets": {"0": 9}}))
+    with rig.open() as source, pytest.raises(FileRefused, match=r"partition 77, .* no longer"):
+        list(source.blocks({"rows": 9, "offsets": {"77": 9}}))
+    for offsets in (None, {"x": 1}, {"0": -1}, {"0": "1"}):
+        with rig.open() as source, pytest.raises(InvalidArgument, match="position"):
+            source.blocks({"rows": 9, "offsets": offsets})
+    unknown = f"kafka://{kafka_broker.servers}/{uuid.uuid4().hex}"
+    with open_source(unknown) as source, pytest.raises(FileRefused, match="Unknown topic"):
+        list(source.blocks())
+    odd = f"kafka://{kafka_broker.servers}/t?no.such.setting=1"
+    with pytest.raises(FileRefused, match=r"no\.such\.setting"):
+        open_source(odd)
+
+
+def test_kafka_gives_up_after_a_stated_time():
+    begun = time.monotonic()
+    with (
+        mock.patch.object(kafka_topic, "_LONGEST_CALL", 0.3),
+        open_source("kafka://127.0.0.1:1/t", patience=0.8) as source,
+        pytest.raises(SourceLost, match=r"no broker for 0\.8 seconds"),
+    ):
+        list(source.blocks())
+    assert 0.7 < time.monotonic() - begun < 4

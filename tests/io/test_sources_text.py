@@ -1,0 +1,314 @@
+"""CSV and JSON lines, whatever stands in them, against simple readers; slow pipes."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelbank.errors import FileRefused
+from kernelbank.io.sources import (
+    csv as delimited,
+)
+from kernelbank.io.sources import (
+    gzip_stream as unpacking,
+)
+from kernelbank.io.sources import (
+    jsonl as objects,
+)
+from kernelbank.io.sources import (
+    lines,
+    open_source,
+)
+from kernelbank.io.sources.standard_input import StandardInput
+from support.source_rigs import PipeRig
+
+HEADER = b"a,b\n"
+
+
+def simple_lines(data):
+    found = data.decode("utf-8", "surrogateescape").split("\n")
+    return found[:-1] if found[-1] == "" else found
+
+
+def simple_csv(data, longest=1 << 18):
+    """(line, cells or None) of every row below the header, by reading ever more lines."""
+    rest = simple_lines(data)
+    at = 1
+    while at < len(rest):
+        for count in range(1, len(rest) - at + 1):
+            text = [line + "\n" for line in rest[at : at + count]]
+            reader = csv.reader(text, strict=True)
+            size = len("".join(text).encode("utf-8", "surrogateescape")) - 1
+            try:
+                row = next(reader)
+            except csv.Error as error:
+                if "unexpected end" not in str(error) or size > longest:
+                    yield at + 1, None
+                    at += 1
+                    break
+            else:
+                if size > longest:
+                    yield at + 1, None
+                    at += 1
+                else:
+                    if row:
+                        yield at + 1, row if len(row) == 2 else None
+                    at += count
+                break
+        else:
+            yield at + 1, None
+            at += 1
+
+
+def simple_json(data):
+    for number, line in enumerate(simple_lines(data), start=1):
+        if not line or line.isspace():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        yield number, row if isinstance(row, dict) else None
+
+
+def is_text(cells):
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def readings(source, position=None, size=5, names=("a", "b")):
+    """(line, values or None) of every row, and the position after each."""
+    found, positions = [], []
+    for block in source.blocks(position, size):
+        table = block.table(text=names, allow_missing=True)
+        values = dict(
+            zip(table.rows.tolist(), zip(*table.texts.values(), strict=True), strict=True)
+        )
+        for row in range(len(block)):
+            line = int(block.where(row).rpartition(" ")[2])
+            found.append((line, values.get(row)))
+            positions.append(block.position(row))
+        assert {one.row for one in table.bad} == set(range(len(block))) - set(values)
+        assert [one.where for one in table.bad] == [block.where(one.row) for one in table.bad]
+        assert all(str(one).encode() for one in table.bad)
+    return found, positions
+
+
+odd_text = st.text(alphabet='a1.,"\n\r;é {}\ufeff\x00\x85\u2028', max_size=40).map(str.encode)
+odd_bytes = st.binary(max_size=20)
+tame_line = st.sampled_from([b"1,2\n", b'"x, ""y""\nz",3\n', b"\n", b"4\n", b'5,"6"\r\n', b",\n"])
+csv_data = st.lists(st.one_of(odd_text, odd_bytes, tame_line, tame_line), max_size=12).map(b"".join)
+
+
+@given(csv_data, st.integers(1, 30), st.data())
+def test_any_csv_is_read_as_a_simple_reader_does(tmp_path_factory, data, piece, draw):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
+    path.write_bytes(HEADER + data)
+    expected = []
+    for line, row in simple_csv(HEADER + data):
+        good = row is not None and is_text(row)
+        expected.append((line, tuple(cell or None for cell in row) if good else None))
+    with mock.patch.object(unpacking, "PIECE", piece):
+        source = open_source(path)
+        found, positions = readings(source)
+        assert found == expected
+        if found:
+            done = draw.draw(st.integers(1, len(found)))
+            later, after = readings(source, positions[done - 1], size=2)
+            assert later == expected[done:]
+            assert after == positions[done:]
+    sent, sealed = readings(PipeRig(HEADER + data).open())
+    assert sent == expected
+    if found:
+        assert readings(PipeRig(HEADER + data).open(), sealed[done - 1])[0] == expected[done:]
+
+
+@given(csv_data, st.integers(1, 30), st.integers(3, 12))
+def test_rows_that_are_too_long_do_not_depend_on_pieces(tmp_path_factory, data, piece, longest):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
+    path.write_bytes(HEADER + data)
+    with (
+        mock.patch.object(unpacking, "PIECE", piece),
+        mock.patch.object(lines, "LONGEST", longest),
+        mock.patch.object(delimited, "LONGEST", longest),
+    ):
+        found, _ = readings(open_source(path))
+    expected = []
+    for line, row in simple_csv(HEADER + data, longest):
+        good = row is not None and is_text(row)
+        expected.append((line, tuple(cell or None for cell in row) if good else None))
+    assert found == expected
+
+
+json_line = st.one_of(
+    st.dictionaries(
+        st.sampled_from("abc"),
+        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+        max_size=3,
+    ).map(lambda row: json.dumps(row).encode() + b"\n"),
+    st.sampled_from(
+        [b"\n", b"[1]\n", b'{"a": 1}\r\n', b'{"a": "\\ud800"}\n', b'{"a": [1]}\n', b"{"]
+    ),
+    odd_text,
+    odd_bytes,
+)
+
+
+@given(st.lists(json_line, max_size=12).map(b"".join), st.integers(1, 30), st.data())
+def test_any_json_lines_are_read_as_a_simple_reader_does(tmp_path_factory, data, piece, draw):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.jsonl"
+    path.write_bytes(b'{"a": 0}\n' + data)
+    expected = list(simple_json(path.read_bytes()))
+    with mock.patch.object(unpacking, "PIECE", piece):
+        source = open_source(path)
+        found, positions = readings(source, names=("a",))
+        assert [line for line, _ in found] == [line for line, _ in expected]
+        for (_, values), (_, row) in zip(found, expected, strict=True):
+            if row is None:
+                assert values is None
+            elif values is not None and isinstance(row.get("a"), str):
+                assert values[0] == (row["a"] or None)
+            elif values is None:
+                assert isinstance(row["a"], list) or not is_text(row["a"])
+        done = draw.draw(st.integers(1, len(found)))
+        assert readings(source, positions[done - 1], names=("a",))[0] == found[done:]
+    rig = PipeRig(path.read_bytes())
+    sent, sealed = readings(rig.open(), names=("a",))
+    assert sent == found
+    assert readings(rig.open(), sealed[done - 1], names=("a",))[0] == found[done:]
+
+
+def test_too_long_json_lines(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n{"a": "' + b"x" * 40 + b'"}\n{"a": 2}\n{"a": "' + b"y" * 40)
+    for piece in (1, 7, 30, 1000):
+        with (
+            mock.patch.object(unpacking, "PIECE", piece),
+            mock.patch.object(lines, "LONGEST", 20),
+            mock.patch.object(objects, "LONGEST", 20),
+        ):
+            found, _ = readings(open_source(path), names=("a",))
+        assert found == [(1, ("1",)), (2, None), (3, ("2",)), (4, None)]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n9\n"])
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_the_longest_row_is_just_as_long_as_it_may_be(tmp_path, form, end):
+    path = tmp_path / f"rows.{form}"
+    for size, good in ((20, True), (21, False)):
+        row = b"x" * size if form == "csv" else b'{"a": "%s"}' % (b"x" * (size - 9))
+        assert len(row) == size
+        path.write_bytes((b"a\n" if form == "csv" else b'{"a": 1}\n') + row + end)
+        for piece in (1, 8, 1000):
+            with (
+                mock.patch.object(unpacking, "PIECE", piece),
+                mock.patch.object(lines, "LONGEST", 20),
+                mock.patch.object(delimited, "LONGEST", 20),
+                mock.patch.object(objects, "LONGEST", 20),
+            ):
+                found, _ = readings(open_source(path), names=("a",))
+            line, values = found[0 if form == "csv" else 1]
+            assert (line, values is not None) == (2, good), (size, piece)
+
+
+def test_a_slow_pipe_gives_rows_as_they_come():
+    reading, writing = os.pipe()
+
+    def write():
+        for piece in (b"a,b\n", b"1,", b"2\n3,4\n", b"5,6"):
+            time.sleep(0.3)
+            os.write(writing, piece)
+        os.close(writing)
+
+    sender = threading.Thread(target=write)
+    begun = time.monotonic()
+    sender.start()
+    sizes, times = [], []
+    for block in StandardInput(descriptor=reading).blocks():
+        sizes.append(len(block))
+        times.append(time.monotonic() - begun)
+    sender.join()
+    os.close(reading)
+    assert [size for size in sizes if size] == [2, 1]
+    assert 0.85 < times[sizes.index(2)] < 1.15  # as soon as the rows are whole
+    assert 4 <= sizes.count(0) <= 8  # a sign of life while nothing comes
+    assert max(after - before for before, after in zip([0, *times], times, strict=False)) < 0.35
+
+
+def test_an_idle_pipe_is_left_and_half_a_row_is_not_taken():
+    reading, writing = os.pipe()
+    os.write(writing, b"a,b\n1,2\n3,")
+    begun = time.monotonic()
+    blocks = list(StandardInput(descriptor=reading, idle=0.5).blocks())
+    assert 0.45 < time.monotonic() - begun < 1.2
+    assert sum(map(len, blocks)) == 1
+    os.close(writing)
+    os.close(reading)
+
+
+@pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf", b"\n \r\n"])
+def test_standard_input_knows_its_form_by_the_first_byte(begin):
+    source = PipeRig(begin + b'{"a": 1}\n').open()
+    assert readings(source, names=("a",))[0] == [(1 + begin.count(b"\n"), ("1",))]
+    assert source.columns == ("a",)
+    if b" " not in begin:  # a line of blanks is a header without a name
+        source = PipeRig(begin + b"a\n1\n").open()
+        assert readings(source, names=("a",))[0] == [(2, ("1",))]
+
+
+def test_standard_input_of_a_process():
+    code = (
+        "from kernelbank.io.sources import open_source\n"
+        "for block in open_source('-').blocks(): print(block.table(numeric=['b']).numbers.tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=b"a,b\n1,2\n3,4\n", capture_output=True, check=True
+    )
+    assert b"[[2.0], [4.0]]" in done.stdout
+
+
+def test_a_long_stream_through_a_pipe_goes_on_where_it_was():
+    data = b"a,b\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(40_000))
+
+    def sent(data):
+        reading, writing = os.pipe()
+
+        def write():
+            with os.fdopen(writing, "wb") as file:
+                file.write(data)
+
+        sender = threading.Thread(target=write)
+        sender.start()
+        return reading, sender
+
+    def numbers(position, data):
+        reading, sender = sent(data)
+        rows, positions = [], []
+        try:
+            for block in StandardInput(descriptor=reading).blocks(position):
+                rows += block.table(numeric="b").numbers[:, 0].tolist()
+                positions += [block.position(len(block) - 1)] * bool(len(block))
+        finally:
+            while os.read(reading, 1 << 16):
+                pass
+            sender.join()
+            os.close(reading)
+        return rows, positions
+
+    rows, positions = numbers(None, data)
+    assert rows == [float(n * n) for n in range(40_000)]
+    for position in positions[::15]:
+        assert numbers(position, data)[0] == rows[position["rows"] :]
+    with pytest.raises(FileRefused, match="are not those"):
+        numbers(positions[-1], data.replace(b"\n20000,", b"\n20001,"))

@@ -1,0 +1,317 @@
+"""Random features against the kernels they stand for, and their cosines against exact ones."""
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.kernels.feature_steps import feature_rows
+from kernelbank.kernels.random_features import feature_counts, feature_map
+from kernelbank.native.sincos import FAR
+from support.instances import stream
+
+EPS = np.finfo(float).eps
+K = kb.kernels
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+# --- cosines ----------------------------------------------------------------------------------------
+
+
+# Half an ulp from the rest of the reduction (a whole one if the sine is in a lower binade), half
+# from the last rounding, half from the sum before it in the cosine, and a little from the rest of
+# the polynomials. 1.6 is the most that was seen.
+ULPS = 2.0
+
+
+def circle(angles):
+    """Cosines and sines by the compiled loop: one frequency of 1, the angles as phases."""
+    phases = np.zeros((-(-len(angles) // 4), 2, 4))
+    phases[:, 0].flat[: len(angles)] = angles
+    size = phases.size
+    out = np.empty((1, size))
+    arrays = (np.zeros((1, size)), phases.reshape(-1), np.ones(size))
+    feature_rows(np.zeros((1, 1)), *arrays, size, out)
+    pairs = out.reshape(-1, 2, 4)
+    return pairs[:, 0].reshape(-1)[: len(angles)], pairs[:, 1].reshape(-1)[: len(angles)]
+
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
+
+
+def exact_cosine_and_sine(angle):
+    """By their series, with 70 digits."""
+    with localcontext() as context:
+        context.prec = 70
+        x = Decimal(float(angle))
+        x -= 2 * PI * (x / (2 * PI)).to_integral_value()
+        term, k, sums = Decimal(1), 0, [Decimal(0), Decimal(0)]
+        while abs(term) > Decimal(10) ** -50:
+            sums[k % 2] += term if k % 4 < 2 else -term
+            k += 1
+            term = term * x / k
+        return sums
+
+
+def worst_error(angles):
+    """In units of the last place of the exact values."""
+    worst = 0.0
+    for got in zip(angles, *circle(angles), strict=True):
+        for value, exact in zip(got[1:], exact_cosine_and_sine(got[0]), strict=True):
+            error = abs(float(Decimal(float(value)) - exact))
+            worst = max(worst, error / math.ulp(float(exact)))
+    return worst
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 10.0, 1e3, 1e5, 1e9])
+def test_cosines_and_sines_to_two_ulp(size):
+    assert worst_error(rng(1).uniform(-size, size, 1000)) <= ULPS
+
+
+def test_cosines_and_sines_beside_multiples_of_a_quarter_turn():
+    # There one of them is tiny, and a reduction with too few digits of pi would show.
+    turns = np.concatenate([np.arange(-300, 300), rng(2).integers(-(2**29), 2**29, 600)])
+    angles = turns * (np.pi / 2)
+    for neighbour in (angles, np.nextafter(angles, 0), angles + np.pi / 4):
+        assert worst_error(neighbour[neighbour != 0]) <= ULPS
+    cosine, sine = circle(np.array([0.0, -0.0]))
+    assert cosine.tolist() == [1.0, 1.0]
+    assert sine.tolist() == [0.0, 0.0]
+
+
+def test_far_angles_go_to_the_library_and_leave_their_neighbours_alone():
+    near = rng(3).uniform(-9, 9, 4)
+    for place in range(4):
+        mixed = near.copy()
+        for far in (FAR, -3e10, 1e300):
+            mixed[place] = far
+            cosine, sine = circle(mixed)
+            others = np.arange(4) != place
+            assert (cosine[others] == circle(near)[0][others]).all()
+            assert (sine[others] == circle(near)[1][others]).all()
+            assert abs(cosine[place] - math.cos(far)) <= EPS
+            assert abs(sine[place] - math.sin(far)) <= EPS
+    for endless in (np.nan, np.inf):
+        cosine, sine = circle(np.array([endless, 1.0]))
+        assert np.isnan([cosine[0], sine[0]]).all()
+        assert np.isfinite([cosine[1], sine[1]]).all()
+
+
+# --- kernels ----------------------------------------------------------------------------------------
+
+RANDOM = [
+    K.Gaussian(0.7),
+    K.Laplacian(1.3),
+    K.Matern(0.9, nu=0.5),
+    K.Matern(0.9, nu=1.5),
+    K.Matern(0.9, nu=2.5),
+    2.5 * K.Gaussian(0.7),
+    K.ActiveDims(K.Gaussian(0.4), [2, 0]),
+    K.ActiveDims(K.Laplacian(0.5), [1]),
+    K.Additive(K.Gaussian(0.4), 1),
+    K.Additive(K.Matern(0.5, nu=1.5), 2),
+    K.Additive(K.Laplacian(0.5), 9),
+    K.Additive(K.ActiveDims(K.Gaussian(0.4), [1]), 2),
+    K.ActiveDims(K.Additive(K.Gaussian(0.4), 1), [0, 2]),
+    K.Gaussian(0.7) + K.Laplacian(1.3),
+    0.5 * (K.Gaussian(0.3) + 3.0 * K.Additive(K.Matern(0.9), 1)) + K.Linear(0.4),
+    K.Gaussian(0.7) + K.ActiveDims(K.Linear(0.3), [1]) + 0.2 * K.Additive(K.Linear(0.1), 2),
+]
+
+
+def parts(kernel):
+    """The factors of the random parts of a kernel."""
+    if isinstance(kernel, K.Sum):
+        return parts(kernel.left) + parts(kernel.right)
+    if isinstance(kernel, K.Scaled):
+        return [kernel.factor * factor for factor in parts(kernel.kernel)]
+    base = getattr(kernel, "base", kernel)
+    return [] if isinstance(base, K.Linear) else [1.0]
+
+
+@pytest.mark.parametrize("kernel", RANDOM, ids=repr)
+def test_products_of_features_are_the_kernel_on_average(kernel):
+    # A pair of features adds factor / pairs * cos(w'(x - t)), whose variance is at most 9/16 for
+    # spectra with k(2 (x - t)) <= k(x - t), as all these have, whatever subset it looks at. So a
+    # product has the variance sum_parts factor^2 9/16 / pairs; of 200 products none is 5 standard
+    # deviations off, but for once in ten thousand seeds.
+    X, _ = stream(1, 20, 4)
+    Z, _ = stream(2, 10, 4)
+    count = 40_000
+    phi = feature_map(kernel, count, 4, rng(5))
+    error = phi(X) @ phi(Z).T - kernel(X, Z)
+    factors = np.array(parts(kernel))
+    pairs = count // 2 // len(factors)
+    assert np.abs(error).max() <= 5 * math.sqrt((factors**2).sum() * 9 / 16 / pairs)
+    assert np.abs(error).max() > 1e-6  # it is random
+
+
+@pytest.mark.parametrize("kernel", RANDOM, ids=repr)
+@pytest.mark.parametrize("count", [6, 16, 50])
+def test_a_point_with_itself_is_exact(kernel, count):
+    X, _ = stream(3, 30, 4)
+    features = feature_map(kernel, count, 4, rng(6))(X)
+    exact = np.diag(kernel(X, X))
+    assert np.abs((features**2).sum(axis=1) - exact).max() <= (count + 10) * EPS * exact.max()
+
+
+@pytest.mark.parametrize("kernel", RANDOM, ids=repr)
+def test_features_are_what_the_arrays_say(kernel):
+    phi = feature_map(kernel, 22, 4, rng(7))
+    X, _ = stream(4, 30, 4)
+    seen = X[:, list(phi.coordinates)]
+    angles = seen @ phi.frequencies + phi.phases
+    waves = phi.trigonometric
+    expected = phi.amplitudes * np.hstack([np.cos(angles[:, :waves]), angles[:, waves:]])
+    # The angles themselves are rounded, and -pi/2 is.
+    allowed = 8 * EPS * (np.abs(seen) @ np.abs(phi.frequencies) + 4) * phi.amplitudes
+    assert (np.abs(phi(X) - expected) <= allowed).all()
+    for row in range(3):
+        assert (phi(X[row : row + 1]) == phi(X)[row]).all()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        K.Linear(0.0),
+        K.Linear(1.7),
+        3.0 * K.Linear(0.5) + K.ActiveDims(K.Linear(2.0), [1, 3]),
+        K.Additive(K.Linear(1.0), 1),
+        K.Additive(K.Linear(0.2), 3),
+        K.Additive(K.Linear(0.2), 8),
+        K.Additive(K.ActiveDims(K.Linear(0.0), [0, 2]), 3),
+        K.ActiveDims(K.Additive(K.Linear(0.3), 2), [4, 0, 2]),
+    ],
+    ids=repr,
+)
+def test_linear_kernels_are_exact(kernel):
+    X = rng(8).normal(size=(20, 5))
+    phi = feature_map(kernel, 10, 5, rng(9))
+    assert phi.trigonometric == 0
+    assert phi.total == (4 if isinstance(kernel, K.ActiveDims) else 8)  # coordinates, a constant, filling
+    features = phi(X)
+    assert np.abs(features @ features.T - kernel(X, X)).max() <= 20 * EPS * (
+        1 + (X**2).sum(1).max()
+    )
+
+
+def test_linear_features_are_the_inputs_and_a_constant():
+    X = rng(8).normal(size=(20, 3))
+    features = feature_map(K.Linear(4.0), 2, 3, rng(9))(X)
+    assert (features[:, :3] == X).all()
+    assert (features[:, 3] == 2.0).all()
+
+
+@pytest.mark.parametrize("view", [[2], [3, 0], [1, 4, 0], range(5)], ids=repr)
+@pytest.mark.parametrize(
+    "base",
+    [
+        K.Gaussian(0.7),
+        K.Matern(0.9) + K.Linear(0.4),
+        2.0 * K.Additive(K.Laplacian(0.5), 2) + K.Additive(K.Linear(0.1), 1),
+        K.Linear(1.0),
+        K.ActiveDims(K.Gaussian(0.4) + K.Linear(), [0]) + K.Gaussian(1.0),
+    ],
+    ids=repr,
+)
+def test_a_map_on_coordinates_is_the_base_s_map_of_these_bit_for_bit(base, view):
+    X = rng(13).normal(size=(30, 5))
+    wide = feature_map(K.ActiveDims(base, view), 20, 5, rng(14))
+    alone = feature_map(base, 20, len(view), rng(14))
+    assert feature_counts(K.ActiveDims(base, view), 20, 5) == feature_counts(base, 20, len(view))
+    assert wide.frequencies.shape == alone.frequencies.shape
+    assert (wide.frequencies == alone.frequencies).all()
+    assert (wide(X) == alone(X[:, list(view)])).all()
+    inner = K.ActiveDims(K.ActiveDims(base, range(len(view))), view)
+    assert (feature_map(inner, 20, 5, rng(14))(X) == wide(X)).all()
+
+
+def test_frequencies_are_zero_where_a_kernel_does_not_look():
+    phi = feature_map(K.ActiveDims(K.Gaussian(1.0), [2, 0]), 40, 5, rng(10))
+    assert phi.coordinates == (2, 0)
+    assert (phi.frequencies != 0).all()
+    phi = feature_map(
+        1.0 * K.ActiveDims(K.Gaussian(1.0), [2, 0]), 40, 5, rng(10)
+    )  # not the outermost
+    assert phi.coordinates == (0, 1, 2, 3, 4)
+    assert (phi.frequencies[[1, 3, 4]] == 0).all()
+    assert (phi.frequencies[[0, 2]] != 0).all()
+    phi = feature_map(K.Additive(K.Gaussian(1.0), 2), 4000, 5, rng(11))
+    looked_at = phi.frequencies != 0
+    assert (looked_at.sum(axis=0) == 2).all()
+    # Each coordinate is in 2 of 5 subsets: of 2,000 pairs 800, give or take 5 times 22.
+    assert (np.abs(looked_at.sum(axis=1) / 2 - 800) <= 110).all()
+
+
+def test_parts_of_a_sum_share_the_pairs():
+    kernel = K.Gaussian(1.0) + 4.0 * K.Laplacian(1.0) + K.Matern(1.0)
+    phi = feature_map(kernel, 22, 2, rng(12))
+    assert phi.trigonometric == phi.total == 24
+    cosines = phi.amplitudes.reshape(-1, 2, 4)[:, 0].reshape(-1)
+    expected = np.repeat([1 / 4, 4 / 4, 1 / 3, 0], [4, 4, 3, 1])
+    assert np.abs(cosines**2 - expected).max() <= 4 * EPS
+
+
+def test_maps_repeat_from_their_seed():
+    kernel = K.Additive(K.Matern(1.0), 2) + K.Gaussian(1.0) + K.Linear()
+    one, two, other = (feature_map(kernel, 20, 6, rng(seed)) for seed in (1, 1, 2))
+    for name in ("frequencies", "phases", "amplitudes"):
+        assert (getattr(one, name) == getattr(two, name)).all()
+    assert (one.frequencies != other.frequencies).any()
+
+
+def test_kernels_of_equal_shape_have_maps_of_equal_shape():
+    assert K.Linear(0.0).shape == K.Linear(1.0).shape
+    for kernel in (K.Linear(0.0) + K.Gaussian(1.0), K.Linear(1.0) + K.Gaussian(2.0)):
+        assert feature_counts(kernel, 12, 4) == (16, 24)
+        assert feature_map(kernel, 12, 4, rng()).frequencies.shape == (4, 24)
+    assert feature_counts(K.Gaussian(1.0), 12, 4) == (16, 16)
+    assert feature_counts(K.Linear(1.0), 12, 3) == (0, 4)
+
+
+def test_many_subsets_are_no_trouble():
+    phi = feature_map(K.Additive(K.Gaussian(1.0), 3), 16, 1000, rng())
+    assert ((phi.frequencies != 0).sum(axis=0) == 3).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (
+            lambda: feature_map(K.Spline(), 10, 1, rng()),
+            "'kernel' of feature_map .*Gaussian, .*ActiveDims",
+        ),
+        (
+            lambda: feature_map(K.Gaussian(1.0) * K.Linear(), 10, 1, rng()),
+            "'kernel' of feature_map",
+        ),
+        (
+            lambda: feature_map(K.ActiveDims(K.Periodic(1.0), [0]), 10, 1, rng()),
+            "'kernel' of feature_map",
+        ),
+        (lambda: feature_map("gaussian", 10, 1, rng()), "'kernel' of feature_map"),
+        (lambda: feature_map(K.Gaussian(1.0), 5, 1, rng()), "'count' of feature_map must be even"),
+        (lambda: feature_map(K.Gaussian(1.0), 0, 1, rng()), "'count' of feature_map"),
+        (lambda: feature_map(K.Gaussian(1.0), 2.0, 1, rng()), "'count' of feature_map"),
+        (
+            lambda: feature_map(K.Gaussian(1.0) + K.Gaussian(2.0), 2, 1, rng()),
+            "'count' of feature_map must be >= 4",
+        ),
+        (lambda: feature_map(K.Gaussian(1.0), 2, 0, rng()), "'dimension' of feature_map"),
+        (
+            lambda: feature_map(K.ActiveDims(K.Gaussian(1.0), [1]), 2, 1, rng()),
+            "'dimension' must have",
+        ),
+        (lambda: feature_map(K.Gaussian(1.0), 2, 1, 0), "'draw' of feature_map"),
+        (lambda: feature_map(K.Gaussian(1.0), 2, 3, rng())([[1.0]]), "'X' must have 3 columns"),
+        (lambda: feature_map(K.Gaussian(1.0), 2, 1, rng())([[np.nan]]), "'X' must be finite"),
+    ],
+)
+def test_bad_arguments_are_named(make, name):
+    with pytest.raises(ValueError, match=name):
+        make()

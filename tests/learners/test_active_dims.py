@@ -1,0 +1,236 @@
+"""Slots that look at some columns of wide inputs: what a bank of these columns alone would do."""
+
+import json
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.io import checkpoint
+from kernelbank.kernels.dimensions import base_of, view_of
+from support.instances import VIEWS, name_of, stream
+
+K, L = kb.kernels, kb.learners
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+WIDTH = 6
+VIEW = (4, 0, 3)  # not in order: the order of the columns is the view's
+WINDOW = 4
+OTHER = L.Norma(0.05, 20)
+
+
+def wide_stream(learner, seed=1, samples=340, view=VIEW):
+    """Columns beside the view are far out of proportion, so that a look at one would show."""
+    X, y = stream(seed, samples, WIDTH, labels=loss_of(learner) == "logistic")
+    X[:, [k for k in range(WIDTH) if k not in view]] *= 1e6
+    return X, y
+
+
+def loss_of(learner):
+    return "logistic" if getattr(learner, "seed", 0) == 1 else "squared"
+
+
+def bank_of(kernel, learner, column, residual=False, engine="serial"):
+    """The slot at place 1 of a bank; its neighbour looks at one column of the inputs only."""
+    first = kb.Slot(K.ActiveDims(K.Gaussian(0.5), [column]), OTHER)
+    own = L.Residual(0, learner) if residual else learner
+    slots = [first, kb.Slot(kernel, own), kb.Slot(kernel, own)]
+    return kb.KernelBank(slots=slots, loss=loss_of(learner), window=WINDOW, engine=engine)
+
+
+def both(kernel, learner, view=VIEW, residual=False, engine="serial"):
+    """A bank on wide inputs, and one on the columns alone, which has the same places and seeds."""
+    wide = bank_of(K.ActiveDims(kernel, view), learner, view[1], residual, engine)
+    return wide, bank_of(kernel, learner, 1, residual)
+
+
+def residuals(learner):
+    return [False, True] if loss_of(learner) == "squared" else [False]
+
+
+CASES = [(k, m, residual) for k, m in VIEWS for residual in residuals(m)]
+cases = pytest.mark.parametrize(("kernel", "learner", "residual"), CASES, ids=repr)
+
+
+# Neighbours, and columns that are evenly apart, are read in ways of their own.
+@pytest.mark.parametrize("view", [VIEW, (2, 3, 4), (5, 3, 1)], ids=repr)
+@cases
+def test_a_view_is_the_columns_alone_bit_for_bit(tmp_path, kernel, learner, residual, view):
+    X, y = wide_stream(learner, view=view)
+    chosen = X[:, list(view)]
+    wide, alone = both(kernel, learner, view, residual)
+    cut, _ = both(kernel, learner, view, residual, kb.engines.Threads(2))
+    trace, expected = wide.run(X, y), alone.run(chosen, y)
+    for name in ("slot_predictions", "curvature", "window_loss", "weights", "predictions"):
+        assert np.array_equal(getattr(trace, name), getattr(expected, name)), name
+    assert np.isfinite(trace.slot_predictions).all()
+    assert len(np.unique(trace.slot_predictions[:, 1])) > 9  # it does learn
+
+    for start, end in ((0, 7), (7, 150), (150, 151), (151, 270)):
+        cut.run(X[start:end], y[start:end])
+    cut.save(tmp_path / "bank.kb")
+    again = kb.load(tmp_path / "bank.kb")
+    for n in range(270, len(X)):
+        if n % 5 == 0:
+            assert again.predict_one(X[n]) == expected.predictions[n]
+        again.learn_one(X[n], y[n])
+
+    grid, _ = wide_stream(learner, seed=2, samples=40, view=view)
+    few = grid[:, list(view)]
+    for bank in (wide, again):
+        assert np.array_equal(bank.predict(grid), alone.predict(few))
+        assert np.array_equal(bank.predict_slots(grid), alone.predict_slots(few))
+        assert [bank.predict_one(x) for x in grid] == alone.predict(few).tolist()
+        assert np.array_equal(
+            bank.predict_variance_slots(grid), alone.predict_variance_slots(few), equal_nan=True
+        )
+    # The same arrays but for the inputs: no more memory than the columns need.
+    one, other = wide._state(), alone._state()
+    assert one.keys() == other.keys()
+    for name in one.keys() - {"slots/inputs"}:
+        assert np.array_equal(one[name], other[name], equal_nan=True), name
+    assert all(np.array_equal(array, again._state()[name]) for name, array in one.items())
+
+
+@pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
+def test_views_of_views_and_of_everything_are_views(kernel, learner):
+    X, y = wide_stream(learner, samples=120)
+    wide, _ = both(K.ActiveDims(kernel, [2, 0]), learner)
+    direct = bank_of(K.ActiveDims(kernel, [3, 4]), learner, VIEW[1])
+    assert np.array_equal(wide.run(X, y).slot_predictions, direct.run(X, y).slot_predictions)
+    X, y = stream(3, 120, WIDTH, labels=loss_of(learner) == "logistic")
+    everything, plain = both(kernel, learner, range(WIDTH))
+    assert np.array_equal(everything.run(X, y).slot_predictions, plain.run(X, y).slot_predictions)
+
+
+def test_slots_with_views_of_their_own_stand_side_by_side():
+    X, y = stream(1, 300, 6)
+    scalings = np.column_stack([X[:, :2], 3 * X[:, :2], X[:, :2] ** 2])
+    slots = [
+        kb.Slot(K.ActiveDims(kernel, range(start, start + 2)), learner)
+        for start in (0, 2, 4)
+        for kernel, learner in VIEWS
+        if loss_of(learner) == "squared"
+    ]
+    bank = kb.KernelBank(slots=slots, window=WINDOW)
+    trace = bank.run(scalings, y)
+    for place in (2, len(slots) // 2, len(slots) - 1):
+        view = slots[place].kernel.coordinates
+        # The slot's place is part of its seed, so the bank on these columns has as many before it.
+        before = [kb.Slot(K.Linear(1.0), L.LinearRLS())] * place
+        own = kb.Slot(slots[place].kernel.base, slots[place].learner)
+        alone = kb.KernelBank(slots=[*before, own], window=WINDOW)
+        expected = alone.run(scalings[:, list(view)], y).slot_predictions[:, place]
+        assert np.array_equal(trace.slot_predictions[:, place], expected)
+
+
+def test_a_view_costs_memory_for_its_columns_only():
+    def shapes(kernel, learner, width=100):
+        bank = kb.KernelBank([kernel], learner, window=WINDOW)
+        bank.run(np.ones((3, width)), np.ones(3))
+        state = bank._state()
+        return {name[13:]: a.shape[1:] for name, a in state.items() if "group0" in name}
+
+    view = [70, 3]
+    line = shapes(K.ActiveDims(K.Linear(), view), L.LinearRLS())
+    assert line["coefficients"] == (3,)
+    assert line["covariance"] == (6,)
+    cells = shapes(K.ActiveDims(K.TreeKernel(), view), L.PartitionTree(nodes=7, split_after=5))
+    assert cells["entries"] == (4, 5, 2 + 4)
+    for learner in (L.FourierRLS(features=16), L.FourierSGD(features=16)):
+        waves = shapes(K.ActiveDims(K.Gaussian(1.0) + K.Linear(), view), learner)
+        assert waves["frequencies"] == (2, 16 + 4)
+        assert waves["coefficients"] == (20,)
+
+
+@pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
+def test_inputs_that_are_too_narrow_change_nothing(kernel, learner):
+    bank, _ = both(kernel, learner)
+    for call in (
+        lambda: bank.run(np.ones((3, 4)), np.ones(3)),
+        lambda: bank.learn_one(np.ones(4), 1.0),
+        lambda: bank.predict_one(np.ones(4)),
+        lambda: bank.predict_variance_slots(np.ones((3, 4))),
+    ):
+        with pytest.raises(ValueError, match=r"'[xX]' must have at least 5 columns for ActiveDims"):
+            call()
+    assert bank.samples == 0
+    bank.learn_one(np.ones(5), 1.0)
+
+
+@pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
+def test_a_file_with_another_view_is_refused(tmp_path, kernel, learner):
+    path = tmp_path / "bank.kb"
+    bank = kb.KernelBank(
+        [K.ActiveDims(kernel, VIEW)], learner, loss=loss_of(learner), window=WINDOW
+    )
+    bank.run(*wide_stream(learner, samples=60))
+    bank.save(path)
+    header, arrays = checkpoint.read(path)
+    said = json.dumps(header["kernels"])
+
+    def forge(view):
+        forged = said.replace(json.dumps(VIEW), json.dumps(view))
+        assert forged != said
+        checkpoint.write(path, {**header, "kernels": json.loads(forged)}, arrays)
+
+    forge([4, 0, 6])
+    with pytest.raises(ValueError, match="damaged: 'X' must have at least 7 columns"):
+        kb.load(path)
+    for view in ([4], [4, 0, 3, 1, 2, 5]):
+        forge(view)
+        with pytest.raises(ValueError, match="damaged"):
+            kb.load(path)
+    forge([0, 3, 4])  # as many: a file that nobody can tell from a true one, and harmless
+    kb.load(path).run(*wide_stream(learner, samples=60))
+
+
+def test_what_is_looked_at():
+    kernel = K.ActiveDims(K.ActiveDims(K.Linear(), [2, 0]), [5, 1, 3])
+    assert base_of(kernel) == K.Linear()
+    assert view_of(kernel, 6) == (3, 5)
+    assert view_of(K.Linear() + kernel, 6) == (0, 1, 2, 3, 4, 5)
+    with pytest.raises(ValueError, match="at least 6 columns"):
+        view_of(kernel, 5)
+
+
+CELLS = K.ActiveDims(K.TreeKernel(), [1])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CELLS([[0.0, 1.0]], [[0.0, 1.0]]), "'kernel' must be a function .*PartitionTree"),
+        (lambda: CELLS + K.Linear(), "'left' of Sum must be a function of two"),
+        (lambda: K.Linear() * CELLS, "'right' of Product must be a function of two"),
+        (lambda: 2.0 * CELLS, "'kernel' of Scaled must be a function of two"),
+        (lambda: K.Additive(CELLS, 1), "'base' of Additive must be a function of two"),
+        (lambda: K.Additive(K.TreeKernel(), 1), "'base' of Additive must be a function of two"),
+        (lambda: kb.checks.check_kernel(CELLS), "'kernel' of check_kernel"),
+        (lambda: kb.KernelBank([CELLS]), "'kernel' of Norma must be a function of two inputs"),
+        (lambda: kb.KernelBank([CELLS], L.KLMS()), "'kernel' of KLMS must be a function of two"),
+        (lambda: kb.KernelBank([CELLS], L.FourierRLS()), "'kernel' of FourierRLS"),
+        (lambda: kb.KernelBank([CELLS], L.LinearRLS()), "'kernel' must be Linear for LinearRLS"),
+        (
+            lambda: kb.KernelBank([K.ActiveDims(K.Linear(), [0])], L.PartitionTree()),
+            "'kernel' of PartitionTree must be TreeKernel",
+        ),
+        (
+            lambda: kb.KernelBank([K.ActiveDims(K.Gaussian(1.0), [0])], L.LinearRLS()),
+            "'kernel' must be Linear for LinearRLS",
+        ),
+        (
+            lambda: kb.KernelBank([K.ActiveDims(K.Spline(), [0])], L.FourierSGD()),
+            "'kernel' of FourierSGD must be made of",
+        ),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        make()
+    assert "got" in str(caught.value)
+
+
+@pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=name_of)
+def test_learners_keep_their_promises_on_a_view(kernel, learner):
+    kb.checks.check_learner(learner, K.ActiveDims(kernel, [1, 0]), loss_of(learner))

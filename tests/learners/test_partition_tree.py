@@ -1,0 +1,437 @@
+"""The partition tree against its definition, and within its memory."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kernelbank as kb
+from kernelbank.learners.tree_inference import CELL
+from support.naive_tree import NaiveTree
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
+EPS = np.finfo(float).eps
+Cells, Tree = kb.kernels.TreeKernel, kb.learners.PartitionTree
+
+
+def moving_stream(seed, samples, dimension, *, drift=0.0, grid=None, labels=False):
+    """Inputs that move away by `drift` every 30 samples, if asked on a grid, so that some repeat."""
+    draw = np.random.default_rng(seed)
+    X = draw.uniform(0, 1, (samples, dimension)) + drift * (np.arange(samples) // 30)[:, None]
+    if grid is not None:
+        X = np.round(X * grid) / grid
+    y = np.where(X[:, 0] % 1 < 0.4, -2.0, 2.0) + 0.3 * draw.normal(size=samples)
+    return X, np.where(y > 0, 1.0, -1.0) if labels else y
+
+
+# Hypothesis draws a seed, and the seed the rest: its own mutations would try the same few trees.
+seeds = st.integers(0, 10**9).map(np.random.default_rng)
+
+
+@st.composite
+def trees(draw):
+    random = draw(seeds)
+    kernel = Cells(random.choice([0.3, 0.7, 1.0]), int(random.choice([1, 3, 9, 9])))
+    learner = Tree(
+        nodes=int(random.choice([1, 2, 5, 8, 11, 11, 15, 31])),
+        split_after=int(random.choice([2, 3, 7])),
+        noise=random.choice([0.01, 0.3]),
+        seed=int(random.integers(0, 2**63 - 1)),
+    )
+    return kernel, learner
+
+
+@st.composite
+def streams(draw, samples, labels=False):
+    random = draw(seeds)
+    return moving_stream(
+        int(random.integers(10**9)),
+        samples,
+        int(random.integers(1, 4)),
+        drift=random.choice([0.0, 0.1, 3.0, 3.0]),
+        grid=random.choice([None, 1, 4]),
+        labels=labels,
+    )
+
+
+def naive_of(kernel, learner, column=0, loss="squared"):
+    return NaiveTree(
+        kernel.variances(),
+        nodes=learner.nodes,
+        split_after=learner.split_after,
+        noise=learner.noise,
+        seed=learner.seed,
+        column=column,
+        loss=loss,
+    )
+
+
+def arrays(bank):
+    """The state of the bank's first group."""
+    state = bank._work.executor.state()
+    return {name[7:]: a for name, a in state.items() if name.startswith("group0/")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["squared", pytest.param("logistic", marks=pytest.mark.slow)])
+def test_posterior_norm_and_values_equal_the_dense_ones_after_every_sample(loss):
+    """Both sides solve the same problem of condition kappa = 1 + n sum(v) / least error.
+
+    A solution of n equations is off by some n kappa eps of the size of the targets; the messages
+    are convex combinations along at most `levels` cells, off by a few eps each. With the logistic
+    loss each working response takes the errors of the values before it along, times |1 - 1 / c|
+    times their weight, which does not let them grow. norm^2 is at most sum_i z_i^2 / error_i.
+    """
+    seen = {"cuts": 0, "merges": 0}
+
+    @settings(max_examples=60)
+    @given(trees(), streams(80, loss == "logistic"), st.integers(1, 4))
+    def compare(slot, data, window):
+        kernel, learner = slot
+        X, y = data
+        bank = kb.KernelBank([kernel], learner, loss=loss, window=window)
+        naive = naive_of(kernel, learner, loss=loss)
+        for n in range(len(X)):
+            expected = naive.learn(X[n], y[n])
+            trace = bank.run(X[n : n + 1], y[n : n + 1])
+            state = arrays(bank)
+            errors = learner.noise / np.array(naive.weights)
+            condition = 1 + (n + 1) * sum(kernel.variances()) / errors.min()
+            targets = np.array(naive.targets)
+            unit = 20 * (n + 1 + kernel.levels) * condition * EPS
+            allowed = unit * np.abs(targets).max()
+            assert abs(trace.slot_predictions[0, 0] - expected) <= allowed
+            recent = range(max(0, n + 1 - window), n + 1)
+            values = [naive.value(X[i]) for i in recent]
+            assert np.abs(state["values"][0, window - len(values) :, 0] - values).max() <= allowed
+            assert not state["values"][0, : window - len(values), 0].any()
+            norm = state["norms"][0, 0]
+            assert abs(norm - naive.squared_norm()) <= unit * (targets**2 / errors).sum()
+            assert abs(bank.predict_slots(X[n : n + 1] + 0.1)[0, 0] - naive.value(X[n] + 0.1)) <= (
+                allowed
+            )
+        seen["cuts"] += naive.cuts
+        seen["merges"] += naive.merges
+
+    compare()
+    assert seen["cuts"] > 100
+    assert seen["merges"] > 20
+
+
+@settings(max_examples=40)
+@given(
+    trees(),
+    streams(16),
+    st.sampled_from([1e-12, 1e-3, 1.0, 1e12]),
+    st.sampled_from([1e-12, 1.0, 1e12]),
+    st.sampled_from([1e-9, 0.1, 1e6]),
+)
+def test_exact_to_rounding_whatever_the_condition(slot, data, size, spread, noise):
+    """In rationals there is no condition: what is left is the rounding of the messages alone.
+
+    A value is a chain of convex combinations of targets, at most n + levels long and with some
+    five roundings each: 10 (n + levels) eps Z, with Z the largest target. g is a difference of two
+    values, so g^2 / v is off by the product of that with (2 |g| + itself) / v.
+    """
+    kernel, learner = slot
+    learner = Tree(learner.nodes, learner.split_after, noise, learner.seed)
+    X, y = data
+    X, y = X * spread, y * size
+    bank = kb.KernelBank([kernel], learner, window=2)
+    naive = naive_of(kernel, learner)
+    naive.solve = naive.value = lambda *_: 0.0
+    for x, target in zip(X, y, strict=True):
+        naive.learn(x, target)
+    bank.run(X, y)
+    values, parts = naive.exact(X)
+    error = 10 * (len(X) + kernel.levels) * EPS * np.abs(y).max()
+    for value, exact in zip(bank.predict_slots(X)[:, 0], values, strict=True):
+        assert abs(Fraction(float(value)) - exact) <= error
+    norm = sum(g * g / v for g, v in parts)
+    allowed = sum(error * (2 * abs(float(g)) + error) / float(v) for g, v in parts)
+    assert abs(Fraction(float(arrays(bank)["norms"][0, 0])) - norm) <= allowed + 1e-15 * norm
+
+
+# --- same bits --------------------------------------------------------------------------------------
+
+
+def banks(slots, loss="squared", window=4, **options):
+    chosen = [kb.Slot(kernel, learner) for kernel, learner in slots]
+    chosen.insert(1, kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma(0.01, 20)))
+    return kb.KernelBank(slots=chosen, loss=loss, window=window, **options)
+
+
+def assert_same_state(one, other):
+    first, second = one._state(), other._state()
+    assert first.keys() == second.keys()
+    for name in first:
+        assert np.array_equal(first[name], second[name], equal_nan=True), name
+
+
+ENGINES = ["serial", kb.engines.Serial(3, block=5), kb.engines.Threads(2)]
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(trees(), min_size=1, max_size=4),
+    st.sampled_from(["squared", "logistic"]),
+    st.sampled_from(ENGINES),
+    st.data(),
+)
+def test_blocks_loops_and_saved_banks_have_the_same_bits(
+    tmp_path_factory, slots, loss, engine, data
+):
+    X, y = data.draw(streams(400, loss == "logistic"))
+    whole, ragged, loop = banks(slots, loss), banks(slots, loss, engine=engine), banks(slots, loss)
+    trace = whole.run(X, y)
+    done = 0
+    while done < len(X):
+        step = data.draw(st.integers(1, 200))
+        part = ragged.run(X[done : done + step], y[done : done + step])
+        for name in part.fields:
+            assert np.array_equal(getattr(part, name), getattr(trace, name)[done : done + step])
+        done += step
+    moment = data.draw(st.integers(0, 399))
+    for n in range(len(X)):
+        if n == moment:
+            path = tmp_path_factory.mktemp("tree") / "bank.kb"
+            loop.save(path)
+            loop = kb.load(path)
+        if n % 7 == 0:
+            assert loop.predict_one(X[n]) == trace.predictions[n]
+        loop.learn_one(X[n], y[n])
+    assert_same_state(whole, ragged)
+    assert_same_state(whole, loop)
+    together = whole.predict(X[:30])
+    assert [whole.predict_one(x) for x in X[:30]] == together.tolist()
+    assert_same_state(whole, loop)
+
+
+def test_equal_slots_draw_cells_of_their_own():
+    X, y = moving_stream(0, 300, 3)
+    bank = kb.KernelBank([Cells(), Cells()], Tree(split_after=5))
+    other = kb.KernelBank([Cells(), Cells()], Tree(split_after=5, seed=1))
+    assert (
+        len(
+            np.unique(
+                np.column_stack(
+                    [bank.run(X, y).slot_predictions[-1], other.run(X, y).slot_predictions[-1]]
+                )
+            )
+        )
+        == 4
+    )
+
+
+# --- memory -----------------------------------------------------------------------------------------
+
+
+def assert_sound(bank, slot=0):
+    """All cells hang together, leaves have different rooms, and no sample is lost."""
+    state, learner = arrays(bank), bank.slots[0].learner
+    cells, entries = state["cells"][slot], state["entries"][slot]
+    pairs = int(state["counters"][slot, 0])
+    assert 1 + 2 * pairs <= learner.nodes
+    waiting, found, places, samples = [(0, 1)], [], [], 0.0
+    while waiting:
+        index, depth = waiting.pop()
+        cell = dict(zip(CELL._fields, cells[index], strict=True))
+        found.append(index)
+        assert depth <= bank.slots[0].kernel.levels
+        samples += (cell["own_precision"] + cell["held_precision"]) * learner.noise
+        if cell["child"] > 0:
+            assert cell["entries"] == cell["samples"] == cell["held_precision"] == 0
+            for child in (int(cell["child"]), int(cell["child"]) + 1):
+                assert cells[child][CELL.parent] == index
+                waiting.append((child, depth + 1))
+        else:
+            places.append(int(cell["place"]))
+            count = int(cell["entries"])
+            assert count <= 1 or cell["samples"] < learner.split_after
+            held = entries[places[-1], :count]
+            assert held[:, -2].sum() == cell["samples"]
+            assert (np.diff(held[:, -1]) > 0).all()
+            assert held[:, -4].sum() == pytest.approx(cell["held_precision"], rel=1e-12)
+    assert sorted(found) == list(range(1 + 2 * pairs))
+    assert len(set(places)) == len(places) == pairs + 1
+    assert samples == pytest.approx(bank.samples, rel=1e-9)
+    return pairs
+
+
+@settings(max_examples=40)
+@given(trees(), streams(600))
+def test_memory_is_bounded_and_no_sample_is_lost(slot, data):
+    bank = kb.KernelBank([slot[0]], slot[1], window=3)
+    sizes = set()
+    for start in range(0, 600, 100):
+        bank.run(data[0][start : start + 100], data[1][start : start + 100])
+        assert_sound(bank)
+        sizes.add(sum(a.nbytes for a in bank._state().values()))
+    assert len(sizes) == 1
+
+
+def test_cells_go_where_they_help_and_follow_a_stream_that_moves():
+    def target(X):
+        return np.sign(np.sin(20 * X[:, 0]))
+
+    def error(X):
+        return ((bank.predict(X) - target(X)) ** 2).mean()
+
+    draw = np.random.default_rng(3)
+    here = draw.uniform(0, 1, (4000, 1))
+    there = draw.uniform(5, 6, (8000, 1))
+    bank = kb.KernelBank([Cells(1.0, 16)], Tree(nodes=61, noise=0.01))
+    bank.run(here, target(here))
+    assert assert_sound(bank) == 30  # in full use
+    cuts = arrays(bank)["counters"][0, 1]
+    assert cuts > 35
+    assert error(here) < 0.1
+    bank.run(here, target(here))
+    settled = arrays(bank)["counters"][0, 1]
+    assert settled - cuts <= 5
+    assert error(here) < 0.1
+    assert error(there) > 0.8
+    bank.run(there, target(there))
+    assert assert_sound(bank) == 30
+    assert arrays(bank)["counters"][0, 1] - settled >= 15
+    assert error(there) < 0.3
+
+
+def test_cuts_help():
+    draw = np.random.default_rng(0)
+    X = draw.uniform(0, 1, (4000, 3))
+    truth = np.where(X[:, 0] < 0.37, -1.0, np.where(X[:, 2] < 0.6, 1.0, 3.0))
+    y = truth + 0.3 * draw.normal(size=4000)
+    loss = {}
+    for nodes in (1, 7, 1023):
+        bank = kb.KernelBank([Cells(0.7, 10)], Tree(nodes=nodes, noise=0.09))
+        trace = bank.run(X, y)
+        loss[nodes] = ((trace.slot_predictions[2000:, 0] - truth[2000:]) ** 2).mean()
+    assert loss[1] > 2.0
+    assert loss[7] < 0.8 * loss[1]
+    assert loss[1023] < 0.1
+
+
+def test_classes_are_learned_through_the_logistic_loss():
+    X, y = moving_stream(0, 3000, 2, labels=True)
+    bank = kb.KernelBank([Cells(0.7, 8)], Tree(noise=0.1), loss="logistic")
+    trace = bank.run(X, y)
+    assert (np.sign(trace.predictions[1500:]) == y[1500:]).mean() > 0.95
+
+
+def test_repeated_inputs_share_an_entry_and_wait_for_another_input():
+    bank = kb.KernelBank([Cells(0.5, 5)], Tree(split_after=4, noise=0.1))
+    bank.run(np.ones((100, 2)), np.ones(100))
+    assert assert_sound(bank) == 0
+    bank.learn_one([1.0, 2.0], -5.0)
+    assert assert_sound(bank) == 1
+    naive = naive_of(bank.slots[0].kernel, bank.slots[0].learner)
+    for _ in range(100):
+        naive.learn([1.0, 1.0], 1.0)
+    naive.learn([1.0, 2.0], -5.0)
+    expected = [naive.value([1.0, 1.0]), naive.value([1.0, 2.0])]
+    assert np.abs(bank.predict([[1.0, 1.0], [1.0, 2.0]]) - expected).max() < 1e-10
+
+
+# --- strangers --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(
+    trees(),
+    st.integers(0, 100),
+    st.sampled_from([1e-300, 1e-12, 1.0, 1e12, 1e150]),
+    st.sampled_from([1e-300, 1e-12, 1.0, 1e12]),
+    st.sampled_from(["plain", "constant", "twice", "binary", "line"]),
+)
+def test_data_of_any_size_leave_finite_numbers(slot, seed, spread, size, kind):
+    X, y = moving_stream(seed, 300, 3)
+    if kind == "constant":
+        X[:] = 1.0
+    elif kind == "twice":
+        X[1::2] = X[::2]
+    elif kind == "binary":
+        X = np.round(X)
+    elif kind == "line":
+        X[:] = X[:, :1]
+        y[:] = 1.0
+    X = np.minimum(X, 1.0) * spread
+    bank = kb.KernelBank([slot[0]], slot[1], window=3)
+    trace = bank.run(X, y * size)
+    assert np.isfinite(trace.slot_predictions).all()
+    assert np.isfinite(trace.curvature).all()
+    assert np.abs(trace.slot_predictions).max() <= np.abs(y * size).max() * (1 + 1e-12)
+    assert bank.quarantined == ()
+    assert_sound(bank)
+
+
+BAD = [np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**63, 0.5, 1.0, 2.0, 10.0, 11.0, 12.0, 1e-300, 7.0]
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 10**6), st.booleans(), st.floats(0.02, 1), st.booleans())
+def test_a_forged_state_reads_and_writes_nothing_outside_its_own(seed, indices_only, share, some):
+    """Of three trees the middle one is forged: its neighbours in memory must not notice."""
+    X, y = moving_stream(0, 360, 4 if some else 2, drift=0.5)
+    kernel = kb.kernels.ActiveDims(Cells(0.7, 6), [3, 0, 1]) if some else Cells(0.7, 6)
+    forged, clean = (kb.KernelBank([kernel] * 3, Tree(nodes=11, split_after=3)) for _ in range(2))
+    for bank in (forged, clean):
+        bank.run(X[:180], y[:180])
+    draw = np.random.default_rng(seed)
+    state = forged._state()
+    names = ("child", "coordinate", "entries", "samples", "since", "place", "parent")
+    columns = [getattr(CELL, name) for name in names]
+    for name in ("cells", "entries", "counters"):
+        own = state[f"slots/group0/{name}"][1]
+        hit = draw.random(own.shape) < share
+        if name == "cells" and indices_only:
+            hit[:, np.setdiff1d(np.arange(len(CELL)), columns)] = False
+        own[hit] = draw.choice(BAD, own.shape)[hit]
+    forged._restore(state)
+    forged.predict(X)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernelbank.bank.diagnostics._say", lambda *_: None)
+        one, other = forged.run(X[180:], y[180:]), clean.run(X[180:], y[180:])
+    for p in (0, 2):
+        assert (one.slot_predictions[:, p] == other.slot_predictions[:, p]).all()
+        for name, array in arrays(forged).items():
+            assert np.array_equal(array[p], arrays(clean)[name][p]), name
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Tree(nodes=0), "'nodes' of PartitionTree must be a whole number >= 1"),
+        (lambda: Tree(split_after=1), "'split_after' of PartitionTree .* >= 2"),
+        (lambda: Tree(noise=0.0), "'noise' of PartitionTree"),
+        (lambda: Tree(noise=math.inf), "'noise' of PartitionTree"),
+        (lambda: Tree(seed=-1), "'seed' of PartitionTree"),
+        (lambda: Tree(seed=2**63), "'seed' of PartitionTree"),
+        (lambda: Cells(decay=0.0), "'decay' of TreeKernel"),
+        (lambda: Cells(decay=1.1), "'decay' of TreeKernel"),
+        (lambda: Cells(decay=1e-10, levels=20), "'decay' of TreeKernel must leave the last"),
+        (lambda: Cells(levels=0), "'levels' of TreeKernel"),
+        (lambda: Cells(levels=65), "'levels' of TreeKernel"),
+        (lambda: Cells(scale=-1.0), "'scale' of TreeKernel"),
+        (lambda: Cells()([[0.0]], [[1.0]]), "'kernel' must be a function .*PartitionTree"),
+        (lambda: Cells() + kb.kernels.Linear(), "'left' of Sum must be a function of two"),
+        (lambda: kb.kernels.Linear() * Cells(), "'right' of Product must be a function"),
+        (lambda: 2.0 * Cells(), "'kernel' of Scaled must be a function of two"),
+        (lambda: kb.KernelBank([Cells()]), "'kernel' of Norma must be a function of two inputs"),
+        (
+            lambda: kb.KernelBank([kb.kernels.Linear()], Tree()),
+            "'kernel' of PartitionTree must be TreeKernel",
+        ),
+        (
+            lambda: kb.KernelBank([Cells()], Tree(), loss="huber"),
+            "'loss' of PartitionTree must be Squared or Logistic",
+        ),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        make()
+    assert "got" in str(caught.value)

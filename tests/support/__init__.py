@@ -1,0 +1,1 @@
+"""What tests share: naive definitions, lists of instances, broken components, servers and fixtures."""

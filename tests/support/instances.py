@@ -1,0 +1,170 @@
+"""One list of every component, beside its naive definition: all tests run over it."""
+
+import numpy as np
+
+import kernelbank as kb
+from support import naive
+
+K, L = kb.kernels, kb.losses
+
+
+def cauchy(X, Z):
+    return 1 / (1 + ((X[:, None] - Z[None]) ** 2).sum(axis=2))
+
+
+def naive_cauchy(x, t):
+    return 1 / (1 + float(((x - t) ** 2).sum()))
+
+
+KERNELS = [
+    (K.Gaussian(0.8), naive.gaussian(0.8)),
+    (K.Laplacian(1.5), naive.laplacian(1.5)),
+    (K.Matern(1.2, nu=0.5), naive.matern(1.2, 0.5)),
+    (K.Matern(1.2, nu=1.5), naive.matern(1.2, 1.5)),
+    (K.Matern(1.2, nu=2.5), naive.matern(1.2, 2.5)),
+    (K.RationalQuadratic(0.9, alpha=1.7), naive.rational_quadratic(0.9, 1.7)),
+    (K.Periodic(2.5, width=1.1), naive.periodic(2.5, 1.1)),
+    (K.Linear(0.7), naive.linear(0.7)),
+    (K.Polynomial(3, offset=0.5, scale=0.3), naive.polynomial(3, 0.5, 0.3)),
+    (K.Spline(), naive.spline()),
+    (K.Custom(cauchy), naive_cauchy),
+    (
+        K.Gaussian(0.5) + 0.25 * K.Linear(1.0),
+        lambda x, t: naive.gaussian(0.5)(x, t) + 0.25 * naive.linear(1.0)(x, t),
+    ),
+    (
+        K.Gaussian(2.0) * (K.Periodic(1.5, 1.0) + K.Custom(cauchy)),
+        lambda x, t: (
+            naive.gaussian(2.0)(x, t) * (naive.periodic(1.5, 1.0)(x, t) + naive_cauchy(x, t))
+        ),
+    ),
+    (
+        K.ActiveDims(K.Gaussian(0.8) + 0.5 * K.Linear(0.3), [0]),
+        naive.on(
+            lambda x, t: naive.gaussian(0.8)(x, t) + 0.5 * naive.linear(0.3)(x, t),
+            [0],
+        ),
+    ),
+    (K.Additive(K.Gaussian(0.6), 1), naive.low_order(naive.gaussian(0.6), 1)),
+    (
+        K.Additive(K.Matern(1.1) * K.Custom(cauchy), 2) + K.ActiveDims(K.Spline(), [0]),
+        lambda x, t: (
+            naive.low_order(lambda u, v: naive.matern(1.1, 1.5)(u, v) * naive_cauchy(u, v), 2)(x, t)
+            + naive.on(naive.spline(), [0])(x, t)
+        ),
+    ),
+]
+
+FOURTH = L.Custom(
+    lambda f, y: 0.25 * (f - y) ** 4, lambda f, y: (f - y) ** 3, curvature=None, name="fourth"
+)
+
+LOSSES = [
+    (L.Squared(), naive.squared()),
+    (L.Absolute(), naive.absolute()),
+    (L.Huber(0.4), naive.huber(0.4)),
+    (L.EpsilonInsensitive(0.2), naive.epsilon_insensitive(0.2)),
+    (L.Pinball(0.8), naive.pinball(0.8)),
+    (L.Logistic(), naive.logistic()),
+    (L.Hinge(), naive.hinge()),
+    (L.SquaredHinge(), naive.squared_hinge()),
+    (FOURTH, (lambda f, y: 0.25 * (f - y) ** 4, lambda f, y: (f - y) ** 3)),
+]
+
+TREE = kb.Slot(K.TreeKernel(0.7, 6), kb.learners.PartitionTree(nodes=15, split_after=5))
+"""A slot of another kernel and learner, for the losses whose curvature is known."""
+
+COMBINERS = [
+    (kb.combiners.Simplex(), "simplex"),
+    (kb.combiners.Simplex(evidence="prequential", horizon=7), ("prequential", 7)),
+    (kb.combiners.Uniform(), "uniform"),
+    (kb.combiners.Best(), "best"),
+    (kb.combiners.OMKR(), ("omkr", "exact")),
+    (kb.combiners.OMKR(gradient="printed"), ("omkr", "printed")),
+    (kb.combiners.Hedge(), ("hedge", {"rate": None})),
+    (kb.combiners.Hedge(learning_rate=2.0), ("hedge", {"rate": 2.0})),
+    (
+        kb.combiners.FixedShare(learning_rate=1.5, share=0.05),
+        ("fixed_share", {"rate": 1.5, "share": 0.05}),
+    ),
+    (
+        kb.combiners.Intervals(learning_rate=0.8, levels=5),
+        ("intervals", {"learning_rate": 0.8, "levels": 5}),
+    ),
+    (
+        kb.combiners.Joint(ridge=0.3, tolerance=1e-10),
+        ("joint", {"horizon": 0, "discount": 1.0, "ridge": 0.3}),
+    ),
+    (
+        kb.combiners.Joint("prequential", horizon=7, discount=0.9, ridge=0.1, tolerance=1e-10),
+        ("joint", {"horizon": 7, "discount": 0.9, "ridge": 0.1}),
+    ),
+    (
+        kb.combiners.Stacking(discount=0.9, ridge=0.2, tolerance=1e-10),
+        ("stacking", {"discount": 0.9, "ridge": 0.2}),
+    ),
+    (
+        kb.combiners.NewtonStacking(discount=0.9, ridge=0.2, tolerance=1e-10, caution=3.0),
+        ("slope_stacking", {"discount": 0.9, "ridge": 0.2, "caution": 3.0}),
+    ),
+]
+
+M = kb.learners
+LEARNERS = [
+    M.FixedBudgetKRLS(budget=12, ridge=0.02),
+    M.FixedBudgetKRLS(budget=12, ridge=0.02, label_rate=0.1),
+    M.Forgetron(budget=9),
+    M.FourierRLS(features=12, ridge=0.05),
+    M.FourierRLS(features=12, ridge=0.05, forgetting=0.98),
+    M.FourierRLS(features=12, ridge=0.05, forgetting=0.98, forget="prior"),
+    M.FourierSGD(features=12, learning_rate=0.2),
+    M.KLMS(0.1, budget=25),
+    M.KNLMS(0.2, coherence=0.8, budget=20),
+    M.KRLS(novelty=0.01, budget=15),
+    M.KRLSTracker(budget=15, forgetting=0.99, noise=0.02),
+    M.LinearRLS(),
+    M.LinearRLS(forgetting=0.97),
+    M.LinearRLS(forgetting=0.97, forget="prior"),
+    M.LinearRLS(forgetting=0.99, forget="prior", constant_forgetting=0.8),
+    M.NystromSGD(landmarks=15, learning_rate=0.2, novelty=0.01),
+    M.POLK(0.2, compression=0.05, budget=20),
+    M.PartitionTree(nodes=31, split_after=5),
+    M.Projectron(tolerance=0.3, budget=15),
+    M.QKLMS(0.1, quantization=0.3, budget=25),
+    M.SlidingWindowKRLS(budget=15, ridge=0.02),
+]
+"""Learners with settings under which all of their branches are taken; Norma has its own tests."""
+
+VIEWS = [
+    (K.TreeKernel(0.7, 6), M.PartitionTree(nodes=31, split_after=5)),
+    (K.TreeKernel(0.7, 6), M.PartitionTree(nodes=15, split_after=5, seed=1)),
+    (K.Linear(0.5), M.LinearRLS(forgetting=0.97)),
+    (K.Linear(0.5), M.LinearRLS(forgetting=0.99, forget="prior", constant_forgetting=0.8)),
+    (K.Gaussian(0.6), M.FourierRLS(features=12, ridge=0.05)),
+    (K.Additive(K.Matern(0.6), 2), M.FourierRLS(features=12, ridge=0.05, seed=1)),
+    (
+        0.5 * K.Laplacian(0.6) + K.Linear(0.3),
+        M.FourierRLS(
+            features=12, ridge=0.05, forgetting=0.98, forget="prior", constant_forgetting=0.8
+        ),
+    ),
+    (
+        K.Gaussian(0.6) + K.ActiveDims(K.Linear(0.3), [1]),
+        M.FourierSGD(features=12, learning_rate=0.2),
+    ),
+]
+"""Kernels and learners that cost no more `ActiveDims` some columns than on these columns alone."""
+
+
+def name_of(pair):
+    """A readable test id."""
+    component = pair[0] if isinstance(pair, tuple) else pair
+    return getattr(component, "name", "") or repr(component)
+
+
+def stream(seed, samples, dimension, labels=False):
+    """Irregular, non-negative inputs (so that every kernel is defined) and a bounded target."""
+    draw = np.random.default_rng(seed)
+    X = draw.uniform(0, 1.5, (samples, dimension))
+    y = np.sin(3 * X).sum(axis=1) / dimension + 0.1 * draw.normal(size=samples)
+    return X, np.where(y >= np.median(y), 1.0, -1.0) if labels else y

@@ -1,0 +1,196 @@
+"""`kernelbank run` in processes of its own that can be killed: fifty milliseconds each.
+
+A *stable* is a process in which everything is imported and compiled; it forks a child for each
+command, so that a kill hits the child alone. Run as a script, this file is the stable.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from support.run_faults import Fault, Faults
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    """The exit code; minus the signal's number if one killed it."""
+    said: str
+    """Standard error."""
+    killed: bool
+
+
+class Stable:
+    """The process that forks; ask it by `run`, or by `start` and `wait`."""
+
+    def __init__(self) -> None:
+        here = Path(__file__)
+        source = here.parents[2] / "src"
+        self._process = subprocess.Popen(
+            [sys.executable, str(here)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{source}:{here.parents[1]}",
+                "PYTHONWARNINGS": "ignore",
+            },
+        )
+        self._reports = 0
+        self.kills = 0
+        assert self._ask({}) == "ready"
+
+    def _ask(self, job: dict[str, Any]) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("the stable has died")
+        return json.loads(line)
+
+    def start(
+        self,
+        args: list[str],
+        folder: Path,
+        fault: Fault | None = None,
+        *,
+        stdin: str | None = None,
+        seconds: float | None = None,
+        limit: int | None = None,
+        log: str | None = None,
+    ) -> dict[str, Any]:
+        """Start a command in `folder`; give what this returns to `wait`.
+
+        seconds : after which it is killed. limit : the most bytes of a file. log : a file that
+        gets the labels of all events.
+        """
+        self._reports += 1
+        said = str(folder / f"said-{self._reports}.txt")
+        job = {"args": args, "folder": str(folder), "fault": fault, "stdin": stdin, "said": said}
+        return {
+            "pid": self._ask({**job, "limit": limit, "log": log}),
+            "said": said,
+            "seconds": seconds,
+        }
+
+    def wait(self, started: dict[str, Any]) -> Ended:
+        status = self._ask({"wait": started["pid"], "seconds": started["seconds"]})
+        code = os.waitstatus_to_exitcode(status)
+        said = Path(started["said"]).read_text()
+        Path(started["said"]).unlink()
+        self.kills += code == -signal.SIGKILL
+        return Ended(code, said, code == -signal.SIGKILL)
+
+    def run(self, args: list[str], folder: Path, fault: Fault | None = None, **how: Any) -> Ended:
+        return self.wait(self.start(args, folder, fault, **how))
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(20)
+        self._process.stdout.close()
+
+
+# --- in the stable ------------------------------------------------------------------------------
+
+
+def warm() -> None:
+    """Import and compile what every child needs. Nothing here may start a thread."""
+    import pandas  # noqa: F401  (pyarrow looks for it)
+    import pyarrow.parquet  # noqa: F401
+    import redis  # noqa: F401
+
+    import kernelbank as kb
+
+    for task, lags in (("regression", 2), ("classification", 0)):
+        bank = kb.AutoBank(task, lags=lags, size="small")
+        rows = [[float(n % 7), float(n % 5)] for n in range(40)]
+        targets = [float(n % 3) if task == "regression" else "ab"[n % 2] for n in range(40)]
+        bank.run(rows, targets, record="all", coverage=0.9)
+        if task == "regression":
+            bank.answer_one(rows[0], record="all", coverage=0.9)
+        bank.learn_one(rows[0], targets[0])
+        bank.add_inputs(1)
+        bank.predict([[1.0, 2.0, 3.0]])
+        if task == "regression":
+            bank.survey([[1.0, 2.0, 3.0]], 0.9)
+
+
+def child(job: dict[str, Any]) -> int:
+    os.chdir(job["folder"])
+    said = os.open(job["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    os.dup2(os.open(job["stdin"] or os.devnull, os.O_RDONLY), 0)
+    fault = None if job["fault"] is None else Fault(*job["fault"])
+    Faults(fault, job["log"]).patch()
+    if job["limit"] is not None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
+    from kernelbank.app.cli import commands, run
+
+    run.PART_ROWS = 64
+    sys.argv = ["kernelbank", *job["args"]]
+    code = 0
+    try:
+        commands.run()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    gc.collect()  # what was not closed is closed here, as at the end of any process
+    sys.stderr.flush()
+    return code
+
+
+def serve() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    for line in sys.stdin:
+        job = json.loads(line)
+        if not job:
+            warm()
+            found: Any = "ready"
+        elif "wait" in job:
+            found = waited(job["wait"], job["seconds"])
+        else:
+            found = os.fork()
+            if not found:
+                code = 99
+                try:
+                    code = child(job)
+                except BaseException:
+                    traceback.print_exc()
+                    sys.stderr.flush()
+                os._exit(code)
+        answers.write(json.dumps(found) + "\n")
+        answers.flush()
+
+
+def waited(pid: int, seconds: float | None) -> int:
+    """The child's status; it is killed after so many seconds, or after a minute that hangs."""
+    end = time.monotonic() + (60.0 if seconds is None else seconds)
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGKILL)
+            end = float("inf")
+        time.sleep(0.001)
+
+
+if __name__ == "__main__":
+    serve()

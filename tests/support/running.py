@@ -1,0 +1,154 @@
+"""`kernelbank run` in this process, on small files, for the tests of it."""
+
+import contextlib
+import csv
+import io
+import json
+import sys
+from typing import NamedTuple
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.app.cli import commands
+from kernelbank.io import checkpoint
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def run(source, *options, size="small", stdin=None, terminal=None):
+    """The command's exit code and what it printed; whatever it lets through is raised.
+
+    `terminal` is a file that takes the place of standard error.
+    """
+    words = ["run", str(source), *map(str, options), *(("--size", size) if size else ())]
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(terminal or err))
+        stack.enter_context(mock.patch.object(sys, "argv", ["kernelbank", *words]))
+        if stdin is not None:
+            file = stack.enter_context(open(stdin, encoding="utf-8"))
+            stack.enter_context(mock.patch.object(sys, "stdin", file))
+        try:
+            commands.cli.main(words, prog_name="kernelbank")
+        except SystemExit as ended:
+            code = ended.code
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def good(source, *options, **more):
+    """The same, of a command that must succeed."""
+    done = run(source, *options, **more)
+    assert done.code == 0, done.err
+    assert done.out == ""
+    return done
+
+
+def refused(source, *options, code=2, **more):
+    """The one line that a command says that must fail."""
+    done = run(source, *options, **more)
+    assert done.code == code, done
+    assert done.out == ""
+    assert done.err.startswith("kernelbank: ")
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+    return done.err
+
+
+def one_line(settings=None, engine="serial"):
+    """A bank of one cheap slot, to take the place of `Settings.bank` where rows are the matter."""
+    task, lags = ("regression", 0) if settings is None else (settings.task, settings.lags)
+    slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())]
+    return kb.AutoBank(task, lags, "small", slots=slots, engine=engine)
+
+
+def numbers(count, seed=0):
+    """Inputs a and b and a target."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(count, 2))
+    return X, 20 + 5 * np.sin(2 * X[:, 0]) + X[:, 0] * X[:, 1]
+
+
+def as_csv(path, columns, rows, delimiter=","):
+    """A table as a file; floats with all their digits."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        table.writerow(columns)
+        table.writerows([_plain(cell) for cell in row] for row in rows)
+    return path
+
+
+def as_jsonl(path, columns, rows):
+    lines = [json.dumps(dict(zip(columns, map(_plain, row), strict=True))) for row in rows]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def _plain(cell):
+    return cell.item() if isinstance(cell, np.generic) else cell
+
+
+def table(path):
+    """A .csv file as its header and rows of text."""
+    with open(path, newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    return header, rows
+
+
+def column(path, name):
+    """A column of predictions as floats, empty ones as NaN."""
+    header, rows = table(path)
+    place = header.index(name)
+    return np.array([float(row[place] or "nan") for row in rows])
+
+
+def objects(path):
+    """The objects of a file of JSON lines, which end with line feeds and nothing else."""
+    text = path.read_text(encoding="utf-8")
+    assert not text or text.endswith("\n")
+    return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+def saved(folder):
+    """The header and arrays of a run's state."""
+    return checkpoint.read(folder / "state.kb")
+
+
+def same(mine, other):
+    """Whether two arrays agree in every bit."""
+    mine, other = np.asarray(mine), np.asarray(other)
+    return mine.shape == other.shape and mine.tobytes() == other.tobytes()
+
+
+def check_answers(path, trace, targets):
+    """The file of predictions says what a trace of the bank says, in every bit."""
+    header, rows = table(path)
+    assert header == ["row", "prediction", "lower", "upper", "target"]
+    assert [row[0] for row in rows] == [str(n + 1) for n in range(len(targets))]
+    assert same(column(path, "prediction"), trace.predictions)
+    assert same(column(path, "lower"), trace.lower)
+    assert same(column(path, "upper"), trace.upper)
+    assert same(column(path, "target"), targets)
+
+
+ROWS = 300
+X, Y = numbers(ROWS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("sources")
+
+
+@pytest.fixture(scope="module")
+def source(folder):
+    """The numbers as a file; tests take it by `source = running.source`."""
+    return as_csv(folder / "plain.csv", ["a", "b", "y"], np.column_stack([X, Y]))

@@ -1,0 +1,213 @@
+"""The same few rows in every kind of source, for the tests of sources."""
+
+import contextlib
+import gzip
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+import uuid
+
+import pytest
+
+from kernelbank.io.sources import open_source
+from kernelbank.io.sources.standard_input import StandardInput
+
+COLUMNS = ("wind", "station", "load")
+ROWS = [
+    {"wind": 0.1 * number, "station": f's{number % 3} é, "q"', "load": number - 3.0}
+    for number in range(7)
+]
+
+REDIS_SERVER = shutil.which("redis-server")
+
+
+def as_csv(rows, end="\n", delimiter=","):
+    lines = [delimiter.join(COLUMNS)]
+    for row in rows:
+        station = '"' + row["station"].replace('"', '""') + '"'
+        lines.append(delimiter.join((repr(row["wind"]), station, repr(row["load"]))))
+    return "".join(line + end for line in lines).encode()
+
+
+def as_json_lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def read(source, position=None, size=3, numeric=("wind", "load"), text=("station",), **options):
+    """All good rows as tuples, what is said of the bad ones, and the position after each row."""
+    rows, bad, positions = [], [], []
+    for block in source.blocks(position, size):
+        assert block.first == (position or {"rows": 0})["rows"] + len(positions)
+        table = block.table(numeric, text, **options)
+        assert sorted([*table.rows.tolist(), *(one.row for one in table.bad)]) == list(
+            range(len(block))
+        )
+        texts = (
+            zip(*(table.texts[name] for name in text), strict=True) if text else [()] * len(table)
+        )
+        rows += [
+            (*numbers, *said) for numbers, said in zip(table.numbers.tolist(), texts, strict=True)
+        ]
+        bad += [str(one) for one in table.bad]
+        positions += [json.loads(json.dumps(block.position(row))) for row in range(len(block))]
+    return rows, bad, positions
+
+
+EXPECTED = [(row["wind"], row["load"], row["station"]) for row in ROWS]
+
+
+class FileRig:
+    def __init__(self, path, data, **options):
+        path.write_bytes(data)
+        self.path, self.options = path, options
+
+    def open(self):
+        return open_source(self.path, **self.options)
+
+
+class Piped(StandardInput):
+    """Unlike the true standard input, this end of a pipe is ours to close."""
+
+    def __del__(self):
+        os.close(self._descriptor)
+
+
+class PipeRig:
+    """Standard input: whoever opens it anew sends all again."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def open(self, **options):
+        reading, writing = os.pipe()
+        os.write(writing, self.data)
+        os.close(writing)
+        return Piped(descriptor=reading, **options)
+
+
+class RedisRig:
+    def __init__(self, server, rows):
+        self.name = uuid.uuid4().hex
+        for row in rows:
+            server.client.xadd(self.name, {k: str(v) for k, v in row.items()})
+        self.address = f"redis://127.0.0.1:{server.port}/{self.name}"
+
+    def open(self, **options):
+        return open_source(self.address, idle=0.05, **options)
+
+
+class KafkaRig:
+    def __init__(self, broker, rows):
+        self.topic = uuid.uuid4().hex
+        for row in rows:
+            broker.produce(self.topic, json.dumps(row).encode(), partition=0)
+        broker.flush()
+        self.address = f"kafka://{broker.servers}/{self.topic}"
+
+    def open(self, **options):
+        return open_source(self.address, idle=0.1, **options)
+
+
+def rig_of(kind, folder, request):
+    """The rows of `ROWS` in a source of a kind."""
+    return MAKERS[kind](folder, request.getfixturevalue)
+
+
+def two_members(data):
+    """A gzip file to which was appended."""
+    return gzip.compress(data[:50]) + gzip.compress(data[50:])
+
+
+MARK = b"\xef\xbb\xbf"
+
+MAKERS = {
+    "csv": lambda folder, _: FileRig(folder / "rows.csv", as_csv(ROWS)),
+    "semicolons, CRLF and a byte order mark": lambda folder, _: FileRig(
+        folder / "rows.csv", MARK + as_csv(ROWS, "\r\n", ";"), delimiter=";"
+    ),
+    "csv.gz": lambda folder, _: FileRig(folder / "rows.csv.gz", two_members(as_csv(ROWS))),
+    "jsonl": lambda folder, _: FileRig(folder / "rows.jsonl", as_json_lines(ROWS)),
+    "jsonl without a last line end": lambda folder, _: FileRig(
+        folder / "rows.jsonl", as_json_lines(ROWS)[:-1]
+    ),
+    "parquet": lambda folder, _: ParquetRig(folder / "rows.parquet"),
+    "csv on standard input": lambda *_: PipeRig(as_csv(ROWS)),
+    "json on standard input": lambda *_: PipeRig(b"\n " + as_json_lines(ROWS)),
+    "redis": lambda _, fixture: RedisRig(fixture("redis_server"), ROWS),
+    "kafka": lambda _, fixture: KafkaRig(fixture("kafka_broker"), ROWS),
+}
+KINDS = list(MAKERS)
+
+
+class ParquetRig(FileRig):
+    def __init__(self, path):
+        import pyarrow
+        import pyarrow.parquet
+
+        table = pyarrow.table({name: [row[name] for row in ROWS] for name in COLUMNS})
+        pyarrow.parquet.write_table(table, path, row_group_size=3)
+        self.path, self.options = path, {}
+
+
+class RedisServer:
+    """A server of its own, without persistence, on a free port."""
+
+    def __init__(self, folder):
+        import redis
+
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.folder = folder
+        self.client = redis.Redis("127.0.0.1", self.port)
+        self.start()
+
+    def start(self):
+        import redis
+
+        options = f"--port {self.port} --bind 127.0.0.1 --save --appendonly no".split()
+        options.insert(options.index("--appendonly"), "")
+        self.process = subprocess.Popen(
+            [REDIS_SERVER, *options, "--dir", str(self.folder)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(100):
+            with contextlib.suppress(redis.ConnectionError):
+                self.client.ping()
+                return
+            time.sleep(0.05)
+        raise RuntimeError("redis-server does not answer")
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class KafkaBroker:
+    """The client library's own broker for tests, inside this process."""
+
+    def __init__(self):
+        from confluent_kafka import Producer
+
+        self.producer = Producer(
+            {"bootstrap.servers": "unused", "test.mock.num.brokers": 1, "log_level": 0}
+        )
+        brokers = self.producer.list_topics(timeout=10).brokers.values()
+        self.servers = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+
+    def produce(self, topic, value, partition):
+        self.producer.produce(topic, value=value, partition=partition)
+
+    def flush(self):
+        assert self.producer.flush(10) == 0
+
+
+def needs_redis_server():
+    if REDIS_SERVER is None:
+        if os.environ.get("KERNELBANK_NO_SKIP"):
+            pytest.fail("redis-server is not installed")
+        pytest.skip("redis-server is not installed")

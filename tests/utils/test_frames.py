@@ -1,0 +1,87 @@
+"""Traces as frames of pandas: all that was recorded, by name, and back from a file."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelbank as kb
+from kernelbank.auto import trace as auto_traces
+from kernelbank.bank import trace as traces
+
+
+def played(record="all"):
+    x = np.arange(40) / 4
+    return kb.KernelBank(kb.gaussian_grid(0.5, 4, 3), window=5).run(x, np.sin(x), record)
+
+
+def auto(task, record="all", **options):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(60, 2))
+    y = X[:, 0] if task == "regression" else np.where(X[:, 0] > 0, "up", "down")
+    return kb.AutoBank(task, size="small", **options).run(X, y, record=record)
+
+
+def restored(frame, field):
+    part = frame.filter(regex=f"^{field}: ")
+    return part.to_numpy() if part.shape[1] else frame[field].to_numpy()
+
+
+TRACES = [
+    played,
+    lambda: auto("regression"),
+    lambda: auto("classification"),
+    lambda: auto("classification", ["probabilities"]),
+    lambda: played(["loss", "slot_loss"]),
+]
+
+
+@pytest.mark.parametrize("make", TRACES)
+def test_everything_recorded_comes_back_from_parquet(make, tmp_path):
+    trace = make()
+    trace.to_frame().to_parquet(tmp_path / "trace.parquet")
+    frame = pd.read_parquet(tmp_path / "trace.parquet")
+    assert len(frame) == len(trace)
+    assert frame.index.name == "sample"
+    assert frame.columns.is_unique
+    width = 0
+    for field in trace.fields:
+        array = getattr(trace, field)
+        width += array.shape[1] if array.ndim == 2 else 1
+        assert np.array_equal(restored(frame, field), array), field
+    assert frame.shape[1] == width
+
+
+def test_all_fields_are_known_to_the_frame():
+    assert set(played().to_frame().columns.str.split(":").str[0]) == set(traces.FIELDS)
+    found = {
+        column.split(":")[0]
+        for task in ("regression", "classification")
+        for column in auto(task).to_frame()
+    }
+    assert found == set(auto_traces.FIELDS)
+
+
+def test_columns_have_the_names_of_slots_and_classes():
+    trace = played(["weights"])
+    assert list(trace.to_frame()) == [f"weights: {name}" for name in trace.names]
+    trace = auto("classification", ["probabilities"])
+    assert list(trace.to_frame()) == [f"probabilities: {label}" for label in trace.classes]
+
+
+def test_a_frame_is_a_copy():
+    trace = played()
+    frame = trace.to_frame()
+    kept = trace.weights.copy()
+    frame.iloc[:, :] = -1.0
+    assert np.array_equal(trace.weights, kept)
+
+
+def test_nothing_recorded_is_rows_without_columns():
+    assert played(()).to_frame().shape == (40, 0)
+
+
+def test_labels_that_read_alike_stay_apart():
+    X = np.arange(40.0) % 2
+    y = [1 if x else "1" for x in X]
+    trace = kb.AutoBank("classification", size="small").run(X, y)
+    assert list(trace.to_frame())[1:] == ["probabilities: 1", "probabilities: 1 (2)"]
