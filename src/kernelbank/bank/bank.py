@@ -252,7 +252,7 @@ class KernelBank:
                 return value
             point = check.one_sample(x, self._dimension)
             self._check_domain(point, "x")
-            work.workspace.look_point[:] = point[0]
+            work.workspace.query_point[:] = point[0]
             if not work.callbacks:
                 work.executor.look(self._ledger.samples)
                 return float(work.blended[0])

@@ -39,7 +39,7 @@ class Door:
             slide_period=SLIDE_PERIOD,
             point=workspace.points,
             target=workspace.new_targets,
-            look_point=workspace.look_point,
+            query_point=workspace.query_point,
             blended=blended,
             running=ledger.running,
         )

@@ -180,7 +180,7 @@ class Shard:
                 hot.SPREAD,
                 leaves=group.leaves,
                 columns=group.workspace_columns,
-                look_values=group.look_values,
+                query_values=group.query_values,
                 slot_values=workspace.slot_values,
             )
             phases.append(spread)

@@ -25,7 +25,7 @@ DOOR = fields(
     "slide_period",
     "point",
     "target",
-    "look_point",
+    "query_point",
     "blended",
     "running",
 )
@@ -68,7 +68,7 @@ def _put_kind(x, place, dimension, largest):
 def look(address, x):
     """The proposal at x; NaN if the door is shut for it."""
     table = address_table(address)
-    place = floats(table, DOOR.look_point)
+    place = floats(table, DOOR.query_point)
     if not _put(x, place, whole(table, DOOR.dimension), real(table, DOOR.largest)):
         return np.nan
     seen = np.int64(floats(table, DOOR.running)[SAMPLES])

@@ -300,15 +300,15 @@ def mix_some(values, norms, predictions, losses, effects, first, leaves, samples
         )
 
 
-SPREAD = fields("leaves", "columns", "look_values", "slot_values")
+SPREAD = fields("leaves", "columns", "query_values", "slot_values")
 
 
 def spread(table, first, count):
-    """slot_values[p] = look_values[leaf, lane] of slot p."""
+    """slot_values[p] = query_values[leaf, lane] of slot p."""
     for place in range(whole(table, SPREAD.leaves) * WIDTH):
         p = wholes(table, SPREAD.columns)[place]
         if p >= 0:
-            floats(table, SPREAD.slot_values)[p] = floats(table, SPREAD.look_values)[place]
+            floats(table, SPREAD.slot_values)[p] = floats(table, SPREAD.query_values)[place]
 
 
 BLEND = fields("slots", "leaves", "columns", "on_simplex", "weights", "own", "slot_values", "out")

@@ -123,7 +123,7 @@ class SampleBuffer:
             statistics=self.statistics,
             steps=workspace.size + 1,
             terms=self._terms,
-            point=workspace.look_point,
+            point=workspace.query_point,
             memo=self.memo,
             memo_point=self.memo_point,
             memo_statistics=self.memo_statistics,

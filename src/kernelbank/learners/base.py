@@ -64,7 +64,7 @@ class SlotGroup:
         self.effects = np.zeros((count, size, WIDTH))
         self.losses_before = np.zeros((count, size, WIDTH))
         self.alive = np.ones((count, WIDTH))
-        self.look_values = np.zeros((count, WIDTH))
+        self.query_values = np.zeros((count, WIDTH))
         self.scratch: dict[str, Floats] = {}
         self.parts: dict[str, Any] = {}
         self.base: tuple[Learner, SlotGroup, int, int] | None = None
@@ -154,7 +154,7 @@ class Learner:
     def predict_phases(
         self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
-        """The work on one point to predict: group.look_values at workspace.look_point.
+        """The work on one point to predict: group.query_values at workspace.query_point.
 
         By default `evaluate`, called back in Python.
         """
@@ -162,8 +162,8 @@ class Learner:
 
         def glance(seen: int, _: int) -> None:
             statistics = np.repeat(buffer.memo_statistics[:, None, :], 2, axis=1)
-            point = workspace.look_point[None, :].copy()
-            group.look_values[...] = self.evaluate(group, seen, point, statistics, everyone)[:, 0]
+            point = workspace.query_point[None, :].copy()
+            group.query_values[...] = self.evaluate(group, seen, point, statistics, everyone)[:, 0]
 
         return [Phase.of_python(glance)]
 

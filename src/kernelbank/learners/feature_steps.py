@@ -38,8 +38,8 @@ SINGLE = fields(
     "points",
     "targets",
     "inputs",
-    "look_point",
-    "look_values",
+    "query_point",
+    "query_values",
     "wanted",
     "out",
     "values",
@@ -195,10 +195,10 @@ def learn(table, first, count):
 
 
 def glance(table, first, count):
-    """look_values[leaf] = f at the point that is looked at."""
-    _put_point(table, floats(table, SINGLE.look_point))
+    """query_values[leaf] = f at the point that is looked at."""
+    _put_point(table, floats(table, SINGLE.query_point))
     for leaf in range(whole(table, SINGLE.leaves)):
-        floats(table, SINGLE.look_values)[leaf * WIDTH] = _value(table, leaf, first)
+        floats(table, SINGLE.query_values)[leaf * WIDTH] = _value(table, leaf, first)
 
 
 def evaluate(table, first, count):

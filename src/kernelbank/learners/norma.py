@@ -129,7 +129,7 @@ class Norma(Learner):
             memo_repeated=buffer.memo_repeated,
             memo_rows=self._memo_rows(group),
             rows=group.state["rows"],
-            look_values=group.look_values,
+            query_values=group.query_values,
         )
         return [glance]
 

@@ -17,11 +17,11 @@ def _value(table, seen, leaf, coefficients, rows, row):
     return scale * expansion(coefficients, start, rows, row, budget)
 
 
-GLANCE = fields(*EXPANSION._fields, "window", "memo_repeated", "memo_rows", "rows", "look_values")
+GLANCE = fields(*EXPANSION._fields, "window", "memo_repeated", "memo_rows", "rows", "query_values")
 
 
 def glance(table, first, count):
-    """look_values[leaf] = f_p at the point that is looked at; its kernel row is remembered."""
+    """query_values[leaf] = f_p at the point that is looked at; its kernel row is remembered."""
     window = whole(table, GLANCE.window)
     budget = whole(table, GLANCE.budget)
     same = first > 0 and repeats(
@@ -40,7 +40,7 @@ def glance(table, first, count):
         else:
             new_row(table, leaf, -1, budget + 1, rows, row)
         value = _value(table, first, leaf, numbers(table, GLANCE.coefficients), rows, row)
-        store(floats(table, GLANCE.look_values), leaf, value)
+        store(floats(table, GLANCE.query_values), leaf, value)
 
 
 EVALUATE = fields(*EXPANSION._fields, "row", "wanted", "points", "out")

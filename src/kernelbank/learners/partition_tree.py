@@ -179,7 +179,7 @@ class PartitionTree(Learner):
         self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
         everyone = np.ones(group.leaves, dtype=np.int64)
-        return [self._values(group, workspace.look_point[None, :], everyone, group.look_values)]
+        return [self._values(group, workspace.query_point[None, :], everyone, group.query_values)]
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray

@@ -80,7 +80,7 @@ class Residual(Around):
         """The inner learner's own arrays: it sees other targets and does not see the base."""
         if "inner" not in group.parts:
             inner = copy.copy(group)
-            for name in ("values", "norms", "predictions", "effects", "look_values"):
+            for name in ("values", "norms", "predictions", "effects", "query_values"):
                 setattr(inner, name, np.zeros_like(getattr(group, name)))
             inner.effects = group.effects
             inner.state = {n: a for n, a in group.state.items() if n not in _OWN}
@@ -107,14 +107,14 @@ class Residual(Around):
             "base_predictions": base.predictions,
             "base_values": base.values,
             "base_norms": base.norms,
-            "base_look_values": base.look_values,
+            "base_query_values": base.query_values,
             "new_targets": workspace.new_targets,
             "left": own_workspace.new_targets,
             "inner_values": inner.values,
             "inner_norms": inner.norms,
             "inner_predictions": inner.predictions,
-            "inner_look_values": inner.look_values,
-            "look_values": group.look_values,
+            "inner_query_values": inner.query_values,
+            "query_values": group.query_values,
         }
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:

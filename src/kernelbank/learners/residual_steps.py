@@ -15,7 +15,7 @@ RESIDUAL = fields(
     "base_predictions",
     "base_values",
     "base_norms",
-    "base_look_values",
+    "base_query_values",
     "new_targets",
     "left",
     "left_targets",
@@ -24,11 +24,11 @@ RESIDUAL = fields(
     "inner_values",
     "inner_norms",
     "inner_predictions",
-    "inner_look_values",
+    "inner_query_values",
     "values",
     "norms",
     "predictions",
-    "look_values",
+    "query_values",
 )
 
 
@@ -99,7 +99,7 @@ def add(table, first, count):
 def add_look(table, first, count):
     """The same for the point that is looked at."""
     place = whole(table, RESIDUAL.base_leaf) * WIDTH + whole(table, RESIDUAL.base_lane)
-    known = floats(table, RESIDUAL.base_look_values)[place]
+    known = floats(table, RESIDUAL.base_query_values)[place]
     for leaf in range(whole(table, RESIDUAL.leaves)):
-        inner = load(floats(table, RESIDUAL.inner_look_values), leaf)
-        store(floats(table, RESIDUAL.look_values), leaf, inner + known)
+        inner = load(floats(table, RESIDUAL.inner_query_values), leaf)
+        store(floats(table, RESIDUAL.query_values), leaf, inner + known)

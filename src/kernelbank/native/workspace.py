@@ -89,7 +89,7 @@ class Workspace:
         self.sums = np.zeros((leaves, size, objective.window + EXTRA))
         self.best = np.zeros(size)  # the least cumulative cost of a slot, after each sample
         self.charged = np.zeros((size, CHARGED))
-        self.look_point = np.zeros(dimension)
+        self.query_point = np.zeros(dimension)
         self.slot_values = np.zeros(slots)
         self.heard = np.zeros(size)  # 1 where `said` holds what slots said when they were asked
         self.said = np.zeros((size, slots))

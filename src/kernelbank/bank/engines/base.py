@@ -151,7 +151,7 @@ class Executor:
         return None
 
     def look(self, seen: int) -> None:
-        """Write the slots' values at workspace.look_point to workspace.slot_values, then blend them."""
+        """Write the slots' values at workspace.query_point to workspace.slot_values, then blend them."""
         raise NotImplementedError
 
     def forget_look(self) -> None:

@@ -103,7 +103,7 @@ class RayExecutor(PostedCrew):
     # --- looking ----------------------------------------------------------------------------------
 
     def look(self, seen: int) -> None:
-        point = self._workspace.look_point.copy()
+        point = self._workspace.query_point.copy()
         for post, values in zip(self._posts, self._each("look", seen, point), strict=True):
             self._workspace.slot_values[post.places] = values
         self._driver.blend.run(seen, 1)

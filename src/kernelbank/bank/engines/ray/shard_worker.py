@@ -178,7 +178,7 @@ class Station:
 
     def look(self, seen: int, point: Floats) -> Floats:
         """(P,): the slots' values at a point."""
-        self.workspace.look_point[:] = point
+        self.workspace.query_point[:] = point
         self._looking.run(seen, 1)
         try:
             self._check()
