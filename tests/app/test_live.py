@@ -380,7 +380,7 @@ def test_a_server_that_cannot_start(monkeypatch, tmp_path):
 RUN = """
 import os, sys, time
 {start}
-from kernelbank.report.live import Live
+from kernelbank.app.live.live import Live
 live = Live()
 live.publish({{"now": "1"}})
 {then}

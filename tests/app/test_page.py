@@ -25,14 +25,14 @@ class TestPicture:
     def test_tiles_are_the_figures_of_the_story(self, show):
         story = made_up_story()
         watched = show(story)
-        answered = sum(column(story, "answered"))
+        answered = sum(column(story, "scored"))
         alone = [sum(losses) for losses in zip(*column(story, "losses"), strict=True)]
         expected = {
             "rows": sum(column(story, "rows")),
             "bank": math.sqrt(sum(column(story, "loss")) / answered),
             "best-slot": math.sqrt(min(alone) / answered),
-            "persistence": math.sqrt(sum(column(story, "persistence")) / answered),
-            "coverage": sum(column(story, "inside")) / answered,
+            "persistence": math.sqrt(sum(column(story, "baseline_loss")) / answered),
+            "coverage": sum(column(story, "covered")) / answered,
             "signals": 5,
             "bad-rows": 3,
             "rows-s": 4672.9,
@@ -45,7 +45,7 @@ class TestPicture:
     def test_error_so_far_and_by_stretch(self, show):
         story = made_up_story()
         watched = show(story)
-        loss, answered = column(story, "loss"), column(story, "answered")
+        loss, answered = column(story, "loss"), column(story, "scored")
         before = pixels(watched, "error", LIGHT_BANK)
         watched.page.locator("#error-chart .chart").focus()
         for key in ("Home", "PageDown", "ArrowRight", "ArrowRight", "ArrowLeft"):
@@ -55,7 +55,7 @@ class TestPicture:
         assert f"bank {far:.4g}" in readout(watched, "error")
         watched.page.locator("input[value=stretch]").check()
         alone = math.sqrt(loss[11] / answered[11])
-        worst = math.sqrt(column(story, "worst")[11])
+        worst = math.sqrt(column(story, "worst_loss")[11])
         assert "rows 5,501 to 6,000" in readout(watched, "error")
         assert f"bank {alone:.4g}" in readout(watched, "error")
         assert f"worst single error {worst:.4g}" in readout(watched, "error")

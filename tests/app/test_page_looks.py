@@ -209,7 +209,7 @@ class TestWords:
         story = made_up_story(task="classification")
         story["run"]["weights_of"] = "spam"
         watched = show(story, color_scheme="light")
-        answered = sum(column(story, "answered"))
+        answered = sum(column(story, "scored"))
         assert tile(watched, "bank") == pytest.approx(sum(column(story, "loss")) / answered)
         assert tile(watched, "stated") == pytest.approx(sum(column(story, "width")) / answered)
         assert not watched.page.locator("#stream").is_visible()
@@ -224,9 +224,9 @@ class TestWords:
     @pytest.mark.parametrize("size", [1e-250, 1e-17, 1e17, 1e250])
     def test_numbers_of_any_size(self, show, size):
         story = made_up_story(points=3, slots=3)
-        for name in ("loss", "persistence", "worst", "width"):
+        for name in ("loss", "baseline_loss", "worst_loss", "width"):
             story["points/0"][name] = [size * value for value in story["points/0"][name]]
-        for name in ("target", "answer"):  # so close that a small step does not change a number
+        for name in ("target", "prediction"):  # so close that a small step does not change a number
             story["points/0"][f"{name}_low"] = 3 * [size]
             story["points/0"][f"{name}_high"] = 3 * [size * (1 + 3.2e-16)]
         story["points/0"]["losses"] = [
@@ -238,7 +238,7 @@ class TestWords:
             frame = watched.page.locator(f"#{chart}-chart .u-over")
             assert frame.evaluate("frame => frame.offsetLeft") > 40, chart  # room for an axis
         assert pixels(watched, "cost", LIGHT_BANK) > 300
-        answered = sum(column(story, "answered"))
+        answered = sum(column(story, "scored"))
         expected = math.sqrt(sum(column(story, "loss")) / answered)
         assert tile(watched, "bank") == pytest.approx(expected)
 
@@ -247,7 +247,7 @@ class TestWords:
         for name in ("points/1", "points/2", "points/3"):
             for losses in story[name]["losses"]:
                 losses[5:8] = None, 1e300, 100 * losses[7]
-        story["points/2"]["worst"][3] = None
+        story["points/2"]["worst_loss"][3] = None
         watched = show(story, color_scheme="light")
         assert "3 lines leave the picture" in watched.text("#cost-chart .note")
         assert pixels(watched, "cost", LIGHT_BANK) > 300

@@ -13,7 +13,7 @@ from kernelbank.app.report import report_data as story
 from kernelbank.app.report import run_snapshot as account
 from kernelbank.app.report.report_data import Story
 from kernelbank.app.report.run_snapshot import of_state
-from kernelbank.app.runner.history import EXTREMES, FIGURES, POINTS, History
+from kernelbank.app.runner.history import EXTREMES, TOTALS, POINTS, History
 from kernelbank.app.runner.settings import Settings
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
@@ -73,8 +73,8 @@ def test_figures_are_those_of_the_bank(state):
     width[0] = 0.0
     for name, rows, digits in (
         ("loss", errors, 7),
-        ("persistence", before, 7),
-        ("inside", inside, 12),
+        ("baseline_loss", before, 7),
+        ("covered", inside, 12),
         ("width", width, 7),
         ("losses", slots, 5),
     ):
@@ -83,9 +83,9 @@ def test_figures_are_those_of_the_bank(state):
         )
     answers = trace.predictions[1:]
     for name, rows, extreme in (
-        ("worst", errors[1:], np.max),
-        ("answer_high", answers, np.max),
-        ("answer_low", answers, np.min),
+        ("worst_loss", errors[1:], np.max),
+        ("prediction_high", answers, np.max),
+        ("prediction_low", answers, np.min),
     ):
         wanted = [extreme(part) for part in np.split(rows, cuts - 1)]
         assert near(joined(parts, name), wanted, 6), name
@@ -132,7 +132,7 @@ def test_labels(count, tmp_path):
         trace.slot_answers[1:] != np.array([bank.classes.index(one) for one in labels])[1:, None]
     )
     assert sum(joined(parts, "loss")) == wrong.sum()
-    assert sum(joined(parts, "inside")) == (~wrong).sum()
+    assert sum(joined(parts, "covered")) == (~wrong).sum()
     assert (np.sum(joined(parts, "losses"), axis=0) == slots.sum(axis=0)).all()
     assert near(sum(joined(parts, "width")), trace.probabilities.max(axis=1)[1:].sum(), 5)
     assert joined(parts, "target_low") == [None] * parts["now"]["points"]
@@ -221,7 +221,7 @@ def filled(rows, slots):
     draw = np.random.default_rng(0)
     history = History(slots)
     for _ in range(rows // 1000):
-        figures = np.abs(draw.normal(size=(1000, len(FIGURES)))) * 1e-9
+        figures = np.abs(draw.normal(size=(1000, len(TOTALS)))) * 1e-9
         figures[:, 0] = 1.0
         extremes = draw.normal(size=(1000, len(EXTREMES))) * 1e-9
         weights = draw.dirichlet(np.ones(slots), 1000)
@@ -252,7 +252,7 @@ def test_parts_stay_as_they_are(state):
     history = filled(0, 3)
     seen = []
     for count in (1, 1, 40, 1000):
-        rows = np.ones((count, len(FIGURES)))
+        rows = np.ones((count, len(TOTALS)))
         history.add(rows, np.ones((count, len(EXTREMES))), np.ones((count, 3)), np.ones((count, 3)))
         parts = telling.parts(dataclasses.replace(given, history=history))
         fresh = Story().parts(dataclasses.replace(given, history=history))
@@ -278,14 +278,14 @@ def test_the_present_function_may_be_that_told_last(state):
 
 def test_what_is_not_finite_is_null(state):
     history = filled(0, 2)
-    rows = np.full((3, len(FIGURES)), np.nan)
+    rows = np.full((3, len(TOTALS)), np.nan)
     rows[:, 0] = 1.0
     wild = np.full((3, 2), np.inf)
     history.add(rows, np.full((3, len(EXTREMES)), np.nan), np.full((3, 2), np.nan), wild)
     parts = read(Story().parts(dataclasses.replace(of_state(state), history=history)))
     assert parts["points/0"]["loss"] == [None] * 3
     assert parts["points/0"]["losses"] == [[None, None]] * 3
-    assert parts["points/0"]["worst"] == [None] * 3
+    assert parts["points/0"]["worst_loss"] == [None] * 3
 
 
 # --- the command ----------------------------------------------------------------------------------

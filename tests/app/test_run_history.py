@@ -9,7 +9,7 @@ from kernelbank.app.runner.history import (
     DRAWN,
     EARLY,
     EXTREMES,
-    FIGURES,
+    TOTALS,
     FIRST_SNAPSHOT,
     GRID,
     POINTS,
@@ -23,14 +23,14 @@ from support.running import same
 SLOTS = 3
 MOST = 4 * POINTS + 5
 DRAW = np.random.default_rng(0)
-ROWS = DRAW.normal(size=(MOST, len(FIGURES) + 2 * SLOTS))
+ROWS = DRAW.normal(size=(MOST, len(TOTALS) + 2 * SLOTS))
 ROWS[:, 0] = 1.0
 TOPS = DRAW.normal(size=(MOST, len(EXTREMES)))
 TOPS[DRAW.uniform(size=TOPS.shape) < 0.3] = np.nan
 
 
 def add(history, rows, tops=None):
-    cut = len(FIGURES)
+    cut = len(TOTALS)
     tops = np.zeros((len(rows), len(EXTREMES))) if tops is None else tops
     history.add(rows[:, :cut], tops, rows[:, cut : cut + SLOTS], rows[:, cut + SLOTS :])
 
@@ -78,13 +78,13 @@ def test_sums_are_plain_sums(count):
     history = filled(count)
     edges = np.arange(0, count, history.stride)
     plain = np.add.reduceat(ROWS[:count], edges)
-    for place, name in enumerate(FIGURES):
-        assert np.allclose(history.figures[name], plain[:, place], rtol=1e-12, atol=1e-12)
-    cut = len(FIGURES)
+    for place, name in enumerate(TOTALS):
+        assert np.allclose(history.totals[name], plain[:, place], rtol=1e-12, atol=1e-12)
+    cut = len(TOTALS)
     means = plain[:, cut : cut + SLOTS] / plain[:, :1]
     assert np.allclose(history.weights, means, rtol=1e-12, atol=1e-12)
     assert np.allclose(history.losses, plain[:, cut + SLOTS :], rtol=1e-12, atol=1e-12)
-    assert history.figures["rows"].sum() == count
+    assert history.totals["rows"].sum() == count
 
 
 @pytest.mark.parametrize("count", [1, POINTS, POINTS + 1, 3 * POINTS, MOST])
@@ -97,7 +97,7 @@ def test_extremes_are_those_of_the_rows(count):
         found = [(np.nanmin if low else np.nanmax)(p) for p in np.split(TOPS[:count, place], cuts)]
         wanted = np.nan_to_num(found, nan=np.inf if low else -np.inf)
         assert same(history.extremes[name], wanted)
-    weights = ROWS[:count, len(FIGURES) : len(FIGURES) + SLOTS]
+    weights = ROWS[:count, len(TOTALS) : len(TOTALS) + SLOTS]
     assert same(history.highest_weights, [part.max(axis=0) for part in np.split(weights, cuts)])
 
 

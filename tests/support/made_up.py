@@ -42,24 +42,24 @@ def made_up_points(draw, points, slots, task, stride):
     many = np.round(weights * 10000).astype(int)
     columns = {
         "rows": rows.tolist(),
-        "answered": answered.tolist(),
+        "scored": answered.tolist(),
         "loss": rounded(np.round(loss) if task == "classification" else loss),
-        "persistence": rounded(np.round(persistence) if task == "classification" else persistence),
-        "inside": np.round(right).astype(int).tolist(),
+        "baseline_loss": rounded(np.round(persistence) if task == "classification" else persistence),
+        "covered": np.round(right).astype(int).tolist(),
         "width": rounded(answered * (0.88 if task == "classification" else 1.3 * np.sqrt(warm))),
-        "worst": rounded(
+        "worst_loss": rounded(
             np.ones(points) if task == "classification" else 9 * level * warm * shift * noise
         ),
         "target_low": rounded(target - 2 - draw.random(points)),
         "target_high": rounded(target + 2 + draw.random(points)),
-        "answer_low": rounded(target - 1.6 - 0.5 * draw.random(points)),
-        "answer_high": rounded(target + 1.6 + 0.5 * draw.random(points) + 0.1 * warm),
+        "prediction_low": rounded(target - 1.6 - 0.5 * draw.random(points)),
+        "prediction_high": rounded(target + 1.6 + 0.5 * draw.random(points) + 0.1 * warm),
         "weights": many.tolist(),
         "weights_high": np.minimum(10000, many * 3 // 2 + 3).tolist(),
         "losses": [rounded(row, 5) for row in losses],
     }
     if task == "classification":
-        for name in ("target_low", "target_high", "answer_low", "answer_high"):
+        for name in ("target_low", "target_high", "prediction_low", "prediction_high"):
             columns[name] = [None] * points
     return columns
 

@@ -33,15 +33,15 @@ class Summary:
         self.answered = 0
         if history is None or not history.rows:
             return
-        sums = {name: float(values.sum()) for name, values in history.figures.items()}
-        self.answered = int(sums["answered"])
+        sums = {name: float(values.sum()) for name, values in history.totals.items()}
+        self.answered = int(sums["scored"])
         if not self.answered:
             return
         self.error = self._figure(sums["loss"])
-        self.persistence = self._figure(sums["persistence"])
+        self.persistence = self._figure(sums["baseline_loss"])
         names = run.bank.names
         if not self.labels:
-            self.coverage = sums["inside"] / self.answered
+            self.coverage = sums["covered"] / self.answered
         losses = history.losses.sum(axis=0)
         place = int(np.argmin(losses))
         self.best, self.best_name = self._figure(float(losses[place])), names[place]

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from ...utils.validation import Floats
-from ..runner.history import EXTREMES, FIGURES, History, Snapshot
+from ..runner.history import EXTREMES, TOTALS, History, Snapshot
 from ..runner.snapshots import drawn, snapshot
 from .run_snapshot import Account
 
 POINTS = 32
 """Points of a part."""
 
-WHOLE = ("rows", "answered", "inside")
+WHOLE = ("rows", "scored", "covered")
 """Figures that count something."""
 
 CATEGORIES = 12
@@ -172,8 +172,8 @@ def _bad(account: Account) -> dict[str, Any]:
 def _points(history: History, first: int) -> str:
     some = slice(first, first + POINTS)
     told = {"stride": str(history.stride)}
-    for name in FIGURES:
-        told[name] = _numbers(history.figures[name][some], 12 if name in WHOLE else 7)
+    for name in TOTALS:
+        told[name] = _numbers(history.totals[name][some], 12 if name in WHOLE else 7)
     for name in EXTREMES:
         told[name] = _numbers(history.extremes[name][some], 6)
     told["weights"] = _text(_shares(history.weights[some]))

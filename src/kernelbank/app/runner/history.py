@@ -34,15 +34,15 @@ EARLY = (64, 128, 256, 512)
 FIRST_SNAPSHOT = 1024
 """Rows between snapshots after these, at first."""
 
-FIGURES = ("rows", "answered", "loss", "persistence", "inside", "width")
-"""Sums over a point's rows: how many; how many were answered when a target was known already, and
-over these: squared errors, or wrong answers, of the bank and of the last target as an answer;
-targets inside their intervals, or right answers; and the intervals' widths, or the probabilities
-that were stated of the answers."""
+TOTALS = ("rows", "scored", "loss", "baseline_loss", "covered", "width")
+"""Sums over the rows of a point: all rows; the rows that are scored (a target was known before the
+prediction); and over the scored rows the squared errors, or wrong labels, of the model and of the
+baseline (last value); targets inside their interval, or correct labels; widths of the intervals, or
+predicted probabilities."""
 
-EXTREMES = ("worst", "target_high", "answer_high", "target_low", "answer_low")
-"""Of a point's rows, so that what is joined is not lost: the largest loss of an answer; the highest
-and lowest target and answer. Classes have no order: theirs are NaN."""
+EXTREMES = ("worst_loss", "target_high", "prediction_high", "target_low", "prediction_low")
+"""Over the rows of a point, so that merging points loses no spike: the largest loss of a prediction;
+the highest and lowest target and prediction. Labels have no order: NaN."""
 
 _SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
 """A lowest value is kept as the highest of the negative ones."""
@@ -58,7 +58,7 @@ class History:
         self.slots = slots
         self.stride = 1
         self.rows = 0
-        self._sums = np.zeros((POINTS, len(FIGURES) + 2 * slots))
+        self._sums = np.zeros((POINTS, len(TOTALS) + 2 * slots))
         self._tops = np.full((POINTS, len(EXTREMES) + slots), -np.inf)
         self.snapshots: list[Snapshot] = []
         self.snapshot_stride = FIRST_SNAPSHOT
@@ -69,20 +69,20 @@ class History:
         return -(-self.rows // self.stride)
 
     @property
-    def figures(self) -> dict[str, Floats]:
+    def totals(self) -> dict[str, Floats]:
         """(points,) each: the sums by name."""
-        return {name: self._sums[: self.points, i] for i, name in enumerate(FIGURES)}
+        return {name: self._sums[: self.points, i] for i, name in enumerate(TOTALS)}
 
     @property
     def weights(self) -> Floats:
         """(points, P): the mean weights of each point."""
-        own = self._sums[: self.points, len(FIGURES) : len(FIGURES) + self.slots]
+        own = self._sums[: self.points, len(TOTALS) : len(TOTALS) + self.slots]
         return np.asarray(own / self._sums[: self.points, :1])
 
     @property
     def losses(self) -> Floats:
         """(points, P): sums of what every slot alone would have lost."""
-        return self._sums[: self.points, len(FIGURES) + self.slots :]
+        return self._sums[: self.points, len(TOTALS) + self.slots :]
 
     @property
     def extremes(self) -> dict[str, Floats]:
@@ -166,7 +166,7 @@ class History:
             raise FileRefused("its history has an impossible length.")
         sums = state["sums"]
         slots = _whole(facts["slots"], 0, max(sums.shape, default=0), "slots")
-        if sums.shape != (points, len(FIGURES) + 2 * slots):
+        if sums.shape != (points, len(TOTALS) + 2 * slots):
             raise FileRefused("its history does not fit its bank.")
         if (sums[:, 0] != np.minimum(rows - stride * np.arange(points), stride)).any():
             raise FileRefused("the points of its history do not have their rows.")

@@ -15,7 +15,7 @@ from ...bank.state import under
 from ...io.sinks.base import Row
 from ...utils.validation import Floats
 from .feature_encoder import Piece
-from .history import EARLY, EXTREMES, FIGURES, History
+from .history import EARLY, EXTREMES, TOTALS, History
 from .settings import Settings
 from .snapshots import snapshot
 from .timings import BANK, SNAPSHOTS, Diary
@@ -137,7 +137,7 @@ class Player:
         if self.history is None:
             self.history = History(slots)
         count = len(targets)
-        figures = np.zeros((count, len(FIGURES)))
+        figures = np.zeros((count, len(TOTALS)))
         extremes = np.full((count, len(EXTREMES)), np.nan)
         figures[:, :2] = 1.0
         if self.settings.task == "regression":

@@ -23,16 +23,16 @@ function figures() {
   const errors = (sums, counts) => sums.map((sum, at) => errorOf(sum ?? NaN, counts[at]));
   const shares = (sums, counts) => sums.map((sum, at) => shareOf(sum, counts[at]));
 
-  const answered = runningSums(all.answered);
+  const answered = runningSums(all.scored);
   const meansOf = (sums) => ({
     far: shares(runningSums(sums), answered),
-    stretch: shares(sums, all.answered),
+    stretch: shares(sums, all.scored),
   });
   const ends = runningSums(all.rows.map((rows) => rows ?? 0));
   const slots = slotFigures(run, all, count);
   const player = (losses) => {
     const totals = runningSums(losses);
-    return { totals, far: errors(totals, answered), stretch: errors(losses, all.answered) };
+    return { totals, far: errors(totals, answered), stretch: errors(losses, all.scored) };
   };
   const best = bestSlots(slots.totals, count);
   const last = best[count - 1] ?? null;
@@ -46,17 +46,17 @@ function figures() {
     starts: ends.map((end, at) => end - (all.rows[at] ?? 0)),
     errorOf,
     bank: player(all.loss),
-    persistence: player(all.persistence),
+    persistence: player(all.baseline_loss),
     best: {
       slot: last, // over the whole run
       slots: best, // so far, at each point
       far: best.map((slot, at) =>
         slot === null ? null : errorOf(slots.totals[slot][at], answered[at])),
       stretch: all.losses.map((losses, at) =>
-        last === null ? null : errorOf(losses?.[last] ?? NaN, all.answered[at])),
+        last === null ? null : errorOf(losses?.[last] ?? NaN, all.scored[at])),
     },
-    worst: all.worst.map((loss) => (known(loss) ? asError(loss) : null)),
-    inside: meansOf(all.inside),
+    worst: all.worst_loss.map((loss) => (known(loss) ? asError(loss) : null)),
+    inside: meansOf(all.covered),
     width: meansOf(all.width),
   };
 }

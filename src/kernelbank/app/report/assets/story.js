@@ -13,8 +13,8 @@ function take(parts) {
 const part = (name, otherwise) => story.get(name) ?? otherwise;
 
 const COLUMNS = [
-  "rows", "answered", "loss", "persistence", "inside", "width", "worst",
-  "target_low", "target_high", "answer_low", "answer_high", "weights", "weights_high", "losses",
+  "rows", "scored", "loss", "baseline_loss", "covered", "width", "worst_loss",
+  "target_low", "target_high", "prediction_low", "prediction_high", "weights", "weights_high", "losses",
 ];
 
 // One list a column. A column that is missing somewhere has nulls there.

@@ -26,19 +26,19 @@ const streamChart = new Chart("stream-chart", {
     return [
       [rowsFromTo(starts[at] + 1, ends[at]), ""],
       ["targets", span(all.target_low[at], all.target_high[at]), "muted"],
-      ["predictions", span(all.answer_low[at], all.answer_high[at]), "bank"],
+      ["predictions", span(all.prediction_low[at], all.prediction_high[at]), "bank"],
     ];
   },
 });
 
 // Room for all targets, and for predictions that do not go far beyond them.
-function rangeOfStream({ target_low, target_high, answer_low, answer_high }) {
+function rangeOfStream({ target_low, target_high, prediction_low, prediction_high }) {
   const least = (values) => Math.min(...values.filter(known));
   const most = (values) => Math.max(...values.filter(known));
   const [low, high] = [least(target_low), most(target_high)];
   const room = (high - low || Math.abs(high) || 1) / 2;
-  const from = Math.max(low - room, Math.min(low, least(answer_low)));
-  const to = Math.min(high + room, Math.max(high, most(answer_high)));
+  const from = Math.max(low - room, Math.min(low, least(prediction_low)));
+  const to = Math.min(high + room, Math.max(high, most(prediction_high)));
   const edge = 0.04 * (to - from || 1);
   return [from - edge, to + edge];
 }
@@ -53,8 +53,8 @@ function drawStream(view) {
   }
   streamRange = rangeOfStream(all);
   const beyond = view.ends.filter(
-    (_, at) => all.answer_low[at] < streamRange[0] || all.answer_high[at] > streamRange[1]).length;
-  streamChart.set([view.ends, all.target_low, all.target_high, all.answer_low, all.answer_high], {
+    (_, at) => all.prediction_low[at] < streamRange[0] || all.prediction_high[at] > streamRange[1]).length;
+  streamChart.set([view.ends, all.target_low, all.target_high, all.prediction_low, all.prediction_high], {
     caption: fromData(view.run.target ?? "target"),
     note: beyond
       ? `Predictions leave the picture in ${counted(beyond, "stretch", "stretches")}.`
