@@ -24,10 +24,15 @@ What a cell means is in `cells`, CSV in `delimited`, JSON in `objects`, lines an
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ...errors import FileRefused
 from ...utils import validation as check
+from ...utils.validation import Floats
 from .addresses import kafka_address, redis_address
 from .base import Source
 from .files import TextFile
@@ -37,7 +42,7 @@ from .standard_input import StandardInput
 if TYPE_CHECKING:
     from ..sinks.redis_writer import RedisOutput
 
-__all__ = ["Bad", "Block", "RedisOutput", "Source", "Table", "open_source"]
+__all__ = ["Bad", "Block", "RedisOutput", "Source", "Table", "open_source", "read_columns"]
 
 TEXTS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 FORMS = ".csv, .csv.gz, .jsonl, .jsonl.gz, .parquet, -, redis:// or kafka://"
@@ -97,6 +102,39 @@ def open_source(
     if suffix not in TEXTS or "://" in said:
         raise check.refuse("address", f"be {FORMS}", said, "Give a source of these kinds.", owner)
     return TextFile(path, TEXTS[suffix], delimiter)
+
+
+def read_columns(source: Source, columns: Sequence[str], limit: int | None = None) -> Floats:
+    """The numbers of some columns of a whole source: (n, len(columns)), in the order asked.
+
+    Parameters
+    ----------
+    source : what `open_source` returns; `source.columns` names its columns.
+    columns : the numeric columns to read.
+    limit : the most rows to read; by default all.
+
+    Raises
+    ------
+    FileRefused
+        At the first row that is not all numbers, with the file, the line, the column and the value.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "small.csv")
+    ...     _ = path.write_text("hour,load\\n0,1.5\\n1,2.5\\n2,4.5\\n")
+    ...     read_columns(open_source(path), ["load", "hour"], limit=2).tolist()
+    [[1.5, 0.0], [2.5, 1.0]]
+    """
+    parts = [np.empty((0, len(columns)))]
+    for block in source.blocks(columns=columns):
+        table = block.table(numeric=columns)
+        end = len(block) if limit is None else min(limit - block.first, len(block))
+        if table.bad and table.bad[0].row < end:
+            raise FileRefused(str(table.bad[0]))
+        parts.append(table.numbers[:end])
+        if block.first + end == limit:
+            break
+    return np.concatenate(parts)
 
 
 def __getattr__(name: str) -> Any:
