@@ -576,7 +576,7 @@ def test_two_banks_with_one_function_keep_their_errors_apart():
     for _ in range(2):
         with pytest.raises(RuntimeError, match="always"):
             bank.learn_one(0.0, 1.0)
-    assert not [callback for callback in bank.loss.callbacks if callback.take()]
+    assert not [callback for callback in bank.loss.callbacks if callback.take_error()]
 
 
 @pytest.mark.parametrize("engine", ["serial", kb.engines.Threads(2)], ids=repr)

@@ -128,7 +128,7 @@ def test_a_failing_custom_kernel_raises_its_own_error():
         K.Custom(broken)([[1.0]], [[2.0]])
     for result in (np.ones((2, 3)), 0.5, np.ones((1, 1)) * 1j, [["a"]]):
         with pytest.raises(
-            ValueError, match=r"'odd' must return real numbers of the shape \(1, 1\)"
+            ValueError, match=r"'odd' must return real numbers of shape \(1, 1\)"
         ):
             K.Custom(lambda X, Z, result=result: result, name="odd")([[1.0]], [[2.0]])
 

@@ -15,7 +15,7 @@ from ..bank.layout import Slot
 from ..combiners import Combiner
 from ..errors import InvalidArgument
 from ..io import checkpoint
-from ..native.formulas import called_back
+from ..native.formulas import inside_callback
 from ..utils import validation as check
 from ..utils.interrupts import defer_sigint
 from ..utils.lazy import plots
@@ -214,7 +214,7 @@ class AutoBank:
         return self._glance().html()
 
     def _glance(self) -> Summary:
-        if called_back():  # by a bank that is at work, perhaps for this one: do not wait for it
+        if inside_callback():  # by a bank that is at work, perhaps for this one: do not wait for it
             return Summary(self._title())
         with self._turn:
             known = self._labels.known

@@ -18,7 +18,7 @@ from ..io.specs import check_names, own_copy
 from ..kernels.dictionary import Dictionary
 from ..losses import as_loss
 from ..losses.objective import Objective
-from ..native.formulas import called_back
+from ..native.formulas import inside_callback
 from ..native.workspace import SLIDE_PERIOD
 from ..utils import validation as check
 from ..utils.interrupts import defer_sigint
@@ -214,7 +214,7 @@ class KernelBank:
         return self._glance().html()
 
     def _glance(self) -> Summary:
-        if called_back():  # by a bank that is at work, perhaps this one: do not wait for it
+        if inside_callback():  # by a bank that is at work, perhaps this one: do not wait for it
             return Summary(self._title())
         with self._turn:
             return overview(
@@ -370,12 +370,12 @@ class KernelBank:
         check.within_range("said", np.where(np.isfinite(values), values, 0.0))
         self._check_samples(X, target, "x")
         workspace = self._open(X[0]).workspace
-        workspace.said[0] = values
-        workspace.heard[0] = 1.0
+        workspace.past_predictions[0] = values
+        workspace.has_past_predictions[0] = 1.0
         try:
             rounds.play_block(self, X, target)
         finally:
-            workspace.heard[0] = 0.0
+            workspace.has_past_predictions[0] = 0.0
 
     def run(self, X: Any, y: Any, record: Any = "all") -> Trace:
         """Play a round for every row: propose, reveal, charge, learn, weigh.
@@ -420,7 +420,7 @@ class KernelBank:
 
     def _refuse_inside(self) -> None:
         """A function that the bank has called must not call the bank."""
-        if called_back():
+        if inside_callback():
             raise KernelBankError(
                 "A function that a bank calls has called the same bank. Let kernels, losses, "
                 "learners and combiners depend on their arguments only."

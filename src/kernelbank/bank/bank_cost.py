@@ -5,9 +5,9 @@ import numpy as np
 from ..losses.steps import window_loss
 from ..native.formulas import pointer
 from ..native.jit import entry, inline
-from ..native.phases import fields, floats, real, whole
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..native.simd import WIDTH, broadcast, lane, load, store, where_less
-from ..native.workspace import CHARGED, EXTRA
+from ..native.workspace import EXTRA_SUMS, SAMPLE_METRICS
 from .slot_metrics import admit_one
 
 COST, LOSS, GAP, EFFECT, OUT, SAMPLES = range(6)
@@ -23,30 +23,34 @@ def admit(weights, predictions, on_simplex):
         admit_one(pointer(weights, place), pointer(predictions, place), slots, on_simplex)
 
 
-PROPOSE = fields("slots", "on_simplex", "weights", "chosen", "slot_predictions", "proposed")
+PROPOSE = argument_fields(
+    "slots", "on_simplex", "weights", "chosen", "slot_predictions", "proposed"
+)
 
 
-def propose(table, first, count):
+def propose(args, first, count):
     """proposed[t] = the weights before sample t; weights = those after the last one."""
-    slots = whole(table, PROPOSE.slots)
-    weights = floats(table, PROPOSE.weights)
-    chosen = floats(table, PROPOSE.chosen)
+    slots = read_int(args, PROPOSE.slots)
+    weights = float_array(args, PROPOSE.weights)
+    chosen = float_array(args, PROPOSE.chosen)
     for t in range(count):
         place = t * slots
-        own = pointer(floats(table, PROPOSE.proposed), place)
+        own = pointer(float_array(args, PROPOSE.proposed), place)
         before = weights if t == 0 else pointer(chosen, place - slots)
         for p in range(slots):
             own[p] = before[p]
-        predictions = pointer(floats(table, PROPOSE.slot_predictions), place)
-        admit_one(own, predictions, slots, whole(table, PROPOSE.on_simplex))
+        predictions = pointer(float_array(args, PROPOSE.slot_predictions), place)
+        admit_one(own, predictions, slots, read_int(args, PROPOSE.on_simplex))
     for p in range(slots):
         weights[p] = chosen[(count - 1) * slots + p]
 
 
-TALLY = fields("slots", "slot_cost", "slot_loss", "cumulative_cost", "cumulative_loss", "best")
+TALLY = argument_fields(
+    "slots", "slot_cost", "slot_loss", "cumulative_cost", "cumulative_loss", "best"
+)
 
 
-CHARGE = fields(
+CHARGE = argument_fields(
     "slots",
     "leaves",
     "steps",
@@ -66,12 +70,12 @@ CHARGE = fields(
 )
 
 
-def recall(table, first, count):
+def recall(args, first, count):
     """Append the block's targets to those of the window before it."""
-    window = whole(table, CHARGE.window)
+    window = read_int(args, CHARGE.window)
     for t in range(count):
-        targets = floats(table, CHARGE.recent)
-        targets[window - 1 + t] = floats(table, CHARGE.new_targets)[t]
+        targets = float_array(args, CHARGE.recent)
+        targets[window - 1 + t] = float_array(args, CHARGE.new_targets)[t]
 
 
 @inline
@@ -91,33 +95,33 @@ def _add(totals, figures, t, slots):
     return best
 
 
-def tally(table, first, count):
+def tally(args, first, count):
     """Charge every slot alone; best[t] = the least cumulative cost of a slot after sample t."""
-    slots = whole(table, TALLY.slots)
+    slots = read_int(args, TALLY.slots)
     for t in range(count):
-        _add(floats(table, TALLY.cumulative_loss), floats(table, TALLY.slot_loss), t, slots)
-        floats(table, TALLY.best)[t] = _add(
-            floats(table, TALLY.cumulative_cost), floats(table, TALLY.slot_cost), t, slots
+        _add(float_array(args, TALLY.cumulative_loss), float_array(args, TALLY.slot_loss), t, slots)
+        float_array(args, TALLY.best)[t] = _add(
+            float_array(args, TALLY.cumulative_cost), float_array(args, TALLY.slot_cost), t, slots
         )
 
 
-def charge(table, first, count):
+def charge(args, first, count):
     """Charge the proposals: step 3 of the game, and the running figures."""
-    slots = whole(table, CHARGE.slots)
-    steps = whole(table, CHARGE.steps)
-    window = whole(table, CHARGE.window)
-    recent = floats(table, CHARGE.recent)
-    running = floats(table, CHARGE.running)
-    width = window + EXTRA
+    slots = read_int(args, CHARGE.slots)
+    steps = read_int(args, CHARGE.steps)
+    window = read_int(args, CHARGE.window)
+    recent = float_array(args, CHARGE.recent)
+    running = float_array(args, CHARGE.running)
+    width = window + EXTRA_SUMS
     rows = (window + WIDTH - 1) // WIDTH * WIDTH
-    f = floats(table, CHARGE.scratch)
+    f = float_array(args, CHARGE.scratch)
     y = pointer(f, rows)
     losses = pointer(y, rows)
-    totals = floats(table, CHARGE.totals)
+    totals = float_array(args, CHARGE.totals)
     for k in range(count * width):
         totals[k] = 0.0
-    for leaf in range(whole(table, CHARGE.leaves)):  # in their order: the same bits everywhere
-        own = pointer(floats(table, CHARGE.sums), leaf * (steps - 1) * width)
+    for leaf in range(read_int(args, CHARGE.leaves)):  # in their order: the same bits everywhere
+        own = pointer(float_array(args, CHARGE.sums), leaf * (steps - 1) * width)
         for k in range(count * width):
             totals[k] += own[k]
     for t in range(count):
@@ -125,8 +129,8 @@ def charge(table, first, count):
         unseen = window - seen
         total = pointer(totals, t * width)
         window_loss(
-            whole(table, CHARGE.loss),
-            floats(table, CHARGE.parameters),
+            read_int(args, CHARGE.loss),
+            float_array(args, CHARGE.parameters),
             pointer(total, unseen),
             pointer(recent, t + unseen),
             seen,
@@ -137,19 +141,19 @@ def charge(table, first, count):
         loss = 0.0
         for i in range(seen):
             loss += losses[i]
-        out = pointer(floats(table, CHARGE.out), t * CHARGED)
+        out = pointer(float_array(args, CHARGE.out), t * SAMPLE_METRICS)
         out[0] = total[window - 1]
-        out[1] = loss + real(table, CHARGE.half_regularization) * total[window]
+        out[1] = loss + read_float(args, CHARGE.half_regularization) * total[window]
         out[2] = losses[seen - 1]
         out[3] = total[window + 1] - loss
         for i in range(3):
             running[i] += out[i + 1]
         running[EFFECT] = max(running[EFFECT], total[window + 2])
         out[4] = running[COST]
-        out[5] = running[COST] - floats(table, CHARGE.best)[t]
+        out[5] = running[COST] - float_array(args, CHARGE.best)[t]
     for i in range(window - 1):
         recent[i] = recent[count + i]
-    costs = floats(table, CHARGE.cumulative_cost)
+    costs = float_array(args, CHARGE.cumulative_cost)
     out_now = 0.0
     for p in range(slots):
         if costs[p] == np.inf:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.phases import Phases, Table
+from ..native.phases import PhaseArguments, Phases
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import LARGEST, Floats
 from . import single_sample as hot
@@ -27,7 +27,7 @@ class Door:
         blended: Floats,
     ) -> None:
         dimension = workspace.points.shape[1]
-        self._table = Table(
+        self._table = PhaseArguments(
             hot.DOOR,
             learning=learning.address,
             learning_count=learning.number,

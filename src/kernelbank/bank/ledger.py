@@ -9,7 +9,7 @@ import numpy as np
 from ..losses.objective import Objective
 from ..native.phases import Phase, compiled
 from ..native.simd import WIDTH
-from ..native.workspace import EXTRA, Workspace
+from ..native.workspace import EXTRA_SUMS, Workspace
 from ..utils.validation import Floats
 from . import bank_cost as hot
 
@@ -130,12 +130,12 @@ class Ledger:
             "recent": workspace.recent,
             "new_targets": workspace.new_targets,
             "sums": workspace.sums,
-            "totals": np.zeros((workspace.size, objective.window + EXTRA)),
+            "totals": np.zeros((workspace.size, objective.window + EXTRA_SUMS)),
             "scratch": np.ones((3, rows)),
             "running": self.running,
             "best": workspace.best,
             "cumulative_cost": self._slot_cost,
-            "out": workspace.charged,
+            "out": workspace.sample_metrics,
         }
         recall = Phase(compiled(hot.recall), hot.CHARGE, **values)
         charge = Phase(compiled(hot.charge), hot.CHARGE, **values)
@@ -143,7 +143,7 @@ class Ledger:
 
     def rows(self, workspace: Workspace, count: int) -> dict[str, Floats]:
         """What a trace keeps of the block just charged."""
-        predictions, cost, loss, gap, cumulative, regret = workspace.charged[:count].T
+        predictions, cost, loss, gap, cumulative, regret = workspace.sample_metrics[:count].T
         if not self._on_simplex:
             gap = np.full(count, np.nan)
         return {

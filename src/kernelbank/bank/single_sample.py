@@ -11,10 +11,17 @@ from numba.core import types
 from numba.extending import overload
 
 from ..native.jit import entry
-from ..native.phases import address_table, call_phases, fields, floats, real, whole
+from ..native.phases import (
+    argument_fields,
+    call_phases,
+    float_array,
+    int_array_at,
+    read_float,
+    read_int,
+)
 from .bank_cost import EFFECT, OUT, SAMPLES
 
-DOOR = fields(
+DOOR = argument_fields(
     "learning",
     "learning_count",
     "looking",
@@ -67,36 +74,38 @@ def _put_kind(x, place, dimension, largest):
 @entry
 def look(address, x):
     """The proposal at x; NaN if the door is shut for it."""
-    table = address_table(address)
-    place = floats(table, DOOR.query_point)
-    if not _put(x, place, whole(table, DOOR.dimension), real(table, DOOR.largest)):
+    args = int_array_at(address)
+    place = float_array(args, DOOR.query_point)
+    if not _put(x, place, read_int(args, DOOR.dimension), read_float(args, DOOR.largest)):
         return np.nan
-    seen = np.int64(floats(table, DOOR.running)[SAMPLES])
-    call_phases(whole(table, DOOR.looking), whole(table, DOOR.looking_count), seen, np.int64(1))
-    return floats(table, DOOR.blended)[0]
+    seen = np.int64(float_array(args, DOOR.running)[SAMPLES])
+    call_phases(read_int(args, DOOR.looking), read_int(args, DOOR.looking_count), seen, np.int64(1))
+    return float_array(args, DOOR.blended)[0]
 
 
 @entry
 def learn(address, x, y):
     """Play one round with the sample (x, y), unless the door is shut for it."""
-    table = address_table(address)
-    largest = real(table, DOOR.largest)
+    args = int_array_at(address)
+    largest = read_float(args, DOOR.largest)
     if not -largest <= y <= largest:
         return TURNED_AWAY
-    if whole(table, DOOR.labels) and y not in (-1.0, 1.0):
+    if read_int(args, DOOR.labels) and y not in (-1.0, 1.0):
         return TURNED_AWAY
-    if not _put(x, floats(table, DOOR.point), whole(table, DOOR.dimension), largest):
+    if not _put(x, float_array(args, DOOR.point), read_int(args, DOOR.dimension), largest):
         return TURNED_AWAY
-    floats(table, DOOR.target)[0] = y
-    running = floats(table, DOOR.running)
+    float_array(args, DOOR.target)[0] = y
+    running = float_array(args, DOOR.running)
     first = np.int64(running[SAMPLES])
     out, effect = running[OUT], running[EFFECT]
-    call_phases(whole(table, DOOR.learning), whole(table, DOOR.learning_count), first, np.int64(1))
+    call_phases(
+        read_int(args, DOOR.learning), read_int(args, DOOR.learning_count), first, np.int64(1)
+    )
     seen = first + 1
     if running[OUT] != out or running[EFFECT] != effect:
         return NEWS
     # The steps are looked at when the samples have doubled, and at the end of a slide_period.
-    if (first ^ seen) > first or seen % whole(table, DOOR.slide_period) == 0:
+    if (first ^ seen) > first or seen % read_int(args, DOOR.slide_period) == 0:
         return NEWS
     return LEARNED
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from ..native.formulas import call_loss, pointer
 from ..native.jit import entry, inline
-from ..native.phases import fields, floats, real, whole, wholes
+from ..native.phases import argument_fields, float_array, int_array, read_float, read_int
 from ..native.simd import WIDTH, absolute, broadcast, four, lane, load, store, where_less
-from ..native.workspace import EXTRA
+from ..native.workspace import EXTRA_SUMS
 
 
 @inline
@@ -76,7 +76,7 @@ def admit_one(weights, predictions, slots, on_simplex):
             weights[p] = 1.0 / finite
 
 
-SCORE = fields(
+SCORE = argument_fields(
     "leaves",
     "steps",
     "slots",
@@ -102,22 +102,22 @@ SCORE = fields(
 )
 
 
-def score(table, first, count):
+def score(args, first, count):
     """Evidence of every slot after each sample: steps 3 and 5 of the game."""
-    steps = whole(table, SCORE.steps)
-    slots = whole(table, SCORE.slots)
-    window = whole(table, SCORE.window)
-    half_regularization = real(table, SCORE.half_regularization)
-    address = whole(table, SCORE.loss)
-    parameters = floats(table, SCORE.parameters)
-    targets = floats(table, SCORE.targets)
-    values = floats(table, SCORE.values)
-    norms = floats(table, SCORE.norms)
-    predictions = floats(table, SCORE.predictions)
-    scratch = floats(table, SCORE.scratch)
-    position = whole(table, SCORE.history_length) + first % whole(table, SCORE.slide_period)
-    for leaf in range(whole(table, SCORE.leaves)):
-        live = load(floats(table, SCORE.alive), leaf)
+    steps = read_int(args, SCORE.steps)
+    slots = read_int(args, SCORE.slots)
+    window = read_int(args, SCORE.window)
+    half_regularization = read_float(args, SCORE.half_regularization)
+    address = read_int(args, SCORE.loss)
+    parameters = float_array(args, SCORE.parameters)
+    targets = float_array(args, SCORE.targets)
+    values = float_array(args, SCORE.values)
+    norms = float_array(args, SCORE.norms)
+    predictions = float_array(args, SCORE.predictions)
+    scratch = float_array(args, SCORE.scratch)
+    position = read_int(args, SCORE.history_length) + first % read_int(args, SCORE.slide_period)
+    for leaf in range(read_int(args, SCORE.leaves)):
+        live = load(float_array(args, SCORE.alive), leaf)
         for t in range(count):
             seen = min(first + t + 1, window)
             oldest = position + t - seen + 1
@@ -131,7 +131,7 @@ def score(table, first, count):
                 address, predictions, step, targets, position + t, 1, parameters, scratch
             )
             loss = older + ahead
-            store(floats(table, SCORE.losses_before), step, loss)
+            store(float_array(args, SCORE.losses_before), step, loss)
             b = _total_loss(address, values, after, targets, oldest, seen, parameters, scratch)
             a = half_regularization * load(norms, leaf * steps + t + 1)
             cost = loss + half_regularization * load(norms, leaf * steps + t)
@@ -140,38 +140,40 @@ def score(table, first, count):
                 size = size + absolute(load(values, after + i))
             live = where_less(size, np.inf, live, 0.0)
             for k in range(WIDTH):
-                p = wholes(table, SCORE.columns)[leaf * WIDTH + k]
+                p = int_array(args, SCORE.columns)[leaf * WIDTH + k]
                 if p < 0:
                     continue
                 good = lane(live, k) > 0.0
                 p += t * slots
-                floats(table, SCORE.curvature)[p] = lane(a, k) if good else 0.0
-                floats(table, SCORE.window_loss)[p] = lane(b, k) if good else np.inf
-                floats(table, SCORE.slot_cost)[p] = lane(cost, k) if good else np.inf
-                floats(table, SCORE.slot_loss)[p] = lane(ahead, k) if good else np.inf
-                floats(table, SCORE.slot_predictions)[p] = predictions[step * WIDTH + k]
-        store(floats(table, SCORE.alive), leaf, live)
+                float_array(args, SCORE.curvature)[p] = lane(a, k) if good else 0.0
+                float_array(args, SCORE.window_loss)[p] = lane(b, k) if good else np.inf
+                float_array(args, SCORE.slot_cost)[p] = lane(cost, k) if good else np.inf
+                float_array(args, SCORE.slot_loss)[p] = lane(ahead, k) if good else np.inf
+                float_array(args, SCORE.slot_predictions)[p] = predictions[step * WIDTH + k]
+        store(float_array(args, SCORE.alive), leaf, live)
 
 
-GATHER = fields("leaves", "steps", "slots", "window", "values", "window_loss", "columns", "out")
+GATHER = argument_fields(
+    "leaves", "steps", "slots", "window", "values", "window_loss", "columns", "out"
+)
 
 
-def gather(table, first, count):
+def gather(args, first, count):
     """out[t, i, p] = f_p on the window after sample t, for combiners that ask for all of it."""
-    steps = whole(table, GATHER.steps)
-    slots = whole(table, GATHER.slots)
-    window = whole(table, GATHER.window)
-    for leaf in range(whole(table, GATHER.leaves)):
+    steps = read_int(args, GATHER.steps)
+    slots = read_int(args, GATHER.slots)
+    window = read_int(args, GATHER.window)
+    for leaf in range(read_int(args, GATHER.leaves)):
         for k in range(WIDTH):
-            p = wholes(table, GATHER.columns)[leaf * WIDTH + k]
+            p = int_array(args, GATHER.columns)[leaf * WIDTH + k]
             if p < 0:
                 continue
             for t in range(count):
-                alive = floats(table, GATHER.window_loss)[t * slots + p] < np.inf
+                alive = float_array(args, GATHER.window_loss)[t * slots + p] < np.inf
                 for i in range(window):
                     row = (leaf * steps + t + 1) * window + i
-                    value = floats(table, GATHER.values)[row * WIDTH + k] if alive else 0.0
-                    floats(table, GATHER.out)[(t * window + i) * slots + p] = value
+                    value = float_array(args, GATHER.values)[row * WIDTH + k] if alive else 0.0
+                    float_array(args, GATHER.out)[(t * window + i) * slots + p] = value
 
 
 @inline
@@ -194,7 +196,7 @@ def _of_leaf(array, start, columns, leaf):
     )
 
 
-MIX = fields(
+MIX = argument_fields(
     "leaves",
     "steps",
     "slots",
@@ -215,7 +217,7 @@ MIX = fields(
 def _mix_one(
     values, norms, predictions, losses, effects, steps, window, leaf, older, t, weight, sums
 ):
-    """sums = a leaf's part of the proposal on the window before sample t, and EXTRA sums."""
+    """sums = a leaf's part of the proposal on the window before sample t, and EXTRA_SUMS sums."""
     before = (leaf * steps + t + 1) * window - older
     step = leaf * (steps - 1) + t
     for i in range(window - 1 - older):
@@ -228,27 +230,27 @@ def _mix_one(
     sums[window + 2] = _sum(weight * load(effects, step), weight)
 
 
-def mix(table, first, count):
-    """sums[numbers[leaf], t] = the leaf's part of the proposal on the window, and EXTRA sums.
+def mix(args, first, count):
+    """sums[numbers[leaf], t] = the leaf's part of the proposal on the window, and EXTRA_SUMS sums.
 
     Then the block is closed: what was after its last sample is before the next.
     """
-    steps = whole(table, MIX.steps)
-    slots = whole(table, MIX.slots)
-    window = whole(table, MIX.window)
-    weights = floats(table, MIX.weights)
-    columns = wholes(table, MIX.columns)
-    values = floats(table, MIX.values)
-    norms = floats(table, MIX.norms)
-    predictions = floats(table, MIX.predictions)
-    losses = floats(table, MIX.losses_before)
-    effects = floats(table, MIX.effects)
-    width = window + EXTRA
-    for leaf in range(whole(table, MIX.leaves)):
-        number = wholes(table, MIX.numbers)[leaf]
+    steps = read_int(args, MIX.steps)
+    slots = read_int(args, MIX.slots)
+    window = read_int(args, MIX.window)
+    weights = float_array(args, MIX.weights)
+    columns = int_array(args, MIX.columns)
+    values = float_array(args, MIX.values)
+    norms = float_array(args, MIX.norms)
+    predictions = float_array(args, MIX.predictions)
+    losses = float_array(args, MIX.losses_before)
+    effects = float_array(args, MIX.effects)
+    width = window + EXTRA_SUMS
+    for leaf in range(read_int(args, MIX.leaves)):
+        number = int_array(args, MIX.numbers)[leaf]
         for t in range(count):
             weight = _of_leaf(weights, t * slots, columns, leaf)
-            sums = pointer(floats(table, MIX.sums), (number * (steps - 1) + t) * width)
+            sums = pointer(float_array(args, MIX.sums), (number * (steps - 1) + t) * width)
             size = absolute(weight)
             if (lane(size, 0) + lane(size, 1)) + (lane(size, 2) + lane(size, 3)) == 0.0:
                 for i in range(width):  # as all sums below would be
@@ -300,33 +302,35 @@ def mix_some(values, norms, predictions, losses, effects, first, leaves, samples
         )
 
 
-SPREAD = fields("leaves", "columns", "query_values", "slot_values")
+SPREAD = argument_fields("leaves", "columns", "query_values", "slot_values")
 
 
-def spread(table, first, count):
+def spread(args, first, count):
     """slot_values[p] = query_values[leaf, lane] of slot p."""
-    for place in range(whole(table, SPREAD.leaves) * WIDTH):
-        p = wholes(table, SPREAD.columns)[place]
+    for place in range(read_int(args, SPREAD.leaves) * WIDTH):
+        p = int_array(args, SPREAD.columns)[place]
         if p >= 0:
-            floats(table, SPREAD.slot_values)[p] = floats(table, SPREAD.query_values)[place]
+            float_array(args, SPREAD.slot_values)[p] = float_array(args, SPREAD.query_values)[place]
 
 
-BLEND = fields("slots", "leaves", "columns", "on_simplex", "weights", "own", "slot_values", "out")
+BLEND = argument_fields(
+    "slots", "leaves", "columns", "on_simplex", "weights", "own", "slot_values", "out"
+)
 
 
-def blend_one(table, first, count):
+def blend_one(args, first, count):
     """out[0] = the proposal where the slots have slot_values; `own` is scratch for weights."""
-    slots = whole(table, BLEND.slots)
-    own = floats(table, BLEND.own)
-    values = floats(table, BLEND.slot_values)
+    slots = read_int(args, BLEND.slots)
+    own = float_array(args, BLEND.own)
+    values = float_array(args, BLEND.slot_values)
     for p in range(slots):
-        own[p] = floats(table, BLEND.weights)[p]
-    admit_one(own, values, slots, whole(table, BLEND.on_simplex))
+        own[p] = float_array(args, BLEND.weights)[p]
+    admit_one(own, values, slots, read_int(args, BLEND.on_simplex))
     total = 0.0
-    for leaf in range(whole(table, BLEND.leaves)):
-        weight = _of_leaf(own, 0, wholes(table, BLEND.columns), leaf)
-        total += _sum(weight * _of_leaf(values, 0, wholes(table, BLEND.columns), leaf), weight)
-    floats(table, BLEND.out)[0] = total
+    for leaf in range(read_int(args, BLEND.leaves)):
+        weight = _of_leaf(own, 0, int_array(args, BLEND.columns), leaf)
+        total += _sum(weight * _of_leaf(values, 0, int_array(args, BLEND.columns), leaf), weight)
+    float_array(args, BLEND.out)[0] = total
 
 
 @entry

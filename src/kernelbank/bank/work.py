@@ -73,8 +73,8 @@ class Work:
             slots=slots,
             loss=objective.loss.value_address,
             parameters=objective.loss.parameters,
-            heard=self.workspace.heard,
-            said=self.workspace.said,
+            has_past_predictions=self.workspace.has_past_predictions,
+            past_predictions=self.workspace.past_predictions,
             new_targets=self.workspace.new_targets,
             slot_predictions=self.workspace.slot_predictions,
             slot_loss=self.workspace.slot_loss,
@@ -126,6 +126,8 @@ class Work:
 
     def check(self) -> None:
         """Raise what a user's own function has raised."""
-        errors = [error for callback in self.callbacks if (error := callback.take()) is not None]
+        errors = [
+            error for callback in self.callbacks if (error := callback.take_error()) is not None
+        ]
         if errors:
             raise errors[0]

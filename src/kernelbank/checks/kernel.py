@@ -80,7 +80,7 @@ def _widths(subject: Subject, kernel: Kernel, dimension: int | None) -> list[int
         except InvalidArgument as error:  # it looks at coordinates that are not there
             errors.append(error)
         except Exception as error:
-            if "must return real numbers of the shape" in str(error):
+            if "must return real numbers of shape" in str(error):
                 why = "A bank writes the values into arrays of its own, of which it knows the size."
                 raise subject.fails("of the right shape", f"{error}", why, _RAISES) from error
             errors.append(error)

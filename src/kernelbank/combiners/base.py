@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.phases import Phase, SideBySide, compiled
+from ..native.phases import ParallelPhases, Phase, compiled
 from ..native.workspace import Evidence, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 
 State = dict[str, Floats]
-Steps = list[Phase | SideBySide]
+Steps = list[Phase | ParallelPhases]
 
 _ON_BOARD = (
     "new_targets",
@@ -90,7 +90,7 @@ class Combiner:
                 raise check.refuse("combiner", rule, chosen.shape, remedy, type(self).__name__)
             workspace.chosen[:count] = chosen
 
-        return [Phase.of_python(weigh)]
+        return [Phase.from_python(weigh)]
 
     def weigh(
         self, objective: Objective, evidence: Evidence, state: State, weights: Floats

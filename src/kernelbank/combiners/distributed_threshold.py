@@ -10,7 +10,7 @@ Slots that are left are lists: sample t has the members starts[t] .. starts[t + 
 
 import numpy as np
 
-from ..native.formulas import pointer, whole_pointer
+from ..native.formulas import int_pointer, pointer
 from ..native.jit import entry, inline
 from .qp import AUTO, HUGE, SCRATCH, solve
 
@@ -183,7 +183,7 @@ def solve_lists(starts, a, b, level, weights, right):
                 AUTO,
                 pointer(weights, begin),
                 pointer(scratch, 0),
-                whole_pointer(room, 0),
+                int_pointer(room, 0),
             )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import fields, floats, real, whole
+from ..native.phases import argument_fields, float_array, read_float, read_int
 
 FARTHEST = 1e300  # a slot this far behind has no weight; adding to it must not overflow
 
@@ -85,23 +85,23 @@ def _mixability_gap(rate, weights, totals, after, step_ratio, losses, slots):
     return max(0.0, mean - (after + (math.log(before) - math.log(later)) / rate))
 
 
-HEDGE = fields("slots", "rate", "slot_loss", "totals", "figures", "scratch", "chosen")
+HEDGE = argument_fields("slots", "rate", "slot_loss", "totals", "figures", "scratch", "chosen")
 
 
-def hedge(table, first, count):
+def hedge(args, first, count):
     """Weights by exp(-rate * sum of losses); rate = 0 stands for AdaHedge's.
 
     figures[0] is the rate in force, figures[1] the sum of mixability gaps, from which AdaHedge
     takes its rate: log(slots) / sum, which is infinite at first.
     """
-    slots = whole(table, HEDGE.slots)
-    totals = floats(table, HEDGE.totals)
-    figures = floats(table, HEDGE.figures)
-    step_ratio = floats(table, HEDGE.scratch)
+    slots = read_int(args, HEDGE.slots)
+    totals = float_array(args, HEDGE.totals)
+    figures = float_array(args, HEDGE.figures)
+    step_ratio = float_array(args, HEDGE.scratch)
     weights = pointer(step_ratio, slots)
-    fixed = real(table, HEDGE.rate)
+    fixed = read_float(args, HEDGE.rate)
     for t in range(count):
-        losses = pointer(floats(table, HEDGE.slot_loss), t * slots)
+        losses = pointer(float_array(args, HEDGE.slot_loss), t * slots)
         least = least_living(losses, losses, slots)
         for p in range(slots):
             step_ratio[p] = min(losses[p] - least, FARTHEST)
@@ -122,25 +122,25 @@ def hedge(table, first, count):
             figures[0] = size / figures[1] if figures[1] > 0.0 else np.inf
             advance(totals, step_ratio, losses, slots)
         exponential(
-            figures[0], totals, losses, slots, pointer(floats(table, HEDGE.chosen), t * slots)
+            figures[0], totals, losses, slots, pointer(float_array(args, HEDGE.chosen), t * slots)
         )
 
 
-SWITCH = fields("slots", "rate", "share", "slot_loss", "weights", "posterior", "chosen")
+SWITCH = argument_fields("slots", "rate", "share", "slot_loss", "weights", "posterior", "chosen")
 
 
-def switch(table, first, count):
+def switch(args, first, count):
     """Fixed share: an exponential step, then every living slot gives a share to all of them."""
-    slots = whole(table, SWITCH.slots)
-    rate = real(table, SWITCH.rate)
-    share = real(table, SWITCH.share)
-    posterior = floats(table, SWITCH.posterior)
+    slots = read_int(args, SWITCH.slots)
+    rate = read_float(args, SWITCH.rate)
+    share = read_float(args, SWITCH.share)
+    posterior = float_array(args, SWITCH.posterior)
     for t in range(count):
-        losses = pointer(floats(table, SWITCH.slot_loss), t * slots)
-        chosen = pointer(floats(table, SWITCH.chosen), t * slots)
-        before = floats(table, SWITCH.weights)
+        losses = pointer(float_array(args, SWITCH.slot_loss), t * slots)
+        chosen = pointer(float_array(args, SWITCH.chosen), t * slots)
+        before = float_array(args, SWITCH.weights)
         if t > 0:
-            before = pointer(floats(table, SWITCH.chosen), (t - 1) * slots)
+            before = pointer(float_array(args, SWITCH.chosen), (t - 1) * slots)
         least = least_living(losses, losses, slots)
         living = 0
         size = 0.0
@@ -157,7 +157,7 @@ def switch(table, first, count):
                 chosen[p] = (1.0 - share) * posterior[p] + share / living
 
 
-INTERVALS = fields(
+INTERVALS = argument_fields(
     "slots", "levels", "rate", "slot_loss", "totals", "meta", "scale", "scratch", "chosen"
 )
 
@@ -198,26 +198,26 @@ def _mixture(share, own, levels, slots, out):
             out[p] += share[level] * own[level * slots + p]
 
 
-def intervals(table, first, count):
+def intervals(args, first, count):
     """One exponential instance for every dyadic length, mixed by their regrets (AdaRaker).
 
     meta[level] is the sum, over the interval so far, of rate times how much less the instance lost
     than the mixture. `scale` is the mixture's mean loss, over as many samples as the longest
     interval has.
     """
-    slots = whole(table, INTERVALS.slots)
-    levels = whole(table, INTERVALS.levels)
-    rate = real(table, INTERVALS.rate)
-    totals = floats(table, INTERVALS.totals)
-    meta = floats(table, INTERVALS.meta)
-    scale = floats(table, INTERVALS.scale)
-    own = floats(table, INTERVALS.scratch)
+    slots = read_int(args, INTERVALS.slots)
+    levels = read_int(args, INTERVALS.levels)
+    rate = read_float(args, INTERVALS.rate)
+    totals = float_array(args, INTERVALS.totals)
+    meta = float_array(args, INTERVALS.meta)
+    scale = float_array(args, INTERVALS.scale)
+    own = float_array(args, INTERVALS.scratch)
     share = pointer(own, levels * slots)
     cut = pointer(share, levels)
     mixture = pointer(cut, slots)
     for t in range(count):
-        losses = pointer(floats(table, INTERVALS.slot_loss), t * slots)
-        chosen = pointer(floats(table, INTERVALS.chosen), t * slots)
+        losses = pointer(float_array(args, INTERVALS.slot_loss), t * slots)
+        chosen = pointer(float_array(args, INTERVALS.chosen), t * slots)
         least = least_living(losses, losses, slots)
         if least == np.inf:
             for p in range(slots):

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import floats, real, whole, wholes
+from ..native.phases import float_array, int_array, read_float, read_int
 from .hessian import Hessian, diagonal, mixed, weighted_sums
 from .hessian_columns import forget_columns
 from .pairwise import SPARE, descend_pairs, least_gradient, linear_gap, on_simplex
@@ -54,24 +54,24 @@ def _gradient(F, rows, slots, c, penalty, w, g):
 
 
 @inline
-def _solve(table, F, rows, d, y, penalty, alive, w):
+def _solve(args, F, rows, d, y, penalty, alive, w):
     """Bring the weights w to the minimiser; figures = certificate, cost, scale, steps."""
-    slots = whole(table, JOINT.slots)
-    kind = whole(table, JOINT.kind)
-    tolerance = real(table, JOINT.tolerance)
-    steps = whole(table, JOINT.steps)
-    figures = floats(table, JOINT.figures)
-    columns = floats(table, JOINT.columns)
-    owner = wholes(table, JOINT.owner)
-    support = wholes(table, JOINT.support)
-    z = pointer(y, whole(table, JOINT.rows))
-    way = pointer(z, whole(table, JOINT.rows))
-    c = pointer(way, whole(table, JOINT.rows))
-    h = pointer(c, whole(table, JOINT.rows))
-    slopes = pointer(h, whole(table, JOINT.rows))
-    place = pointer(slopes, whole(table, JOINT.rows))
-    shifted = pointer(place, whole(table, JOINT.rows))
-    other = pointer(shifted, whole(table, JOINT.rows))
+    slots = read_int(args, JOINT.slots)
+    kind = read_int(args, JOINT.kind)
+    tolerance = read_float(args, JOINT.tolerance)
+    steps = read_int(args, JOINT.steps)
+    figures = float_array(args, JOINT.figures)
+    columns = float_array(args, JOINT.columns)
+    owner = int_array(args, JOINT.owner)
+    support = int_array(args, JOINT.support)
+    z = pointer(y, read_int(args, JOINT.rows))
+    way = pointer(z, read_int(args, JOINT.rows))
+    c = pointer(way, read_int(args, JOINT.rows))
+    h = pointer(c, read_int(args, JOINT.rows))
+    slopes = pointer(h, read_int(args, JOINT.rows))
+    place = pointer(slopes, read_int(args, JOINT.rows))
+    shifted = pointer(place, read_int(args, JOINT.rows))
+    other = pointer(shifted, read_int(args, JOINT.rows))
     g = pointer(alive, slots)
     model = pointer(g, slots)
     diag = pointer(model, slots)
@@ -83,8 +83,8 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
     spare = 0.0
     while True:
         mixed(F, rows, slots, w, support, z)
-        loss_of(table, JOINT.value, z, y, rows, other)
-        loss_of(table, JOINT.derivative, z, y, rows, slopes)
+        loss_of(args, JOINT.value, z, y, rows, other)
+        loss_of(args, JOINT.derivative, z, y, rows, slopes)
         cost = 0.0
         for i in range(rows):
             cost += d[i] * other[i]
@@ -96,7 +96,7 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
             narrowest = _NARROWEST * width
         slack = 0.0
         if kind == KINKED:
-            averaged_slopes(table, z, y, d, rows, width, shifted, other, c)
+            averaged_slopes(args, z, y, d, rows, width, shifted, other, c)
             for i in range(rows):
                 slack += width * abs(c[i] - d[i] * slopes[i])
         else:
@@ -116,11 +116,11 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
             for i in range(rows):
                 h[i] = 2.0 * d[i]
         elif narrow:
-            predict(table, z, y, d, c, rows, width, shifted, other, h, slopes)
+            predict(args, z, y, d, c, rows, width, shifted, other, h, slopes)
             _gradient(F, rows, slots, slopes, penalty, w, g)
             width *= SHRINK
         else:
-            curvatures(table, z, y, d, c, rows, width, shifted, other, h)
+            curvatures(args, z, y, d, c, rows, width, shifted, other, h)
         if turn == 0 or kind != QUADRATIC:  # the columns of a quadratic are those of all rounds
             forget_columns(owner, slots)
             diagonal(F, rows, slots, h, penalty, diag)
@@ -133,7 +133,7 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
             else 0.1 * (SHRINK * slack if narrow else gap),
             0.5 * tolerance if kind == QUADRATIC else 0.0,
             cost, steps - used, owner, columns, support,
-            floats(table, JOINT.face),
+            float_array(args, JOINT.face),
         )  # fmt: skip
         if made == 0 and not narrow:
             return
@@ -155,7 +155,7 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
             if not at_start < 0.0:
                 return
             step = search(
-                table, d, y, z, way, rows, width, at_start, straight, bend, place, shifted, other, c
+                args, d, y, z, way, rows, width, at_start, straight, bend, place, shifted, other, c
             )
             if step == 0.0:
                 return
@@ -165,50 +165,52 @@ def _solve(table, F, rows, d, y, penalty, alive, w):
         turn += 1
 
 
-def joint(table, first, count):
+def joint(args, first, count):
     """chosen[t] = the minimiser of the joint cost after sample t, from the weights before it."""
-    slots = whole(table, JOINT.slots)
-    window = whole(table, JOINT.window)
-    horizon = whole(table, JOINT.horizon)
-    figures = floats(table, JOINT.figures)
-    d = floats(table, JOINT.by_row)
-    y = pointer(d, whole(table, JOINT.rows))
-    penalty = floats(table, JOINT.by_slot)
+    slots = read_int(args, JOINT.slots)
+    window = read_int(args, JOINT.window)
+    horizon = read_int(args, JOINT.horizon)
+    figures = float_array(args, JOINT.figures)
+    d = float_array(args, JOINT.by_row)
+    y = pointer(d, read_int(args, JOINT.rows))
+    penalty = float_array(args, JOINT.by_slot)
     alive = pointer(penalty, slots)
     for t in range(count):
-        chosen = pointer(floats(table, JOINT.chosen), t * slots)
-        before = floats(table, JOINT.weights)
+        chosen = pointer(float_array(args, JOINT.chosen), t * slots)
+        before = float_array(args, JOINT.weights)
         if t > 0:
-            before = pointer(floats(table, JOINT.chosen), (t - 1) * slots)
+            before = pointer(float_array(args, JOINT.chosen), (t - 1) * slots)
         safest = 0
-        losses = pointer(floats(table, JOINT.window_loss), t * slots)
+        losses = pointer(float_array(args, JOINT.window_loss), t * slots)
         for p in range(slots):
             chosen[p] = before[p]
             alive[p] = 1.0 if losses[p] < np.inf else 0.0
-            penalty[p] = floats(table, JOINT.curvature)[t * slots + p] + real(table, JOINT.ridge)
+            penalty[p] = float_array(args, JOINT.curvature)[t * slots + p] + read_float(
+                args, JOINT.ridge
+            )
             if losses[p] < losses[safest]:
                 safest = p
         if horizon > 0:  # the predictions of the last samples, each at its own place
             place = (first + t) % horizon
             rows = min(first + t + 1, horizon)
-            F = floats(table, JOINT.values)
+            F = float_array(args, JOINT.values)
             for p in range(slots):
-                value = floats(table, JOINT.slot_predictions)[t * slots + p]
+                value = float_array(args, JOINT.slot_predictions)[t * slots + p]
                 F[place * slots + p] = value if alive[p] > 0.0 else 0.0
-            floats(table, JOINT.targets)[place] = floats(table, JOINT.new_targets)[t]
+            float_array(args, JOINT.targets)[place] = float_array(args, JOINT.new_targets)[t]
             for i in range(rows):
-                d[i] = floats(table, JOINT.powers)[(place - i + horizon) % horizon]
-                y[i] = floats(table, JOINT.targets)[i]
+                d[i] = float_array(args, JOINT.powers)[(place - i + horizon) % horizon]
+                y[i] = float_array(args, JOINT.targets)[i]
         else:  # the values on the window, the newest last
             rows = min(first + t + 1, window)
-            F = pointer(floats(table, JOINT.values), ((t + 1) * window - rows) * slots)
+            F = pointer(float_array(args, JOINT.values), ((t + 1) * window - rows) * slots)
             for i in range(rows):
                 d[i] = 1.0
-                y[i] = floats(table, JOINT.recent)[t + window - rows + i]
+                y[i] = float_array(args, JOINT.recent)[t + window - rows + i]
         figures[0] = figures[1] = figures[2] = figures[3] = 0.0
         if on_simplex(chosen, alive, slots) == 0:
             continue
-        _solve(table, F, rows, d, y, penalty, alive, chosen)
+        _solve(args, F, rows, d, y, penalty, alive, chosen)
         if not np.isfinite(figures[0]):  # the costs overflow: the slot of least loss alone
             figures[0] = figures[1] = figures[2] = np.inf
             for p in range(slots):

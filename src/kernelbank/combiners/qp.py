@@ -16,7 +16,7 @@ b = inf marks a slot that takes no part.
 
 import numpy as np
 
-from ..native.formulas import pointer, whole_pointer
+from ..native.formulas import int_pointer, pointer
 from ..native.jit import entry, inline
 from ..native.simd import WIDTH, absolute, broadcast, lane, load, where_less
 from .qp_threshold import FEW, SAMPLE, level_by_pivots, level_by_sorting, mass
@@ -138,7 +138,7 @@ def solve(a, b, size, method, weights, scratch, places):
     some_b = pointer(scratch, room)
     unknown_a = pointer(scratch, 2 * room)
     unknown_b = pointer(scratch, 3 * room)
-    order = whole_pointer(places, room)
+    order = int_pointer(places, room)
     count, flat, huge = _candidates(a, b, size, method, some_a, some_b, places)
     half = 0.5
     scale = 1.0
@@ -225,5 +225,5 @@ def solve_rows(a, b, method, weights):
             method,
             pointer(weights, row * size),
             pointer(scratch, 0),
-            whole_pointer(places, 0),
+            int_pointer(places, 0),
         )

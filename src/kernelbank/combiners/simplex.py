@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.phases import SideBySide
+from ..native.phases import ParallelPhases
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -101,7 +101,7 @@ class Simplex(Combiner):
         ]
         figures = state["figures"]
         note = rule_phase(hot.note, hot.NOTE, workspace, weights, linear=linear, figures=figures)
-        return [*phases, note, SideBySide(solvers)]
+        return [*phases, note, ParallelPhases(solvers)]
 
     def report(self, state: State, weights: Floats) -> dict[str, Floats]:
         """curvature: a; linear: b, the losses on the window or one step ahead."""

@@ -4,72 +4,74 @@ import numpy as np
 
 from ..losses.steps import window_loss
 from ..native.formulas import pointer
-from ..native.phases import fields, floats, real, whole, wholes
+from ..native.phases import argument_fields, float_array, int_array, read_float, read_int
 from ..native.simd import WIDTH
 from .qp import AUTO, solve
 
-SIMPLEX = fields("worker", "workers", "slots", "curvature", "linear", "chosen", "scratch", "places")
+SIMPLEX = argument_fields(
+    "worker", "workers", "slots", "curvature", "linear", "chosen", "scratch", "places"
+)
 
 
-def simplex(table, first, count):
+def simplex(args, first, count):
     """chosen[t] = the minimiser of the bound with this curvature and linear part.
 
     The programs of different samples are independent: every worker takes its share of them.
     """
-    slots = whole(table, SIMPLEX.slots)
-    for t in range(whole(table, SIMPLEX.worker), count, whole(table, SIMPLEX.workers)):
-        chosen = pointer(floats(table, SIMPLEX.chosen), t * slots)
+    slots = read_int(args, SIMPLEX.slots)
+    for t in range(read_int(args, SIMPLEX.worker), count, read_int(args, SIMPLEX.workers)):
+        chosen = pointer(float_array(args, SIMPLEX.chosen), t * slots)
         for p in range(slots):
             chosen[p] = 0.0
         solve(
-            pointer(floats(table, SIMPLEX.curvature), t * slots),
-            pointer(floats(table, SIMPLEX.linear), t * slots),
+            pointer(float_array(args, SIMPLEX.curvature), t * slots),
+            pointer(float_array(args, SIMPLEX.linear), t * slots),
             slots,
             AUTO,
             chosen,
-            floats(table, SIMPLEX.scratch),
-            wholes(table, SIMPLEX.places),
+            float_array(args, SIMPLEX.scratch),
+            int_array(args, SIMPLEX.places),
         )
 
 
-NOTE = fields("slots", "curvature", "linear", "figures")
+NOTE = argument_fields("slots", "curvature", "linear", "figures")
 
 
-def note(table, first, count):
+def note(args, first, count):
     """figures = curvature and linear part of the block's last sample, for whoever asks."""
-    slots = whole(table, NOTE.slots)
-    figures = floats(table, NOTE.figures)
+    slots = read_int(args, NOTE.slots)
+    figures = float_array(args, NOTE.figures)
     for p in range(slots):
         last = (count - 1) * slots + p
-        figures[p] = floats(table, NOTE.curvature)[last]
-        figures[slots + p] = floats(table, NOTE.linear)[last]
+        figures[p] = float_array(args, NOTE.curvature)[last]
+        figures[slots + p] = float_array(args, NOTE.linear)[last]
 
 
-SLIDE = fields("slots", "horizon", "slot_loss", "segment", "suffixes", "prefix", "out")
+SLIDE = argument_fields("slots", "horizon", "slot_loss", "segment", "suffixes", "prefix", "out")
 
 
-def sliding_sums(table, first, count):
+def sliding_sums(args, first, count):
     """out[t, p] = sum of the last `horizon` losses of slot p, without any subtraction.
 
     Time is cut into segments of `horizon` samples by the absolute sample number. The sum is that of
     the end of the last segment (`suffixes`, added up from its back when it closed) and of the
     present one so far (`prefix`). A huge loss that has left the horizon leaves no rounding behind.
     """
-    slots = whole(table, SLIDE.slots)
-    horizon = whole(table, SLIDE.horizon)
-    segment = floats(table, SLIDE.segment)
-    suffixes = floats(table, SLIDE.suffixes)
-    prefix = floats(table, SLIDE.prefix)
+    slots = read_int(args, SLIDE.slots)
+    horizon = read_int(args, SLIDE.horizon)
+    segment = float_array(args, SLIDE.segment)
+    suffixes = float_array(args, SLIDE.suffixes)
+    prefix = float_array(args, SLIDE.prefix)
     for t in range(count):
         place = (first + t) % horizon
         for p in range(slots):
-            loss = floats(table, SLIDE.slot_loss)[t * slots + p]
+            loss = float_array(args, SLIDE.slot_loss)[t * slots + p]
             if place == 0:
                 prefix[p] = 0.0
             segment[place * slots + p] = loss
             prefix[p] += loss
             rest = suffixes[(place + 1) * slots + p] if place + 1 < horizon else 0.0
-            floats(table, SLIDE.out)[t * slots + p] = rest + prefix[p]
+            float_array(args, SLIDE.out)[t * slots + p] = rest + prefix[p]
             if place == horizon - 1:
                 total = 0.0
                 for i in range(horizon - 1, -1, -1):
@@ -77,7 +79,7 @@ def sliding_sums(table, first, count):
                     suffixes[i * slots + p] = total
 
 
-DESCEND = fields(
+DESCEND = argument_fields(
     "slots",
     "window",
     "first_rate",
@@ -98,25 +100,25 @@ DESCEND = fields(
 )
 
 
-def descend(table, first, count):
+def descend(args, first, count):
     """Gradient steps on the weights of the regularised cost over the window (OMKR).
 
     values[t, i, p] is f_p on the window after sample t, recent[t + i] the target there; the step
     after sample number n (from 0) makes the weights of round n + 2 in the paper's count.
     """
-    slots = whole(table, DESCEND.slots)
-    window = whole(table, DESCEND.window)
-    values = floats(table, DESCEND.values)
-    chosen = floats(table, DESCEND.chosen)
+    slots = read_int(args, DESCEND.slots)
+    window = read_int(args, DESCEND.window)
+    values = float_array(args, DESCEND.values)
+    chosen = float_array(args, DESCEND.chosen)
     rows = (window + WIDTH - 1) // WIDTH * WIDTH
-    mixed = floats(table, DESCEND.scratch)
+    mixed = float_array(args, DESCEND.scratch)
     f = pointer(mixed, rows)
     y = pointer(f, rows)
     slope = pointer(y, rows)
     for t in range(count):
         seen = min(first + t + 1, window)
         unseen = window - seen
-        before = floats(table, DESCEND.weights)
+        before = float_array(args, DESCEND.weights)
         if t > 0:
             before = pointer(chosen, (t - 1) * slots)
         for i in range(seen):
@@ -125,44 +127,45 @@ def descend(table, first, count):
                 total += before[p] * values[(t * window + unseen + i) * slots + p]
             mixed[i] = total
         window_loss(
-            whole(table, DESCEND.derivative),
-            floats(table, DESCEND.parameters),
+            read_int(args, DESCEND.derivative),
+            float_array(args, DESCEND.parameters),
             mixed,
-            pointer(floats(table, DESCEND.recent), t + unseen),
+            pointer(float_array(args, DESCEND.recent), t + unseen),
             seen,
             f,
             y,
             slope,
         )
-        halvings = (first + t + 1) // whole(table, DESCEND.halve_every)
+        halvings = (first + t + 1) // read_int(args, DESCEND.halve_every)
         step = max(
-            real(table, DESCEND.first_rate) * 2.0**-halvings, real(table, DESCEND.least_rate)
+            read_float(args, DESCEND.first_rate) * 2.0**-halvings,
+            read_float(args, DESCEND.least_rate),
         )
-        floats(table, DESCEND.rate)[0] = step
-        ridge = real(table, DESCEND.ridge)
+        float_array(args, DESCEND.rate)[0] = step
+        ridge = read_float(args, DESCEND.ridge)
         for p in range(slots):
-            gradient = ridge * floats(table, DESCEND.curvature)[t * slots + p] * before[p]
+            gradient = ridge * float_array(args, DESCEND.curvature)[t * slots + p] * before[p]
             for i in range(seen):
                 gradient += slope[i] * values[(t * window + unseen + i) * slots + p]
-            floats(table, DESCEND.gradient)[p] = gradient
+            float_array(args, DESCEND.gradient)[p] = gradient
             moved = before[p] - step * gradient
             # A slot that is out has no weight; a weight that overflows starts again.
-            out = floats(table, DESCEND.window_loss)[t * slots + p] == np.inf
+            out = float_array(args, DESCEND.window_loss)[t * slots + p] == np.inf
             chosen[t * slots + p] = 0.0 if out or not np.isfinite(moved) else moved
 
 
-LEAST = fields("slots", "slot_cost", "totals", "chosen")
+LEAST = argument_fields("slots", "slot_cost", "totals", "chosen")
 
 
-def least(table, first, count):
+def least(args, first, count):
     """All weight on the slot with the least total cost after each sample, the first of equals."""
-    slots = whole(table, LEAST.slots)
-    totals = floats(table, LEAST.totals)
+    slots = read_int(args, LEAST.slots)
+    totals = float_array(args, LEAST.totals)
     for t in range(count):
-        chosen = pointer(floats(table, LEAST.chosen), t * slots)
+        chosen = pointer(float_array(args, LEAST.chosen), t * slots)
         best = 0
         for p in range(slots):
-            totals[p] += floats(table, LEAST.slot_cost)[t * slots + p]
+            totals[p] += float_array(args, LEAST.slot_cost)[t * slots + p]
             chosen[p] = 0.0
             if totals[p] < totals[best]:
                 best = p
@@ -170,15 +173,15 @@ def least(table, first, count):
             chosen[best] = 1.0
 
 
-SHARE = fields("slots", "window_loss", "chosen")
+SHARE = argument_fields("slots", "window_loss", "chosen")
 
 
-def share(table, first, count):
+def share(args, first, count):
     """Equal weights for all slots that are not out (loss inf)."""
-    slots = whole(table, SHARE.slots)
+    slots = read_int(args, SHARE.slots)
     for t in range(count):
-        losses = pointer(floats(table, SHARE.window_loss), t * slots)
-        chosen = pointer(floats(table, SHARE.chosen), t * slots)
+        losses = pointer(float_array(args, SHARE.window_loss), t * slots)
+        chosen = pointer(float_array(args, SHARE.chosen), t * slots)
         alive = 0
         for p in range(slots):
             if losses[p] < np.inf:

@@ -14,11 +14,11 @@ import numpy as np
 
 from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import fields, floats, real, whole, wholes
+from ..native.phases import argument_fields, float_array, int_array, read_float, read_int
 from .hessian_columns import forget_columns, source_of_columns
 from .pairwise import SPARE, descend_pairs, least_gradient, linear_gap, on_simplex
 
-STACKING = fields(
+STACKING = argument_fields(
     "slots", "discount", "ridge", "tolerance", "steps", "new_targets", "window_loss",
     "slot_predictions", "weights", "moments", "figures", "by_slot", "columns", "owner", "support",
     "face", "chosen",
@@ -87,13 +87,13 @@ def _noise(moments, slots, w, s):
 
 
 @inline
-def _solve(table, moments, penalty, alive, w):
+def _solve(args, moments, penalty, alive, w):
     """Bring the weights w to the minimiser; figures = certificate, cost, scale, steps."""
-    slots = whole(table, STACKING.slots)
-    tolerance = real(table, STACKING.tolerance)
-    steps = whole(table, STACKING.steps)
-    figures = floats(table, STACKING.figures)
-    owner = wholes(table, STACKING.owner)
+    slots = read_int(args, STACKING.slots)
+    tolerance = read_float(args, STACKING.tolerance)
+    steps = read_int(args, STACKING.steps)
+    figures = float_array(args, STACKING.figures)
+    owner = int_array(args, STACKING.owner)
     g = pointer(alive, slots)
     diag = pointer(g, slots)
     used = 0
@@ -120,8 +120,8 @@ def _solve(table, moments, penalty, alive, w):
         made = descend_pairs(
             Moments(moments, penalty), slots, alive, w, g, diag,
             max(0.5 * tolerance * spare, 0.5 * noise), 0.5 * tolerance, cost, steps - used,
-            owner, floats(table, STACKING.columns), wholes(table, STACKING.support),
-            floats(table, STACKING.face),
+            owner, float_array(args, STACKING.columns), int_array(args, STACKING.support),
+            float_array(args, STACKING.face),
         )  # fmt: skip
         if made == 0:
             return
@@ -130,25 +130,25 @@ def _solve(table, moments, penalty, alive, w):
 
 
 @inline
-def settle(table, t):
+def settle(args, t):
     """Take the errors of sample t, in the first of `by_slot`, into the moments, and solve."""
-    slots = whole(table, STACKING.slots)
-    moments = floats(table, STACKING.moments)
-    figures = floats(table, STACKING.figures)
-    errors = floats(table, STACKING.by_slot)
+    slots = read_int(args, STACKING.slots)
+    moments = float_array(args, STACKING.moments)
+    figures = float_array(args, STACKING.figures)
+    errors = float_array(args, STACKING.by_slot)
     alive = pointer(errors, slots)
-    chosen = pointer(floats(table, STACKING.chosen), t * slots)
-    before = floats(table, STACKING.weights)
+    chosen = pointer(float_array(args, STACKING.chosen), t * slots)
+    before = float_array(args, STACKING.weights)
     if t > 0:
-        before = pointer(floats(table, STACKING.chosen), (t - 1) * slots)
+        before = pointer(float_array(args, STACKING.chosen), (t - 1) * slots)
     for p in range(slots):
         chosen[p] = before[p]
-        alive[p] = 1.0 if floats(table, STACKING.window_loss)[t * slots + p] < np.inf else 0.0
+        alive[p] = 1.0 if float_array(args, STACKING.window_loss)[t * slots + p] < np.inf else 0.0
         error = errors[p]
         if not abs(error) <= FARTHEST:
             error = -FARTHEST if error < 0.0 else FARTHEST
         errors[p] = error if alive[p] > 0.0 else 0.0
-    _remember(moments, errors, real(table, STACKING.discount), slots)
+    _remember(moments, errors, read_float(args, STACKING.discount), slots)
     figures[0] = figures[1] = figures[2] = figures[3] = 0.0
     least = np.inf
     for p in range(slots):
@@ -158,18 +158,18 @@ def settle(table, t):
         if moments[p * slots + p] > HOPELESS * least:
             alive[p] = 0.0
     if on_simplex(chosen, alive, slots) > 0:
-        _solve(table, moments, real(table, STACKING.ridge) * least, alive, chosen)
+        _solve(args, moments, read_float(args, STACKING.ridge) * least, alive, chosen)
 
 
-def stacking(table, first, count):
+def stacking(args, first, count):
     """chosen[t] = the minimiser after sample t, from the weights before it."""
-    slots = whole(table, STACKING.slots)
-    errors = floats(table, STACKING.by_slot)
+    slots = read_int(args, STACKING.slots)
+    errors = float_array(args, STACKING.by_slot)
     for t in range(count):
-        target = floats(table, STACKING.new_targets)[t]
+        target = float_array(args, STACKING.new_targets)[t]
         for p in range(slots):
-            errors[p] = floats(table, STACKING.slot_predictions)[t * slots + p] - target
-        settle(table, t)
+            errors[p] = float_array(args, STACKING.slot_predictions)[t * slots + p] - target
+        settle(args, t)
 
 
 __all__ = ["BY_SLOT", "STACKING", "settle", "stacking"]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..io.specs import Copied
-from ..native.formulas import CONSTANTS, Callback, compile_profile, compile_statistic
+from ..native.formulas import CONSTANTS, Callback, compile_kernel, compile_statistic
 from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -43,7 +43,7 @@ def _compiled_statistic(step: Callable[..., Any], start: float) -> Any:
 
 @cache
 def _compiled_profile(profile: Callable[..., Any]) -> Any:
-    return compile_profile(profile)
+    return compile_kernel(profile)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Kernel(Copied):
         """The postfix program that computes this kernel."""
         raise NotImplementedError
 
-    def at(self, dimension: int) -> Kernel:  # noqa: ARG002
+    def at(self, dimension: int) -> Kernel:
         """The kernel that this one is for inputs of so many coordinates; that one has a program."""
         return self
 

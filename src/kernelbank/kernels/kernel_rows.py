@@ -8,16 +8,16 @@ statistic; a plain kernel is a program of one instruction.
 
 import numpy as np
 
-from ..native.formulas import CONSTANTS, call_profile, call_statistic, pointer, whole_pointer
+from ..native.formulas import CONSTANTS, call_kernel, call_statistic, int_pointer, pointer
 from ..native.jit import entry, inline
-from ..native.phases import fields, floats, whole, wholes
+from ..native.phases import argument_fields, float_array, int_array, read_int
 from ..native.simd import WIDTH, load, store
 
 EVALUATE, ADD, MULTIPLY, SCALE = 0, 1, 2, 3
 """Instructions: push the values of a profile; combine the two topmost; scale the topmost."""
 
 
-TAKE = fields(
+TAKE = argument_fields(
     "slide_period",
     "history_length",
     "dimension",
@@ -38,7 +38,7 @@ TAKE = fields(
     "memo_statistics",
 )
 
-LOOK = fields(
+LOOK = argument_fields(
     "slide_period",
     "history_length",
     "dimension",
@@ -71,19 +71,21 @@ def _equal(one, other, count):
 
 
 @inline
-def _recalled(table, first, count):
+def _recalled(args, first, count):
     """Whether the block is the one sample that was looked at last, with nothing learned since."""
-    memo = wholes(table, TAKE.memo)
+    memo = int_array(args, TAKE.memo)
     same = count == 1 and memo[VALID] == 1 and memo[SEEN] == first
     same = same and _equal(
-        floats(table, TAKE.points), floats(table, TAKE.memo_point), whole(table, TAKE.dimension)
+        float_array(args, TAKE.points),
+        float_array(args, TAKE.memo_point),
+        read_int(args, TAKE.dimension),
     )
     memo[VALID] = 0
     memo[USED] = 1 if same else 0
     return same
 
 
-def take(table, first, count):
+def take(args, first, count):
     """Write the block into the sliding tables, and compare each sample with those before it.
 
     Statistic s looks at coordinates[starts[s]] up to, and without, coordinates[starts[s + 1]].
@@ -91,16 +93,16 @@ def take(table, first, count):
     block. repeated[s, t] tells whether a row equals the one before bit for bit, as on a regular
     grid: then the kernel values are the same too and need no new exponential.
     """
-    slide_period = whole(table, TAKE.slide_period)
-    history_length = whole(table, TAKE.history_length)
-    dimension = whole(table, TAKE.dimension)
-    points = floats(table, TAKE.points)
-    inputs = floats(table, TAKE.inputs)
-    targets = floats(table, TAKE.targets)
-    statistics = floats(table, TAKE.statistics)
-    coordinates = wholes(table, TAKE.coordinates)
-    starts = wholes(table, TAKE.starts)
-    steps = whole(table, TAKE.steps)
+    slide_period = read_int(args, TAKE.slide_period)
+    history_length = read_int(args, TAKE.history_length)
+    dimension = read_int(args, TAKE.dimension)
+    points = float_array(args, TAKE.points)
+    inputs = float_array(args, TAKE.inputs)
+    targets = float_array(args, TAKE.targets)
+    statistics = float_array(args, TAKE.statistics)
+    coordinates = int_array(args, TAKE.coordinates)
+    starts = int_array(args, TAKE.starts)
+    steps = read_int(args, TAKE.steps)
     stride = history_length + slide_period
     position = history_length + first % slide_period
     if first > 0 and first % slide_period == 0:
@@ -111,29 +113,29 @@ def take(table, first, count):
     for t in range(count):
         for k in range(dimension):
             inputs[k * stride + position + t] = points[t * dimension + k]
-        store(targets, position + t, floats(table, TAKE.new_targets)[t])
-    recalled = _recalled(table, first, count)
-    for s in range(whole(table, TAKE.sources)):
+        store(targets, position + t, float_array(args, TAKE.new_targets)[t])
+    recalled = _recalled(args, first, count)
+    for s in range(read_int(args, TAKE.sources)):
         for t in range(count):
             row = pointer(statistics, (s * steps + t + 1) * (history_length + 1))
             last = pointer(statistics, (s * steps + t) * (history_length + 1))
             if recalled:
                 for m in range(history_length + 1):
-                    row[m] = floats(table, TAKE.memo_statistics)[s * (history_length + 1) + m]
+                    row[m] = float_array(args, TAKE.memo_statistics)[s * (history_length + 1) + m]
             else:
                 call_statistic(
-                    wholes(table, TAKE.addresses)[s],
+                    int_array(args, TAKE.addresses)[s],
                     pointer(points, t * dimension),
                     pointer(inputs, position + t - history_length),
                     stride,
                     history_length + 1,
-                    whole_pointer(coordinates, starts[s]),
+                    int_pointer(coordinates, starts[s]),
                     starts[s + 1] - starts[s],
-                    pointer(floats(table, TAKE.parameters), s),
+                    pointer(float_array(args, TAKE.parameters), s),
                     row,
                 )
             same = 1 if _equal(row, last, history_length + 1) else 0
-            wholes(table, TAKE.repeated)[s * (steps - 1) + t] = same
+            int_array(args, TAKE.repeated)[s * (steps - 1) + t] = same
         for m in range(history_length + 1):  # for the next block
             place = s * steps * (history_length + 1) + m
             statistics[place] = statistics[place + count * (history_length + 1)]
@@ -154,18 +156,18 @@ def _append(point, dimension, terms, history_length):
         terms[k * (history_length + 1) + history_length] = point[k]
 
 
-def look(table, first, count):
+def look(args, first, count):
     """Compare the point that is looked at with the last inputs, and remember that."""
-    slide_period = whole(table, LOOK.slide_period)
-    history_length = whole(table, LOOK.history_length)
-    dimension = whole(table, LOOK.dimension)
-    point = floats(table, LOOK.point)
-    memo = wholes(table, LOOK.memo)
+    slide_period = read_int(args, LOOK.slide_period)
+    history_length = read_int(args, LOOK.history_length)
+    dimension = read_int(args, LOOK.dimension)
+    point = float_array(args, LOOK.point)
+    memo = int_array(args, LOOK.memo)
     memo[VALID] = 0
     start = 0 if first == 0 else (first - 1) % slide_period + 1
-    terms = floats(table, LOOK.terms)
+    terms = float_array(args, LOOK.terms)
     _terms(
-        floats(table, LOOK.inputs),
+        float_array(args, LOOK.inputs),
         history_length + slide_period,
         start,
         history_length,
@@ -173,28 +175,29 @@ def look(table, first, count):
         terms,
     )
     _append(point, dimension, terms, history_length)
-    coordinates = wholes(table, LOOK.coordinates)
-    starts = wholes(table, LOOK.starts)
-    for s in range(whole(table, LOOK.sources)):
-        row = pointer(floats(table, LOOK.memo_statistics), s * (history_length + 1))
+    coordinates = int_array(args, LOOK.coordinates)
+    starts = int_array(args, LOOK.starts)
+    for s in range(read_int(args, LOOK.sources)):
+        row = pointer(float_array(args, LOOK.memo_statistics), s * (history_length + 1))
         call_statistic(
-            wholes(table, LOOK.addresses)[s],
+            int_array(args, LOOK.addresses)[s],
             point,
             terms,
             history_length + 1,
             history_length + 1,
-            whole_pointer(coordinates, starts[s]),
+            int_pointer(coordinates, starts[s]),
             starts[s + 1] - starts[s],
-            pointer(floats(table, LOOK.parameters), s),
+            pointer(float_array(args, LOOK.parameters), s),
             row,
         )
         last = pointer(
-            floats(table, LOOK.statistics), s * whole(table, LOOK.steps) * (history_length + 1)
+            float_array(args, LOOK.statistics),
+            s * read_int(args, LOOK.steps) * (history_length + 1),
         )
         same = 1 if _equal(row, last, history_length + 1) else 0
-        wholes(table, LOOK.memo_repeated)[s] = same
+        int_array(args, LOOK.memo_repeated)[s] = same
     for k in range(dimension):
-        floats(table, LOOK.memo_point)[k] = point[k]
+        float_array(args, LOOK.memo_point)[k] = point[k]
     memo[SEEN] = first
     memo[VALID] = 1
 
@@ -217,7 +220,7 @@ def compare(
                 pointer(terms, 0),
                 history_length + 1,
                 history_length + 1,
-                whole_pointer(coordinates, starts[s]),
+                int_pointer(coordinates, starts[s]),
                 starts[s + 1] - starts[s],
                 pointer(parameters, s),
                 pointer(statistics, (s * statistics.shape[1] + t + 1) * (history_length + 1)),
@@ -250,7 +253,7 @@ def kernel_row(
             target = row if depth == 0 else pointer(stack, (depth - 1) * count * WIDTH)
             source = (program[3 * i + 1] * steps + t + 1) * width + column
             own = (leaf * instructions + i) * CONSTANTS * WIDTH
-            call_profile(
+            call_kernel(
                 program[3 * i + 2],
                 pointer(statistics, source),
                 count,

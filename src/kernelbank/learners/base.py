@@ -149,7 +149,7 @@ class Learner:
             points, targets = workspace.points[:count], workspace.new_targets[:count]
             self.learn(group, Block(first, points, targets, buffer))
 
-        return [Phase.of_python(learn)]
+        return [Phase.from_python(learn)]
 
     def predict_phases(
         self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
@@ -165,7 +165,7 @@ class Learner:
             point = workspace.query_point[None, :].copy()
             group.query_values[...] = self.evaluate(group, seen, point, statistics, everyone)[:, 0]
 
-        return [Phase.of_python(glance)]
+        return [Phase.from_python(glance)]
 
     def learn(self, group: SlotGroup, block: Block) -> None:
         """Take the group through the block: fill values, norms, predictions and effects."""

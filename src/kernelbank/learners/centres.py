@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels.base import Kernel, Program, Sources, sources_of
-from ..native.phases import fields
+from ..native.phases import argument_fields
 from ..native.simd import WIDTH
 from ..utils.validation import Floats
 from . import centres_steps as hot
@@ -18,7 +18,7 @@ from .feature_learner import FeatureLearner, Shapes
 
 def places(*own: str) -> Any:
     """The places of a table of a learner on centres, with the method's own behind them."""
-    return fields(*hot.CENTRES._fields, *own)
+    return argument_fields(*hot.CENTRES._fields, *own)
 
 
 class CentresBase(FeatureLearner):

@@ -15,10 +15,17 @@ import numpy as np
 from ..native.dense import dot
 from ..native.formulas import call_loss, pointer
 from ..native.jit import inline
-from ..native.phases import call_phase, fields, floats, table_address, whole, wholes
+from ..native.phases import (
+    address_of,
+    argument_fields,
+    call_phase,
+    float_array,
+    int_array,
+    read_int,
+)
 from ..native.simd import WIDTH
 
-SINGLE = fields(
+SINGLE = argument_fields(
     "leaves",
     "steps",
     "window",
@@ -72,54 +79,54 @@ _FLAT = 1e-4  # up to here tanh(f / 2) / 2 f is 1/4 to the last digit but one
 
 
 @inline
-def size_of(table, leaf):
+def size_of(args, leaf):
     """How many features a slot uses now. A file may say anything: never beyond the arrays."""
-    size = floats(table, SINGLE.size)[leaf]
-    if not 0.0 <= size <= whole(table, SINGLE.capacity):
+    size = float_array(args, SINGLE.size)[leaf]
+    if not 0.0 <= size <= read_int(args, SINGLE.capacity):
         return 0
     return int(size)
 
 
 @inline
-def coefficients_of(table, leaf):
-    return pointer(floats(table, SINGLE.coefficients), leaf * whole(table, SINGLE.capacity))
+def coefficients_of(args, leaf):
+    return pointer(float_array(args, SINGLE.coefficients), leaf * read_int(args, SINGLE.capacity))
 
 
 @inline
-def _value(table, leaf, number):
+def _value(args, leaf, number):
     """f at `point`; its features are left in `now`."""
-    call_phase(whole(table, SINGLE.features), table_address(table), leaf, number)
-    return dot(coefficients_of(table, leaf), floats(table, SINGLE.now), size_of(table, leaf))
+    call_phase(read_int(args, SINGLE.features), address_of(args), leaf, number)
+    return dot(coefficients_of(args, leaf), float_array(args, SINGLE.now), size_of(args, leaf))
 
 
 @inline
-def _put_point(table, whole_input):
+def _put_point(args, whole_input):
     """point = what the slots look at of an input."""
-    point = floats(table, SINGLE.point)
-    dimension = whole(table, SINGLE.dimension)
-    if whole(table, SINGLE.neighbours) != 0:  # copied four at a time
-        start = wholes(table, SINGLE.offsets)[0]
+    point = float_array(args, SINGLE.point)
+    dimension = read_int(args, SINGLE.dimension)
+    if read_int(args, SINGLE.neighbours) != 0:  # copied four at a time
+        start = int_array(args, SINGLE.offsets)[0]
         for k in range(dimension):
             point[k] = whole_input[start + k]
     else:
-        offsets = wholes(table, SINGLE.offsets)
+        offsets = int_array(args, SINGLE.offsets)
         for k in range(dimension):
             point[k] = whole_input[offsets[k]]
 
 
 @inline
-def _slope(table, prediction, target):
+def _slope(args, prediction, target):
     """The loss's derivative, from its four-lane function."""
-    lanes = floats(table, SINGLE.lanes)
+    lanes = float_array(args, SINGLE.lanes)
     for k in range(WIDTH):
         lanes[k] = prediction
         lanes[WIDTH + k] = target
     call_loss(
-        whole(table, SINGLE.derivative),
+        read_int(args, SINGLE.derivative),
         lanes,
         pointer(lanes, WIDTH),
         1,
-        floats(table, SINGLE.parameters),
+        float_array(args, SINGLE.parameters),
         pointer(lanes, 2 * WIDTH),
     )
     return lanes[2 * WIDTH]
@@ -136,17 +143,17 @@ def curvature_above(prediction):
 
 
 @inline
-def _describe(table, prediction, target):
+def _describe(args, prediction, target):
     """Fill `sample` with what the methods see of the target."""
-    sample = floats(table, SINGLE.sample)
-    slope = _slope(table, prediction, target)
+    sample = float_array(args, SINGLE.sample)
+    slope = _slope(args, prediction, target)
     sample[PREDICTION] = prediction
     sample[TARGET] = target
     sample[SLOPE] = slope
     sample[RESPONSE] = target
     curvature = 2.0
     error = target - prediction
-    if whole(table, SINGLE.curving) == LOGISTIC:
+    if read_int(args, SINGLE.curving) == LOGISTIC:
         curvature = curvature_above(prediction)
         error = -slope / curvature
         sample[RESPONSE] = prediction + error
@@ -154,35 +161,37 @@ def _describe(table, prediction, target):
     sample[WEIGHT] = 0.5 * curvature
 
 
-def learn(table, first, count):
+def learn(args, first, count):
     """Run every leaf through samples first .. first + count - 1, which lie in one slide_period."""
-    steps = whole(table, SINGLE.steps)
-    window = whole(table, SINGLE.window)
-    capacity = whole(table, SINGLE.capacity)
-    position = whole(table, SINGLE.history_length) + first % whole(table, SINGLE.slide_period)
-    sample = floats(table, SINGLE.sample)
-    for leaf in range(whole(table, SINGLE.leaves)):
-        if not size_of(table, leaf) <= whole(table, SINGLE.most):  # only a forged file says so
-            floats(table, SINGLE.size)[leaf] = 0.0
-        coefficients = coefficients_of(table, leaf)
-        shown = pointer(floats(table, SINGLE.shown), leaf * window * capacity)
+    steps = read_int(args, SINGLE.steps)
+    window = read_int(args, SINGLE.window)
+    capacity = read_int(args, SINGLE.capacity)
+    position = read_int(args, SINGLE.history_length) + first % read_int(args, SINGLE.slide_period)
+    sample = float_array(args, SINGLE.sample)
+    for leaf in range(read_int(args, SINGLE.leaves)):
+        if not size_of(args, leaf) <= read_int(args, SINGLE.most):  # only a forged file says so
+            float_array(args, SINGLE.size)[leaf] = 0.0
+        coefficients = coefficients_of(args, leaf)
+        shown = pointer(float_array(args, SINGLE.shown), leaf * window * capacity)
         for t in range(count):
             number = first + t
             place = leaf * steps + t
-            _put_point(table, pointer(floats(table, SINGLE.points), t * whole(table, SINGLE.width)))
-            prediction = _value(table, leaf, number)
-            floats(table, SINGLE.predictions)[(leaf * (steps - 1) + t) * WIDTH] = prediction
-            target = floats(table, SINGLE.targets)[(position + t) * WIDTH]
-            _describe(table, prediction, target)
-            sample[NORM] = floats(table, SINGLE.norms)[place * WIDTH]
+            _put_point(
+                args, pointer(float_array(args, SINGLE.points), t * read_int(args, SINGLE.width))
+            )
+            prediction = _value(args, leaf, number)
+            float_array(args, SINGLE.predictions)[(leaf * (steps - 1) + t) * WIDTH] = prediction
+            target = float_array(args, SINGLE.targets)[(position + t) * WIDTH]
+            _describe(args, prediction, target)
+            sample[NORM] = float_array(args, SINGLE.norms)[place * WIDTH]
             sample[NUMBER] = number
             sample[EFFECT] = 0.0
-            call_phase(whole(table, SINGLE.step), table_address(table), leaf, number)
-            floats(table, SINGLE.norms)[(place + 1) * WIDTH] = sample[NORM]
-            floats(table, SINGLE.effects)[(leaf * (steps - 1) + t) * WIDTH] = sample[EFFECT]
+            call_phase(read_int(args, SINGLE.step), address_of(args), leaf, number)
+            float_array(args, SINGLE.norms)[(place + 1) * WIDTH] = sample[NORM]
+            float_array(args, SINGLE.effects)[(leaf * (steps - 1) + t) * WIDTH] = sample[EFFECT]
 
-            size = size_of(table, leaf)
-            now = floats(table, SINGLE.now)
+            size = size_of(args, leaf)
+            now = float_array(args, SINGLE.now)
             newest = pointer(shown, number % window * capacity)
             for m in range(size):
                 newest[m] = now[m]
@@ -191,22 +200,24 @@ def learn(table, first, count):
                 row = pointer(shown, (number - age) % window * capacity)
                 value = dot(coefficients, row, size)
                 own = (place + 1) * window + window - 1 - age
-                floats(table, SINGLE.values)[own * WIDTH] = value
+                float_array(args, SINGLE.values)[own * WIDTH] = value
 
 
-def glance(table, first, count):
+def glance(args, first, count):
     """query_values[leaf] = f at the point that is looked at."""
-    _put_point(table, floats(table, SINGLE.query_point))
-    for leaf in range(whole(table, SINGLE.leaves)):
-        floats(table, SINGLE.query_values)[leaf * WIDTH] = _value(table, leaf, first)
+    _put_point(args, float_array(args, SINGLE.query_point))
+    for leaf in range(read_int(args, SINGLE.leaves)):
+        float_array(args, SINGLE.query_values)[leaf * WIDTH] = _value(args, leaf, first)
 
 
-def evaluate(table, first, count):
+def evaluate(args, first, count):
     """out[leaf, t] = f at points[t], for the leaves with wanted[leaf]; changes nothing."""
-    for leaf in range(whole(table, SINGLE.leaves)):
-        if wholes(table, SINGLE.wanted)[leaf] == 0:
+    for leaf in range(read_int(args, SINGLE.leaves)):
+        if int_array(args, SINGLE.wanted)[leaf] == 0:
             continue
         for t in range(count):
-            _put_point(table, pointer(floats(table, SINGLE.points), t * whole(table, SINGLE.width)))
-            value = _value(table, leaf, first)
-            floats(table, SINGLE.out)[(leaf * count + t) * WIDTH] = value
+            _put_point(
+                args, pointer(float_array(args, SINGLE.points), t * read_int(args, SINGLE.width))
+            )
+            value = _value(args, leaf, first)
+            float_array(args, SINGLE.out)[(leaf * count + t) * WIDTH] = value

@@ -10,35 +10,37 @@ from typing import ClassVar
 from ..losses.objective import Objective
 from ..native.dense import least
 from ..native.formulas import pointer
-from ..native.phases import fields, floats, real, whole
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from .feature_steps import RESPONSE, SINGLE, coefficients_of, size_of
 from .gram_steps import inverse_of
 from .ridge import RidgeBase
 from .ridge_steps import RIDGE, join, leave, settle, solve
 
-FIXED_TABLE = fields(*RIDGE._fields, "label_rate")
+FIXED_ARGUMENTS = argument_fields(*RIDGE._fields, "label_rate")
 
 
-def fixed_budget(table, leaf, number):
+def fixed_budget(args, leaf, number):
     """The sample joins; beyond the budget the one that errs least without itself leaves."""
-    capacity = whole(table, SINGLE.capacity)
-    now = floats(table, SINGLE.now)
-    response = floats(table, SINGLE.sample)[RESPONSE]
-    responses = pointer(floats(table, RIDGE.responses), leaf * capacity)
-    size = size_of(table, leaf)
+    capacity = read_int(args, SINGLE.capacity)
+    now = float_array(args, SINGLE.now)
+    response = float_array(args, SINGLE.sample)[RESPONSE]
+    responses = pointer(float_array(args, RIDGE.responses), leaf * capacity)
+    size = size_of(args, leaf)
     for m in range(size):
-        responses[m] -= real(table, FIXED_TABLE.label_rate) * now[m] * (responses[m] - response)
-    join(table, leaf)
-    size = size_of(table, leaf)
+        responses[m] -= (
+            read_float(args, FIXED_ARGUMENTS.label_rate) * now[m] * (responses[m] - response)
+        )
+    join(args, leaf)
+    size = size_of(args, leaf)
     if size == capacity:
-        solve(table, leaf)
-        errors = floats(table, SINGLE.work)
-        inverse = inverse_of(table, leaf)
-        coefficients = coefficients_of(table, leaf)
+        solve(args, leaf)
+        errors = float_array(args, SINGLE.work)
+        inverse = inverse_of(args, leaf)
+        coefficients = coefficients_of(args, leaf)
         for m in range(size):
             errors[m] = abs(coefficients[m]) / inverse[m * capacity + m]
-        leave(table, leaf, least(errors, size))
-    settle(table, leaf, number)
+        leave(args, leaf, least(errors, size))
+    settle(args, leaf, number)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class FixedBudgetKRLS(RidgeBase):
     budget: int = 50
     ridge: float = 0.01
     label_rate: float = 0.0
-    places = FIXED_TABLE
+    places = FIXED_ARGUMENTS
     step = fixed_budget
     cost: ClassVar[str] = "O(budget dimension + budget^2)"
 

@@ -10,31 +10,31 @@ import numpy as np
 
 from ..losses.objective import Objective
 from ..native.dense import dot
-from ..native.phases import fields, floats, whole
+from ..native.phases import argument_fields, float_array, read_int
 from .centres import CentresBase
 from .feature_learner import Shapes
 from .feature_steps import NORM, PREDICTION, SINGLE, TARGET, coefficients_of, size_of
 from .gram_steps import GRAM, append_gram, gram_of, norm_by_gram, remove_gram
 from .perceptron import for_labels
 
-FORGETRON_TABLE = fields(*GRAM._fields, "mistakes", "deviation", "dropped")
+FORGETRON_ARGUMENTS = argument_fields(*GRAM._fields, "mistakes", "deviation", "dropped")
 _ALLOWED = 15.0 / 32.0  # of the mistakes: how much shrinking may deviate, in all
 
 
-def forgetron(table, leaf, number):
+def forgetron(args, leaf, number):
     """On a mistake: add the sample, shrink as little as the theory needs, drop the oldest."""
-    sample = floats(table, SINGLE.sample)
-    capacity = whole(table, SINGLE.capacity)
+    sample = float_array(args, SINGLE.sample)
+    capacity = read_int(args, SINGLE.capacity)
     if sample[TARGET] * sample[PREDICTION] > 0.0:
         return
-    mistakes = floats(table, FORGETRON_TABLE.mistakes)
-    deviation = floats(table, FORGETRON_TABLE.deviation)
+    mistakes = float_array(args, FORGETRON_ARGUMENTS.mistakes)
+    deviation = float_array(args, FORGETRON_ARGUMENTS.deviation)
     mistakes[leaf] += 1.0
-    append_gram(table, leaf, sample[TARGET])
-    coefficients = coefficients_of(table, leaf)
-    size = size_of(table, leaf)
+    append_gram(args, leaf, sample[TARGET])
+    coefficients = coefficients_of(args, leaf)
+    size = size_of(args, leaf)
     if size == capacity:
-        gram = gram_of(table, leaf)
+        gram = gram_of(args, leaf)
         oldest = abs(coefficients[0])
         value = dot(coefficients, gram, size)
         aligned = value if coefficients[0] > 0.0 else -value
@@ -49,9 +49,11 @@ def forgetron(table, leaf, number):
         deviation[leaf] += square * shrink * shrink + slope * shrink
         for m in range(size):
             coefficients[m] *= shrink
-        floats(table, FORGETRON_TABLE.dropped)[leaf] += coefficients[0] * coefficients[0] * gram[0]
-        remove_gram(table, leaf, 0)
-    sample[NORM] = norm_by_gram(table, leaf, floats(table, SINGLE.work))
+        float_array(args, FORGETRON_ARGUMENTS.dropped)[leaf] += (
+            coefficients[0] * coefficients[0] * gram[0]
+        )
+        remove_gram(args, leaf, 0)
+    sample[NORM] = norm_by_gram(args, leaf, float_array(args, SINGLE.work))
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Forgetron(CentresBase):
     """
 
     budget: int = 100
-    places = FORGETRON_TABLE
+    places = FORGETRON_ARGUMENTS
     step = forgetron
     cost: ClassVar[str] = "O(budget dimension + budget^2)"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..native.phases import fields, variant
+from ..native.phases import argument_fields, variant
 from .base import SlotGroup
 from .feature_learner import Shapes
 from .feature_steps import SINGLE
@@ -14,7 +14,7 @@ from .fourier import FourierBase
 from .fourier_steps import WAVES
 from .recursive import RECURSIVE, RecursiveLeastSquares, recursive
 
-FOURIER_RLS_TABLE = fields(*SINGLE._fields, *WAVES._fields, *RECURSIVE)
+FOURIER_RLS_ARGUMENTS = argument_fields(*SINGLE._fields, *WAVES._fields, *RECURSIVE)
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
     seed: int = 0
     forget: str = "exponential"
     constant_forgetting: float | None = None
-    places = FOURIER_RLS_TABLE
-    step = variant(recursive, "fourier_rls", PLACES=FOURIER_RLS_TABLE)
+    places = FOURIER_RLS_ARGUMENTS
+    step = variant(recursive, "fourier_rls", PLACES=FOURIER_RLS_ARGUMENTS)
     cost: ClassVar[str] = "O(features^2 + features dimension)"
 
     def __post_init__(self) -> None:

@@ -9,22 +9,22 @@ from typing import ClassVar
 
 from ..losses.objective import Objective
 from ..native.dense import dot
-from ..native.phases import fields, floats, real
+from ..native.phases import argument_fields, float_array, read_float
 from .feature_steps import NORM, SINGLE, SLOPE, coefficients_of, size_of
 from .fourier import FourierBase
 from .fourier_steps import WAVES
 
-FOURIER_TABLE = fields(*SINGLE._fields, *WAVES._fields, "learning_rate", "keep")
+FOURIER_ARGUMENTS = argument_fields(*SINGLE._fields, *WAVES._fields, "learning_rate", "keep")
 
 
-def fourier_sgd(table, leaf, number):
+def fourier_sgd(args, leaf, number):
     """weights <- keep * weights - rate * slope * phi(x)."""
-    sample = floats(table, SINGLE.sample)
-    now = floats(table, SINGLE.now)
-    size = size_of(table, leaf)
-    weights = coefficients_of(table, leaf)
-    keep = real(table, FOURIER_TABLE.keep)
-    change = real(table, FOURIER_TABLE.learning_rate) * sample[SLOPE]
+    sample = float_array(args, SINGLE.sample)
+    now = float_array(args, SINGLE.now)
+    size = size_of(args, leaf)
+    weights = coefficients_of(args, leaf)
+    keep = read_float(args, FOURIER_ARGUMENTS.keep)
+    change = read_float(args, FOURIER_ARGUMENTS.learning_rate) * sample[SLOPE]
     for m in range(size):
         weights[m] = keep * weights[m] - change * now[m]
     sample[NORM] = dot(weights, weights, size)
@@ -63,7 +63,7 @@ class FourierSGD(FourierBase):
     features: int = 100
     learning_rate: float = 0.1
     seed: int = 0
-    places = FOURIER_TABLE
+    places = FOURIER_ARGUMENTS
     step = fourier_sgd
     cost: ClassVar[str] = "O(features dimension)"
 

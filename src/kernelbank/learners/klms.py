@@ -10,7 +10,7 @@ from typing import ClassVar
 from ..losses.objective import Objective
 from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import floats, real, whole
+from ..native.phases import float_array, read_float, read_int
 from .centres import CentresBase, places
 from .centres_steps import append, centre, centres_of, kernel_values, norm_by_definition, remove
 from .feature_learner import Shapes
@@ -26,46 +26,46 @@ from .feature_steps import (
     size_of,
 )
 
-KLMS_TABLE = places("learning_rate", "dropped")
+KLMS_ARGUMENTS = places("learning_rate", "dropped")
 
 
 @inline
-def _effect(table, leaf, number, old):
+def _effect(args, leaf, number, old):
     """How far the oldest term moves the values on the window, relative to the largest of them."""
-    capacity = whole(table, SINGLE.capacity)
-    window = whole(table, SINGLE.window)
-    shown = pointer(floats(table, SINGLE.shown), leaf * window * capacity)
+    capacity = read_int(args, SINGLE.capacity)
+    window = read_int(args, SINGLE.window)
+    shown = pointer(float_array(args, SINGLE.shown), leaf * window * capacity)
     moved = 0.0
     largest = 0.0
     for age in range(min(number + 1, window)):
         row = pointer(shown, (number - age) % window * capacity)
         if age == 0:
-            row = floats(table, SINGLE.now)
+            row = float_array(args, SINGLE.now)
         moved = max(moved, abs(old * row[0]))
-        largest = max(largest, abs(dot(coefficients_of(table, leaf), row, capacity)))
+        largest = max(largest, abs(dot(coefficients_of(args, leaf), row, capacity)))
     return moved / largest if moved > 0.0 else 0.0
 
 
-def klms(table, leaf, number):
+def klms(args, leaf, number):
     """f <- f - rate * slope * k(x, .), then drop the oldest term beyond the budget."""
-    sample = floats(table, SINGLE.sample)
-    capacity = whole(table, SINGLE.capacity)
-    work = floats(table, SINGLE.work)
-    new = -real(table, KLMS_TABLE.learning_rate) * sample[SLOPE]
+    sample = float_array(args, SINGLE.sample)
+    capacity = read_int(args, SINGLE.capacity)
+    work = float_array(args, SINGLE.work)
+    new = -read_float(args, KLMS_ARGUMENTS.learning_rate) * sample[SLOPE]
     norm = sample[NORM] + 2.0 * new * sample[PREDICTION] + new * new * sample[SELF]
-    append(table, leaf, new)
-    if size_of(table, leaf) == capacity:
-        old = coefficients_of(table, leaf)[0]
+    append(args, leaf, new)
+    if size_of(args, leaf) == capacity:
+        old = coefficients_of(args, leaf)[0]
         point = pointer(work, capacity)
-        centre(table, leaf, 0, point)
-        kernel_values(table, leaf, point, centres_of(table, leaf), capacity, capacity, work)
+        centre(args, leaf, 0, point)
+        kernel_values(args, leaf, point, centres_of(args, leaf), capacity, capacity, work)
         lost = old * old * work[0]
-        norm += lost - 2.0 * old * dot(coefficients_of(table, leaf), work, capacity)
-        floats(table, KLMS_TABLE.dropped)[leaf] += lost
-        sample[EFFECT] = _effect(table, leaf, number, old)
-        remove(table, leaf, 0)
-    if (number + 1) % whole(table, SINGLE.slide_period) == 0:
-        norm = norm_by_definition(table, leaf, work)
+        norm += lost - 2.0 * old * dot(coefficients_of(args, leaf), work, capacity)
+        float_array(args, KLMS_ARGUMENTS.dropped)[leaf] += lost
+        sample[EFFECT] = _effect(args, leaf, number, old)
+        remove(args, leaf, 0)
+    if (number + 1) % read_int(args, SINGLE.slide_period) == 0:
+        norm = norm_by_definition(args, leaf, work)
     sample[NORM] = max(norm, 0.0)
 
 
@@ -97,7 +97,7 @@ class KLMS(CentresBase):
 
     learning_rate: float = 0.1
     budget: int = 100
-    places = KLMS_TABLE
+    places = KLMS_ARGUMENTS
     step = klms
     cost: ClassVar[str] = "O(budget dimension)"
 

@@ -11,22 +11,22 @@ import numpy as np
 
 from ..losses.objective import Objective
 from ..native.dense import dot
-from ..native.phases import fields, floats, real, whole
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from .centres import CentresBase
 from .feature_learner import Shapes
 from .feature_steps import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
 from .gram_steps import GRAM, append_gram, gram_of, norm_by_gram
 
-KNLMS_TABLE = fields(*GRAM._fields, "learning_rate", "coherence", "epsilon")
+KNLMS_ARGUMENTS = argument_fields(*GRAM._fields, "learning_rate", "coherence", "epsilon")
 
 
-def knlms(table, leaf, number):
+def knlms(args, leaf, number):
     """Admit x if it is incoherent with the centres; then a normalised step on all of them."""
-    sample = floats(table, SINGLE.sample)
-    capacity = whole(table, SINGLE.capacity)
-    now = floats(table, SINGLE.now)
-    size = size_of(table, leaf)
-    gram = gram_of(table, leaf)
+    sample = float_array(args, SINGLE.sample)
+    capacity = read_int(args, SINGLE.capacity)
+    now = float_array(args, SINGLE.now)
+    size = size_of(args, leaf)
+    gram = gram_of(args, leaf)
     most = 0.0
     for m in range(size):
         both = sample[SELF] * gram[m * capacity + m]
@@ -34,15 +34,15 @@ def knlms(table, leaf, number):
             most = max(most, abs(now[m]) / np.sqrt(both))
     if not sample[SELF] > 0.0:
         most = 1.0  # k(x, .) = 0: there is nothing to admit
-    if size == 0 or (most <= real(table, KNLMS_TABLE.coherence) and size < capacity - 1):
-        append_gram(table, leaf, 0.0)
+    if size == 0 or (most <= read_float(args, KNLMS_ARGUMENTS.coherence) and size < capacity - 1):
+        append_gram(args, leaf, 0.0)
         size += 1
-    change = real(table, KNLMS_TABLE.learning_rate) * sample[SLOPE]
-    change /= real(table, KNLMS_TABLE.epsilon) + dot(now, now, size)
-    coefficients = coefficients_of(table, leaf)
+    change = read_float(args, KNLMS_ARGUMENTS.learning_rate) * sample[SLOPE]
+    change /= read_float(args, KNLMS_ARGUMENTS.epsilon) + dot(now, now, size)
+    coefficients = coefficients_of(args, leaf)
     for m in range(size):
         coefficients[m] -= change * now[m]
-    sample[NORM] = norm_by_gram(table, leaf, floats(table, SINGLE.work))
+    sample[NORM] = norm_by_gram(args, leaf, float_array(args, SINGLE.work))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class KNLMS(CentresBase):
     coherence: float = 0.9
     epsilon: float = 0.01
     budget: int = 100
-    places = KNLMS_TABLE
+    places = KNLMS_ARGUMENTS
     step = knlms
     cost: ClassVar[str] = "O(budget dimension + budget^2)"
 

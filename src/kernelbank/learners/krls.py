@@ -10,7 +10,7 @@ from typing import ClassVar
 from ..losses.objective import Objective
 from ..native.dense import add_outer, border, dot, matrix_times
 from ..native.formulas import pointer
-from ..native.phases import fields, floats, real, whole
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from .feature_learner import Shapes
 from .feature_steps import ERROR, NORM, SELF, SINGLE, WEIGHT, coefficients_of, size_of
 from .gram import GramBase
@@ -24,38 +24,38 @@ from .gram_steps import (
     solve_now,
 )
 
-KRLS_TABLE = fields(*INVERSE._fields, "covariance", "novelty")
+KRLS_ARGUMENTS = argument_fields(*INVERSE._fields, "covariance", "novelty")
 
 
-def krls(table, leaf, number):
+def krls(args, leaf, number):
     """Engel's two cases: x is new, and joins; or it is not, and the least squares move."""
-    sample = floats(table, SINGLE.sample)
-    capacity = whole(table, SINGLE.capacity)
-    solved = floats(table, SINGLE.work)
+    sample = float_array(args, SINGLE.sample)
+    capacity = read_int(args, SINGLE.capacity)
+    solved = float_array(args, SINGLE.work)
     moved = pointer(solved, capacity)
     gain = pointer(moved, capacity)
     factor = pointer(gain, 2 * capacity)
-    covariance = pointer(floats(table, KRLS_TABLE.covariance), leaf * capacity * capacity)
-    coefficients = coefficients_of(table, leaf)
-    size = size_of(table, leaf)
+    covariance = pointer(float_array(args, KRLS_ARGUMENTS.covariance), leaf * capacity * capacity)
+    coefficients = coefficients_of(args, leaf)
+    size = size_of(args, leaf)
     error = sample[ERROR]
-    rest = solve_now(table, leaf, solved)
-    if rest > real(table, KRLS_TABLE.novelty) * sample[SELF] and size < capacity - 1:
+    rest = solve_now(args, leaf, solved)
+    if rest > read_float(args, KRLS_ARGUMENTS.novelty) * sample[SELF] and size < capacity - 1:
         change = error / (rest + JITTER * sample[SELF])
         for m in range(size):
             coefficients[m] -= solved[m] * change
             moved[m] = 0.0
         border(covariance, capacity, size, moved, 1.0 / sample[WEIGHT])
-        append_both(table, leaf, change, solved, rest)
+        append_both(args, leaf, change, solved, rest)
     else:
         matrix_times(covariance, capacity, solved, size, moved)
         spread = 1.0 / sample[WEIGHT] + dot(solved, moved, size)
         add_outer(covariance, capacity, moved, size, -1.0 / spread)
-        matrix_times(inverse_of(table, leaf), capacity, moved, size, gain)
+        matrix_times(inverse_of(args, leaf), capacity, moved, size, gain)
         for m in range(size):
             coefficients[m] += gain[m] * (error / spread)
-    refresh_inverse(table, leaf, number, factor, pointer(factor, capacity * capacity))
-    sample[NORM] = norm_by_gram(table, leaf, moved)
+    refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
+    sample[NORM] = norm_by_gram(args, leaf, moved)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class KRLS(GramBase):
     novelty: float = 0.001
     budget: int = 100
     second_order = True
-    places = KRLS_TABLE
+    places = KRLS_ARGUMENTS
     step = krls
     cost: ClassVar[str] = "O(budget dimension + budget^2)"
 

@@ -13,7 +13,7 @@ from ..kernels.base import Kernel, evaluate
 from ..losses.objective import Objective
 from ..native.dense import add_outer, border, dot, least, matrix_times, strike, strike_member
 from ..native.formulas import pointer
-from ..native.phases import fields, floats, real, whole
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..native.simd import WIDTH
 from ..utils.validation import Floats
 from .base import SlotGroup
@@ -32,38 +32,40 @@ from .gram_steps import (
     solve_now,
 )
 
-TRACKER_TABLE = fields(*INVERSE._fields, "covariance", "mean", "forgetting", "noise")
+TRACKER_ARGUMENTS = argument_fields(*INVERSE._fields, "covariance", "mean", "forgetting", "noise")
 _NEW = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
 
 
-def tracker(table, leaf, number):
+def tracker(args, leaf, number):
     """The posterior of f at the centres after the sample; then some of the prior comes back."""
-    sample = floats(table, SINGLE.sample)
-    capacity = whole(table, SINGLE.capacity)
-    solved = floats(table, SINGLE.work)
+    sample = float_array(args, SINGLE.sample)
+    capacity = read_int(args, SINGLE.capacity)
+    solved = float_array(args, SINGLE.work)
     joint = pointer(solved, capacity)
     errors = pointer(joint, capacity)
     factor = pointer(errors, 2 * capacity)
-    covariance = pointer(floats(table, TRACKER_TABLE.covariance), leaf * capacity * capacity)
-    mean = pointer(floats(table, TRACKER_TABLE.mean), leaf * capacity)
-    coefficients = coefficients_of(table, leaf)
-    size = size_of(table, leaf)
-    rest = solve_now(table, leaf, solved)
+    covariance = pointer(
+        float_array(args, TRACKER_ARGUMENTS.covariance), leaf * capacity * capacity
+    )
+    mean = pointer(float_array(args, TRACKER_ARGUMENTS.mean), leaf * capacity)
+    coefficients = coefficients_of(args, leaf)
+    size = size_of(args, leaf)
+    rest = solve_now(args, leaf, solved)
     predicted = dot(solved, mean, size)
     matrix_times(covariance, capacity, solved, size, joint)
     variance = rest + JITTER * sample[SELF] + dot(solved, joint, size)
-    total = variance + real(table, TRACKER_TABLE.noise) / sample[WEIGHT]
+    total = variance + read_float(args, TRACKER_ARGUMENTS.noise) / sample[WEIGHT]
     gain = (sample[RESPONSE] - predicted) / total
     if rest > _NEW * sample[SELF]:
         border(covariance, capacity, size, joint, variance)
         joint[size] = variance
         mean[size] = predicted
-        append_both(table, leaf, 0.0, solved, rest)
+        append_both(args, leaf, 0.0, solved, rest)
         size += 1
     add_outer(covariance, capacity, joint, size, -1.0 / total)
     for m in range(size):
         mean[m] += gain * joint[m]
-    inverse = inverse_of(table, leaf)
+    inverse = inverse_of(args, leaf)
     if size == capacity:  # the centre whose removal moves the mean least leaves
         matrix_times(inverse, capacity, mean, size, errors)
         for m in range(size):
@@ -71,11 +73,11 @@ def tracker(table, leaf, number):
         j = least(errors, size)
         strike_member(mean, size, j)
         strike(covariance, capacity, size, j)
-        remove_both(table, leaf, j, errors)
+        remove_both(args, leaf, j, errors)
         size -= 1
-    kept = real(table, TRACKER_TABLE.forgetting)
+    kept = read_float(args, TRACKER_ARGUMENTS.forgetting)
     if kept < 1.0:
-        gram = gram_of(table, leaf)
+        gram = gram_of(args, leaf)
         for i in range(size):
             own = pointer(covariance, i * capacity)
             prior = pointer(gram, i * capacity)
@@ -84,9 +86,9 @@ def tracker(table, leaf, number):
             own[i] += (1.0 - kept) * JITTER * prior[i]
         for m in range(size):
             mean[m] *= np.sqrt(kept)
-    refresh_inverse(table, leaf, number, factor, pointer(factor, capacity * capacity))
+    refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
     matrix_times(inverse, capacity, mean, size, coefficients)
-    sample[NORM] = norm_by_gram(table, leaf, errors)
+    sample[NORM] = norm_by_gram(args, leaf, errors)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class KRLSTracker(GramBase):
     forgetting: float = 1.0
     noise: float = 0.01
     second_order = True
-    places = TRACKER_TABLE
+    places = TRACKER_ARGUMENTS
     step = tracker
     cost: ClassVar[str] = "O(budget dimension + budget^2)"
 

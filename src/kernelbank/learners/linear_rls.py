@@ -12,28 +12,28 @@ import numpy as np
 from ..kernels import Linear
 from ..kernels.base import Kernel
 from ..kernels.dimensions import base_of, view_of
-from ..native.phases import fields, floats, variant, whole
+from ..native.phases import argument_fields, float_array, read_int, variant
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
 from .feature_steps import SELF, SINGLE
 from .recursive import RECURSIVE, RecursiveLeastSquares, recursive, unpacked
 
-LINEAR_TABLE = fields(*SINGLE._fields, *RECURSIVE, "constants")
+LINEAR_ARGUMENTS = argument_fields(*SINGLE._fields, *RECURSIVE, "constants")
 
 
-def linear_features(table, leaf, number):
+def linear_features(args, leaf, number):
     """now = (x, sqrt(offset)): their inner product is the kernel."""
-    dimension = whole(table, SINGLE.dimension)
-    now = floats(table, SINGLE.now)
-    point = floats(table, SINGLE.point)
-    constant = floats(table, LINEAR_TABLE.constants)[leaf]
+    dimension = read_int(args, SINGLE.dimension)
+    now = float_array(args, SINGLE.now)
+    point = float_array(args, SINGLE.point)
+    constant = float_array(args, LINEAR_ARGUMENTS.constants)[leaf]
     total = constant * constant
     for k in range(dimension):
         now[k] = point[k]
         total += point[k] * point[k]
     now[dimension] = constant
-    floats(table, SINGLE.sample)[SELF] = total
+    float_array(args, SINGLE.sample)[SELF] = total
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class LinearRLS(RecursiveLeastSquares):
     ridge: float = 0.01
     forget: str = "exponential"
     constant_forgetting: float | None = None
-    places = LINEAR_TABLE
-    step = variant(recursive, "linear_rls", PLACES=LINEAR_TABLE)
+    places = LINEAR_ARGUMENTS
+    step = variant(recursive, "linear_rls", PLACES=LINEAR_ARGUMENTS)
     feature_function = linear_features
     accepts_new_inputs: ClassVar[bool] = True
     cost: ClassVar[str] = "O(dimension^2)"
@@ -95,12 +95,12 @@ class LinearRLS(RecursiveLeastSquares):
     def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
         before, after = old["coefficients"].shape[1], new["coefficients"].shape[1]
         places = [*range(before - 1), after - 1]  # the constant stays the last
-        whole = np.ix_(places, places)
+        kept = np.ix_(places, places)
         for name, array in old.items():
             if name == "covariance":
                 for leaf, triangle in enumerate(array):
                     full = unpacked(new[name][leaf], after)
-                    full[whole] = unpacked(triangle, before)
+                    full[kept] = unpacked(triangle, before)
                     new[name][leaf] = full[np.tril_indices(after)]
             elif name in _BY_FEATURE:
                 new[name][..., places] = array

@@ -8,10 +8,10 @@ names. The arithmetic is double in both.
 from ..kernels.kernel_rows import kernel_row
 from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import fields, floats, singles, whole, wholes
+from ..native.phases import argument_fields, float32_array, float_array, int_array, read_int
 from ..native.simd import WIDTH, broadcast, fma, load, store
 
-EXPANSION = fields(
+EXPANSION = argument_fields(
     "leaves",
     "slide_period",
     "history_length",
@@ -28,41 +28,41 @@ EXPANSION = fields(
 )
 """The places with which the table of every phase begins that works on an expansion."""
 
-numbers = floats
+numbers = float_array
 """How the arrays of terms and kernel values are read."""
 
 
 @inline
-def _kernel_values(table, leaf, t, count, target):
+def _kernel_values(args, leaf, t, count, target):
     """target = kernel values at step t against the terms from the oldest on; `count` of them."""
-    history_length = whole(table, EXPANSION.history_length)
+    history_length = read_int(args, EXPANSION.history_length)
     kernel_row(
-        whole(table, EXPANSION.instructions),
-        wholes(table, EXPANSION.program),
-        floats(table, EXPANSION.constants),
+        read_int(args, EXPANSION.instructions),
+        int_array(args, EXPANSION.program),
+        float_array(args, EXPANSION.constants),
         leaf,
-        floats(table, EXPANSION.statistics),
-        whole(table, EXPANSION.statistics_steps),
+        float_array(args, EXPANSION.statistics),
+        read_int(args, EXPANSION.statistics_steps),
         history_length + 1,
         t,
-        history_length - whole(table, EXPANSION.budget),
+        history_length - read_int(args, EXPANSION.budget),
         count,
         target,
-        pointer(floats(table, EXPANSION.stack), count * WIDTH),
+        pointer(float_array(args, EXPANSION.stack), count * WIDTH),
     )
 
 
 @inline
-def new_row(table, leaf, t, count, rows, row):
+def new_row(args, leaf, t, count, rows, row):
     """Kernel values, computed in their place from number `row` of `rows` on."""
-    _kernel_values(table, leaf, t, count, pointer(rows, row * WIDTH))
+    _kernel_values(args, leaf, t, count, pointer(rows, row * WIDTH))
 
 
 @inline
-def new_single_row(table, leaf, t, count, rows, row):
+def new_single_row(args, leaf, t, count, rows, row):
     """In single precision: computed beside it, in double precision, and then rounded."""
-    exact = floats(table, EXPANSION.stack)
-    _kernel_values(table, leaf, t, count, exact)
+    exact = float_array(args, EXPANSION.stack)
+    _kernel_values(args, leaf, t, count, exact)
     copy_row(exact, 0, rows, row, count)
 
 
@@ -89,5 +89,5 @@ def expansion(coefficients, start, rows, row, terms):
     return (one + two) + (three + four)
 
 
-SINGLE_PRECISION = {"numbers": singles, "new_row": new_single_row}
+SINGLE_PRECISION = {"numbers": float32_array, "new_row": new_single_row}
 """What the variants use that keep terms and kernel values in single precision."""

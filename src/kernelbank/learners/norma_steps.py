@@ -18,14 +18,14 @@ of the sample, it is multiplied in. So a step touches only what changes otherwis
 from ..kernels.kernel_rows import USED, repeats
 from ..native.formulas import call_loss, pointer
 from ..native.jit import inline
-from ..native.phases import fields, floats, real, variant, whole, wholes
+from ..native.phases import argument_fields, float_array, int_array, read_float, read_int, variant
 from ..native.simd import WIDTH, absolute, broadcast, fma, load, store, where_less
 from .norma_expansion import EXPANSION, SINGLE_PRECISION, copy_row, expansion, new_row, numbers
 
 REFRESH = 32
 """norm^2 is recomputed from the coefficients at every sample number that this divides."""
 
-LEARN = fields(
+LEARN = argument_fields(
     *EXPANSION._fields,
     "steps",
     "window",
@@ -94,31 +94,31 @@ def _norm(coefficients, tails, diagonals, now, rows, ring, place, window, budget
     return where_less(total, 0.0, 0.0, total)
 
 
-def learn(table, first, count):
+def learn(args, first, count):
     """Run every leaf through samples first .. first + count - 1, which lie in one slide_period."""
-    leaves = whole(table, LEARN.leaves)
-    steps = whole(table, LEARN.steps)
-    window = whole(table, LEARN.window)
-    slide_period = whole(table, LEARN.slide_period)
-    budget = whole(table, LEARN.budget)
-    period = whole(table, LEARN.period)
-    learning_rate = real(table, LEARN.learning_rate)
-    decays = floats(table, LEARN.decays)
-    targets = floats(table, LEARN.targets)
-    instructions = whole(table, LEARN.instructions)
-    program = wholes(table, LEARN.program)
-    statistics_steps = whole(table, LEARN.statistics_steps)
-    repeated = wholes(table, LEARN.repeated)
-    coefficients = numbers(table, LEARN.coefficients)
-    tails = numbers(table, LEARN.tails)
-    diagonals = numbers(table, LEARN.diagonals)
-    rows = numbers(table, LEARN.rows)
-    values = floats(table, LEARN.values)
-    norms = floats(table, LEARN.norms)
-    position = whole(table, LEARN.history_length) + first % slide_period
+    leaves = read_int(args, LEARN.leaves)
+    steps = read_int(args, LEARN.steps)
+    window = read_int(args, LEARN.window)
+    slide_period = read_int(args, LEARN.slide_period)
+    budget = read_int(args, LEARN.budget)
+    period = read_int(args, LEARN.period)
+    learning_rate = read_float(args, LEARN.learning_rate)
+    decays = float_array(args, LEARN.decays)
+    targets = float_array(args, LEARN.targets)
+    instructions = read_int(args, LEARN.instructions)
+    program = int_array(args, LEARN.program)
+    statistics_steps = read_int(args, LEARN.statistics_steps)
+    repeated = int_array(args, LEARN.repeated)
+    coefficients = numbers(args, LEARN.coefficients)
+    tails = numbers(args, LEARN.tails)
+    diagonals = numbers(args, LEARN.diagonals)
+    rows = numbers(args, LEARN.rows)
+    values = float_array(args, LEARN.values)
+    norms = float_array(args, LEARN.norms)
+    position = read_int(args, LEARN.history_length) + first % slide_period
     length = budget + slide_period
     decay = decays[1]
-    before = floats(table, LEARN.scratch)
+    before = float_array(args, LEARN.scratch)
     gradient = pointer(before, window * WIDTH)
     direction = pointer(gradient, window * WIDTH)
     if first > 0 and first % slide_period == 0:
@@ -128,8 +128,8 @@ def learn(table, first, count):
     for leaf in range(leaves):
         ring = leaf * (window + 1) * (budget + 1)
         squared = load(norms, leaf * steps)
-        steepest = load(floats(table, LEARN.steepness), leaf)
-        lost = load(floats(table, LEARN.dropped), leaf)
+        steepest = load(float_array(args, LEARN.steepness), leaf)
+        lost = load(float_array(args, LEARN.dropped), leaf)
         for t in range(count):
             number = first + t
             now = leaf * length + budget + number % slide_period
@@ -145,16 +145,16 @@ def learn(table, first, count):
             if repeats(instructions, program, repeated, statistics_steps - 1, t):
                 previous = _row_before(ring, place, 1, window, budget)
                 copy_row(rows, previous, rows, row, budget + 1)
-            elif wholes(table, LEARN.memo)[USED] == 1:
-                known = numbers(table, LEARN.memo_rows)
+            elif int_array(args, LEARN.memo)[USED] == 1:
+                known = numbers(args, LEARN.memo_rows)
                 copy_row(known, leaf * (budget + 1), rows, row, budget + 1)
             else:
-                new_row(table, leaf, t, budget + 1, rows, row)
+                new_row(args, leaf, t, budget + 1, rows, row)
             store(diagonals, now, load(rows, row + budget))
 
             # Values of f on the window, and the loss's derivative there, all at the same f.
             prediction = scale * expansion(coefficients, oldest, rows, row, budget)
-            store(floats(table, LEARN.predictions), leaf * (steps - 1) + t, prediction)
+            store(float_array(args, LEARN.predictions), leaf * (steps - 1) + t, prediction)
             carried = (leaf * steps + t) * window
             for i in range(window - 1):
                 store(before, i, load(values, carried + i + 1))
@@ -162,11 +162,11 @@ def learn(table, first, count):
             for i in range(unseen):
                 store(gradient, i, 0.0)
             call_loss(
-                whole(table, LEARN.derivative),
+                read_int(args, LEARN.derivative),
                 pointer(before, unseen * WIDTH),
                 pointer(targets, (position + t - seen + 1) * WIDTH),
                 seen,
-                floats(table, LEARN.parameters),
+                float_array(args, LEARN.parameters),
                 pointer(gradient, unseen * WIDTH),
             )
 
@@ -237,7 +237,7 @@ def learn(table, first, count):
                 moved = where_less(moved, absolute(change), absolute(change), moved)
                 largest = where_less(largest, absolute(full), absolute(full), largest)
             effect = where_less(0.0, moved, moved / largest, 0.0)
-            store(floats(table, LEARN.effects), leaf * (steps - 1) + t, effect)
+            store(float_array(args, LEARN.effects), leaf * (steps - 1) + t, effect)
 
             if (number + 1) % REFRESH == 0:
                 squared = (scale_after * scale_after) * _norm(
@@ -247,8 +247,8 @@ def learn(table, first, count):
             if (number + 1) % period == 0:
                 _multiply(coefficients, oldest + 1, now + 1, decays[period])
                 _multiply(tails, oldest + 1, now + 1, decays[period])
-        store(floats(table, LEARN.steepness), leaf, steepest)
-        store(floats(table, LEARN.dropped), leaf, lost)
+        store(float_array(args, LEARN.steepness), leaf, steepest)
+        store(float_array(args, LEARN.dropped), leaf, lost)
 
 
 LEARNING = {"float64": learn, "float32": variant(learn, "learn_single", **SINGLE_PRECISION)}

@@ -13,43 +13,45 @@ from ..kernels.base import Kernel
 from ..losses.objective import Objective
 from ..native.dense import dot
 from ..native.formulas import pointer
-from ..native.phases import fields, floats, real, whole
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from .centres import CentresBase
 from .centres_steps import CENTRES, append
 from .feature_learner import Shapes
 from .feature_steps import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
 from .gram_steps import JITTER
 
-NYSTROM_TABLE = fields(*CENTRES._fields, "factor", "weights", "learning_rate", "keep", "novelty")
+NYSTROM_ARGUMENTS = argument_fields(
+    *CENTRES._fields, "factor", "weights", "learning_rate", "keep", "novelty"
+)
 
 
-def nystrom(table, leaf, number):
+def nystrom(args, leaf, number):
     """z = L^-1 k(x, landmarks); a gradient step on the weights of z; alpha = L'^-1 weights."""
-    sample = floats(table, SINGLE.sample)
-    capacity = whole(table, SINGLE.capacity)
-    now = floats(table, SINGLE.now)
-    z = floats(table, SINGLE.work)
-    factor = pointer(floats(table, NYSTROM_TABLE.factor), leaf * capacity * capacity)
-    weights = pointer(floats(table, NYSTROM_TABLE.weights), leaf * capacity)
-    size = size_of(table, leaf)
+    sample = float_array(args, SINGLE.sample)
+    capacity = read_int(args, SINGLE.capacity)
+    now = float_array(args, SINGLE.now)
+    z = float_array(args, SINGLE.work)
+    factor = pointer(float_array(args, NYSTROM_ARGUMENTS.factor), leaf * capacity * capacity)
+    weights = pointer(float_array(args, NYSTROM_ARGUMENTS.weights), leaf * capacity)
+    size = size_of(args, leaf)
     for i in range(size):
         row = pointer(factor, i * capacity)
         z[i] = (now[i] - dot(row, z, i)) / row[i]
     rest = sample[SELF] - dot(z, z, size)
-    if size < capacity and rest > real(table, NYSTROM_TABLE.novelty) * sample[SELF]:
+    if size < capacity and rest > read_float(args, NYSTROM_ARGUMENTS.novelty) * sample[SELF]:
         row = pointer(factor, size * capacity)
         for i in range(size):
             row[i] = z[i]
         row[size] = np.sqrt(rest + JITTER * sample[SELF])
         z[size] = rest / row[size]
         weights[size] = 0.0
-        append(table, leaf, 0.0)
+        append(args, leaf, 0.0)
         size += 1
-    change = real(table, NYSTROM_TABLE.learning_rate) * sample[SLOPE]
+    change = read_float(args, NYSTROM_ARGUMENTS.learning_rate) * sample[SLOPE]
     for i in range(size):
-        weights[i] = real(table, NYSTROM_TABLE.keep) * weights[i] - change * z[i]
+        weights[i] = read_float(args, NYSTROM_ARGUMENTS.keep) * weights[i] - change * z[i]
     sample[NORM] = dot(weights, weights, size)
-    coefficients = coefficients_of(table, leaf)
+    coefficients = coefficients_of(args, leaf)
     for i in range(size):
         coefficients[i] = weights[i]
     for i in range(size - 1, -1, -1):  # back substitution, a row of the factor at a time
@@ -93,7 +95,7 @@ class NystromSGD(CentresBase):
     landmarks: int = 50
     learning_rate: float = 0.1
     novelty: float = 0.001
-    places = NYSTROM_TABLE
+    places = NYSTROM_ARGUMENTS
     spare = 0
     step = nystrom
     cost: ClassVar[str] = "O(landmarks dimension + landmarks^2)"

@@ -10,7 +10,7 @@ from typing import ClassVar
 from ..losses.objective import Objective
 from ..native.dense import least
 from ..native.formulas import pointer
-from ..native.phases import fields, floats, real, whole
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from .feature_learner import Shapes
 from .feature_steps import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
 from .gram import GramBase
@@ -24,47 +24,47 @@ from .gram_steps import (
     solve_now,
 )
 
-POLK_TABLE = fields(*INVERSE._fields, "learning_rate", "keep", "most_error", "dropped")
+POLK_ARGUMENTS = argument_fields(*INVERSE._fields, "learning_rate", "keep", "most_error", "dropped")
 _DEPENDENT = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
 
 
-def polk(table, leaf, number):
+def polk(args, leaf, number):
     """A gradient step, then destroy centres while the function stays within the compression."""
-    sample = floats(table, SINGLE.sample)
-    capacity = whole(table, SINGLE.capacity)
-    solved = floats(table, SINGLE.work)
+    sample = float_array(args, SINGLE.sample)
+    capacity = read_int(args, SINGLE.capacity)
+    solved = float_array(args, SINGLE.work)
     errors = pointer(solved, capacity)
     factor = pointer(errors, capacity)
-    coefficients = coefficients_of(table, leaf)
-    size = size_of(table, leaf)
-    change = -real(table, POLK_TABLE.learning_rate) * sample[SLOPE]
-    rest = solve_now(table, leaf, solved)
+    coefficients = coefficients_of(args, leaf)
+    size = size_of(args, leaf)
+    change = -read_float(args, POLK_ARGUMENTS.learning_rate) * sample[SLOPE]
+    rest = solve_now(args, leaf, solved)
     for m in range(size):
-        coefficients[m] *= real(table, POLK_TABLE.keep)
+        coefficients[m] *= read_float(args, POLK_ARGUMENTS.keep)
     if rest > _DEPENDENT * sample[SELF]:
-        append_both(table, leaf, change, solved, rest)
+        append_both(args, leaf, change, solved, rest)
     else:
         for m in range(size):
             coefficients[m] += change * solved[m]
 
-    inverse = inverse_of(table, leaf)
+    inverse = inverse_of(args, leaf)
     spent = 0.0
-    while size_of(table, leaf) > 0:
-        size = size_of(table, leaf)
+    while size_of(args, leaf) > 0:
+        size = size_of(args, leaf)
         for m in range(size):
             errors[m] = coefficients[m] * coefficients[m] / inverse[m * capacity + m]
         j = least(errors, size)
-        within = spent + errors[j] <= real(table, POLK_TABLE.most_error)
+        within = spent + errors[j] <= read_float(args, POLK_ARGUMENTS.most_error)
         if size < capacity and not (size > 1 and within):
             break
         spent += errors[j]
         share = coefficients[j] / inverse[j * capacity + j]
         for m in range(size):
             coefficients[m] -= share * inverse[m * capacity + j]
-        remove_both(table, leaf, j, errors)
-    floats(table, POLK_TABLE.dropped)[leaf] += spent
-    refresh_inverse(table, leaf, number, factor, pointer(factor, capacity * capacity))
-    sample[NORM] = norm_by_gram(table, leaf, solved)
+        remove_both(args, leaf, j, errors)
+    float_array(args, POLK_ARGUMENTS.dropped)[leaf] += spent
+    refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
+    sample[NORM] = norm_by_gram(args, leaf, solved)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class POLK(GramBase):
     learning_rate: float = 0.1
     compression: float = 0.01
     budget: int = 100
-    places = POLK_TABLE
+    places = POLK_ARGUMENTS
     step = polk
     cost: ClassVar[str] = "O(budget dimension + budget^2)"
 

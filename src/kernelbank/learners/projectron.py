@@ -11,34 +11,34 @@ import numpy as np
 
 from ..losses.objective import Objective
 from ..native.formulas import pointer
-from ..native.phases import fields, floats, real, whole
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from .feature_steps import NORM, PREDICTION, SELF, SINGLE, TARGET, coefficients_of, size_of
 from .gram import GramBase
 from .gram_steps import INVERSE, append_both, norm_by_gram, refresh_inverse, solve_now
 from .perceptron import for_labels
 
-PROJECTRON_TABLE = fields(*INVERSE._fields, "tolerance")
+PROJECTRON_ARGUMENTS = argument_fields(*INVERSE._fields, "tolerance")
 _DEPENDENT = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
 
 
-def projectron(table, leaf, number):
+def projectron(args, leaf, number):
     """On a mistake: add the sample's projection if that is near enough, else the sample."""
-    sample = floats(table, SINGLE.sample)
-    capacity = whole(table, SINGLE.capacity)
-    solved = floats(table, SINGLE.work)
+    sample = float_array(args, SINGLE.sample)
+    capacity = read_int(args, SINGLE.capacity)
+    solved = float_array(args, SINGLE.work)
     factor = pointer(solved, 2 * capacity)
     if sample[TARGET] * sample[PREDICTION] <= 0.0:
-        size = size_of(table, leaf)
-        rest = solve_now(table, leaf, solved)
-        near = np.sqrt(rest) <= real(table, PROJECTRON_TABLE.tolerance) and size > 0
+        size = size_of(args, leaf)
+        rest = solve_now(args, leaf, solved)
+        near = np.sqrt(rest) <= read_float(args, PROJECTRON_ARGUMENTS.tolerance) and size > 0
         if near or rest <= _DEPENDENT * sample[SELF] or size == capacity - 1:
-            coefficients = coefficients_of(table, leaf)
+            coefficients = coefficients_of(args, leaf)
             for m in range(size):
                 coefficients[m] += sample[TARGET] * solved[m]
         else:
-            append_both(table, leaf, sample[TARGET], solved, rest)
-        sample[NORM] = norm_by_gram(table, leaf, solved)
-    refresh_inverse(table, leaf, number, factor, pointer(factor, capacity * capacity))
+            append_both(args, leaf, sample[TARGET], solved, rest)
+        sample[NORM] = norm_by_gram(args, leaf, solved)
+    refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Projectron(GramBase):
 
     tolerance: float = 0.1
     budget: int = 100
-    places = PROJECTRON_TABLE
+    places = PROJECTRON_ARGUMENTS
     step = projectron
     cost: ClassVar[str] = "O(budget dimension + budget^2)"
 

@@ -13,24 +13,24 @@ from ..losses.objective import Objective
 from ..native.dense import dot
 from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import floats, real, whole
+from ..native.phases import float_array, read_float, read_int
 from .centres import CentresBase, places
 from .centres_steps import append, centre, centres_of, kernel_values, norm_by_definition
 from .feature_steps import NORM, PREDICTION, SELF, SINGLE, SLOPE, coefficients_of, size_of
 
-QKLMS_TABLE = places("learning_rate", "squared_quantization")
+QKLMS_ARGUMENTS = places("learning_rate", "squared_quantization")
 
 
 @inline
-def nearest(table, leaf, distances):
+def nearest(args, leaf, distances):
     """The centre nearest to the present point, the first of equals; distances[j] is squared."""
-    capacity = whole(table, SINGLE.capacity)
-    centres = centres_of(table, leaf)
-    point = floats(table, SINGLE.point)
-    size = size_of(table, leaf)
+    capacity = read_int(args, SINGLE.capacity)
+    centres = centres_of(args, leaf)
+    point = float_array(args, SINGLE.point)
+    size = size_of(args, leaf)
     for m in range(size):
         distances[m] = 0.0
-    for k in range(whole(table, SINGLE.dimension)):
+    for k in range(read_int(args, SINGLE.dimension)):
         column = pointer(centres, k * capacity)
         for m in range(size):
             distances[m] += (column[m] - point[k]) * (column[m] - point[k])
@@ -41,30 +41,30 @@ def nearest(table, leaf, distances):
     return best
 
 
-def qklms(table, leaf, number):
+def qklms(args, leaf, number):
     """The gradient step, on the nearest centre if it is near enough."""
-    sample = floats(table, SINGLE.sample)
-    capacity = whole(table, SINGLE.capacity)
-    work = floats(table, SINGLE.work)
-    size = size_of(table, leaf)
-    change = -real(table, QKLMS_TABLE.learning_rate) * sample[SLOPE]
+    sample = float_array(args, SINGLE.sample)
+    capacity = read_int(args, SINGLE.capacity)
+    work = float_array(args, SINGLE.work)
+    size = size_of(args, leaf)
+    change = -read_float(args, QKLMS_ARGUMENTS.learning_rate) * sample[SLOPE]
     value, own = sample[PREDICTION], sample[SELF]
     merged = False
     if size > 0:
-        j = nearest(table, leaf, work)
-        near = work[j] <= real(table, QKLMS_TABLE.squared_quantization)
+        j = nearest(args, leaf, work)
+        near = work[j] <= read_float(args, QKLMS_ARGUMENTS.squared_quantization)
         if near or size == capacity - 1:
             merged = True
             point = pointer(work, capacity)
-            centre(table, leaf, j, point)
-            kernel_values(table, leaf, point, centres_of(table, leaf), capacity, size, work)
-            value, own = dot(coefficients_of(table, leaf), work, size), work[j]
-            coefficients_of(table, leaf)[j] += change
+            centre(args, leaf, j, point)
+            kernel_values(args, leaf, point, centres_of(args, leaf), capacity, size, work)
+            value, own = dot(coefficients_of(args, leaf), work, size), work[j]
+            coefficients_of(args, leaf)[j] += change
     if not merged:
-        append(table, leaf, change)
+        append(args, leaf, change)
     norm = sample[NORM] + 2.0 * change * value + change * change * own
-    if (number + 1) % whole(table, SINGLE.slide_period) == 0:
-        norm = norm_by_definition(table, leaf, work)
+    if (number + 1) % read_int(args, SINGLE.slide_period) == 0:
+        norm = norm_by_definition(args, leaf, work)
     sample[NORM] = max(norm, 0.0)
 
 
@@ -101,7 +101,7 @@ class QKLMS(CentresBase):
     learning_rate: float = 0.1
     quantization: float = 0.1
     budget: int = 100
-    places = QKLMS_TABLE
+    places = QKLMS_ARGUMENTS
     step = qklms
     cost: ClassVar[str] = "O(budget dimension)"
 

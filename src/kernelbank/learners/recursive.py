@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels.base import Kernel
 from ..losses.objective import Objective
 from ..native.formulas import pointer
-from ..native.phases import fields, floats, real, whole
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -29,7 +29,7 @@ RECURSIVE = (
 )
 """The names that the tables of such learners have somewhere behind those of SINGLE."""
 
-PLACES = fields(*SINGLE._fields, *RECURSIVE)
+PLACES = argument_fields(*SINGLE._fields, *RECURSIVE)
 """Where `recursive` finds them; each learner has a variant of it with its own."""
 
 _LONGEST = 5.0
@@ -38,25 +38,25 @@ _LONGEST = 5.0
 FORGET = {"exponential": hot.EXPONENTIAL, "prior": hot.PRIOR}
 
 
-def recursive(table, leaf, number):
+def recursive(args, leaf, number):
     """One sample of least squares, then some forgetting."""
-    capacity = whole(table, SINGLE.capacity)
+    capacity = read_int(args, SINGLE.capacity)
     triangle = capacity * (capacity + 1) // 2
     hot.recursive_step(
-        table,
+        args,
         leaf,
         number,
-        size_of(table, leaf),
-        pointer(floats(table, PLACES.covariance), leaf * triangle),
-        pointer(floats(table, PLACES.pending), leaf * hot.PENDING),
-        pointer(floats(table, PLACES.scaling), leaf * capacity),
-        pointer(floats(table, PLACES.first_vector), leaf * capacity),
-        pointer(floats(table, PLACES.second_vector), leaf * capacity),
-        whole(table, PLACES.forget),
-        real(table, PLACES.forgetting),
-        whole(table, PLACES.constant),
-        real(table, PLACES.constant_forgetting),
-        real(table, PLACES.ridge),
+        size_of(args, leaf),
+        pointer(float_array(args, PLACES.covariance), leaf * triangle),
+        pointer(float_array(args, PLACES.pending), leaf * hot.PENDING),
+        pointer(float_array(args, PLACES.scaling), leaf * capacity),
+        pointer(float_array(args, PLACES.first_vector), leaf * capacity),
+        pointer(float_array(args, PLACES.second_vector), leaf * capacity),
+        read_int(args, PLACES.forget),
+        read_float(args, PLACES.forgetting),
+        read_int(args, PLACES.constant),
+        read_float(args, PLACES.constant_forgetting),
+        read_float(args, PLACES.ridge),
     )
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from ..native.dense import dot
 from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import fields, floats
+from ..native.phases import argument_fields, float_array
 from ..native.simd import WIDTH, broadcast, fma, lane, load, store
 from .feature_steps import ERROR, NORM, SINGLE, WEIGHT, coefficients_of
 
-RECURSIVE = fields("covariance", "pending", "scaling", "first_vector", "second_vector")
+RECURSIVE = argument_fields("covariance", "pending", "scaling", "first_vector", "second_vector")
 """Names that tables of such learners add."""
 
 FIRST, SECOND, DIAGONAL = range(3)
@@ -74,7 +74,7 @@ def column(covariance, count, j, out):
 
 @inline
 def recursive_step(
-    table,
+    args,
     leaf,
     number,
     size,
@@ -93,10 +93,10 @@ def recursive_step(
 
     `constant` is the place of the constant feature, which may have a forgetting of its own.
     """
-    sample = floats(table, SINGLE.sample)
-    now = floats(table, SINGLE.now)
-    gain = floats(table, SINGLE.work)
-    weights = coefficients_of(table, leaf)
+    sample = float_array(args, SINGLE.sample)
+    now = float_array(args, SINGLE.now)
+    gain = float_array(args, SINGLE.work)
+    weights = coefficients_of(args, leaf)
     multiply_pending(covariance, pending, scaling, first, second, now, size, gain)
     inner = dot(now, gain, size)
     spread = 1.0 / sample[WEIGHT] + inner

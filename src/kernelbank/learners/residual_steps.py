@@ -1,10 +1,10 @@
 """What a slot leaves, for another to learn; and their sum."""
 
 from ..native.formulas import pointer
-from ..native.phases import fields, floats, whole
+from ..native.phases import argument_fields, float_array, read_int
 from ..native.simd import WIDTH, load, store
 
-RESIDUAL = fields(
+RESIDUAL = argument_fields(
     "leaves",
     "steps",
     "window",
@@ -32,74 +32,74 @@ RESIDUAL = fields(
 )
 
 
-def subtract(table, first, count):
+def subtract(args, first, count):
     """Targets of the inner learner: y - f_base(x), each as it was before the base learned it.
 
     left_targets[leaf] slides like the buffer's table of targets; all leaves have the same.
     """
-    slide_period = whole(table, RESIDUAL.slide_period)
-    history_length = whole(table, RESIDUAL.history_length)
-    steps = whole(table, RESIDUAL.steps)
-    window = whole(table, RESIDUAL.window)
+    slide_period = read_int(args, RESIDUAL.slide_period)
+    history_length = read_int(args, RESIDUAL.history_length)
+    steps = read_int(args, RESIDUAL.steps)
+    window = read_int(args, RESIDUAL.window)
     position = history_length + first % slide_period
-    base = whole(table, RESIDUAL.base_leaf) * (steps - 1)
-    for leaf in range(whole(table, RESIDUAL.leaves)):
+    base = read_int(args, RESIDUAL.base_leaf) * (steps - 1)
+    for leaf in range(read_int(args, RESIDUAL.leaves)):
         targets = pointer(
-            floats(table, RESIDUAL.left_targets), leaf * (history_length + slide_period) * WIDTH
+            float_array(args, RESIDUAL.left_targets), leaf * (history_length + slide_period) * WIDTH
         )
         if first > 0 and first % slide_period == 0:
             for m in range(history_length):
                 store(targets, m, load(targets, slide_period + m))
         for t in range(count):
-            known = floats(table, RESIDUAL.base_predictions)[
-                (base + t) * WIDTH + whole(table, RESIDUAL.base_lane)
+            known = float_array(args, RESIDUAL.base_predictions)[
+                (base + t) * WIDTH + read_int(args, RESIDUAL.base_lane)
             ]
-            rest = floats(table, RESIDUAL.new_targets)[t] - known
-            floats(table, RESIDUAL.left)[t] = rest
+            rest = float_array(args, RESIDUAL.new_targets)[t] - known
+            float_array(args, RESIDUAL.left)[t] = rest
             store(targets, position + t, rest)
         for i in range(window):
-            own = load(floats(table, RESIDUAL.inner_state_values), leaf * window + i)
-            store(floats(table, RESIDUAL.inner_values), leaf * steps * window + i, own)
-        own = load(floats(table, RESIDUAL.inner_state_norms), leaf)
-        store(floats(table, RESIDUAL.inner_norms), leaf * steps, own)
+            own = load(float_array(args, RESIDUAL.inner_state_values), leaf * window + i)
+            store(float_array(args, RESIDUAL.inner_values), leaf * steps * window + i, own)
+        own = load(float_array(args, RESIDUAL.inner_state_norms), leaf)
+        store(float_array(args, RESIDUAL.inner_norms), leaf * steps, own)
 
 
-def add(table, first, count):
+def add(args, first, count):
     """The slot's values are the base's and the inner learner's; so is norm^2, in the sum space."""
-    steps = whole(table, RESIDUAL.steps)
-    window = whole(table, RESIDUAL.window)
-    lane = whole(table, RESIDUAL.base_lane)
-    base = whole(table, RESIDUAL.base_leaf)
-    base_values = floats(table, RESIDUAL.base_values)
-    inner_values = floats(table, RESIDUAL.inner_values)
-    inner_norms = floats(table, RESIDUAL.inner_norms)
-    for leaf in range(whole(table, RESIDUAL.leaves)):
+    steps = read_int(args, RESIDUAL.steps)
+    window = read_int(args, RESIDUAL.window)
+    lane = read_int(args, RESIDUAL.base_lane)
+    base = read_int(args, RESIDUAL.base_leaf)
+    base_values = float_array(args, RESIDUAL.base_values)
+    inner_values = float_array(args, RESIDUAL.inner_values)
+    inner_norms = float_array(args, RESIDUAL.inner_norms)
+    for leaf in range(read_int(args, RESIDUAL.leaves)):
         for t in range(count):
             step = leaf * (steps - 1) + t
-            known = floats(table, RESIDUAL.base_predictions)[
+            known = float_array(args, RESIDUAL.base_predictions)[
                 (base * (steps - 1) + t) * WIDTH + lane
             ]
-            inner = load(floats(table, RESIDUAL.inner_predictions), step)
-            store(floats(table, RESIDUAL.predictions), step, inner + known)
+            inner = load(float_array(args, RESIDUAL.inner_predictions), step)
+            store(float_array(args, RESIDUAL.predictions), step, inner + known)
             after = leaf * steps + t + 1
             base_after = base * steps + t + 1
             for i in range(window):
                 known = base_values[(base_after * window + i) * WIDTH + lane]
                 inner = load(inner_values, after * window + i)
-                store(floats(table, RESIDUAL.values), after * window + i, inner + known)
-            known = floats(table, RESIDUAL.base_norms)[base_after * WIDTH + lane]
-            store(floats(table, RESIDUAL.norms), after, load(inner_norms, after) + known)
+                store(float_array(args, RESIDUAL.values), after * window + i, inner + known)
+            known = float_array(args, RESIDUAL.base_norms)[base_after * WIDTH + lane]
+            store(float_array(args, RESIDUAL.norms), after, load(inner_norms, after) + known)
         last = leaf * steps + count
         for i in range(window):
             own = load(inner_values, last * window + i)
-            store(floats(table, RESIDUAL.inner_state_values), leaf * window + i, own)
-        store(floats(table, RESIDUAL.inner_state_norms), leaf, load(inner_norms, last))
+            store(float_array(args, RESIDUAL.inner_state_values), leaf * window + i, own)
+        store(float_array(args, RESIDUAL.inner_state_norms), leaf, load(inner_norms, last))
 
 
-def add_look(table, first, count):
+def add_look(args, first, count):
     """The same for the point that is looked at."""
-    place = whole(table, RESIDUAL.base_leaf) * WIDTH + whole(table, RESIDUAL.base_lane)
-    known = floats(table, RESIDUAL.base_query_values)[place]
-    for leaf in range(whole(table, RESIDUAL.leaves)):
-        inner = load(floats(table, RESIDUAL.inner_query_values), leaf)
-        store(floats(table, RESIDUAL.query_values), leaf, inner + known)
+    place = read_int(args, RESIDUAL.base_leaf) * WIDTH + read_int(args, RESIDUAL.base_lane)
+    known = float_array(args, RESIDUAL.base_query_values)[place]
+    for leaf in range(read_int(args, RESIDUAL.leaves)):
+        inner = load(float_array(args, RESIDUAL.inner_query_values), leaf)
+        store(float_array(args, RESIDUAL.query_values), leaf, inner + known)

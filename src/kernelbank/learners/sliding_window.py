@@ -6,18 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..native.phases import whole
+from ..native.phases import read_int
 from .feature_steps import SINGLE, size_of
 from .ridge import RidgeBase
 from .ridge_steps import RIDGE, join, leave, settle
 
 
-def sliding(table, leaf, number):
+def sliding(args, leaf, number):
     """The sample joins; beyond the budget the oldest leaves; solve."""
-    join(table, leaf)
-    if size_of(table, leaf) == whole(table, SINGLE.capacity):
-        leave(table, leaf, 0)
-    settle(table, leaf, number)
+    join(args, leaf)
+    if size_of(args, leaf) == read_int(args, SINGLE.capacity):
+        leave(args, leaf, 0)
+    settle(args, leaf, number)
 
 
 @dataclass(frozen=True)

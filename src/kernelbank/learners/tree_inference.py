@@ -19,9 +19,9 @@ Whatever is read from the cells may come from a forged file: indices are bounded
 
 from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import fields
+from ..native.phases import argument_fields
 
-CELL = fields(
+CELL = argument_fields(
     "child",  # of two children, which are neighbours; 0 for a leaf
     "coordinate",
     "cut",

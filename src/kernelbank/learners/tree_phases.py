@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..native.formulas import call_loss, pointer, whole_pointer
+from ..native.formulas import call_loss, int_pointer, pointer
 from ..native.hash_rng import stirred
-from ..native.phases import fields, floats, real, whole, wholes
+from ..native.phases import argument_fields, float_array, int_array, read_float, read_int
 from ..native.simd import WIDTH, store
 from .feature_steps import curvature_above
 from .tree_inference import SIZE, squared_norm, walk
@@ -12,7 +12,7 @@ from .tree_split import BESIDE, take_in
 
 COUNTERS = 2
 
-LEARN = fields(
+LEARN = argument_fields(
     "leaves",
     "steps",
     "window",
@@ -46,52 +46,52 @@ LEARN = fields(
 )
 
 
-def learn(table, first, count):
+def learn(args, first, count):
     """Run every tree through samples first .. first + count - 1, which lie in one slide_period."""
-    steps = whole(table, LEARN.steps)
-    window = whole(table, LEARN.window)
-    history_length = whole(table, LEARN.history_length)
-    slide_period = whole(table, LEARN.slide_period)
-    dimension = whole(table, LEARN.dimension)
-    limit = whole(table, LEARN.limit)
-    capacity = whole(table, LEARN.capacity)
-    most_levels = whole(table, LEARN.most_levels)
-    noise = real(table, LEARN.noise)
-    inputs = pointer(floats(table, LEARN.inputs), whole(table, LEARN.start))
-    targets = floats(table, LEARN.targets)
-    path = wholes(table, LEARN.paths)
-    other_path = whole_pointer(path, most_levels)
-    scratch = floats(table, LEARN.scratch)
+    steps = read_int(args, LEARN.steps)
+    window = read_int(args, LEARN.window)
+    history_length = read_int(args, LEARN.history_length)
+    slide_period = read_int(args, LEARN.slide_period)
+    dimension = read_int(args, LEARN.dimension)
+    limit = read_int(args, LEARN.limit)
+    capacity = read_int(args, LEARN.capacity)
+    most_levels = read_int(args, LEARN.most_levels)
+    noise = read_float(args, LEARN.noise)
+    inputs = pointer(float_array(args, LEARN.inputs), read_int(args, LEARN.start))
+    targets = float_array(args, LEARN.targets)
+    path = int_array(args, LEARN.paths)
+    other_path = int_pointer(path, most_levels)
+    scratch = float_array(args, LEARN.scratch)
     slope = pointer(scratch, WIDTH)
-    values = floats(table, LEARN.values)
-    stride = whole(table, LEARN.stride)
-    offsets = wholes(table, LEARN.offsets)
+    values = float_array(args, LEARN.values)
+    stride = read_int(args, LEARN.stride)
+    offsets = int_array(args, LEARN.offsets)
     position = history_length + first % slide_period
     room = (limit + 1) // 2 * capacity * (dimension + BESIDE)
-    for leaf in range(whole(table, LEARN.leaves)):
-        cells = pointer(floats(table, LEARN.cells), leaf * limit * SIZE)
-        entries = pointer(floats(table, LEARN.entries), leaf * room)
-        counters = pointer(floats(table, LEARN.counters), leaf * COUNTERS)
-        variances = pointer(floats(table, LEARN.variances), leaf * most_levels)
-        levels = wholes(table, LEARN.levels)[leaf]
-        column = wholes(table, LEARN.columns)[leaf * WIDTH]
-        key = stirred(stirred(np.uint64(0), whole(table, LEARN.seed)), column)
+    for leaf in range(read_int(args, LEARN.leaves)):
+        cells = pointer(float_array(args, LEARN.cells), leaf * limit * SIZE)
+        entries = pointer(float_array(args, LEARN.entries), leaf * room)
+        counters = pointer(float_array(args, LEARN.counters), leaf * COUNTERS)
+        variances = pointer(float_array(args, LEARN.variances), leaf * most_levels)
+        levels = int_array(args, LEARN.levels)[leaf]
+        column = int_array(args, LEARN.columns)[leaf * WIDTH]
+        key = stirred(stirred(np.uint64(0), read_int(args, LEARN.seed)), column)
         for t in range(count):
             point = pointer(inputs, position + t)
             depth, value = walk(cells, limit, levels, dimension, point, stride, offsets, path)
-            store(floats(table, LEARN.predictions), leaf * (steps - 1) + t, value)
+            store(float_array(args, LEARN.predictions), leaf * (steps - 1) + t, value)
 
             # The loss as a square around the working response, with half its curvature as weight.
             target = targets[(position + t) * WIDTH]
             precision = 1.0 / noise
-            if whole(table, LEARN.squared) == 0:
+            if read_int(args, LEARN.squared) == 0:
                 store(scratch, 0, value)
                 call_loss(
-                    whole(table, LEARN.derivative),
+                    read_int(args, LEARN.derivative),
                     scratch,
                     pointer(targets, (position + t) * WIDTH),
                     1,
-                    floats(table, LEARN.parameters),
+                    float_array(args, LEARN.parameters),
                     slope,
                 )
                 curvature = curvature_above(value)
@@ -126,10 +126,10 @@ def learn(table, first, count):
                     point = pointer(inputs, position + t - (window - 1 - i))
                     _, value = walk(cells, limit, levels, dimension, point, stride, offsets, path)
                 store(values, row + i, value)
-            store(floats(table, LEARN.norms), leaf * steps + t + 1, squared_norm(cells))
+            store(float_array(args, LEARN.norms), leaf * steps + t + 1, squared_norm(cells))
 
 
-EVALUATE = fields(
+EVALUATE = argument_fields(
     "leaves",
     "width",
     "dimension",
@@ -147,21 +147,21 @@ EVALUATE = fields(
 )
 
 
-def evaluate(table, first, count):
+def evaluate(args, first, count):
     """out[leaf, t] = f at point t < count, for leaves with wanted[leaf]; changes nothing."""
-    width = whole(table, EVALUATE.width)
-    dimension = whole(table, EVALUATE.dimension)
-    stride = whole(table, EVALUATE.stride)
-    offsets = wholes(table, EVALUATE.offsets)
-    points = pointer(floats(table, EVALUATE.points), whole(table, EVALUATE.start))
-    limit = whole(table, EVALUATE.limit)
-    path = wholes(table, EVALUATE.paths)
-    for leaf in range(whole(table, EVALUATE.leaves)):
-        if wholes(table, EVALUATE.wanted)[leaf] == 0:
+    width = read_int(args, EVALUATE.width)
+    dimension = read_int(args, EVALUATE.dimension)
+    stride = read_int(args, EVALUATE.stride)
+    offsets = int_array(args, EVALUATE.offsets)
+    points = pointer(float_array(args, EVALUATE.points), read_int(args, EVALUATE.start))
+    limit = read_int(args, EVALUATE.limit)
+    path = int_array(args, EVALUATE.paths)
+    for leaf in range(read_int(args, EVALUATE.leaves)):
+        if int_array(args, EVALUATE.wanted)[leaf] == 0:
             continue
-        cells = pointer(floats(table, EVALUATE.cells), leaf * limit * SIZE)
-        levels = wholes(table, EVALUATE.levels)[leaf]
+        cells = pointer(float_array(args, EVALUATE.cells), leaf * limit * SIZE)
+        levels = int_array(args, EVALUATE.levels)[leaf]
         for t in range(count):
             point = pointer(points, t * width)
             _, value = walk(cells, limit, levels, dimension, point, stride, offsets, path)
-            store(floats(table, EVALUATE.out), leaf * whole(table, EVALUATE.room) + t, value)
+            store(float_array(args, EVALUATE.out), leaf * read_int(args, EVALUATE.room) + t, value)

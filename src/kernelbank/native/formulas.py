@@ -1,18 +1,18 @@
-"""How a formula gets into a loop: by the address of a function on arrays.
+"""How a formula gets into a compiled loop: as the address of a C function on arrays.
 
 A learner's loop is compiled once. The formulas that differ from bank to bank (which kernel, which
-loss) reach it as addresses of small C functions with one of three signatures (a fourth is that of
-whole phases, see `table`):
+loss) are small C functions with one of these signatures, and the loop gets their addresses:
 
-- a *statistic* compares one input with many: s[m] = start, then s[m] = step(s[m], x[k], t[k, m])
-  for every coordinate k of a list. Squared distance and dot product are statistics. It is computed
-  once for all kernels that share it.
-- a *profile* turns a statistic into the kernel values of four slots: k = profile(s, a, b, c) with
-  four-lane constants a, b, c.
-- a *loss* acts on four-lane rows of predictions and targets, element by element.
+- a *statistic* of a pair compares one input with many: s[m] = start, then
+  s[m] = step(s[m], x[k], t[k, m], parameter) for each coordinate k. Squared distance and dot product
+  are statistics. A statistic is computed once for all kernels that use it.
+- a *kernel formula* turns a statistic into the kernel values of four slots:
+  k = formula(s, a, b, c), where a, b, c hold one constant per slot.
+- a *loss formula* maps rows of four predictions and four targets, element by element.
+- a *phase* works on a block of samples (see `phases`).
 
 Built-in formulas are compiled by Numba from one expression each. A user's Python function is
-reached through a C callback under the same signature, so there is one loop for both.
+called back through a C function of the same signature, so there is one loop for both.
 """
 
 import ctypes
@@ -33,18 +33,22 @@ from .simd import WIDTH, load, store
 Formula = Callable[..., Any]
 
 _POINTER = types.CPointer(types.float64)
-WHOLES = types.CPointer(types.int64)
+INT_POINTER = types.CPointer(types.int64)
+# x (d,), inputs (d, stride), stride, count, coordinates (width,), width, parameters (1,), out (count,)
 _STATISTIC = types.void(
-    _POINTER, _POINTER, types.int64, types.int64, WHOLES, types.int64, _POINTER, _POINTER
+    _POINTER, _POINTER, types.int64, types.int64, INT_POINTER, types.int64, _POINTER, _POINTER
 )
-_PROFILE = types.void(_POINTER, types.int64, _POINTER, _POINTER)
+# statistic (count,), count, constants (3, 4), out (count, 4)
+_KERNEL = types.void(_POINTER, types.int64, _POINTER, _POINTER)
+# predictions (rows, 4), targets (rows, 4), rows, parameters (1,), out (rows, 4)
 _LOSS = types.void(_POINTER, _POINTER, types.int64, _POINTER, _POINTER)
-_PHASE = types.void(WHOLES, types.int64, types.int64)
+_PHASE = types.void(INT_POINTER, types.int64, types.int64)
 
-CONSTANTS = 3  # four-lane constants of a profile
+CONSTANTS = 3
+"""Constants a, b, c of a kernel formula; each has one value per lane."""
 
 
-# --- calling, from inside a jitted loop ----------------------------------------------------------
+# --- calling, from inside a compiled loop --------------------------------------------------------
 
 
 def _pointer(kind: Any) -> Any:
@@ -64,7 +68,7 @@ def _pointer(kind: Any) -> Any:
 pointer = _pointer(_POINTER)
 """The address `offset` float64 after the start of a C-contiguous array, or after a pointer."""
 
-whole_pointer = _pointer(WHOLES)
+int_pointer = _pointer(INT_POINTER)
 """The same for int64."""
 
 
@@ -80,23 +84,23 @@ def _emit_call(signature, context, builder, sig, args):
 
 @intrinsic
 def call_statistic(
-    typingctx, address, x, table, stride, count, coordinates, width, parameters, out
+    typingctx, address, x, inputs, stride, count, coordinates, width, parameters, out
 ):
-    """out[m] = the statistic of x and column m of `table` on so many coordinates, for m < count."""
-    sig = types.void(address, x, table, stride, count, coordinates, width, parameters, out)
+    """out[m] = the statistic of x and inputs[:, m] on `width` coordinates, for m < count."""
+    sig = types.void(address, x, inputs, stride, count, coordinates, width, parameters, out)
     return sig, lambda *emit: _emit_call(_STATISTIC, *emit)
 
 
 @intrinsic
-def call_profile(typingctx, address, statistic, count, constants, out):
-    """out[m, :] = four kernel values of statistic[m], for m < count."""
+def call_kernel(typingctx, address, statistic, count, constants, out):
+    """out[m, :] = the kernel values of four slots at statistic[m], for m < count."""
     sig = types.void(address, statistic, count, constants, out)
-    return sig, lambda *emit: _emit_call(_PROFILE, *emit)
+    return sig, lambda *emit: _emit_call(_KERNEL, *emit)
 
 
 @intrinsic
 def call_loss(typingctx, address, predictions, targets, rows, parameters, out):
-    """out[i, :] = the loss, or its derivative, of four-lane row i, for i < rows."""
+    """out[i, :] = the loss, or its derivative, of row i of four, for i < rows."""
     sig = types.void(address, predictions, targets, rows, parameters, out)
     return sig, lambda *emit: _emit_call(_LOSS, *emit)
 
@@ -105,7 +109,7 @@ def call_loss(typingctx, address, predictions, targets, rows, parameters, out):
 
 
 class _CFunction(CFunc):  # type: ignore[misc]
-    def _compile_uncached(self) -> Any:  # only what is not on disk gets here
+    def _compile_uncached(self) -> Any:  # called if the function is not on disk
         line.compiling()
         return super()._compile_uncached()
 
@@ -123,31 +127,31 @@ def compile_statistic(step: Formula, start: float) -> Any:
     """The C function of a statistic, from its step for one coordinate."""
     step = register_jitable(step)
 
-    def statistic(x, table, stride, count, coordinates, width, parameters, out):
+    def statistic(x, inputs, stride, count, coordinates, width, parameters, out):
         parameter = parameters[0]
         for m in range(count):
             out[m] = start
         for k in range(width):
             coordinate = x[coordinates[k]]
-            column = pointer(table, coordinates[k] * stride)
+            others = pointer(inputs, coordinates[k] * stride)
             for m in range(count):
-                out[m] = step(out[m], coordinate, column[m], parameter)
+                out[m] = step(out[m], coordinate, others[m], parameter)
 
     return _compile(_STATISTIC, statistic)
 
 
-def compile_profile(formula: Formula) -> Any:
-    """The C function of a kernel profile, from its expression in s and the constants a, b, c."""
+def compile_kernel(formula: Formula) -> Any:
+    """The C function of a kernel formula, from its expression in s and the constants a, b, c."""
     formula = register_jitable(formula)
 
-    def profile(statistic, count, constants, out):
+    def kernel(statistic, count, constants, out):
         a = load(constants, 0)
         b = load(constants, 1)
         c = load(constants, 2)
         for m in range(count):
             store(out, m, formula(statistic[m], a, b, c))
 
-    return _compile(_PROFILE, profile)
+    return _compile(_KERNEL, kernel)
 
 
 def compile_loss(formula: Formula) -> Any:
@@ -163,7 +167,7 @@ def compile_loss(formula: Formula) -> Any:
 
 
 def compile_phase(function: Formula) -> Any:
-    """The C function of a phase (see `table`), from function(table, first, count)."""
+    """The C function of a phase (see `phases`), from function(args, first, count)."""
     return _compile(_PHASE, function)
 
 
@@ -187,7 +191,7 @@ _C_LOSS = ctypes.CFUNCTYPE(None, _C_POINTER, _C_POINTER, ctypes.c_int64, _C_POIN
 _inside = threading.local()
 
 
-def called_back() -> bool:
+def inside_callback() -> bool:
     """Whether this thread is inside a Python function that compiled code has called."""
     return getattr(_inside, "depth", 0) > 0
 
@@ -195,8 +199,8 @@ def called_back() -> bool:
 class Callback:
     """A Python function behind a C address. What it raises is kept, and raised by `check`.
 
-    An exception cannot pass through compiled code: whoever started the loop asks `check`
-    afterwards, and undoes what was made of a result that never came.
+    An exception cannot pass through compiled code: the caller of the loop calls `check` afterwards,
+    and rolls back what was computed without a result.
     """
 
     def __init__(self, kind: Any, call: Callable[..., None]) -> None:
@@ -205,7 +209,7 @@ class Callback:
         def guarded(*arguments: Any) -> None:
             try:
                 _inside.depth = getattr(_inside, "depth", 0) + 1
-                # A slot that diverges overflows; the quarantine reports it, once.
+                # A slot that diverges overflows; the bank reports it once.
                 with np.errstate(over="ignore", invalid="ignore"):
                     call(*arguments)
             except BaseException as error:
@@ -216,26 +220,26 @@ class Callback:
         self._thunk = kind(guarded)  # ctypes frees the code when this goes
         self.address: int = ctypes.cast(self._thunk, ctypes.c_void_p).value or 0
 
-    def take(self) -> BaseException | None:
-        """What the function has raised since the last time, if anything."""
+    def take_error(self) -> BaseException | None:
+        """The error that the function has raised since the last call, if any."""
         error, self._error = self._error, None
         return error
 
     def check(self) -> None:
         """Raise what the function raised since the last check."""
-        error = self.take()
+        error = self.take_error()
         if error is not None:
             raise error
 
 
 def write_result(result: Any, value: Any, name: str) -> None:
-    """Keep what a user's function returned, if it has the right shape and is real."""
+    """Copy the return value of a user's function to `result`, after a check of shape and type."""
     result[...] = np.nan
     array = np.asarray(value)
     if array.shape != result.shape or array.dtype.kind not in "fiub":
         raise ValueError(
-            f"{name!r} must return real numbers of the shape {result.shape}; got "
-            f"{array.dtype} of the shape {array.shape}. Let it work on whole arrays."
+            f"{name!r} must return real numbers of shape {result.shape}; got "
+            f"{array.dtype} of shape {array.shape}. Let it work on whole arrays."
         )
     result[...] = array
 
@@ -243,15 +247,15 @@ def write_result(result: Any, value: Any, name: str) -> None:
 def callback_statistic(kernel: Callable[[Any, Any], Any], name: str) -> Callback:
     """A statistic from k(X, Z) -> (n, m), called for one row of X at a time.
 
-    The shapes of a call do not depend on how a stream is cut into blocks, so neither do the bits.
+    The shapes of a call do not depend on the lengths of the blocks, so neither do the bits.
     """
 
-    def call(x, table, stride, count, coordinates, width, parameters, out):
+    def call(x, inputs, stride, count, coordinates, width, parameters, out):
         chosen = np.ctypeslib.as_array(coordinates, (width,))
         last = int(chosen.max())
         row = np.ctypeslib.as_array(x, (last + 1,))[None, chosen]
-        places = chosen * stride + np.arange(count)[:, None]
-        others = np.ctypeslib.as_array(table, (last * stride + count,))[places]
+        indices = chosen * stride + np.arange(count)[:, None]
+        others = np.ctypeslib.as_array(inputs, (last * stride + count,))[indices]
         write_result(np.ctypeslib.as_array(out, (1, count)), kernel(row, others), name)
 
     return Callback(_C_STATISTIC, call)
@@ -273,5 +277,5 @@ _C_PHASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int6
 
 
 def callback_phase(function: Callable[[int, int], None]) -> Callback:
-    """A phase in Python: function(first, count). It writes its results where it knows."""
-    return Callback(_C_PHASE, lambda table, first, count: function(first, count))
+    """A phase from a Python function(first, count), which holds its arrays itself."""
+    return Callback(_C_PHASE, lambda args, first, count: function(first, count))

@@ -1,10 +1,10 @@
-"""How functions are compiled, and when machine code on disk is too old to use.
+"""How functions are compiled, and when machine code on disk is out of date.
 
-Numba's file cache looks only at the file that defines a function. Ours call formulas and SIMD
-helpers from other files, so an edit there would go unnoticed and old machine code would run. Each
-cached function therefore carries a fingerprint of all the code that it is compiled from: its own,
-and that of every function and constant that it reaches. An edit that changes no code, such as one
-of a docstring, compiles nothing anew.
+Numba's file cache looks only at the file that defines a function. Our functions call formulas and
+SIMD functions of other files: an edit there would go unnoticed, and old machine code would run.
+Each cached function therefore carries a fingerprint of all the code that it is compiled from: its
+own, and that of every function and constant that it reaches. An edit that changes no code, such as
+one of a docstring, leaves the fingerprint as it is.
 """
 
 import hashlib
@@ -18,18 +18,7 @@ import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
-_HERE = Path(__file__).parent
-
-
-@cache
-def _file_digest(file: str) -> bytes:
-    return hashlib.sha256(Path(file).read_bytes()).digest()
-
-
-@cache
-def _native_digest() -> bytes:
-    """Of this package: intrinsics and types, which no function shows among its globals."""
-    return b"".join(_file_digest(str(file)) for file in sorted(_HERE.glob("*.py")))
+_NATIVE = Path(__file__).parent
 
 
 class _Fingerprint:
@@ -38,44 +27,68 @@ class _Fingerprint:
     def __init__(self, function: Any) -> None:
         self._hash = hashlib.sha256(_native_digest())
         self._seen: set[int] = set()
-        self._function(function)
+        self._add_function(function)
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
 
-    def _value(self, value: Any) -> None:
+    def _add_value(self, value: Any) -> None:
         if isinstance(value, CPUDispatcher):
-            self._function(value.py_func)
+            self._add_function(value.py_func)
         elif isinstance(value, FunctionType):
             # Code may reach a plain function through an overload, which stands in the same file.
             file = inspect.getsourcefile(value)
             if file is not None and Path(file).exists():
                 self._hash.update(_file_digest(file))
-            self._function(value)
+            self._add_function(value)
         elif isinstance(value, np.ndarray):
             self._hash.update(value.tobytes())
         elif not isinstance(value, ModuleType):
             self._hash.update(repr(value).encode() if _is_plain(value) else b"object")
 
-    def _function(self, function: Any) -> None:
+    def _add_function(self, function: Any) -> None:
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
-        self._code(function.__code__, function.__globals__)
+        self._add_code(function.__code__, function.__globals__)
         for cell in function.__closure__ or ():
-            self._value(cell.cell_contents)
+            self._add_value(cell.cell_contents)
 
-    def _code(self, code: CodeType, names: dict[str, Any]) -> None:
+    def _add_code(self, code: CodeType, names: dict[str, Any]) -> None:
         self._hash.update(code.co_code)
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
-                self._code(constant, names)
+                self._add_code(constant, names)
             elif not isinstance(constant, str):  # docstrings
                 self._hash.update(repr(constant).encode())
         for name in code.co_names:
             self._hash.update(name.encode())
             if name in names:
-                self._value(names[name])
+                self._add_value(names[name])
+
+
+@cache
+def _file_digest(file: str) -> bytes:
+    """The hash of a file's code, without docstrings and comments."""
+    digest = hashlib.sha256()
+    waiting = [compile(Path(file).read_bytes(), file, "exec", dont_inherit=True, optimize=2)]
+    while waiting:
+        code = waiting.pop()
+        digest.update(code.co_code)
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                waiting.append(constant)
+            else:
+                unordered = isinstance(constant, frozenset)
+                digest.update(repr(sorted(map(repr, constant)) if unordered else constant).encode())
+        digest.update(repr(code.co_names).encode())
+    return digest.digest()
+
+
+@cache
+def _native_digest() -> bytes:
+    """The hash of this package: intrinsics and types are not among the globals of a function."""
+    return b"".join(_file_digest(str(file)) for file in sorted(_NATIVE.glob("*.py")))
 
 
 def _is_plain(value: Any) -> bool:
@@ -88,26 +101,26 @@ def cached(compiled: Any, function: Any) -> Any:
     """Let `compiled`, made of a Python function, keep its machine code on disk, if it can."""
     try:
         compiled.enable_caching()
-    except RuntimeError:  # no folder to write to: compile in every process instead
+    except RuntimeError:  # no writable folder: compile in every process instead
         return compiled
     compiled._cache._cache_file._source_stamp = _Fingerprint(function).hexdigest()
     return compiled
 
 
 def entry(function: Any) -> Any:
-    """Compile `function` at its first call; it runs without the interpreter's lock.
+    """Compile `function` at its first call from Python; it runs without the interpreter's lock.
 
     The NumPy error model lets 0/0 be NaN instead of raising. No fast-math: every sum is taken in
-    the order in which it is written, which is what makes blocks equal the loop bit for bit.
+    the order in which it is written, so that blocks equal the loop over samples bit for bit.
     """
     return cached(numba.njit(nogil=True, error_model="numpy")(function), function)
 
 
 def inline(function: Any) -> Any:
-    """Compile `function` for use by compiled functions only: no way in from Python, half the time.
+    """Compile `function` for calls from compiled functions only, which takes half the time.
 
-    Not kept on disk by itself: it is inside those that use it, and asking the disk for each of more
-    than a hundred would double the time of the import.
+    It is not cached by itself: it becomes part of the functions that call it. Looking up each of
+    more than a hundred on disk would double the time of the import.
     """
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit(nogil=True, error_model="numpy", **options)(function)

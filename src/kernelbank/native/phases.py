@@ -1,11 +1,33 @@
-"""Phases and tables: how compiled functions get at arrays without being handed them one by one.
+"""Phases: compiled functions that work on a block of samples.
 
-A *phase* is a piece of the work on a block: learn a group, score it, weigh, mix, charge. Its C
-function takes a *table*, the number of the block's first sample, and how many there are. The table
-is a list of int64 made once: addresses of arrays, whole numbers, and floats by their bits. So a
-whole block, or a single sample, is one call from Python, whatever the number of arrays behind it.
+A phase is one step of the work on a block: learn a group of slots, score them, combine them. Its
+compiled function has the signature `phase(args, first, count)`. `first` is the number of the
+block's first sample, `count` the number of samples.
 
-The arrays of a table must stay where they are; `Table` keeps them alive.
+`args` points to an array of int64 that is filled once, when the phase is made. Each entry is an
+int, the bits of a float, or the address of a C-contiguous array. A block is therefore one call from
+Python, whatever the number of arrays behind it. Entries are declared, filled and read by name:
+
+    SCALE = argument_fields("slots", "factor", "values", "out")        # declare
+
+    def scale(args, first, count):                                     # read, in compiled code
+        slots = read_int(args, SCALE.slots)
+        values = float_array(args, SCALE.values)  # (n, P)
+        for i in range(count * slots):
+            float_array(args, SCALE.out)[i] = read_float(args, SCALE.factor) * values[i]
+
+    Phase(compiled(scale), SCALE, slots=2, factor=0.5, values=x, out=y)  # fill
+
+| reader           | result                     | filled with                     |
+|------------------|----------------------------|---------------------------------|
+| `read_int`       | int64                      | an int, a bool, an address      |
+| `read_float`     | float64                    | a float                         |
+| `float_array`    | pointer to float64         | an array of float64             |
+| `float32_array`  | pointer to float32         | an array of float32             |
+| `int_array`      | pointer to int64           | an array of int64               |
+
+A pointer knows neither length nor shape: index (t, p) of an (n, P) array is t * P + p. The arrays
+must stay at their addresses; `PhaseArguments` keeps them alive.
 """
 
 from collections import namedtuple
@@ -20,67 +42,66 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from .formulas import WHOLES, Callback, callback_phase, compile_phase
+from .formulas import INT_POINTER, Callback, callback_phase, compile_phase
 from .jit import entry, inline
 
-_FLOATS = types.CPointer(types.float64)
+_DTYPES = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64))
 
 
-_KNOWN = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64))
+def argument_fields(*names: str) -> Any:
+    """Declare the arguments of a phase: argument_fields("a", "b").b is 1, the index of "b"."""
+    return namedtuple("ArgumentFields", names)(*range(len(names)))
 
 
-def fields(*names: str) -> Any:
-    """The places of a table by name: fields("a", "b").b is 1."""
-    kind = namedtuple("Fields", names)
-    return kind(*range(len(names)))
+class PhaseArguments:
+    """The int64 entries of a phase's arguments, and the arrays that they point to."""
 
-
-class Table:
-    """Values by the names of their places, with all arrays that they point to."""
-
-    def __init__(self, places: Any = (), /, **values: Any) -> None:
-        names = getattr(places, "_fields", ())
+    def __init__(self, fields: Any = (), /, **values: Any) -> None:
+        names = getattr(fields, "_fields", ())
         if set(names) != set(values):
-            raise TypeError(f"a table needs {sorted(names)}, not {sorted(values)}")
-        self._kept = values
+            raise TypeError(f"the arguments must be {sorted(names)}; got {sorted(values)}")
+        self._values = values  # keeps the arrays alive
         self.entries = np.array([_entry(values[name]) for name in names] or [0], dtype=np.int64)
         self.address: int = self.entries.ctypes.data
 
 
-class Phase:
-    """The address of a C function and its table."""
+def _entry(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        if not value.flags.c_contiguous or value.dtype not in _DTYPES:
+            raise TypeError(
+                "an array argument must be C-contiguous float64, float32 or int64; got "
+                f"{value.dtype} with strides {value.strides}"
+            )
+        return int(value.ctypes.data)
+    if isinstance(value, float):
+        return int(np.float64(value).view(np.int64))
+    return int(value)
 
-    def __init__(self, function: Any, places: Any = (), /, **values: Any) -> None:
-        """`function` is a compiled phase or a `Callback`; `values` fill the places by name."""
+
+class Phase:
+    """A compiled function with its arguments."""
+
+    def __init__(self, function: Any, fields: Any = (), /, **values: Any) -> None:
+        """`function` is a compiled phase or a `Callback`; `values` are its arguments by name."""
         self._function = function
-        self._table = Table(places, **values)
-        self.entry = (function.address, self._table.address)
+        self._arguments = PhaseArguments(fields, **values)
+        self.entry = (function.address, self._arguments.address)
 
     @classmethod
-    def of_python(cls, function: Callable[[int, int], None]) -> "Phase":
-        """A phase that calls back function(first, count) in Python."""
+    def from_python(cls, function: Callable[[int, int], None]) -> "Phase":
+        """A phase that calls function(first, count) in Python."""
         return cls(callback_phase(function))
 
     @property
     def entries(self) -> np.ndarray:
-        """The table, as whole numbers."""
-        return self._table.entries
+        """The int64 entries of the arguments."""
+        return self._arguments.entries
 
     @property
     def callback(self) -> Callback | None:
         """The callback, if this phase is a Python function."""
         function = self._function
         return function if isinstance(function, Callback) else None
-
-
-def _entry(value: Any) -> int:
-    if isinstance(value, np.ndarray):
-        if not value.flags.c_contiguous or value.dtype not in _KNOWN:
-            raise TypeError(f"a table cannot point to {value.dtype} of the strides {value.strides}")
-        return int(value.ctypes.data)
-    if isinstance(value, float):
-        return int(np.float64(value).view(np.int64))
-    return int(value)
 
 
 @cache
@@ -90,15 +111,15 @@ def compiled(function: Callable[..., None]) -> Any:
 
 
 def variant(function: Callable[..., None], name: str, **instead: Any) -> Callable[..., None]:
-    """The same function with other globals; its own name keeps it apart in the file cache."""
+    """The same function with other globals. `name` keeps it apart in the file cache."""
     result = FunctionType(function.__code__, {**function.__globals__, **instead}, name)
     result.__qualname__ = name
     result.__module__ = function.__module__
     return result
 
 
-class SideBySide:
-    """Phases of which each does some of a block's samples: they may run at the same time."""
+class ParallelPhases:
+    """Phases that may run at the same time, because each works on other samples of the block."""
 
     def __init__(self, phases: list[Phase]) -> None:
         self.phases = phases
@@ -107,152 +128,135 @@ class SideBySide:
 class Phases:
     """Phases in the order in which they run."""
 
-    def __init__(self, phases: Sequence[Phase | SideBySide]) -> None:
-        self._kept = tuple(phases)
-        flat = [own for p in phases for own in (p.phases if isinstance(p, SideBySide) else [p])]
+    def __init__(self, phases: Sequence[Phase | ParallelPhases]) -> None:
+        self._members = tuple(phases)
+        flat = [own for p in phases for own in (p.phases if isinstance(p, ParallelPhases) else [p])]
         self._entries = np.array([phase.entry for phase in flat], dtype=np.int64).reshape(-1, 2)
         self.address: int = self._entries.ctypes.data
         self.number = len(flat)
         self.callbacks = tuple(p.callback for p in flat if p.callback is not None)
-        self.tables = tuple(phase.entries for phase in flat)
+        self.arguments = tuple(phase.entries for phase in flat)
 
     def stages(self) -> list[list["Phases"]]:
-        """The same in stages: the members of a stage may run at the same time."""
+        """The same phases in stages: the members of a stage may run at the same time."""
         stages = []
-        for side, members in groupby(self._kept, lambda phase: isinstance(phase, SideBySide)):
-            if side:
+        for parallel, members in groupby(self._members, lambda p: isinstance(p, ParallelPhases)):
+            if parallel:
                 for member in members:
-                    assert isinstance(member, SideBySide)
+                    assert isinstance(member, ParallelPhases)
                     stages.append([Phases([phase]) for phase in member.phases])
             else:
                 stages.append([Phases(list(members))])
         return stages
 
     def run(self, first: int, count: int) -> None:
-        """Run all of them on samples first .. first + count - 1, without the interpreter's lock."""
+        """Run all phases on samples first .. first + count - 1, without the interpreter's lock."""
         run_phases(self.address, self.number, first, count)
 
     def __add__(self, other: "Phases") -> "Phases":
-        return Phases([*self._kept, *other._kept])
+        return Phases([*self._members, *other._members])
 
 
-class Pointers:
-    """Places in tables that point to some arrays: they can be made to point to others."""
+class ArrayBindings:
+    """The arguments of some phases that point to given arrays, to exchange these arrays."""
 
     def __init__(self, phases: Phases, arrays: Sequence[np.ndarray]) -> None:
         number = {array.ctypes.data: k for k, array in enumerate(arrays)}
         self._found = []
-        for entries in phases.tables:
-            places = [k for k, entry in enumerate(entries.tolist()) if entry in number]
-            if places:
-                which = np.array([number[int(entries[k])] for k in places])
-                self._found.append((entries, np.array(places), which))
+        for entries in phases.arguments:
+            indices = [k for k, entry in enumerate(entries.tolist()) if entry in number]
+            if indices:
+                which = np.array([number[int(entries[k])] for k in indices])
+                self._found.append((entries, np.array(indices), which))
 
-    def point(self, arrays: Sequence[np.ndarray]) -> None:
-        """Point to these, which take the place of those given first, in their order."""
+    def rebind(self, arrays: Sequence[np.ndarray]) -> None:
+        """Let the phases use these arrays instead of the first ones, in the same order."""
         addresses = np.array([_entry(array) for array in arrays], dtype=np.int64)
-        for entries, places, which in self._found:
-            entries[places] = addresses[which]
+        for entries, indices, which in self._found:
+            entries[indices] = addresses[which]
+
+
+# --- inside compiled code -------------------------------------------------------------------------
 
 
 @intrinsic
-def call_phase(typingctx, address, table, first, count):
-    """Call the function at an address with the table at another."""
+def call_phase(typingctx, address, args, first, count):
+    """Call the phase at `address` with the arguments at the address `args`."""
 
-    def codegen(context, builder, sig, args):
+    def codegen(context, builder, sig, values):
         integer = ir.IntType(64)
         kind = ir.FunctionType(ir.VoidType(), [integer.as_pointer(), integer, integer])
-        function = builder.inttoptr(args[0], kind.as_pointer())
-        pointer = builder.inttoptr(args[1], integer.as_pointer())
-        builder.call(function, [pointer, args[2], args[3]])
+        function = builder.inttoptr(values[0], kind.as_pointer())
+        pointer = builder.inttoptr(values[1], integer.as_pointer())
+        builder.call(function, [pointer, values[2], values[3]])
         return context.get_dummy_value()
 
-    return types.void(address, table, first, count), codegen
+    return types.void(address, args, first, count), codegen
 
 
 @intrinsic
-def address_table(typingctx, address):
-    """The table, or any whole numbers, at an address."""
+def int_array_at(typingctx, address):
+    """A pointer to the int64 array, or the arguments, at an address."""
 
-    def codegen(context, builder, sig, args):
-        return builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+    def codegen(context, builder, sig, values):
+        return builder.inttoptr(values[0], ir.IntType(64).as_pointer())
 
-    return WHOLES(types.int64), codegen
+    return INT_POINTER(types.int64), codegen
 
 
 @intrinsic
-def table_address(typingctx, table):
-    """The address of a table, to hand it on."""
+def address_of(typingctx, args):
+    """The address of arguments, to pass them on."""
 
-    def codegen(context, builder, sig, args):
-        return builder.ptrtoint(args[0], ir.IntType(64))
+    def codegen(context, builder, sig, values):
+        return builder.ptrtoint(values[0], ir.IntType(64))
 
-    return types.int64(table), codegen
+    return types.int64(args), codegen
 
 
 @inline
 def call_phases(address, number, first, count):
-    """Call every phase in turn: `number` pairs of function and table at that address."""
-    entries = address_table(address)
+    """Call phases in order. At `address`: (number, 2), the addresses of function and arguments."""
+    entries = int_array_at(address)
     for i in range(number):
         call_phase(entries[2 * i], entries[2 * i + 1], first, count)
 
 
 @entry
 def run_phases(address, number, first, count):
-    """The same, for calls from Python: four whole numbers are handed over faster than an array."""
+    """The same for calls from Python: passing four ints is faster than passing an array."""
     call_phases(address, number, first, count)
 
 
-def _read(kind: Any, convert: Callable[..., Any]) -> Any:
+def _reader(kind: Any, convert: Callable[..., Any]) -> Any:
     @intrinsic
-    def read(typingctx, table, place):
-        def codegen(context, builder, sig, args):
-            index = context.cast(builder, args[1], sig.args[1], types.intp)
-            return convert(builder, builder.load(builder.gep(args[0], [index])))
+    def read(typingctx, args, field):
+        def codegen(context, builder, sig, values):
+            index = context.cast(builder, values[1], sig.args[1], types.intp)
+            return convert(builder, builder.load(builder.gep(values[0], [index])))
 
-        return kind(table, place), codegen
+        return kind(args, field), codegen
 
     return read
 
 
-_DOUBLE = ir.DoubleType()
+def _pointer_reader(kind: Any, element: Any) -> Any:
+    return _reader(
+        types.CPointer(kind), lambda builder, value: builder.inttoptr(value, element.as_pointer())
+    )
 
-singles = _read(
-    types.CPointer(types.float32),
-    lambda builder, value: builder.inttoptr(value, ir.FloatType().as_pointer()),
-)
-"""`singles(table, place)`: a pointer to the array of float32 there."""
 
-floats = _read(_FLOATS, lambda builder, value: builder.inttoptr(value, _DOUBLE.as_pointer()))
-"""`floats(table, place)`: a pointer to the array of float64 there."""
+read_int = _reader(types.int64, lambda builder, value: value)
+"""`read_int(args, field)`: the int."""
 
-wholes = _read(WHOLES, lambda builder, value: builder.inttoptr(value, ir.IntType(64).as_pointer()))
-"""`wholes(table, place)`: a pointer to the array of int64 there."""
+read_float = _reader(types.float64, lambda builder, value: builder.bitcast(value, ir.DoubleType()))
+"""`read_float(args, field)`: the float."""
 
-whole = _read(types.int64, lambda builder, value: value)
-"""`whole(table, place)`: the whole number there."""
+float_array = _pointer_reader(types.float64, ir.DoubleType())
+"""`float_array(args, field)`: a pointer to the float64 array."""
 
-real = _read(types.float64, lambda builder, value: builder.bitcast(value, _DOUBLE))
-"""`real(table, place)`: the float there."""
+float32_array = _pointer_reader(types.float32, ir.FloatType())
+"""`float32_array(args, field)`: a pointer to the float32 array."""
 
-__all__ = [
-    "address_table",
-    "call_phase",
-    "call_phases",
-    "Phase",
-    "Phases",
-    "Pointers",
-    "SideBySide",
-    "Table",
-    "compiled",
-    "fields",
-    "floats",
-    "real",
-    "run_phases",
-    "singles",
-    "table_address",
-    "variant",
-    "whole",
-    "wholes",
-]
+int_array = _pointer_reader(types.int64, ir.IntType(64))
+"""`int_array(args, field)`: a pointer to the int64 array."""

@@ -13,26 +13,25 @@ if TYPE_CHECKING:
     from ..losses.objective import Objective
 
 SLIDE_PERIOD = 256
-"""Samples between two slides of the sliding tables.
+"""Samples between two slides of the buffers that hold the newest samples.
 
-Every position in a table follows from the sample's absolute number and this length, so a state
-needs no offsets, and blocks that end where they like leave the same memory behind.
+Every position in such a buffer follows from the absolute sample number and this period. So a state
+needs no offsets, and blocks of any lengths leave the same memory behind.
 """
 
+EXTRA_SUMS = 3
+"""Sums beside the combined values on the window: norms, losses, effects of truncation."""
 
-EXTRA = 3
-"""Sums that travel with a mixture: norms, losses, effects of truncation."""
-
-CHARGED = 6
-"""Figures of a sample: prediction, cost, loss, gap, cumulative cost, regret."""
+SAMPLE_METRICS = 6
+"""Metrics of a sample: prediction, cost, loss, gap, cumulative cost, regret."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the slots hand over for a block of n samples and P slots; all that a combiner sees.
+    """What a combiner gets from the P slots for a block of n samples.
 
-    All arrays are (n, P). A slot that has become non-finite has infinite losses and costs from
-    then on, and curvature 0. The arrays may be read only, and only until the block is done.
+    Arrays are (n, P) unless stated. A slot that has become non-finite has infinite losses and costs
+    from then on, and curvature 0. The arrays are read-only, and valid until the block is done.
     """
 
     first: int
@@ -42,23 +41,23 @@ class Evidence:
     window_loss: Floats
     """b_p: loss on the window after each sample is learned."""
     slot_cost: Floats
-    """What the environment charges the slot alone, before it learns the sample."""
+    """Cost of the slot alone, before it learns the sample."""
     slot_loss: Floats
     """Loss of the slot's prediction of the sample."""
     slot_predictions: Floats
     """f_p(x) before the sample is learned."""
     targets: Floats
-    """The window's targets before the block (window - 1 of them), then those of the block."""
+    """(window - 1 + n,): the last window - 1 targets before the block, then the block's targets."""
     values: Floats
-    """(n, window, P): f_p on the window after each sample, if the combiner asked for it."""
+    """(n, window, P): f_p on the window after each sample, if the combiner declared `values`."""
 
 
 class Workspace:
-    """Arrays of one block that the phases of a bank share: made once, never moved.
+    """The arrays of one block that the phases of a bank share. They are made once and never move.
 
-    `size` is the longest block. Rows beyond a shorter block's count hold old figures. `slots` and
-    `leaves` are those of the bank, or of a shard that has a workspace of its own. `workers` is how many
-    threads may share the driver's work.
+    `size` is the longest block. Rows beyond the count of a shorter block hold old values. `slots`
+    and `leaves` are the numbers of slots and leaves of the bank, or of the shard that owns the
+    workspace. `workers` is the number of threads that may share the combiner's work.
     """
 
     def __init__(
@@ -75,24 +74,30 @@ class Workspace:
         self.size = size
         self.slots = slots
         self.workers = workers
+        # the block's samples, and the targets of the window before each of them
         self.points = np.zeros((size, dimension))
         self.new_targets = np.zeros(size)
         self.recent = np.zeros(objective.window - 1 + size)
+        # the evidence of the slots
         self.curvature = np.zeros((size, slots))
         self.window_loss = np.zeros((size, slots))
         self.slot_cost = np.zeros((size, slots))
         self.slot_loss = np.zeros((size, slots))
         self.slot_predictions = np.zeros((size, slots))
         self.values = np.zeros((size if values else 0, objective.window, slots))
+        # the combiner's weights after each sample, and those that the prediction used
         self.chosen = np.zeros((size, slots))
         self.proposed = np.zeros((size, slots))
-        self.sums = np.zeros((leaves, size, objective.window + EXTRA))
+        # the cost of the bank
+        self.sums = np.zeros((leaves, size, objective.window + EXTRA_SUMS))
         self.best = np.zeros(size)  # the least cumulative cost of a slot, after each sample
-        self.charged = np.zeros((size, CHARGED))
+        self.sample_metrics = np.zeros((size, SAMPLE_METRICS))
+        # a prediction at one point, without learning
         self.query_point = np.zeros(dimension)
         self.slot_values = np.zeros(slots)
-        self.heard = np.zeros(size)  # 1 where `said` holds what slots said when they were asked
-        self.said = np.zeros((size, slots))
+        # predictions made earlier, for targets that come late: used where the flag is 1
+        self.has_past_predictions = np.zeros(size)
+        self.past_predictions = np.zeros((size, slots))
 
     def evidence(self, first: int, count: int) -> Evidence:
         """The evidence of a block that has been learned."""

@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 
-from ....native.phases import Pointers
+from ....native.phases import ArrayBindings
 from ....native.workspace import Workspace
 from ....utils.validation import Floats
 from ... import slot_metrics as hot
@@ -88,8 +88,8 @@ class Aside:
         if not self._copies:
             phases = (shard.learning, shard.looking)
             arrays = [getattr(group, name) for _, group in shard.groups for name in _OF_MIX]
-            self._groups = [Pointers(some, arrays) for some in phases]
-            self._evidence = [Pointers(some, self._workspace) for some in phases]
+            self._groups = [ArrayBindings(some, arrays) for some in phases]
+            self._evidence = [ArrayBindings(some, self._workspace) for some in phases]
             self._now = self._other()
             self._go_on_in(self._now, 0)
 
@@ -104,7 +104,7 @@ class Aside:
         """Let the samples that come next leave their evidence there; None for the workspace."""
         if not self._copies:
             for pointers in self._evidence:
-                pointers.point(self._workspace if evidence is None else list(evidence))
+                pointers.rebind(self._workspace if evidence is None else list(evidence))
 
     def keep(self, block: Block, first: int, start: int, count: int) -> None:
         """Put the samples aside that the shard has just learned, from `start` in the block."""
@@ -135,7 +135,7 @@ class Aside:
             for name in _OF_MIX:
                 setattr(group, name, getattr(own, name))
         for pointers in self._groups:
-            pointers.point(other.arrays)
+            pointers.rebind(other.arrays)
 
     def release(self, block: Block) -> None:
         """It has been mixed, or is not wanted any more."""

@@ -170,7 +170,9 @@ class Station:
         return self.mix(first, packed), workspace.best, cost, loss, figures
 
     def _check(self) -> None:
-        errors = [error for callback in self._callbacks if (error := callback.take()) is not None]
+        errors = [
+            error for callback in self._callbacks if (error := callback.take_error()) is not None
+        ]
         if errors:
             raise errors[0]
 
