@@ -7,7 +7,7 @@ import pytest
 
 from kernelbank.auto import calibration as hot
 from kernelbank.auto.regression import LEVELS
-from support import naive_auto as naive
+from support.naive import auto as naive
 
 EPS = np.finfo(float).eps
 NAN = math.nan

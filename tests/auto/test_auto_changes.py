@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelbank.auto import change_detection as hot
-from support import naive_auto as naive
+from support.naive import auto as naive
 
 EPS = np.finfo(float).eps
 RING = 500

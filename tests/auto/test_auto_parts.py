@@ -11,7 +11,7 @@ import kernelbank as kb
 from kernelbank.auto import running_stats as figure
 from kernelbank.auto import scaling_steps as hot
 from kernelbank.auto.scaling import QUANTILES, Scaling
-from support import naive_auto as naive
+from support.naive import auto as naive
 
 spread = figure.spread.py_func
 EPS = np.finfo(float).eps

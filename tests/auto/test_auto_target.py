@@ -22,7 +22,7 @@ from kernelbank.auto import (
 from kernelbank.auto.classification import Classification
 from kernelbank.auto.config import Plan
 from kernelbank.auto.regression import Regression
-from support import naive_auto as naive
+from support.naive import auto as naive
 
 LINEAR = (kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS()),)
 PAIR = (*LINEAR, kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.FourierRLS(features=8)))

@@ -38,7 +38,7 @@ def play_both(kernels, loss, combiner, X, y, *, window, budget, rate, ridge):
         window=window,
         regularization=ridge,
     )
-    oracle = naive.play(
+    oracle = naive.run(
         X,
         y,
         list(slow),

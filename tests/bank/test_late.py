@@ -6,7 +6,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.auto import calibration as answers
 from kernelbank.errors import InvalidArgument
-from support import naive_combiners
+from support.naive import combiners as naive_combiners
 
 C, K, L = kb.combiners, kb.kernels, kb.learners
 

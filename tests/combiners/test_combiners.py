@@ -8,8 +8,9 @@ from scipy.optimize import linprog, minimize
 
 import kernelbank as kb
 from kernelbank.combiners.hessian_columns import KEPT
-from support import naive, naive_combiners
+from support import naive
 from support.instances import COMBINERS, LOSSES, name_of, stream
+from support.naive import combiners as naive_combiners
 from support.weighing import one_by_one, problem, weigh
 
 EPS = np.finfo(float).eps

@@ -7,8 +7,8 @@ import kernelbank as kb
 from kernelbank.combiners import newton_stacking_steps as hot
 from kernelbank.native.jit import inline
 from kernelbank.native.phases import variant
-from support import naive_combiners
 from support.instances import LOSSES, name_of
+from support.naive import combiners as naive_combiners
 from support.weighing import one_by_one, problem, weigh
 
 C = kb.combiners
@@ -23,7 +23,7 @@ def check_definition(loss, naive, settings=SETTINGS):
         before = np.vstack([np.full(slots, 1 / slots), found.weights[:-1]])
         for n in range(40):
             seen = predictions[: n + 1], targets[: n + 1], before[: n + 1]
-            expected = naive_combiners.slope_stacking(*seen, naive, **settings)
+            expected = naive_combiners.newton_stacking(*seen, naive, **settings)
             assert np.abs(found.weights[n] - expected).max() < 1e-4, n
 
 
@@ -41,7 +41,7 @@ def _of_the_slot(predictions, mixture, slope, unit, slots, errors):
 @pytest.mark.slow
 def test_other_errors_are_found(monkeypatch):
     other = variant(hot.slope_stacking, "no_slopes", _slope_errors=_of_the_slot)
-    monkeypatch.setattr(hot, "slope_stacking", other)
+    monkeypatch.setattr(hot, "newton_stacking", other)
     with pytest.raises(AssertionError):
         check_definition(*LOSSES[1])
 

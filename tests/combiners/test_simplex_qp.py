@@ -1,5 +1,7 @@
 """The quadratic program: exact, certified, the same by both methods."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -69,19 +71,19 @@ def test_certificate_sees_moved_weight(problem, seed):
     target = (source + 1 + seed % (len(a) - 1)) % len(a)
     moved[source] -= 0.01
     moved[target] += 0.01
-    naive_a, naive_b = ([naive.Fraction(v) for v in x] for x in (a, b - 0.0))
+    naive_a, naive_b = ([Fraction(v) for v in x] for x in (a, b - 0.0))
 
     def objective(weights):
-        w = [naive.Fraction(v) for v in weights]
+        w = [Fraction(v) for v in weights]
         return sum(ai * wi * wi + bi * wi for ai, bi, wi in zip(naive_a, naive_b, w, strict=True))
 
     worse = objective(moved) - objective(theta)
     least = min(naive_b)
     scale = sum(
-        2 * ai * naive.Fraction(w) ** 2 + (bi - least) * naive.Fraction(w)
+        2 * ai * Fraction(w) ** 2 + (bi - least) * Fraction(w)
         for ai, bi, w in zip(naive_a, naive_b, moved, strict=True)
     )
-    if scale > 0 and worse / scale > naive.Fraction(1, 10**9):
+    if scale > 0 and worse / scale > Fraction(1, 10**9):
         assert kb.kkt_residual(moved, a, b) > 1e-10
 
 

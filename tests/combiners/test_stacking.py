@@ -11,8 +11,8 @@ from kernelbank.combiners.hessian_columns import KEPT
 from kernelbank.combiners.pairwise import FACE
 from kernelbank.native.jit import inline
 from kernelbank.native.phases import variant
-from support import naive_combiners
 from support.instances import stream
+from support.naive import combiners as naive_combiners
 from support.weighing import one_by_one, problem, weigh
 
 EPS = np.finfo(float).eps

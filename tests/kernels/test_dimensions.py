@@ -44,7 +44,7 @@ def test_on_is_the_base_on_these_columns_bit_for_bit(kernel, coordinates):
 def test_low_order_is_the_mean_over_subsets(order):
     X, _ = stream(2, 12, 4)
     kernel = K.Additive(K.Gaussian(0.5) * K.Linear(1.0), order)
-    slow = naive.low_order(lambda x, t: naive.gaussian(0.5)(x, t) * naive.linear(1.0)(x, t), order)
+    slow = naive.additive(lambda x, t: naive.gaussian(0.5)(x, t) * naive.linear(1.0)(x, t), order)
     expected = np.array([[slow(x, t) for t in X] for x in X])
     assert np.abs(kernel(X, X) - expected).max() <= 40 * EPS * np.abs(expected).max()
     if order >= 4:
@@ -54,7 +54,7 @@ def test_low_order_is_the_mean_over_subsets(order):
 def test_low_order_of_kernels_on_coordinates_of_a_subset():
     X, _ = stream(3, 9, 4)
     kernel = K.Additive(K.ActiveDims(K.Gaussian(0.5), [1]), 2)
-    slow = naive.low_order(naive.on(naive.gaussian(0.5), [1]), 2)
+    slow = naive.additive(naive.active_dims(naive.gaussian(0.5), [1]), 2)
     expected = np.array([[slow(x, t) for t in X] for x in X])
     assert np.abs(kernel(X, X) - expected).max() <= 40 * EPS
     nested = K.Additive(K.Additive(K.Gaussian(0.5), 1), 3)  # every coordinate is equally often in

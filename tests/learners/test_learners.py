@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.io import checkpoint
-from support import naive, naive_learners
+from support import naive
 from support.instances import LEARNERS, name_of, stream
 from support.learner_cases import LOSS_PAIRS, WAVES, kernel_of, losses_of
+from support.naive import learners as naive_learners
+from support.naive.estimate import JITTER
 
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps
@@ -197,7 +199,7 @@ def test_variance_of_the_tracker_is_that_of_the_posterior():
         for x, target in zip(X, y, strict=True):
             oracle.learn(x, target)
         got = bank.predict_variance_slots(X[:5])[:, p]
-        bound = EPS * len(X) * 20 / naive_learners.JITTER  # of the condition, at most
+        bound = EPS * len(X) * 20 / JITTER  # of the condition, at most
         assert np.allclose(got, [oracle.variance(x) for x in X[:5]], rtol=0, atol=bound)
     assert np.isnan(kb.KernelBank().predict_variance_slots([[1.0]])).all()
 

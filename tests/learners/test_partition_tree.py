@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.learners.tree_inference import CELL
-from support.naive_tree import NaiveTree
+from support.naive.tree import NaiveTree
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 EPS = np.finfo(float).eps

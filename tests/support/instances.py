@@ -40,17 +40,17 @@ KERNELS = [
     ),
     (
         K.ActiveDims(K.Gaussian(0.8) + 0.5 * K.Linear(0.3), [0]),
-        naive.on(
+        naive.active_dims(
             lambda x, t: naive.gaussian(0.8)(x, t) + 0.5 * naive.linear(0.3)(x, t),
             [0],
         ),
     ),
-    (K.Additive(K.Gaussian(0.6), 1), naive.low_order(naive.gaussian(0.6), 1)),
+    (K.Additive(K.Gaussian(0.6), 1), naive.additive(naive.gaussian(0.6), 1)),
     (
         K.Additive(K.Matern(1.1) * K.Custom(cauchy), 2) + K.ActiveDims(K.Spline(), [0]),
         lambda x, t: (
-            naive.low_order(lambda u, v: naive.matern(1.1, 1.5)(u, v) * naive_cauchy(u, v), 2)(x, t)
-            + naive.on(naive.spline(), [0])(x, t)
+            naive.additive(lambda u, v: naive.matern(1.1, 1.5)(u, v) * naive_cauchy(u, v), 2)(x, t)
+            + naive.active_dims(naive.spline(), [0])(x, t)
         ),
     ),
 ]
@@ -105,7 +105,7 @@ COMBINERS = [
     ),
     (
         kb.combiners.NewtonStacking(discount=0.9, ridge=0.2, tolerance=1e-10, caution=3.0),
-        ("slope_stacking", {"discount": 0.9, "ridge": 0.2, "caution": 3.0}),
+        ("newton_stacking", {"discount": 0.9, "ridge": 0.2, "caution": 3.0}),
     ),
 ]
 

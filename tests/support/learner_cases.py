@@ -2,15 +2,16 @@
 
 import kernelbank as kb
 
-from . import naive, naive_learners
+from . import naive
+from .naive.estimate import logistic_curvature, squared_curvature
 
 K, L = kb.kernels, kb.learners
 
 WAVES = 0.5 * K.Matern(1.2, nu=1.5) + K.Additive(K.Gaussian(0.6), 1)
 LOSS_PAIRS = {
-    "squared": (naive.squared(), naive_learners.squared_curvature),
+    "squared": (naive.squared(), squared_curvature),
     "absolute": (naive.absolute(), None),
-    "logistic": (naive.logistic(), naive_learners.logistic_curvature),
+    "logistic": (naive.logistic(), logistic_curvature),
     "hinge": (naive.hinge(), None),
 }
 

@@ -1,5 +1,6 @@
 """Combiners by their definition, from the whole history each time: slow, plain, meant to be read."""
 
+from fractions import Fraction
 from itertools import combinations
 from math import exp, fsum, inf, log, sqrt
 
@@ -58,7 +59,7 @@ def fixed_share(losses, rate, share):
 
 
 def intervals(losses, learning_rate, levels):
-    """Exponential weights on dyadic intervals, mixed by their regrets; the whole game replayed."""
+    """Exponential weights on dyadic intervals, mixed by their regrets; the whole stream repeated."""
     slots = losses.shape[1]
     rates = [min(0.5, learning_rate / 2 ** (i / 2)) for i in range(levels)]
     bounded = np.zeros(losses.shape)
@@ -66,7 +67,7 @@ def intervals(losses, learning_rate, levels):
     by_mixture = np.zeros(len(losses))
     scale = 0.0
 
-    def weigh(n):
+    def weights_before(n):
         """Weights before sample n, of the mixture and of the instances."""
         starts = [n - n % 2**i for i in range(levels)]
         own = [
@@ -78,14 +79,14 @@ def intervals(losses, learning_rate, levels):
         return sum(h * v for h, v in zip(shares, own, strict=True)), own
 
     for n, row in enumerate(losses):
-        weights, own = weigh(n)
+        weights, own = weights_before(n)
         paid = fsum(weights * np.abs(row))
         scale += (paid - scale) / min(n + 1, 2 ** (levels - 1))
-        step_ratio = row - row.min()
-        bounded[n] = [min(1.0, e / scale) if e > 0 else 0.0 for e in step_ratio]
+        excess = row - row.min()
+        bounded[n] = [min(1.0, e / scale) if e > 0 else 0.0 for e in excess]
         by_mixture[n] = fsum(weights * bounded[n])
         by_instance[n] = [fsum(v * bounded[n]) for v in own]
-    return weigh(len(losses))[0]
+    return weights_before(len(losses))[0]
 
 
 def joint_cost(weights, values, targets, discounts, penalty, loss):
@@ -127,7 +128,7 @@ def stacking(predictions, targets, discount, ridge):
     return joint_squared(predictions, targets, discounts, penalty)
 
 
-def slope_stacking(predictions, targets, weights, loss, discount, ridge, caution):
+def newton_stacking(predictions, targets, weights, loss, discount, ridge, caution):
     """Stacking of the parabolas that touch the loss at each proposal, weights'predictions."""
     value, derivative = loss
     errors, mean = [], 0.0
@@ -140,3 +141,67 @@ def slope_stacking(predictions, targets, weights, loss, discount, ridge, caution
     if mean == 0:  # nothing was ever lost: nothing moves
         return weights[-1]
     return stacking(np.array(errors), np.zeros(len(errors)), discount, ridge)
+
+
+# ---------------------------------------------------------------- the simplex program, in exact arithmetic
+
+
+def simplex_qp(a, b):
+    """Exact minimiser of sum a_p t_p^2 + b_p t_p over the simplex, a_p >= 0, as Fractions."""
+    a, b = [Fraction(v) for v in a], [Fraction(v) for v in b]
+    theta = [Fraction(0)] * len(a)
+    curved = sorted((p for p in range(len(a)) if a[p] > 0), key=lambda p: b[p])
+    flat = [p for p in range(len(a)) if a[p] == 0]
+
+    if flat:
+        least = min(b[p] for p in flat)
+        better = [p for p in curved if b[p] < least]
+        share = {p: (least - b[p]) / (2 * a[p]) for p in better}
+        rest = 1 - sum(share.values())
+        if rest > 0:
+            ties = [p for p in flat if b[p] == least]
+            for p in better:
+                theta[p] = share[p]
+            for p in ties:
+                theta[p] = rest / len(ties)
+            return theta
+        curved = better
+
+    # All curved: t_p = (level - b_p) / (2 a_p) on the active ones, which are the smallest b_p.
+    # The active set is the one whose level lies above its own b and not above any other b.
+    for size in range(1, len(curved) + 1):
+        active, others = curved[:size], curved[size:]
+        level = (2 + sum(b[p] / a[p] for p in active)) / sum(1 / a[p] for p in active)
+        if all(b[p] < level for p in active) and all(b[p] >= level for p in others):
+            for p in active:
+                theta[p] = (level - b[p]) / (2 * a[p])
+            return theta
+    raise AssertionError("a non-empty simplex always has a minimiser")
+
+
+def simplex_qp_floats(a, b):
+    """The exact minimiser, each entry rounded once to float64."""
+    return np.array([float(t) for t in simplex_qp(a, b)])
+
+
+# ---------------------------------------------------------------- OMKR
+
+
+def omkr_rate(n):
+    """The step size that makes w^(n), n = 1, 2, ..."""
+    return max(8e-4 * 2.0 ** -((n - 1) // 50), 1e-5)
+
+
+def omkr_step(w, rate, values, targets, derivative, a, regularization, gradient):
+    """One gradient step of w; values[p][i] is f_p at the i-th sample of the window."""
+    slots = range(len(w))
+    mixed = [fsum(w[p] * values[p][i] for p in slots) for i in range(len(targets))]
+    slopes = [derivative(f, y) for f, y in zip(mixed, targets, strict=True)]
+    ridge = {"exact": 2.0, "printed": regularization}[gradient]
+    step = [fsum(g * f for g, f in zip(slopes, values[p], strict=True)) for p in slots]
+    return np.array([w[p] - rate * (step[p] + ridge * a[p] * w[p]) for p in slots])
+
+
+def column_sums(rows):
+    """Sum of each column."""
+    return np.array([fsum(column) for column in np.transpose(rows)])

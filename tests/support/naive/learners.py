@@ -1,210 +1,31 @@
 """The single-kernel online methods by their definitions: slow, plain, and meant to be read.
 
-f is a sum of terms alpha_j k(c_j, .), oldest centre first, or weights . phi(x). Gram matrices and
-their inverses are built from nothing at every step, and solved to the last bits (`solve`), so
-that a difference from a fast method is the fast method's. Where a batch problem defines the
-estimate, it is the batch problem that is solved.
-
-Every method has predict(x), learn(x, y), norm2(), magnitude(x) (the sum of the absolute terms of
-f(x): what rounding is measured against), `dropped` (norm^2 thrown away, where the method counts it)
-and `closest`: how near any yes-or-no decision so far came to going the other way, relative to its
-scale; and `condition`, the largest condition number of a matrix solved so far. Kernel values are
-rounded before any method sees them, so results are defined up to about condition * 1e-16 only:
-a comparison with another implementation means nothing if `closest` is not well above that.
+Where a batch problem defines the estimate, it is the batch problem that is solved. See `estimate`
+for what every method offers.
 """
 
-from math import fsum, inf, log, sqrt, tanh
+from math import fsum, sqrt
 
 import numpy as np
 
-# ---------------------------------------------------------------- linear algebra without excuses
-
-
-def gram(kernel, left, right):
-    """The matrix of k(left_i, right_j)."""
-    values = [kernel(x, t) for x in left for t in right]
-    return np.array(values, dtype=float).reshape(len(left), len(right))
-
-
-def product(A, x):
-    """A x, each entry rounded about once: Dekker's exact products, added by fsum."""
-
-    def halves(values):
-        high = values * 134217729.0
-        high = high - (high - values)
-        return high, values - high
-
-    (A1, A2), (x1, x2), rounded = halves(A), halves(x), A * x
-    lost = A2 * x2 - (((rounded - A1 * x1) - A2 * x1) - A1 * x2)
-    return np.array([fsum([*p, *q]) for p, q in zip(rounded, lost, strict=True)])
-
-
-def solve(A, b):
-    """A^-1 b for a vector or the columns of a matrix, refined with exact residuals."""
-    if b.ndim == 2:
-        return np.stack([solve(A, column) for column in b.T], axis=1) if b.size else b
-    x = np.linalg.solve(A, b)
-    for _ in range(3):
-        residual = product(np.column_stack([A, b]), np.append(-x, 1.0))
-        x = x + np.linalg.solve(A, residual)
-    return x
-
-
-def inverse(A):
-    """A^-1."""
-    return solve(A, np.eye(len(A)))
-
-
-JITTER = 1e-8
-
-
-def raise_diagonal(K):
-    """K + JITTER diag(K): smooth kernels on near inputs cannot be inverted otherwise."""
-    return K + JITTER * np.diag(np.diag(K))
-
-
-def dot(a, b):
-    """a . b."""
-    return fsum(np.asarray(a) * b)
-
-
-# ---------------------------------------------------------------- what the methods share
-
-
-def squared_curvature(g):
-    """l'' of the squared loss (f - y)^2."""
-    return 2.0
-
-
-def logistic_curvature(g):
-    """That of the best parabola above the logistic loss that touches it where its slope is g.
-
-    tanh(f / 2) / 2 f, with f = +-log((1 - |g|) / |g|).
-    """
-    f = log((1 - abs(g)) / abs(g))
-    return tanh(f / 2) / (2 * f) if f else 0.25
-
-
-class Estimate:
-    """Decisions that remember how close they were, and the loss as a method sees it."""
-
-    def __init__(self, loss, regularization, second=squared_curvature):
-        self.derivative = loss[1]
-        self.regularization = regularization
-        self.second = second
-        self.dropped = 0.0
-        self.closest = inf
-        self.condition = 1.0
-
-    def noted(self, A):
-        """A, its condition number noted."""
-        if len(A):
-            self.condition = max(self.condition, float(np.linalg.cond(A)))
-        return A
-
-    def exceeds(self, value, bound, scale):
-        """Whether value > bound. Exact equality is no close call: it is meant."""
-        if value != bound and scale > 0:
-            self.closest = min(self.closest, abs(value - bound) / scale)
-        return value > bound
-
-    def least(self, values):
-        """The place of the smallest value, the first of equals."""
-        first, *others = sorted(values)
-        if others and others[0] > first:
-            self.closest = min(self.closest, (others[0] - first) / abs(others[0]))
-        return int(np.argmin(values))
-
-    def gradient(self, x, y):
-        """g = l'(f(x), y)."""
-        return self.derivative(self.predict(x), y)
-
-    def working(self, x, y):
-        """(e, z, w): near f(x) the loss is w (f - z)^2 up to a constant, and e = z - f(x)."""
-        f = self.predict(x)
-        if self.second is squared_curvature:
-            return y - f, y, 1.0
-        g = self.derivative(f, y)
-        c = self.second(g)
-        return -g / c, f - g / c, c / 2
-
-    def predict(self, x):
-        """f(x)."""
-        return fsum(self.terms(x))
-
-    def magnitude(self, x):
-        """The sum of the absolute terms of f(x)."""
-        return fsum(np.abs(self.terms(x)))
-
-
-class CentresBase(Estimate):
-    """f = sum_j alpha_j k(c_j, .)."""
-
-    def __init__(self, kernel, loss, regularization, second=squared_curvature):
-        super().__init__(loss, regularization, second)
-        self.kernel = kernel
-        self.centres = []
-        self.alpha = np.zeros(0)
-
-    def row(self, x):
-        """k(c_j, x) for all centres."""
-        return gram(self.kernel, self.centres, [x])[:, 0]
-
-    def gram(self):
-        """K, the Gram matrix of the centres."""
-        return gram(self.kernel, self.centres, self.centres)
-
-    def raised(self):
-        """K with its diagonal raised a little: what is inverted wherever K^-1 is written."""
-        return raise_diagonal(self.gram())
-
-    def terms(self, x):
-        """The summands of f(x)."""
-        return self.alpha * self.row(x)
-
-    def norm2(self):
-        """alpha' K alpha; rounding alone can make it negative."""
-        return max(0.0, fsum((self.gram() * np.outer(self.alpha, self.alpha)).ravel()))
-
-    def append(self, x, coefficient):
-        """Add the term coefficient k(x, .)."""
-        self.centres.append(np.array(x, dtype=float))
-        self.alpha = np.append(self.alpha, coefficient)
-
-    def drop_oldest(self):
-        """Forget the oldest term."""
-        c, coefficient = self.centres.pop(0), self.alpha[0]
-        self.alpha = self.alpha[1:]
-        self.dropped += coefficient**2 * self.kernel(c, c)
-
-    def projection(self, x):
-        """(K^-1 k, k(x,x) - k'K^-1 k): k(x, .) projected on the centres, what is left squared."""
-        k, own = self.row(x), self.kernel(x, x)
-        a = solve(self.noted(self.raised()), k)
-        return a, max(0.0, fsum([own, *(-a * k)]))
-
-
-class OnFeatures(Estimate):
-    """f(x) = weights . phi(x); features is the function phi."""
-
-    def __init__(self, features, loss, regularization, second=squared_curvature):
-        super().__init__(loss, regularization, second)
-        self.features = features
-        self.weights = None  # as many zeros as there are features, once they are seen
-
-    def terms(self, x):
-        """The summands of f(x)."""
-        return np.zeros(0) if self.weights is None else self.weights * self.features(x)
-
-    def norm2(self):
-        """|weights|^2."""
-        return 0.0 if self.weights is None else dot(self.weights, self.weights)
-
+from . import estimate
+from .estimate import (
+    Estimate,
+    FeatureExpansion,
+    KernelExpansion,
+    dot,
+    gram,
+    inverse,
+    product,
+    raise_diagonal,
+    solve,
+    squared_curvature,
+)
 
 # ---------------------------------------------------------------- first order, on centres
 
 
-class KLMS(CentresBase):
+class KLMS(KernelExpansion):
     """A gradient step in the function space; beyond the budget the oldest term goes."""
 
     def __init__(self, kernel, loss, regularization, learning_rate=0.1, budget=100):
@@ -218,7 +39,7 @@ class KLMS(CentresBase):
             self.drop_oldest()
 
 
-class QKLMS(CentresBase):
+class QKLMS(KernelExpansion):
     """KLMS that adds the new term to a centre nearby, or to the nearest if there is no room."""
 
     def __init__(
@@ -240,7 +61,7 @@ class QKLMS(CentresBase):
             self.alpha[self.least(distances)] += step
 
 
-class KNLMS(CentresBase):
+class KNLMS(KernelExpansion):
     """A normalised gradient step in the coefficients of a dictionary of low coherence."""
 
     def __init__(
@@ -276,7 +97,7 @@ class KNLMS(CentresBase):
         self.alpha = self.alpha - self.learning_rate * g * h / (self.epsilon + dot(h, h))
 
 
-class POLK(CentresBase):
+class POLK(KernelExpansion):
     """A gradient step, then as few centres as stay within `compression` of it in norm."""
 
     def __init__(
@@ -298,14 +119,14 @@ class POLK(CentresBase):
         self.compress()
 
     def compress(self):
-        """Destructive kernel matching pursuit: the cheapest centre goes, while that is allowed.
+        """Destructive kernel matching pursuit: the cheapest centre is removed, while that is allowed.
 
         Removing centre j and projecting f on the others costs alpha_j^2 / (K^-1)_jj in norm^2.
         The projections are nested, so the costs add up to the distance^2 from where we began.
         """
         spent, allowed = 0.0, self.compression**2
         while self.centres:
-            G = inverse(self.noted(self.raised()))
+            G = inverse(self.record_condition(self.raised()))
             errors = self.alpha**2 / np.diag(G)
             if len(self.centres) <= self.budget and (
                 len(self.centres) == 1 or self.exceeds(spent + min(errors), allowed, allowed)
@@ -330,7 +151,7 @@ def largest_shrink(a, b, q):
     return -2 * q / (b + sqrt(max(0.0, b * b - 4 * a * q)))
 
 
-class Forgetron(CentresBase):
+class Forgetron(KernelExpansion):
     """A perceptron that shrinks before it forgets its oldest term: the self-tuned version.
 
     Q is the damage done by forgetting; phi is as large as keeps Q <= (15/32) mistakes.
@@ -358,7 +179,7 @@ class Forgetron(CentresBase):
         self.drop_oldest()
 
 
-class Projectron(CentresBase):
+class Projectron(KernelExpansion):
     """A perceptron that projects a term on the centres where this loses little."""
 
     def __init__(self, kernel, loss, regularization, tolerance=0.1, budget=100):
@@ -388,7 +209,7 @@ class NystromSGD(Estimate):
         self, kernel, loss, regularization, landmarks=50, learning_rate=0.1, novelty=0.001
     ):
         super().__init__(loss, regularization)
-        self.kernel, self.most = kernel, landmarks
+        self.kernel, self.max_landmarks = kernel, landmarks
         self.learning_rate, self.novelty = learning_rate, novelty
         self.landmarks, self.weights = [], np.zeros(0)
 
@@ -396,7 +217,7 @@ class NystromSGD(Estimate):
         """z(x), for which z(x).z(t) = k(x, C) K^-1 k(C, t)."""
         K = gram(self.kernel, self.landmarks, self.landmarks)
         k = gram(self.kernel, self.landmarks, [x])[:, 0]
-        return solve(np.linalg.cholesky(self.noted(raise_diagonal(K))), k)
+        return solve(np.linalg.cholesky(self.record_condition(raise_diagonal(K))), k)
 
     def terms(self, x):
         """The summands of f(x)."""
@@ -411,7 +232,7 @@ class NystromSGD(Estimate):
         g = self.gradient(x, y)
         z, own = self.features(x), self.kernel(x, x)
         left = fsum([own, *(-z * z)])
-        if len(self.landmarks) < self.most and self.exceeds(left, self.novelty * own, own):
+        if len(self.landmarks) < self.max_landmarks and self.exceeds(left, self.novelty * own, own):
             self.landmarks.append(np.array(x, dtype=float))
             self.weights = np.append(self.weights, 0.0)
             z = self.features(x)
@@ -422,7 +243,7 @@ class NystromSGD(Estimate):
 # ---------------------------------------------------------------- second order, on centres
 
 
-class KRLS(CentresBase):
+class KRLS(KernelExpansion):
     """Least squares over all samples, each replaced by its projection on the dictionary.
 
     Row i of A is the projection K^-1 k(x_i) as it was when x_i came, padded with zeros (a new
@@ -439,7 +260,7 @@ class KRLS(CentresBase):
 
     def learn(self, x, y):
         """Solve the whole problem again."""
-        _, z, w = self.working(x, y)
+        _, z, w = self.working_response(x, y)
         a, left = self.projection(x)
         own = self.kernel(x, x)
         if own == 0 and not self.centres:
@@ -455,10 +276,10 @@ class KRLS(CentresBase):
         A = np.array([np.pad(row, (0, len(self.centres) - len(row))) for row in self.rows])
         root = np.sqrt(self.w)
         b = np.linalg.lstsq(root[:, None] * A, root * self.z, rcond=None)[0]
-        self.alpha = solve(self.noted(self.raised()), b)
+        self.alpha = solve(self.record_condition(self.raised()), b)
 
 
-class SlidingWindowKRLS(CentresBase):
+class SlidingWindowKRLS(KernelExpansion):
     """Kernel ridge regression on the last `budget` samples."""
 
     def __init__(
@@ -468,12 +289,12 @@ class SlidingWindowKRLS(CentresBase):
         self.budget, self.ridge = budget, ridge
         self.z, self.w = np.zeros(0), np.zeros(0)
 
-    def remember(self, x, z, w):
+    def keep_sample(self, x, z, w):
         """Keep a sample as the method sees it."""
         self.append(x, 0.0)
         self.z, self.w = np.append(self.z, z), np.append(self.w, w)
 
-    def forget(self, j):
+    def remove_sample(self, j):
         """Remove the kept sample j."""
         del self.centres[j]
         self.z, self.w = np.delete(self.z, j), np.delete(self.w, j)
@@ -481,18 +302,18 @@ class SlidingWindowKRLS(CentresBase):
     def regularised(self):
         """K + ridge diag(1 / w), and no less than a little of K's own diagonal."""
         K = self.gram()
-        return K + np.diag(np.maximum(self.ridge / self.w, JITTER * np.diag(K)))
+        return K + np.diag(np.maximum(self.ridge / self.w, estimate.JITTER * np.diag(K)))
 
     def fit(self):
         """Minimise sum_i w_i (f(x_i) - z_i)^2 + ridge |f|^2."""
-        self.alpha = solve(self.noted(self.regularised()), self.z)
+        self.alpha = solve(self.record_condition(self.regularised()), self.z)
 
     def learn(self, x, y):
         """The new sample in, the oldest out."""
-        _, z, w = self.working(x, y)
-        self.remember(x, z, w)
+        _, z, w = self.working_response(x, y)
+        self.keep_sample(x, z, w)
         if len(self.centres) > self.budget:
-            self.forget(0)
+            self.remove_sample(0)
         self.fit()
 
 
@@ -514,17 +335,17 @@ class FixedBudgetKRLS(SlidingWindowKRLS):
 
     def learn(self, x, y):
         """Move the kept labels towards the new one, add it, remove the most predictable."""
-        _, z, w = self.working(x, y)
+        _, z, w = self.working_response(x, y)
         self.z = self.z - self.label_rate * self.row(x) * (self.z - z)
-        self.remember(x, z, w)
+        self.keep_sample(x, z, w)
         self.fit()
         if len(self.centres) > self.budget:
             G = inverse(self.regularised())
-            self.forget(self.least(np.abs(self.alpha) / np.diag(G)))
+            self.remove_sample(self.least(np.abs(self.alpha) / np.diag(G)))
             self.fit()
 
 
-class KRLSTracker(CentresBase):
+class KRLSTracker(KernelExpansion):
     """The posterior of a Gaussian process, kept on the centres: f(centres) ~ N(mean, covariance).
 
     A step is: extend to the new point by the prior, condition on its noisy target, marginalise a
@@ -547,7 +368,7 @@ class KRLSTracker(CentresBase):
 
     def learn(self, x, y):
         """One step."""
-        _, z, w = self.working(x, y)
+        _, z, w = self.working_response(x, y)
         q, left = self.projection(x)
         own = self.kernel(x, x)
         if own == 0 and not self.centres:
@@ -559,7 +380,7 @@ class KRLSTracker(CentresBase):
         extend = np.vstack([np.eye(size), q])
         mean = extend @ self.mean
         covariance = extend @ self.covariance @ extend.T
-        covariance[size, size] += left + JITTER * own
+        covariance[size, size] += left + estimate.JITTER * own
 
         # z = f(x) + noise of variance noise / w.
         with_target = covariance[:, size]
@@ -570,7 +391,7 @@ class KRLSTracker(CentresBase):
         self.append(x, 0.0)
         gone = None if novel else size
         if novel and len(self.centres) > self.budget:
-            Q = inverse(self.noted(self.raised()))
+            Q = inverse(self.record_condition(self.raised()))
             gone = self.least((product(Q, mean) / np.diag(Q)) ** 2)
         if gone is not None:
             del self.centres[gone]
@@ -579,7 +400,7 @@ class KRLSTracker(CentresBase):
 
         r, K = self.forgetting, self.raised()
         self.mean, self.covariance = sqrt(r) * mean, r * covariance + (1 - r) * K
-        self.alpha = solve(self.noted(K), self.mean)
+        self.alpha = solve(self.record_condition(K), self.mean)
 
     def variance(self, x):
         """The variance of f(x), without noise."""
@@ -603,7 +424,7 @@ def linear_features(offset):
     return lambda x: np.append(x, sqrt(offset)) if offset else np.array(x, dtype=float)
 
 
-class FourierSGD(OnFeatures):
+class FourierSGD(FeatureExpansion):
     """Gradient steps on the weights."""
 
     def __init__(self, features, loss, regularization, learning_rate=0.1):
@@ -618,7 +439,7 @@ class FourierSGD(OnFeatures):
         self.weights = decay * old - self.learning_rate * g * phi
 
 
-class FourierRLS(OnFeatures):
+class FourierRLS(FeatureExpansion):
     """Recursive least squares: weights ~ N(weights, covariance), from N(0, I / ridge)."""
 
     def __init__(
@@ -635,7 +456,7 @@ class FourierRLS(OnFeatures):
         super().__init__(features, loss, regularization, second)
         self.forgetting, self.ridge, self.forget = forgetting, ridge, forget
         self.covariance, self.samples = None, 0
-        self.of_constant = constant_forgetting  # of the last feature, or None
+        self.constant_forgetting = constant_forgetting  # of the last feature, or None
 
     def observe(self, phi, error, variance):
         """Condition on phi . weights + noise, which is `error` larger than expected."""
@@ -651,7 +472,7 @@ class FourierRLS(OnFeatures):
         size, r = len(phi), self.forgetting
         if self.weights is None:
             self.weights, self.covariance = np.zeros(size), np.eye(size) / self.ridge
-        e, _, w = self.working(x, y)
+        e, _, w = self.working_response(x, y)
         self.observe(phi, e, 1 / w)
         if r < 1 and self.forget == "exponential":
             self.covariance = self.covariance / r
@@ -659,8 +480,8 @@ class FourierRLS(OnFeatures):
             self.observe(np.eye(size)[j], -self.weights[j], 1 / (size * (1 - r) * self.ridge))
         elif r < 1:
             kept = np.full(size, sqrt(r))
-            if self.of_constant is not None:
-                kept[-1] = sqrt(self.of_constant)
+            if self.constant_forgetting is not None:
+                kept[-1] = sqrt(self.constant_forgetting)
             fresh = np.diag(1 - kept**2) / self.ridge
             self.covariance = np.outer(kept, kept) * self.covariance + fresh
             self.weights = kept * self.weights
@@ -669,43 +490,3 @@ class FourierRLS(OnFeatures):
 
 class LinearRLS(FourierRLS):
     """The same on linear_features(offset)."""
-
-
-# ---------------------------------------------------------------- the batch problems they solve
-
-
-def ridge_solution(Phi, z, ridge, w=None):
-    """The minimiser of sum_i w_i (Phi_i . v - z_i)^2 + ridge |v|^2."""
-    return exponential_solution(Phi, z, ridge, 1.0, w)
-
-
-def exponential_solution(Phi, z, ridge, forgetting, w=None):
-    """The same with everything fading by r = forgetting a step, and one dummy a step.
-
-    After n samples, number i (from 0) counts r^(n-i), the first ridge r^n, and the dummy "entry
-    i mod D of v is 0" of step i counts D (1-r) ridge r^(n-1-i).
-    """
-    Phi, r = np.asarray(Phi, dtype=float), forgetting
-    (n, size), w = Phi.shape, np.ones(len(Phi)) if w is None else np.asarray(w)
-    rows = [*Phi, *np.eye(size)]
-    targets = [*z, *np.zeros(size)]
-    counts = [w[i] * r ** (n - i) for i in range(n)] + [ridge * r**n] * size
-    if r < 1:
-        for i in range(n):
-            rows.append(np.eye(size)[i % size])
-            targets.append(0.0)
-            counts.append(size * (1 - r) * ridge * r ** (n - 1 - i))
-    root = np.sqrt(counts)
-    return np.linalg.lstsq(root[:, None] * rows, root * targets, rcond=None)[0]
-
-
-def prior_solution(Phi, z, ridge, forgetting, w=None):
-    """Weights that wander, cov(v_s, v_t) = r^(|s-t|/2) I / ridge: their mean after n samples.
-
-    Sample i (from 0) is Phi_i . v_i plus noise of variance 1 / w_i; the mean is that of v_n.
-    """
-    Phi, n = np.asarray(Phi, dtype=float), len(Phi)
-    w, time = np.ones(n) if w is None else np.asarray(w), np.arange(n)
-    together = forgetting ** (np.abs(time[:, None] - time) / 2)
-    C = together * (Phi @ Phi.T) / ridge + np.diag(1 / w)
-    return (forgetting ** ((n - time) / 2) * solve(C, np.asarray(z, dtype=float))) @ Phi / ridge
