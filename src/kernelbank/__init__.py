@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import checks, combiners, errors, kernels, learners, losses
-    from .auto import AutoBank, AutoLedger, AutoTrace, Change
+    from .auto import AutoBank, AutoLedger, Change
     from .auto.serialization import load
     from .bank import KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex_qp import kkt_residual, simplex_qp
@@ -43,7 +43,6 @@ _MODULES = {
 _NAMES = {
     "AutoBank": "auto",
     "AutoLedger": "auto",
-    "AutoTrace": "auto",
     "Change": "auto",
     "Comparison": "evaluation.results",
     "Dictionary": "kernels.dictionary",
@@ -62,7 +61,6 @@ _NAMES = {
 __all__ = [
     "AutoBank",
     "AutoLedger",
-    "AutoTrace",
     "Change",
     "Comparison",
     "Dictionary",

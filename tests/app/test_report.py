@@ -129,7 +129,7 @@ def test_labels(count, tmp_path):
     trace = bank.run(X, labels, record="all")
     wrong = (trace.predictions != labels)[1:]
     slots = (
-        trace.slot_answers[1:] != np.array([bank.classes.index(one) for one in labels])[1:, None]
+        trace.slot_classes[1:] != np.array([bank.classes.index(one) for one in labels])[1:, None]
     )
     assert sum(joined(parts, "loss")) == wrong.sum()
     assert sum(joined(parts, "covered")) == (~wrong).sum()

@@ -171,15 +171,15 @@ def test_what_slots_alone_would_answer(count):
     slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())] * 2
     slots += [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma(budget=200))]
     whole, single = (kb.AutoBank("classification", slots=slots) for _ in range(2))
-    trace = whole.run(X, labels, record=["slot_answers"])
-    assert (trace.slot_answers[0] == -1).all()  # no label was known
-    for x, label, chosen in zip(X, labels, trace.slot_answers, strict=True):
+    trace = whole.run(X, labels, record=["slot_classes"])
+    assert (trace.slot_classes[0] == -1).all()  # no label was known
+    for x, label, chosen in zip(X, labels, trace.slot_classes, strict=True):
         if single.banks:
             rows = single._desk.scaling.rows(x[None], np.zeros((1, 0)))
             scores = np.array([bank.predict_slots(rows)[0] for bank in single.banks])
             wanted = scores.argmax(axis=0) if len(scores) > 1 else scores[0] > 0
             assert (chosen == wanted).all()
-        told = single.answer_one(x, record=["slot_answers"]).slot_answers
+        told = single.answer_one(x, record=["slot_classes"]).slot_classes
         assert (told[0] == chosen).all()
         single.learn_one(x, label)
     assert len(whole.banks) == (1 if count == 2 else 3)

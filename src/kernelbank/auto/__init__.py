@@ -3,6 +3,5 @@
 from .bank import AutoBank
 from .ledger import AutoLedger
 from .task_model import Change
-from .trace import AutoTrace
 
-__all__ = ["AutoBank", "AutoLedger", "AutoTrace", "Change"]
+__all__ = ["AutoBank", "AutoLedger", "Change"]

@@ -12,6 +12,7 @@ import numpy as np
 from ..bank.bank import KernelBank
 from ..bank.engines import as_engine
 from ..bank.layout import Slot
+from ..bank.trace import Trace, chosen_fields
 from ..combiners import Combiner
 from ..errors import InvalidArgument
 from ..io import checkpoint
@@ -31,7 +32,6 @@ from .prequential_run import Run
 from .regression import Regression
 from .summary import overview
 from .task_model import Desk, Said
-from .trace import AutoTrace, chosen_fields
 from .validation import checked_loss, checked_scalings, checked_slots, inputs, share
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ class AutoBank:
         said = self._ask_one(x, COVERAGE)
         return dict(zip(self.classes, said.answer.tolist(), strict=True))
 
-    def answer_one(self, x: Any, record: Any = "light", coverage: float = COVERAGE) -> AutoTrace:
+    def answer_one(self, x: Any, record: Any = "light", coverage: float = COVERAGE) -> Trace:
         """What is answered to one input, as the row that `run` would record. Learns nothing.
 
         The question is remembered, as by `predict_one`, but each call is a question of its own:
@@ -262,8 +262,8 @@ class AutoBank:
                 best = np.array([int(np.argmax(said.answer))]) if known else np.zeros(1, dtype=int)
                 unknown = np.array([None], dtype=object)
                 found["predictions"] = self._labels.array(best) if known else unknown
-            parts = {name: [found[name]] for name in fields}
-            return AutoTrace(self._task, fields, parts, self.classes, self._desk.names)
+            own = {"task": self._task, "classes": self.classes, "arrays": found}
+            return Trace(1, tuple(self._desk.names), fields, **own)
 
     def predict(self, X: Any) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array. Learns nothing.
@@ -369,7 +369,7 @@ class AutoBank:
         coverage: float = COVERAGE,
         *,
         added: int = 0,
-    ) -> AutoTrace:
+    ) -> Trace:
         """Answer every row, and learn it when its target comes.
 
         Parameters

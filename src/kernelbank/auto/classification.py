@@ -75,7 +75,7 @@ class Classification(Desk):
 
     # --- answering ------------------------------------------------------------------------------
 
-    def ask(self, X: Floats, lagged: Floats, tail: float) -> list[Said]:  # noqa: ARG002
+    def ask(self, X: Floats, lagged: Floats, tail: float) -> list[Said]:
         scores = np.zeros((len(X), len(self.banks)))
         slots = np.zeros((len(self.banks) if len(X) == 1 else 0, len(self.names)))
         if self.banks:
@@ -177,7 +177,7 @@ class Classification(Desk):
                 spoken[head] = trace.slot_predictions
         if slots:
             found["slot_predictions"] = spoken[0]
-            found["slot_answers"] = _chosen(spoken)
+            found["slot_classes"] = _chosen(spoken)
         probabilities = np.empty((count, self.classes))
         hot.calibrate_rows(scores, targets, self.platt, probabilities)
         numbers = targets.astype(np.int64)
@@ -201,7 +201,7 @@ class Classification(Desk):
             "probabilities": said.answer,
             "weights": self.weights(),
             "slot_predictions": spoken,
-            "slot_answers": _chosen(said.slots) if len(said.slots) else np.full_like(spoken, guess),
+            "slot_classes": _chosen(said.slots) if len(said.slots) else np.full_like(spoken, guess),
         }
         return {name: np.array([value]) for name, value in rows.items()}
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..bank.trace import Trace
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
 from .labels import Labels
 from .task_model import Desk, Said
-from .trace import AutoTrace
 
 _AHEAD = 1024  # labels that are looked up at once
 
@@ -43,7 +43,7 @@ class Run:
     def at_once(self) -> None:
         """Every target comes before the next row."""
         desk, rows, targets = self._desk, self._rows, self._targets
-        slots = not {"slot_predictions", "slot_answers"}.isdisjoint(self._fields)
+        slots = not {"slot_predictions", "slot_classes"}.isdisjoint(self._fields)
         done = 0
         while done < len(rows):
             with defer_sigint():
@@ -72,7 +72,7 @@ class Run:
                         self._targets[row] = self._class_of(self._given[row])
                     desk.tell(rows[row], waiting.pop(0), float(self._targets[row]))
 
-    def trace(self) -> AutoTrace:
+    def trace(self) -> Trace:
         """What was recorded."""
         if self._given and "predictions" in self._parts:
             numbers = np.concatenate(self._parts["predictions"])
@@ -82,7 +82,9 @@ class Run:
             self._parts["predictions"] = [self._labels.array(numbers)]
         task = "classification" if self._given else "regression"
         known = tuple(self._labels.known)
-        return AutoTrace(task, self._fields, self._parts, known, self._desk.names)
+        arrays = {name: _joined(parts) for name, parts in self._parts.items()}
+        own = {"task": task, "classes": known, "arrays": arrays}
+        return Trace(len(self._rows), tuple(self._desk.names), self._fields, **own)
 
     def _known_until(self, start: int) -> int:
         """Up to where targets are known classes; writes their numbers."""
@@ -111,3 +113,13 @@ class Run:
         for name, pieces in self._parts.items():
             pieces.append(found[name])
         return len(found["weights"])
+
+
+def _joined(parts: list[Any]) -> np.ndarray:
+    """Pieces one after the other; classes that came later had the probability 0 before."""
+    width = max((part.shape[1] for part in parts if part.ndim == 2), default=0)
+    filled = [
+        np.pad(part, ((0, 0), (0, width - part.shape[1]))) if part.ndim == 2 else part
+        for part in parts
+    ]
+    return np.concatenate(filled)

@@ -1,8 +1,8 @@
-"""What a run leaves behind: one row per sample."""
+"""The record of a run, one row per sample: of a `KernelBank` or of an `AutoBank`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,60 +16,113 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-BY_SAMPLE = ("predictions", "cost", "cumulative_cost", "loss", "bound_gap", "regret")
-BY_SLOT = (
-    "weights",
-    "slot_cost",
-    "slot_loss",
-    "slot_predictions",
-    "curvature",
-    "window_loss",
+FIELDS = {
+    None: (
+        "predictions",
+        "cost",
+        "cumulative_cost",
+        "loss",
+        "bound_gap",
+        "regret",
+        "weights",
+        "slot_cost",
+        "slot_loss",
+        "slot_predictions",
+        "curvature",
+        "window_loss",
+    ),
+    "regression": ("predictions", "lower", "upper", "weights", "slot_predictions"),
+    "classification": (
+        "predictions",
+        "probabilities",
+        "weights",
+        "slot_predictions",
+        "slot_classes",
+    ),
+}
+"""The arrays that a run can record, by the task of the `AutoBank`; None: by a `KernelBank`."""
+
+BY_SLOT = frozenset(
+    [
+        "weights",
+        "slot_cost",
+        "slot_loss",
+        "slot_predictions",
+        "slot_classes",
+        "curvature",
+        "window_loss",
+    ]
 )
-FIELDS = BY_SAMPLE + BY_SLOT
+"""The arrays with one column per slot."""
 
 
 class Trace:
-    """The record of a run. Row n holds what made the prediction of sample n.
+    """The record of a run. Row n holds the prediction of sample n and what made it.
 
     Arrays of length n:
 
-    - predictions: f(x_n) proposed before y_n was known
-    - cost: what the environment charged the proposal, cumulative_cost: its sum since the first
-      sample that the bank ever saw
-    - loss: the loss of the prediction alone (one step ahead, on an unseen sample)
-    - bound_gap: how far the separable bound lies above the cost
-    - regret: cumulative cost minus that of the best slot so far
+    - predictions: f(x_n), made before y_n was known; for classes, their labels
+    - cost, cumulative_cost: the cost charged for the prediction, and its sum since the first sample
+      that the bank has seen (`KernelBank`)
+    - loss: the loss of the prediction alone (one step ahead, on an unseen sample; `KernelBank`)
+    - bound_gap: how far the separable bound lies above the cost (`KernelBank`)
+    - regret: cumulative cost minus that of the best slot so far (`KernelBank`)
+    - lower, upper: the interval of the coverage given to `run` (`AutoBank`, regression)
 
-    Arrays (n, P):
+    Arrays (n, classes):
 
-    - weights; slot_cost, slot_loss and slot_predictions of every slot alone
+    - probabilities, columns in the order of `classes` (`AutoBank`, classification)
+
+    Arrays (n, P), one column per slot, in the order of `names`:
+
+    - weights; with more than two classes, the weights of the first class's bank
+    - slot_predictions: of every slot alone, in the target's units; for classes the scores of the
+      first bank, positive for its class
+    - slot_cost and slot_loss: of every slot alone (`KernelBank`)
+    - slot_classes: the index in `classes` that every slot alone would have predicted, -1 before the
+      first label was known (`AutoBank`, classification)
     - curvature and window_loss: what the slots were worth after sample n was learned, which made
       weights[n + 1]; `kb.kkt_residual` of the three certifies the paper's rule (without the
-      columns of slots that are out, whose window_loss is infinite)
+      columns of quarantined slots, whose window_loss is infinite; `KernelBank`)
     """
 
-    predictions: Floats
+    predictions: np.ndarray
     cost: Floats
     cumulative_cost: Floats
     loss: Floats
     bound_gap: Floats
     regret: Floats
+    lower: Floats
+    upper: Floats
+    probabilities: Floats
     weights: Floats
     slot_cost: Floats
     slot_loss: Floats
     slot_predictions: Floats
+    slot_classes: Floats
     curvature: Floats
     window_loss: Floats
 
     def __init__(
-        self, samples: int, names: Sequence[str], fields: tuple[str, ...] = FIELDS
+        self,
+        samples: int,
+        names: Sequence[str],
+        fields: tuple[str, ...] = FIELDS[None],
+        *,
+        task: str | None = None,
+        classes: tuple[Any, ...] = (),
+        arrays: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self._fields = fields
         self._samples = samples
         self._names = names
+        self.task = task
+        """ "regression" or "classification"; None for the trace of a `KernelBank`."""
+        self.classes = classes
+        """The labels, in the order of the columns of `probabilities`."""
         for name in self._fields:
             shape = (samples, len(names)) if name in BY_SLOT else (samples,)
-            setattr(self, name, np.empty(shape))
+            setattr(self, name, np.empty(shape) if arrays is None else arrays[name])
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -78,29 +131,36 @@ class Trace:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the slots are, in words: the columns of the arrays (n, P)."""
+        """The names of the slots: the columns of the arrays (n, P)."""
         return tuple(self._names)
 
     def to_frame(self) -> pandas.DataFrame:
-        """The trace as a frame of pandas: one row a sample.
+        """The trace as a pandas data frame: one row per sample.
 
-        A field of one value a sample is a column of that name; one of a value for each slot is P
-        columns, such as `weights: [3] Gaussian(width=0.5)`.
+        A field with one value per sample is a column of that name. A field with one value per slot
+        or class has as many columns, such as `weights: [3] Gaussian(width=0.5)` or
+        `probabilities: spam`.
 
         >>> import numpy as np, kernelbank as kb
         >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 2))
         >>> trace = bank.run(np.arange(9), np.arange(9), record=["predictions", "weights"])
         >>> list(trace.to_frame())
         ['predictions', 'weights: [0] Gaussian(width=0.5)', 'weights: [1] Gaussian(width=2)']
+        >>> X = np.arange(40.0)
+        >>> bank = kb.AutoBank("classification", size="small")
+        >>> trace = bank.run(X, np.where(X % 2, "odd", "even"))
+        >>> list(trace.to_frame())
+        ['predictions', 'probabilities: even', 'probabilities: odd']
         """
         arrays = {name: getattr(self, name) for name in self._fields}
-        return frame(len(self), arrays, dict.fromkeys(BY_SLOT, self.names))
+        columns = dict.fromkeys(BY_SLOT, self.names)
+        return frame(len(self), arrays, columns | {"probabilities": tuple(map(str, self.classes))})
 
     def plot(self, y: Any = None) -> Figure:
-        """The trace in panels: predictions, costs, weights. See `kb.plots.trace`, and `kb.plots`
-        for each of them alone.
+        """Draw the trace: predictions, costs or errors, weights. See `kb.plots.trace`, and
+        `kb.plots` for each panel alone.
 
-        y : the targets, to draw them beside the predictions.
+        y : the targets or labels, to draw them beside the predictions.
         """
         return plots().trace(self, y)
 
@@ -108,12 +168,12 @@ class Trace:
         return self._samples
 
     def __getattr__(self, name: str) -> Any:
-        if name in FIELDS:
-            raise AttributeError(
-                f"this trace has no {name!r}: run(..., record=...) chose {list(self._fields)}. "
-                'Run with record="all", or with this name in the list.'
-            )
-        raise AttributeError(name)
+        if name not in Trace.__annotations__:
+            raise AttributeError(name)
+        remedy = 'Run with record="all", or with this name in the list.'
+        if name not in FIELDS[self.task]:
+            remedy = "The bank or the task of this run does not have it."
+        raise AttributeError(f"this trace has no {name!r}: it holds {list(self._fields)}. {remedy}")
 
     def __repr__(self) -> str:
         return f"Trace({len(self)} samples; {', '.join(self._fields)})"
@@ -125,15 +185,18 @@ class Trace:
                 getattr(self, name)[start : start + len(rows)] = rows
 
 
-def chosen_fields(record: Any) -> tuple[str, ...]:
+def chosen_fields(record: Any, task: str | None = None) -> tuple[str, ...]:
     """The fields that `record` asks for, in their usual order."""
+    known = FIELDS[task]
     if isinstance(record, str) and record in ("all", "light"):
-        return FIELDS if record == "all" else BY_SAMPLE
-    remedy = 'Use "all", "light" (no array over the slots), or a list of names.'
+        return tuple(name for name in known if record == "all" or name not in BY_SLOT)
+    remedy = 'Use "all", "light" (no array with one column per slot), or a list of names.'
     if isinstance(record, str) or not isinstance(record, Iterable):
         raise check.refuse("record", 'be "all", "light" or a list of names', record, remedy)
     names = tuple(record)
     for name in names:
-        if name not in FIELDS:
-            raise check.refuse("record", f"hold names from {list(FIELDS)}", name, remedy)
-    return tuple(name for name in FIELDS if name in names)
+        if name not in known:
+            raise check.refuse("record", f"hold names from {list(known)}", name, remedy)
+    if task is not None and not names:
+        raise check.refuse("record", "name at least one field", record, remedy)
+    return tuple(name for name in known if name in names)

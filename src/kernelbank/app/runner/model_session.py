@@ -157,7 +157,7 @@ class Player:
             figures[:, 5] = trace.probabilities.max(axis=1, initial=0.0)
             places = {label: place for place, label in enumerate(trace.classes)}
             numbers = np.array([places.get(label, -2) for label in targets])
-            losses = (trace.slot_answers != numbers[:, None]).astype(np.float64)
+            losses = (trace.slot_classes != numbers[:, None]).astype(np.float64)
         extremes[:, 0] = figures[:, 2]
         if self._last is None:  # the first answer was given before any target was known
             figures[0, 1:] = 0.0

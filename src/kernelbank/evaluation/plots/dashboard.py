@@ -9,14 +9,14 @@ from ...utils import validation as check
 from .predictions import predictions
 from .style import PAGE, in_small_style, new_figure, settle
 from .traces import NAMED, cumulative_cost, cumulative_loss, weights
-from .validation import AnyTrace, are_labels, need
+from .validation import are_labels, need
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @in_small_style
-def trace(trace: AnyTrace, y: Any = None) -> Figure:
+def trace(trace: Trace, y: Any = None) -> Figure:
     """A trace in panels, one below the other, of what it recorded.
 
     Predictions (see `predictions`), then the sum of costs or losses (see `cumulative_cost` and
@@ -39,7 +39,7 @@ def trace(trace: AnyTrace, y: Any = None) -> Figure:
     panels: list[tuple[float, Any, tuple[Any, ...]]] = []
     if ("probabilities" if are_labels(trace) else "predictions") in held:
         panels.append((2.0, predictions, (trace, y)))
-    if isinstance(trace, Trace):
+    if trace.task is None:
         if "cost" in held and "slot_cost" in held:
             panels.append((2.0, cumulative_cost, (trace,)))
         elif "loss" in held:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...bank.trace import Trace
 from ...utils import validation as check
 from ...utils.validation import Floats
 from .downsample import ends_of_stretches, mean_of_stretches, starts, thinned
@@ -24,7 +25,7 @@ from .style import (
     figure_of,
     plain,
 )
-from .validation import AnyTrace, are_labels, labels, need, numbers
+from .validation import are_labels, labels, need, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,7 @@ MARKERS = ("o", "s", "^", "D", "v")
 CLASS_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 
 
-def predictions(trace: AnyTrace, y: Any = None, ax: Axes | None = None) -> Figure:
+def predictions(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figure:
     """The predictions, with their intervals where the trace has them, and the targets.
 
     For labels: the probability that was given to the true label of each sample, and their mean
@@ -68,7 +69,7 @@ def predictions(trace: AnyTrace, y: Any = None, ax: Axes | None = None) -> Figur
     return figure_of(axes)
 
 
-def _numbers(axes: Any, trace: AnyTrace, y: Any) -> None:
+def _numbers(axes: Any, trace: Trace, y: Any) -> None:
     need(trace, "predictions")
     said = trace.predictions
     if y is not None:
@@ -97,7 +98,7 @@ def _numbers(axes: Any, trace: AnyTrace, y: Any) -> None:
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
 
-def _classes(axes: Any, trace: AnyTrace, y: Any) -> None:
+def _classes(axes: Any, trace: Trace, y: Any) -> None:
     need(trace, "probabilities")
     if y is None:
         _stack(axes, trace.probabilities, trace.classes)  # type: ignore[union-attr]

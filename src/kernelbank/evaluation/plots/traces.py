@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...auto import AutoTrace
+from ...bank.trace import Trace
 from ...utils import validation as check
 from ...utils.validation import Floats
 from .downsample import mean_of_stretches, thinned
 from .style import BLUE, COLUMN, GREEN, GREY, INK, ORANGE, PAGE, RED, SKY, canvas, figure_of, plain
-from .validation import AnyTrace, are_labels, labels, need, numbers
+from .validation import are_labels, labels, need, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ SEEN = 100
 """From so many lines on they are an image in a vector file, which would else be huge."""
 
 
-def cumulative_cost(trace: AnyTrace, ax: Axes | None = None) -> Figure:
+def cumulative_cost(trace: Trace, ax: Axes | None = None) -> Figure:
     """What the bank was charged since the trace began, and what every slot alone would have been.
 
     Figure 2 of the paper: every slot in grey, the best of them in green, the bank in blue. Slots
@@ -54,7 +54,7 @@ def cumulative_cost(trace: AnyTrace, ax: Axes | None = None) -> Figure:
     return figure_of(axes)
 
 
-def cumulative_loss(trace: AnyTrace, y: Any = None, ax: Axes | None = None) -> Figure:
+def cumulative_loss(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figure:
     """The sum of losses one step ahead, of the bank's predictions and of every slot's.
 
     Parameters
@@ -81,9 +81,10 @@ def cumulative_loss(trace: AnyTrace, y: Any = None, ax: Axes | None = None) -> F
     return figure_of(axes)
 
 
-def _losses(trace: AnyTrace, y: Any) -> tuple[Floats, Floats | None, str]:
+def _losses(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
     """Of the bank and, if they are known, of the slots; and what they are."""
-    if not isinstance(trace, AutoTrace):
+    need(trace)
+    if trace.task is None:
         need(trace, "loss")
         alone = trace.slot_loss if "slot_loss" in trace.fields else None
         return trace.loss, alone, "cumulative loss, one step ahead"
@@ -143,7 +144,7 @@ def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...])
     axes.legend(loc="upper left")
 
 
-def weights(trace: AnyTrace, ax: Axes | None = None) -> Figure:
+def weights(trace: Trace, ax: Axes | None = None) -> Figure:
     """The weight of every slot, sample by sample, as an image: a row for each slot.
 
     White is no weight; the bar has an arrow if a few weights go beyond it. From 1,000 samples on

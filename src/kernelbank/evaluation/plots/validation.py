@@ -6,31 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from ...auto import AutoTrace
-from ...auto.trace import FIELDS
-from ...bank.trace import Trace
+from ...bank.trace import FIELDS, Trace
 from ...utils import validation as check
 from ...utils.validation import Floats
-
-AnyTrace = Trace | AutoTrace
 
 
 def need(trace: Any, *fields: str) -> None:
     """Refuse what is no trace, has no samples, or lacks one of these fields."""
-    if not isinstance(trace, (Trace, AutoTrace)):
+    if not isinstance(trace, Trace):
         remedy = "Give what bank.run(X, y) returned."
-        raise check.refuse("trace", "be a Trace or an AutoTrace", trace, remedy)
+        raise check.refuse("trace", "be a Trace", trace, remedy)
     for field in fields:
         if field not in trace.fields:
             remedy = 'Run with record="all", or with this name in the list.'
-            if isinstance(trace, AutoTrace) and field not in FIELDS:
+            if field not in FIELDS[trace.task]:
                 remedy = "Only a KernelBank records it; see kb.plots.cumulative_loss(trace, y)."
             raise check.refuse("trace", f"hold {field!r}", list(trace.fields), remedy)
     if not len(trace):
         raise check.refuse("trace", "have at least one sample", trace, "Run the bank on some.")
 
 
-def numbers(y: Any, trace: AnyTrace) -> Floats:
+def numbers(y: Any, trace: Trace) -> Floats:
     """Targets that are numbers, one for each sample."""
     remedy = "Give the targets that the bank was run on."
     array = check.floats("y", y, remedy)
@@ -40,7 +36,7 @@ def numbers(y: Any, trace: AnyTrace) -> Floats:
     return array
 
 
-def labels(y: Any, trace: AnyTrace) -> list[Any]:
+def labels(y: Any, trace: Trace) -> list[Any]:
     """Targets that are labels, one for each sample."""
     given = y.tolist() if isinstance(y, np.ndarray) else list(y)
     if len(given) != len(trace):
@@ -50,6 +46,7 @@ def labels(y: Any, trace: AnyTrace) -> list[Any]:
     return given
 
 
-def are_labels(trace: AnyTrace) -> bool:
+def are_labels(trace: Trace) -> bool:
     """Whether the trace is that of a classification."""
-    return isinstance(trace, AutoTrace) and trace.task == "classification"
+    need(trace)
+    return trace.task == "classification"
