@@ -608,10 +608,10 @@ def test_first_weights_are_copied():
 
 
 def test_a_combiner_with_weights_of_the_wrong_shape_is_refused():
-    weigh = lambda self, objective, evidence, state, weights: weights  # noqa: E731
-    combiner = type("Flat", (Latest,), {"weigh": weigh})()
+    combine = lambda self, objective, evidence, state, weights: weights  # noqa: E731
+    combiner = type("Flat", (Latest,), {"combine": combine})()
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 3), combiner=combiner)
-    with pytest.raises(ValueError, match=r"'combiner' of Flat must return weights of the shape"):
+    with pytest.raises(ValueError, match=r"'combiner' of Flat must return weights of shape"):
         bank.run(np.arange(5.0), np.arange(5.0))
     assert bank.samples == 0
 
@@ -694,7 +694,7 @@ def test_a_combiner_of_ones_own_may_be_python(tmp_path):
 class Latest(kb.combiners.Combiner):
     """All weight on the slot that was best on the last sample."""
 
-    def weigh(self, objective, evidence, state, weights):
+    def combine(self, objective, evidence, state, weights):
         return np.eye(len(weights))[np.argmin(evidence.slot_loss, axis=1)]
 
 

@@ -370,7 +370,7 @@ class Wordless(kb.combiners.Combiner):
     def __repr__(self):
         raise RuntimeError("no words")
 
-    def weigh(self, objective, evidence, state, weights):
+    def combine(self, objective, evidence, state, weights):
         return np.repeat(weights[None], len(evidence.slot_cost), axis=0)
 
 

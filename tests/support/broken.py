@@ -361,7 +361,7 @@ class Fair(kb.combiners.Combiner):
     def shapes(self, slots):
         return {"totals": (slots,)}
 
-    def weigh(self, objective, evidence, state, weights):
+    def combine(self, objective, evidence, state, weights):
         out = np.zeros_like(evidence.slot_loss)
         for t, losses in enumerate(evidence.slot_loss):
             state["totals"] += losses
@@ -372,7 +372,7 @@ class Fair(kb.combiners.Combiner):
 
 
 class Blockwise(Fair):
-    def weigh(self, objective, evidence, state, weights):
+    def combine(self, objective, evidence, state, weights):
         totals = np.cumsum(evidence.slot_loss, axis=0)
         out = 1 / totals
         sums = out.sum(axis=1, keepdims=True)
@@ -382,19 +382,19 @@ class Blockwise(Fair):
 class Loyal(Fair):
     """Gives weight to the dead."""
 
-    def weigh(self, objective, evidence, state, weights):
+    def combine(self, objective, evidence, state, weights):
         return np.full_like(evidence.slot_loss, 1 / len(weights))
 
 
 class Amnesiac(Fair):
     """Keeps its state on itself."""
 
-    def weigh(self, objective, evidence, state, weights):
+    def combine(self, objective, evidence, state, weights):
         own = vars(self).setdefault("own", {})
         if evidence.first == 0:
             own[id(state)] = {"totals": np.zeros(len(weights))}
         kept = own.setdefault(id(state), {"totals": np.zeros(len(weights))})
-        return super().weigh(objective, evidence, kept, weights)
+        return super().combine(objective, evidence, kept, weights)
 
 
 class Remembering(Fair):
@@ -402,28 +402,28 @@ class Remembering(Fair):
 
     games = itertools.count(1)
 
-    def weigh(self, objective, evidence, state, weights):
-        out = super().weigh(objective, evidence, state, weights)
+    def combine(self, objective, evidence, state, weights):
+        out = super().combine(objective, evidence, state, weights)
         out[:, 0] += next(self.games) * 1e-9
         return out
 
 
 class Lavish(Fair):
-    def weigh(self, objective, evidence, state, weights):
-        return 1.1 * super().weigh(objective, evidence, state, weights)
+    def combine(self, objective, evidence, state, weights):
+        return 1.1 * super().combine(objective, evidence, state, weights)
 
 
 class Undefined(Fair):
     """inf - inf, once all slots are out."""
 
-    def weigh(self, objective, evidence, state, weights):
+    def combine(self, objective, evidence, state, weights):
         above = evidence.slot_loss - evidence.slot_loss.min(axis=1, keepdims=True)
         return np.exp(-above) / np.exp(-above).sum(axis=1, keepdims=True)
 
 
 class Single(Fair):
-    def weigh(self, objective, evidence, state, weights):
-        return super().weigh(objective, evidence, state, weights)[-1]
+    def combine(self, objective, evidence, state, weights):
+        return super().combine(objective, evidence, state, weights)[-1]
 
 
 class Heavy(Fair):
@@ -437,23 +437,23 @@ class Sparse(Fair):
 
 
 class Exposed(Fair):
-    def report(self, state, weights):
+    def diagnostics(self, state, weights):
         return state
 
 
 class Silent(Fair):
-    def report(self, state, weights):
+    def diagnostics(self, state, weights):
         return None
 
 
 class Scribbling(Fair):
-    def weigh(self, objective, evidence, state, weights):
+    def combine(self, objective, evidence, state, weights):
         evidence.slot_loss[:] = 0
-        return super().weigh(objective, evidence, state, weights)
+        return super().combine(objective, evidence, state, weights)
 
 
 class Wanting(Fair):
-    def weigh(self, objective, evidence, state, weights):
+    def combine(self, objective, evidence, state, weights):
         return np.abs(evidence.values[:, 0])
 
 
@@ -466,7 +466,7 @@ class Stacked(Fair):
     def discount(self, t):
         return 0.9
 
-    def weigh(self, objective, evidence, state, weights):
+    def combine(self, objective, evidence, state, weights):
         targets = evidence.targets[-len(evidence.slot_loss) :]
         out = np.zeros_like(evidence.slot_loss)
         for t, target in enumerate(targets):

@@ -45,7 +45,7 @@ def weigh(combiner, losses=None, *, values=None, targets=None, curvature=None, c
         phases.run(start, count)
         rows.append(workspace.chosen[:count].copy())
         weights[:] = rows[-1][-1]
-        figures.append(combiner.report(state, weights))
+        figures.append(combiner.diagnostics(state, weights))
     return SimpleNamespace(
         weights=np.vstack(rows), state=state, report=figures[-1], reports=figures
     )

@@ -168,7 +168,7 @@ class KernelBank:
     def evidence(self) -> dict[str, Floats]:
         """By which figures the combiner has weighed the slots after the last sample.
 
-        Small arrays by names that depend on the combiner, as its `report` says: Simplex the
+        Small arrays by names that depend on the combiner, as its `diagnostics` says: Simplex the
         curvature and the linear part of its program, Joint its certificate, Hedge its sums of
         losses and its rate. Before the first sample they are those of an empty state.
 
@@ -186,7 +186,7 @@ class KernelBank:
             else:
                 shapes = self._combiner.shapes(len(self.slots))
                 memory = {name: np.zeros(shape) for name, shape in shapes.items()}
-            return self._combiner.report(memory, self._weights.copy())
+            return self._combiner.diagnostics(memory, self._weights.copy())
 
     @property
     def ledger(self) -> Ledger:

@@ -26,7 +26,7 @@ _RAISES = (
     "there only if the class says needs_values = True."
 )
 _REPAIR_STATE = (
-    "Keep what one sample leaves for the next in the arrays that `shapes` tells and `weigh` gets "
+    "Keep what one sample leaves for the next in the arrays that `shapes` tells and `combine` gets "
     "as `state` (state[name][...] = ...), not in the combiner, its class or its module."
 )
 
@@ -38,7 +38,7 @@ def check_combiner(combiner: Combiner) -> None:
     frozen, hashable and come back from a file; weights are finite, and on the simplex if
     `on_simplex` says so; a slot that is out has no weight, even if all are out; blocks equal single
     samples, and a rule that goes on from a copy of its state, or from a file, equals one that was
-    never stopped, bit for bit; games do not disturb each other; `report` gives new arrays at any
+    never stopped, bit for bit; games do not disturb each other; `diagnostics` gives new arrays at any
     time. Takes well below a second; always the same evidence.
 
     Parameters
@@ -172,20 +172,20 @@ def _check_cuts(
 
 def _check_report(subject: Subject, combiner: Combiner, stage: Stage) -> None:
     before = {name: array.copy() for name, array in stage.state.items()}
-    report = combiner.report(stage.state, stage.weights)
+    report = combiner.diagnostics(stage.state, stage.weights)
     why = "bank.evidence() hands it to people, at any time, and they may write to it."
     repair = "Return {name: array.copy(), ...}, made from state and weights."
     fine = isinstance(report, dict) and all(
         isinstance(name, str) and isinstance(array, np.ndarray) for name, array in report.items()
     )
     if not fine:
-        found = f"report returned {type(report).__name__}: {report!r:.80}"
+        found = f"diagnostics returned {type(report).__name__}: {report!r:.80}"
         raise subject.fails("able to report", found, why, repair)
     for array in report.values():
         array[...] = 7.0
     for name, array in before.items():
         if not same_bits(array, stage.state[name]):
-            found = f"writing to what report returned has changed state[{name!r}]."
+            found = f"writing to what diagnostics returned has changed state[{name!r}]."
             raise subject.fails("able to report", found, why, repair)
 
 

@@ -29,7 +29,7 @@ _ON_BOARD = (
 )
 
 
-def rule_phase(
+def combiner_phase(
     function: Callable[..., None], places: Any, workspace: Workspace, weights: Floats, /, **own: Any
 ) -> Phase:
     """A compiled phase of a rule: `own` values, and of what rules share whatever it has places for.
@@ -78,21 +78,21 @@ class Combiner:
         """The work on a block: workspace.chosen from the workspace's evidence and from `weights`.
 
         Samples that do not depend on each other may be shared by workspace.workers phases side by side.
-        By default `weigh`, called back in Python.
+        By default `combine`, called back in Python.
         """
 
-        def weigh(first: int, count: int) -> None:
+        def combine(first: int, count: int) -> None:
             evidence = workspace.evidence(first, count)
-            chosen = np.asarray(self.weigh(objective, evidence, state, weights.copy()))
+            chosen = np.asarray(self.combine(objective, evidence, state, weights.copy()))
             if chosen.shape != (count, len(weights)):
                 remedy = "Give the weights after each sample of the block."
-                rule = f"return weights of the shape {(count, len(weights))} from weigh"
+                rule = f"return weights of shape {(count, len(weights))} from combine"
                 raise check.refuse("combiner", rule, chosen.shape, remedy, type(self).__name__)
             workspace.chosen[:count] = chosen
 
-        return [Phase.from_python(weigh)]
+        return [Phase.from_python(combine)]
 
-    def weigh(
+    def combine(
         self, objective: Objective, evidence: Evidence, state: State, weights: Floats
     ) -> Floats:
         """(n, P): the weights after each sample of the block, from those before it.
@@ -102,7 +102,7 @@ class Combiner:
         """
         raise NotImplementedError
 
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """By which figures the rule has weighed the slots last, for `KernelBank.evidence`.
 
         Small arrays by name, made from the state (all zero before the first sample) and the weights

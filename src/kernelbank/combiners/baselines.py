@@ -10,7 +10,7 @@ from ..losses.objective import Objective
 from ..native.workspace import Workspace
 from ..utils.validation import Floats
 from . import simplex_steps as hot
-from .base import Combiner, State, Steps, rule_phase
+from .base import Combiner, State, Steps, combiner_phase
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Uniform(Combiner):
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> Steps:
-        return [rule_phase(hot.share, hot.SHARE, workspace, weights)]
+        return [combiner_phase(hot.share, hot.SHARE, workspace, weights)]
 
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """in_play: 1 for a slot that takes part, 0 for one that is out."""
         return {"in_play": np.where(weights > 0, 1.0, 0.0)}
 
@@ -52,8 +52,8 @@ class Best(Combiner):
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> Steps:
-        return [rule_phase(hot.least, hot.LEAST, workspace, weights, **state)]
+        return [combiner_phase(hot.least, hot.LEAST, workspace, weights, **state)]
 
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """cumulative_cost: of every slot alone."""
         return {"cumulative_cost": state["totals"].copy()}

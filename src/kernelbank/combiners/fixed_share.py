@@ -9,7 +9,7 @@ from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import hedge_steps as hot
-from .base import Combiner, State, Steps, rule_phase
+from .base import Combiner, State, Steps, combiner_phase
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class FixedShare(Combiner):
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> Steps:
-        switch = rule_phase(
+        switch = combiner_phase(
             hot.switch,
             hot.SWITCH,
             workspace,
@@ -66,6 +66,6 @@ class FixedShare(Combiner):
         )
         return [switch]
 
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """posterior: the weights of the last sample's exponential step, before sharing."""
         return {"posterior": state["posterior"].copy()}

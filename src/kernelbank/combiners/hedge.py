@@ -11,7 +11,7 @@ from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import hedge_steps as hot
-from .base import Combiner, State, Steps, rule_phase
+from .base import Combiner, State, Steps, combiner_phase
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Hedge(Combiner):
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> Steps:
         slots = len(weights)
-        hedge = rule_phase(
+        hedge = combiner_phase(
             hot.hedge,
             hot.HEDGE,
             workspace,
@@ -67,7 +67,7 @@ class Hedge(Combiner):
         )
         return [hedge]
 
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """loss_above_best: each slot's sum of losses minus the best one's; learning_rate.
 
         AdaHedge's rate is 0 before the first sample.

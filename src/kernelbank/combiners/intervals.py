@@ -11,7 +11,7 @@ from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import hedge_steps as hot
-from .base import Combiner, State, Steps, rule_phase
+from .base import Combiner, State, Steps, combiner_phase
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Intervals(Combiner):
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> Steps:
         slots = len(weights)
-        intervals = rule_phase(
+        intervals = combiner_phase(
             hot.intervals,
             hot.INTERVALS,
             workspace,
@@ -79,7 +79,7 @@ class Intervals(Combiner):
         )
         return [intervals]
 
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """shares: h, the part of each instance; loss_above_best: (levels, P); scale of losses."""
         rates = np.minimum(0.5, self.learning_rate / np.sqrt(2.0 ** np.arange(self.levels)))
         shares = rates * np.exp(state["meta"] - state["meta"].max())

@@ -13,7 +13,7 @@ from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import joint_steps as hot
-from .base import State, Steps, rule_phase
+from .base import State, Steps, combiner_phase
 from .pairwise_solver import PairwiseSolver, pairwise_scratch
 
 
@@ -112,7 +112,7 @@ class Joint(PairwiseSolver):
         longest = self.horizon if ahead else objective.window
         rows = -(-longest // WIDTH) * WIDTH
         bound = objective.loss.curvature
-        joint = rule_phase(
+        joint = combiner_phase(
             hot.joint,
             hot.JOINT,
             workspace,

@@ -12,7 +12,7 @@ from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import newton_stacking_steps as hot
-from .base import State, Steps, rule_phase
+from .base import State, Steps, combiner_phase
 from .stacking import Stacking
 
 
@@ -74,7 +74,7 @@ class NewtonStacking(Stacking):
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> Steps:
         loss = objective.loss
-        stacking = rule_phase(
+        stacking = combiner_phase(
             hot.slope_stacking,
             hot.SLOPE_STACKING,
             workspace,
@@ -88,6 +88,6 @@ class NewtonStacking(Stacking):
         )
         return [stacking]
 
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """As for Stacking; and mean_loss, of the proposals."""
-        return {**super().report(state, weights), "mean_loss": np.array(state["mean_loss"][0])}
+        return {**super().diagnostics(state, weights), "mean_loss": np.array(state["mean_loss"][0])}

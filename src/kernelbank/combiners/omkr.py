@@ -13,7 +13,7 @@ from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import simplex_steps as hot
-from .base import Combiner, State, Steps, rule_phase
+from .base import Combiner, State, Steps, combiner_phase
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class OMKR(Combiner):
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> Steps:
         rows = -(-objective.window // WIDTH) * WIDTH
-        descend = rule_phase(
+        descend = combiner_phase(
             hot.descend,
             hot.DESCEND,
             workspace,
@@ -86,6 +86,6 @@ class OMKR(Combiner):
         )
         return [descend]
 
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """gradient: of the cost, at the weights before the last step; rate: that of the step."""
         return {name: state[name].copy() for name in ("gradient", "rate")}

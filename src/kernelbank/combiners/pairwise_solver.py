@@ -19,7 +19,7 @@ class PairwiseSolver(Combiner):
     judged, and how many steps were made.
     """
 
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """gap: the certificate; cost: what was minimised; scale; steps: how many moves it took."""
         names = ("gap", "cost", "scale", "steps")
         return {name: np.array(x) for name, x in zip(names, state["figures"], strict=True)}

@@ -12,7 +12,7 @@ from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import simplex_steps as hot
-from .base import Combiner, State, Steps, rule_phase
+from .base import Combiner, State, Steps, combiner_phase
 from .qp import SCRATCH
 
 
@@ -73,7 +73,7 @@ class Simplex(Combiner):
         linear = workspace.window_loss
         if self.evidence == "prequential":
             linear = np.zeros_like(workspace.slot_loss)
-            sums = rule_phase(
+            sums = combiner_phase(
                 hot.sliding_sums,
                 hot.SLIDE,
                 workspace,
@@ -86,7 +86,7 @@ class Simplex(Combiner):
             )
             phases.append(sums)
         solvers = [
-            rule_phase(
+            combiner_phase(
                 hot.simplex,
                 hot.SIMPLEX,
                 workspace,
@@ -100,10 +100,12 @@ class Simplex(Combiner):
             for worker in range(workspace.workers)
         ]
         figures = state["figures"]
-        note = rule_phase(hot.note, hot.NOTE, workspace, weights, linear=linear, figures=figures)
+        note = combiner_phase(
+            hot.note, hot.NOTE, workspace, weights, linear=linear, figures=figures
+        )
         return [*phases, note, ParallelPhases(solvers)]
 
-    def report(self, state: State, weights: Floats) -> dict[str, Floats]:
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """curvature: a; linear: b, the losses on the window or one step ahead."""
         curvature, linear = state["figures"]
         return {"curvature": curvature.copy(), "linear": linear.copy()}

@@ -12,7 +12,7 @@ from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import stacking_steps as hot
-from .base import State, Steps, rule_phase
+from .base import State, Steps, combiner_phase
 from .pairwise_solver import PairwiseSolver, pairwise_scratch
 
 
@@ -89,7 +89,7 @@ class Stacking(PairwiseSolver):
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> Steps:
-        return [rule_phase(hot.stacking, hot.STACKING, workspace, weights, **self._own(state))]
+        return [combiner_phase(hot.stacking, hot.STACKING, workspace, weights, **self._own(state))]
 
     def _own(self, state: State) -> dict[str, Any]:
         """What the table holds beside what rules share."""

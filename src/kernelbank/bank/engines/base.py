@@ -98,7 +98,7 @@ class CombineStage:
     """For a rule `supports_distributed_qp`: where it notes what it has weighed last."""
 
     @property
-    def weigh(self) -> Phases:
+    def combine(self) -> Phases:
         return self.prepare + self.choose + self.propose
 
     @property
@@ -132,7 +132,7 @@ class Executor:
         """
 
     def play(self, first: int, count: int) -> None:
-        """Work the block on the workspace: all shards learn, `weigh`, all shards mix, `settle`."""
+        """Work the block on the workspace: all shards learn, `combine`, all shards mix, `settle`."""
         raise NotImplementedError
 
     def keep(self, *, models: bool) -> Any:

@@ -47,7 +47,7 @@ class LocalExecutor(Executor):
         phases = Phases([self._buffer.take])
         for shard in self._shards:
             phases += shard.learning
-        phases += driver.weigh
+        phases += driver.combine
         for shard in self._shards:
             phases += shard.mixing
         self._phases = phases + driver.settle

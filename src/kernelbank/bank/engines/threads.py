@@ -84,7 +84,7 @@ class ThreadExecutor(LocalExecutor):
         super().prepare(driver)
         learning = [shard.learning for shard in self._shards]
         mixing = [shard.mixing for shard in self._shards]
-        self._stages = [[Phases([self._buffer.take])], learning, *driver.weigh.stages(), mixing]
+        self._stages = [[Phases([self._buffer.take])], learning, *driver.combine.stages(), mixing]
         self._stages.append([driver.settle])
 
     def play(self, first: int, count: int) -> None:

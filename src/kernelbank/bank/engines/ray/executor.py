@@ -24,7 +24,7 @@ class RayExecutor(PostedCrew):
 
     def prepare(self, driver: CombineStage) -> None:
         self._driver = driver
-        self._weigh = driver.weigh
+        self._weigh = driver.combine
         wish, slots = self._settings.exchange, len(self._layout.slots)
         may = driver.figures is not None and wish != "gathered"
         self._may_sum = may and (wish == "sums" or slots >= SUMS_PAY)
