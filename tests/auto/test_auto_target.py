@@ -301,7 +301,7 @@ def replayed_plainly(bank, rows, targets, first, asked, chosen):
     for moment in range(first + len(asked)):
         for number, i in place.items():
             if asked[number - first] == moment and number > moment:
-                said[number] = bank.answer_one(rows[i])[1]
+                said[number] = bank.predict_slots_one(rows[i])[1]
         if moment in place:
             i = place[moment]
             bank.learn_one(rows[i], float(targets[i]), said.get(moment))

@@ -62,7 +62,7 @@ def learn_late(bank, X, y, delay):
     said = []
     for t in range(len(y) + delay):
         if t < len(y):
-            said.append(bank.answer_one(X[t])[1])
+            said.append(bank.predict_slots_one(X[t])[1])
         if t >= delay:
             bank.learn_one(X[t - delay], y[t - delay], said[t - delay])
     return np.array(said)
@@ -72,18 +72,18 @@ def test_an_answer_is_the_proposal_and_what_the_slots_say():
     X, y = stream(30)
     for settings in ({}, {"window": 3}, {"regularization": 0.1}):
         bank = bank_of(C.Hedge(), **settings)
-        proposal, said = bank.answer_one(X[0])
+        proposal, said = bank.predict_slots_one(X[0])
         assert proposal == 0
         assert np.array_equal(said, np.zeros(5))
         for t in range(25):
-            proposal, said = bank.answer_one(X[t])
+            proposal, said = bank.predict_slots_one(X[t])
             assert proposal == bank.predict_one(X[t])
             np.testing.assert_array_equal(said, bank.predict_slots(X[t : t + 1])[0])
             assert proposal == pytest.approx(bank.weights @ said, abs=1e-12)
             bank.learn_one(X[t], y[t])
-        _, kept = bank.answer_one(X[26])
+        _, kept = bank.predict_slots_one(X[26])
         before = kept.copy()
-        bank.answer_one(X[27])
+        bank.predict_slots_one(X[27])
         assert np.array_equal(kept, before)  # it is the caller's own
 
 
@@ -92,7 +92,7 @@ def test_one_slot_says_what_it_says():
     X, y = stream(20)
     bank = kb.KernelBank(slots=slots()[:1], combiner=C.Hedge(), window=1)
     for t in range(20):
-        proposal, said = bank.answer_one(X[t])
+        proposal, said = bank.predict_slots_one(X[t])
         assert said.shape == (1,)
         assert proposal == said[0]
         assert said[0] == bank.predict_slots(X[t : t + 1])[0, 0]
@@ -105,7 +105,7 @@ def test_the_same_bits_if_that_is_what_would_be_said_anyway(combiner, window):
     X, y = stream(40)
     told, plain = bank_of(combiner, window=window), bank_of(combiner, window=window)
     for x, target in zip(X, y, strict=True):
-        told.learn_one(x, target, told.answer_one(x)[1])
+        told.learn_one(x, target, told.predict_slots_one(x)[1])
         plain.learn_one(x, target)
     same(told, plain)
     told.run(X, y)
@@ -122,7 +122,7 @@ def test_combiners_see_what_was_said(name, delay):
     said = []
     for t in range(len(y) + delay):
         if t < len(y):
-            said.append(bank.answer_one(X[t])[1])
+            said.append(bank.predict_slots_one(X[t])[1])
         if t < delay:
             continue
         late = t - delay
@@ -196,7 +196,7 @@ def test_wrong_values_are_refused_and_change_nothing(said, learned):
     for t in range(learned):
         bank.learn_one(X[t], y[t])
         other.learn_one(X[t], y[t])
-    with pytest.raises(InvalidArgument, match="said"):
+    with pytest.raises(InvalidArgument, match="past_predictions"):
         bank.learn_one(X[10], y[10], said)
     for x, target in [(np.zeros((2, 2)), 1.0), (X[10], np.nan), (X[10], "a"), ([np.nan, 0], 1.0)]:
         with pytest.raises(InvalidArgument):
@@ -214,7 +214,7 @@ def test_a_slot_that_said_no_number_is_judged_by_what_it_says_now(combiner):
     X, y = stream(40)
     told, plain = bank_of(combiner, window=1), bank_of(combiner, window=1)
     for t in range(40):
-        said = told.answer_one(X[t])[1]
+        said = told.predict_slots_one(X[t])[1]
         said[t % 5] = (np.nan, np.inf, -np.inf)[t % 3]
         told.learn_one(X[t], y[t], said)
         plain.learn_one(X[t], y[t])
@@ -234,7 +234,7 @@ def test_a_slot_that_is_out_stays_out():
         bank.learn_one([9.0, 0.0], 1.0)
     assert bank.quarantined == (1,)
     for t in range(5, 12):
-        proposal, said = bank.answer_one(X[t])
+        proposal, said = bank.predict_slots_one(X[t])
         said[1] = y[t]  # the best it could have said
         bank.learn_one(X[t], y[t], said)
         assert np.isfinite(proposal)
@@ -279,7 +279,9 @@ def test_a_class_that_comes_between_question_and_target(late, tmp_path):
     bank.run(X[:100], labels[:100])
     desk = bank._desk
     row = [3.0, 0.3]
-    _, own = desk.banks[0].answer_one(desk.scaling.rows(np.array([row]), np.zeros((1, 0)))[0])
+    _, own = desk.banks[0].predict_slots_one(
+        desk.scaling.rows(np.array([row]), np.zeros((1, 0)))[0]
+    )
     bank.predict_one(row)
     score = bank._pending.asked[0][1].scores[0]
     if late:  # the third class is that of another row

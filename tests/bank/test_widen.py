@@ -79,7 +79,7 @@ def test_a_wider_bank_is_as_if_the_column_had_been_zero(kernel, learner, engine)
     bank = kb.KernelBank(slots=slots, window=3, loss=loss, engine=engine)
     bank.run(X[:LATE, :3], y[:LATE])
     before = bank._state()
-    wider = bank.widened(4)
+    wider = bank.with_inputs(4)
     found = wider.run(X[LATE:], y[LATE:])
     room = rounding(learner)
     for name in ("predictions", "slot_loss", "slot_cost"):
@@ -96,7 +96,7 @@ def test_the_old_bank_goes_on_by_itself():
     bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 4))
     bank.run(X[:LATE, :3], y[:LATE])
     before = copy.deepcopy(bank)
-    bank.widened(4).run(X[LATE:], y[LATE:])
+    bank.with_inputs(4).run(X[LATE:], y[LATE:])
     for name, array in before._state().items():
         assert np.array_equal(array, bank._state()[name]), name
 
@@ -109,7 +109,7 @@ def test_residuals_and_mixed_banks_widen_too():
     whole, part = (kb.KernelBank(slots=[line, tree, waves, waves], window=1) for _ in range(2))
     expected = whole.run(X, y)
     part.run(X[:LATE, :3], y[:LATE])
-    found = part.widened(4).run(X[LATE:], y[LATE:])
+    found = part.with_inputs(4).run(X[LATE:], y[LATE:])
     assert np.abs(found.slot_predictions - expected.slot_predictions[LATE:]).max() <= rounding(
         LinearRLS()
     )
@@ -120,7 +120,7 @@ def test_exponential_forgetting_keeps_what_was_learned():
     X, y = stream(0.0)
     bank = kb.KernelBank(Linear(1.0), LinearRLS(forgetting=0.999))
     bank.run(X[:LATE, :3], y[:LATE])
-    wider = bank.widened(4)
+    wider = bank.with_inputs(4)
     at = np.array([0.3, -0.2, 0.5, 0.0])
     assert wider.predict_one(at) == pytest.approx(bank.predict_one(at[:3]), abs=1e-12)
     found = wider.run(X[LATE:], y[LATE:])
@@ -137,8 +137,8 @@ def test_slots_that_cannot_take_up_columns_must_be_on_theirs():
         bank = kb.KernelBank(slots=[slot])
         bank.run(X[:50, :3], y[:50])
         with pytest.raises(InvalidArgument, match="kernel on the columns that it knows"):
-            bank.widened(4)
-        wider = bank.widened(4, [kb.Slot(ActiveDims(slot.kernel, (0, 1, 2)), slot.learner)])
+            bank.with_inputs(4)
+        wider = bank.with_inputs(4, [kb.Slot(ActiveDims(slot.kernel, (0, 1, 2)), slot.learner)])
         assert wider.predict_one([1.0, 2.0, 3.0, 4.0]) == bank.predict_one([1.0, 2.0, 3.0])
 
 
@@ -154,14 +154,14 @@ def test_other_slots_are_refused():
         [kb.Slot(ActiveDims(Linear(2.0), (0, 1, 2)), LinearRLS())],
     ]
     for slots in wrong:
-        with pytest.raises(InvalidArgument, match="'slots' of widened"):
-            bank.widened(4, slots)
-    with pytest.raises(InvalidArgument, match="'dimension' of widened"):
-        bank.widened(2)
+        with pytest.raises(InvalidArgument, match="'slots' of with_inputs"):
+            bank.with_inputs(4, slots)
+    with pytest.raises(InvalidArgument, match="'dimension' of with_inputs"):
+        bank.with_inputs(2)
 
 
 def test_a_bank_that_has_learned_nothing():
-    assert kb.KernelBank().widened(3).samples == 0
+    assert kb.KernelBank().with_inputs(3).samples == 0
 
 
 # --- AutoBank -------------------------------------------------------------------------------------

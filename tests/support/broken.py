@@ -181,20 +181,20 @@ class Alternating(Sound):
 
     last = [None]  # noqa: RUF012
 
-    def learn(self, group, block):
+    def learn(self, group, block, buffer):
         if block.first == 0:
             self.last[0] = None
         if self.last[0] not in (None, id(group)):
             group.state["weights"] *= 0.5
         self.last[0] = id(group)
-        super().learn(group, block)
+        super().learn(group, block, buffer)
 
 
 class Forgetful(Sound):
     """Adds what it has counted, outside its state."""
 
-    def learn(self, group, block):
-        super().learn(group, block)
+    def learn(self, group, block, buffer):
+        super().learn(group, block, buffer)
         before, count = group.parts.get("seen", 0), len(block.points)
         seen = 0.001 * (before + np.arange(count + 1))
         group.predictions[:, :count, 0] += seen[:-1]
@@ -207,15 +207,15 @@ class Forgetful(Sound):
 
 
 class Foresight(Sound):
-    def learn(self, group, block):
-        super().learn(group, block)
+    def learn(self, group, block, buffer):
+        super().learn(group, block, buffer)
         ahead = 0.01 * (block.targets[-1] - block.targets)
         group.predictions[:, 1 : len(ahead), 0] += ahead[1:]
 
 
 class Aliasing(Sound):
-    def learn(self, group, block):
-        super().learn(group, block)
+    def learn(self, group, block, buffer):
+        super().learn(group, block, buffer)
         group.parts["last"] = block.points[-1]
 
     def evaluate(self, group, seen, points, statistics, wanted):
@@ -248,8 +248,8 @@ class Sociable(Sound):
 
 
 class Stale(Sound):
-    def learn(self, group, block):
-        super().learn(group, block)
+    def learn(self, group, block, buffer):
+        super().learn(group, block, buffer)
         group.values[:, 1:, -1] *= 0.9
 
 
@@ -259,20 +259,20 @@ class Antinorm(Sound):
 
 
 class Hoarding(Sound):
-    def learn(self, group, block):
-        super().learn(group, block)
+    def learn(self, group, block, buffer):
+        super().learn(group, block, buffer)
         group.parts.setdefault("inputs", []).extend(block.points.copy())
 
 
 class Growing(Sound):
-    def learn(self, group, block):
-        super().learn(group, block)
+    def learn(self, group, block, buffer):
+        super().learn(group, block, buffer)
         group.state["count"] = np.zeros((group.leaves, block.first))
 
 
 class Crowded(Sound):
-    def learn(self, group, block):
-        super().learn(group, block)
+    def learn(self, group, block, buffer):
+        super().learn(group, block, buffer)
         if group.leaves > 1:
             group.predictions[0] = group.predictions[1] + 1
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbank.kernels.sample_buffer import Block
+from kernelbank.kernels.sample_buffer import SampleBlock, SampleBuffer
 from kernelbank.learners.base import Learner, SlotGroup
 from kernelbank.losses.objective import Objective
 from kernelbank.native.jit import entry
@@ -107,7 +107,7 @@ class PrototypeRLS(Learner):
             group.state["phases"][leaf] = draw.uniform(0, 2 * np.pi, self.features)
             group.state["covariance"][leaf] = np.eye(self.features) / self.ridge
 
-    def learn(self, group: SlotGroup, block: Block) -> None:
+    def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         s = group.state
         _learn(
             block.first,

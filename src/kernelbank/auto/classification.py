@@ -83,7 +83,7 @@ class Classification(Desk):
             for head, bank in enumerate(self.banks):
                 own = self._with_lags(rows, lagged, self._positive(head))
                 if len(X) == 1:
-                    scores[0, head], slots[head] = bank.answer_one(own[0])
+                    scores[0, head], slots[head] = bank.predict_slots_one(own[0])
                 else:
                     scores[:, head] = bank.predict(own)
         answers = self._probabilities(scores)

@@ -69,7 +69,7 @@ class Regression(Desk):
             sd = 0.0
             scores = np.zeros(len(X))
         elif len(X) == 1:
-            value, own = self.banks[0].answer_one(self.scaling.rows(X, lagged)[0])
+            value, own = self.banks[0].predict_slots_one(self.scaling.rows(X, lagged)[0])
             scores, slots = np.array([value]), mean + sd * own[None]
         else:
             scores = self.banks[0].predict(self.scaling.rows(X, lagged))

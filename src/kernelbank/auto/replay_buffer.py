@@ -61,7 +61,7 @@ class Kept:
         for turn, place in enumerate(places):
             for later in range(turn + 1, len(places)):
                 if later not in said and asked[places[later]] <= numbers[place]:
-                    said[later] = bank.answer_one(inputs[later])[1]
+                    said[later] = bank.predict_slots_one(inputs[later])[1]
             bank.learn_one(inputs[turn], float(targets[turn]), said.pop(turn, None))
 
     def state(self) -> dict[str, Floats]:

@@ -121,7 +121,7 @@ class Desk(ABC):
         )
         scaling.go_on(self.scaling)
         slots = [slot for _, slot in self.plan.named_slots(scaling)]
-        self.banks = [bank.widened(scaling.width, slots) for bank in self.banks]
+        self.banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
         self.spare = []
         self.dimension += count
         self.kept_rows.inputs = with_missing(self.kept_rows.inputs, count)

@@ -254,21 +254,21 @@ class KernelBank:
             self._check_domain(point, "x")
             work.workspace.query_point[:] = point[0]
             if not work.callbacks:
-                work.executor.look(self._ledger.samples)
+                work.executor.predict_query(self._ledger.samples)
                 return float(work.blended[0])
             self._at_work = True
             try:
                 with defer_sigint():
-                    work.executor.look(self._ledger.samples)
+                    work.executor.predict_query(self._ledger.samples)
                     work.check()
             except BaseException:
-                work.executor.forget_look()
+                work.executor.forget_query()
                 raise
             finally:
                 self._at_work = False
             return float(work.blended[0])
 
-    def answer_one(self, x: Any) -> tuple[float, Floats]:
+    def predict_slots_one(self, x: Any) -> tuple[float, Floats]:
         """The proposal at one input, and (P,) what every slot says. Learns nothing.
 
         The slots' values can be given back to `learn_one`, if the target comes late.
@@ -334,10 +334,10 @@ class KernelBank:
 
     # --- learning -----------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Any, said: Any = None) -> None:
+    def learn_one(self, x: Any, y: Any, past_predictions: Any = None) -> None:
         """Play one round: charge the present proposal for the sample, then learn it.
 
-        said : (P,), for a target that comes late: what `answer_one` gave for the slots when the
+        past_predictions : (P,), for a target that comes late: what `predict_slots_one` gave for the slots when the
             question was asked. Combiners and losses one step ahead then judge the slots by that,
             not by what they would say now that they have learned other samples. A slot for which it
             holds NaN or infinity is judged by what it says now.
@@ -346,8 +346,8 @@ class KernelBank:
             self._refuse_inside()
         with self._turn:
             work = self._work
-            if said is not None:
-                self._learn_late(x, y, said)
+            if past_predictions is not None:
+                self._learn_late(x, y, past_predictions)
                 return
             door = None if work is None or work.was_reset else work.door
             if door is not None and (told := door.learn(x, y)):
@@ -358,22 +358,24 @@ class KernelBank:
             X = check.one_sample(x, self._dimension)
             target = check.one_target(y)
             self._check_samples(X, target, "x")
-            rounds.play_block(self, X, target)
+            rounds.run_block(self, X, target)
 
-    def _learn_late(self, x: Any, y: Any, said: Any) -> None:
+    def _learn_late(self, x: Any, y: Any, past_predictions: Any) -> None:
         X = check.one_sample(x, self._dimension)
         target = check.one_target(y)
-        remedy = "Give the second of what answer_one returned."
-        values = check.floats("said", said, remedy)
+        remedy = "Give the second of what predict_slots_one returned."
+        values = check.floats("past_predictions", past_predictions, remedy)
         if values.shape != (len(self.slots),):
-            raise check.refuse("said", f"hold {len(self.slots)} values", values.shape, remedy)
-        check.within_range("said", np.where(np.isfinite(values), values, 0.0))
+            raise check.refuse(
+                "past_predictions", f"hold {len(self.slots)} values", values.shape, remedy
+            )
+        check.within_range("past_predictions", np.where(np.isfinite(values), values, 0.0))
         self._check_samples(X, target, "x")
         workspace = self._open(X[0]).workspace
         workspace.past_predictions[0] = values
         workspace.has_past_predictions[0] = 1.0
         try:
-            rounds.play_block(self, X, target)
+            rounds.run_block(self, X, target)
         finally:
             workspace.has_past_predictions[0] = 0.0
 
@@ -399,7 +401,7 @@ class KernelBank:
             trace = Trace(len(points), self._names, fields)
             done = 0
             for block in rounds.announced(self, points, targets, fields):
-                rounds.play_block(self, block.points, block.targets)
+                rounds.run_block(self, block.points, block.targets)
                 rounds.record(self, trace, done, len(block.points))
                 done += len(block.points)
         return trace
@@ -444,7 +446,7 @@ class KernelBank:
             "dtype": self._objective.dtype,
         }
 
-    def widened(self, dimension: int, slots: Iterable[Slot] | None = None) -> KernelBank:
+    def with_inputs(self, dimension: int, slots: Iterable[Slot] | None = None) -> KernelBank:
         """A bank on inputs with more columns that goes on from this one.
 
         The new columns stand behind the others, and all is as if they had been 0 until now. So
@@ -462,13 +464,13 @@ class KernelBank:
         >>> bank = kb.KernelBank(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
         >>> for n in range(20):
         ...     bank.learn_one([n / 10], n / 5)
-        >>> wider = bank.widened(2)
+        >>> wider = bank.with_inputs(2)
         >>> wider.predict_one([1.0, 0.0]) == bank.predict_one([1.0])
         True
         """
         remedy = "Give how many columns inputs have from now on."
         least = 1 if self._dimension is None else self._dimension
-        width = check.count("dimension", dimension, "widened", remedy, least=least)
+        width = check.count("dimension", dimension, "with_inputs", remedy, least=least)
         given = self.slots if slots is None else tuple(slots)
         if self._at_work:
             self._refuse_inside()

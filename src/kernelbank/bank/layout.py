@@ -120,7 +120,7 @@ class Layout:
     def kernels(self, leaves: list[Leaf]) -> list[list[Kernel]]:
         return [[self.slots[place].kernel for place in leaf.slots] for leaf in leaves]
 
-    def families(self, leaves: Iterable[Leaf]) -> list[list[Leaf]]:
+    def dependency_groups(self, leaves: Iterable[Leaf]) -> list[list[Leaf]]:
         """The leaves in bunches that must stay together: one, and those that stand on its slots."""
         leaf_of = {place: leaf for leaf in self.leaves for place in leaf.slots}
         root_of: dict[int, int] = {}

@@ -97,7 +97,9 @@ class Ledger:
         return int(samples), int(out), effect
 
     @staticmethod
-    def tally(workspace: Workspace, cumulative_cost: Floats, cumulative_loss: Floats) -> Phase:
+    def slot_cost_phase(
+        workspace: Workspace, cumulative_cost: Floats, cumulative_loss: Floats
+    ) -> Phase:
         """Charge slots alone: add the workspace's columns to these totals, and note the least."""
         return Phase(
             compiled(hot.tally),
@@ -139,7 +141,7 @@ class Ledger:
         }
         recall = Phase(compiled(hot.recall), hot.CHARGE, **values)
         charge = Phase(compiled(hot.charge), hot.CHARGE, **values)
-        return recall, self.tally(workspace, *self.totals), charge
+        return recall, self.slot_cost_phase(workspace, *self.totals), charge
 
     def rows(self, workspace: Workspace, count: int) -> dict[str, Floats]:
         """What a trace keeps of the block just charged."""

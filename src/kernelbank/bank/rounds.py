@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..kernels.sample_buffer import SampleBlock
 from ..native.phases import Phases
 from ..native.progress import line
 from ..native.workspace import SLIDE_PERIOD
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
 from . import state
-from .engines.base import Coming
 from .trace import Trace
 from .work import Work
 
@@ -37,17 +37,17 @@ def opened(bank: KernelBank, first_input: Floats) -> Work:
             bank._dimension = len(first_input)
         line.finished()
     elif bank._work.was_reset:
-        bank._work.executor.begin(first_input)
+        bank._work.executor.start(first_input)
         bank._work.was_reset = False
     return bank._work
 
 
 def announced(
     bank: KernelBank, points: Floats, targets: Floats, recorded: tuple[str, ...]
-) -> Iterator[Coming]:
+) -> Iterator[SampleBlock]:
     """The samples in blocks. The executor is told of all of them, so that it may work ahead."""
     work = opened(bank, points[0])
-    blocks: list[Coming] = []
+    blocks: list[SampleBlock] = []
     done, seen = 0, bank.samples
     while done < len(points):
         room = (
@@ -56,41 +56,41 @@ def announced(
             else work.workspace.size
         )
         end = min(done + min(room, work.workspace.size), len(points))
-        blocks.append(Coming(seen + done, points[done:end], targets[done:end]))
+        blocks.append(SampleBlock(seen + done, points[done:end], targets[done:end]))
         done = end
-    work.executor.expect(blocks, recorded)
+    work.executor.prefetch(blocks, recorded)
     yield from blocks
 
 
-def play_block(bank: KernelBank, X: Floats, y: Floats) -> None:
+def run_block(bank: KernelBank, X: Floats, y: Floats) -> None:
     """Rounds for a block. One that fails, by a user's own function or else, is undone."""
     work = opened(bank, X[0])
     work.workspace.points[: len(X)] = X
     work.workspace.new_targets[: len(X)] = y
     first, count = bank.samples, len(X)
     if not work.guarded:
-        work.executor.play(first, count)
+        work.executor.run_block(first, count)
     elif not work.callbacks:  # nothing of the user's is inside: a Ctrl-C may come, and undoes it
-        _play_or_undo(bank, work, first, count)
+        _run_or_undo(bank, work, first, count)
     else:
         with defer_sigint():
-            _play_or_undo(bank, work, first, count)
+            _run_or_undo(bank, work, first, count)
     bank._diagnostics.look(bank._ledger, work.executor, first)
 
 
-def _play_or_undo(bank: KernelBank, work: Work, first: int, count: int) -> None:
+def _run_or_undo(bank: KernelBank, work: Work, first: int, count: int) -> None:
     before = state.driver_arrays(bank)
-    kept = work.executor.keep(models=work.may_fail)
+    kept = work.executor.snapshot(models=work.may_fail)
     bank._at_work = bool(work.callbacks)
     try:
-        work.executor.play(first, count)
+        work.executor.run_block(first, count)
         work.check()
     except BaseException:
         with defer_sigint():
             if first == 0:
                 bank._work = bank._dimension = None
             state.write_driver(bank, before)
-            work.executor.undo(kept)
+            work.executor.rollback(kept)
         raise
     finally:
         bank._at_work = False

@@ -111,7 +111,7 @@ def check_wider(old: KernelBank, new: KernelBank, dimension: int) -> None:
     remedy = "Give it a kernel on the columns that it knows."
     if len(old.slots) != len(new.slots):
         rule = f"be as many as there are ({len(old.slots)})"
-        raise check.refuse("slots", rule, len(new.slots), "Give one slot for each.", "widened")
+        raise check.refuse("slots", rule, len(new.slots), "Give one slot for each.", "with_inputs")
     one, other = old._layout, new._layout
     for place, (before, after) in enumerate(zip(old.slots, new.slots, strict=True)):
         seen = view_of(after.kernel, dimension)
@@ -121,9 +121,9 @@ def check_wider(old: KernelBank, new: KernelBank, dimension: int) -> None:
         alike = base == Slot(base_of(before.kernel), before.learner)
         if not alike or not (seen == known or more):
             rule = f"go on from slot {place}, which is {before!r}"
-            raise check.refuse("slots", rule, after, remedy, "widened")
+            raise check.refuse("slots", rule, after, remedy, "with_inputs")
     if [leaf.slots for leaf in one.leaves] != [leaf.slots for leaf in other.leaves]:
-        raise check.refuse("slots", "stand in groups as before", new.slots, remedy, "widened")
+        raise check.refuse("slots", "stand in groups as before", new.slots, remedy, "with_inputs")
 
 
 def widen(old: KernelBank, new: KernelBank) -> None:

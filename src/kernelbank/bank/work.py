@@ -98,18 +98,18 @@ class Work:
         choose = Phases(chosen)
         driver = CombineStage(
             prepare=Phases([hear, recall]),
-            choose=choose,
-            propose=Phases([propose]),
-            tally=Phases([tally]),
-            charge=Phases([charge]),
-            charge_whole=Phases([ledger.phases(whole, 1)[2]]),
-            blend=Phases([blend_one]),
-            whole=whole.sums[0],
+            choose_weights=choose,
+            propose_weights=Phases([propose]),
+            add_slot_costs=Phases([tally]),
+            charge_bank=Phases([charge]),
+            charge_bank_from_totals=Phases([ledger.phases(whole, 1)[2]]),
+            combine_query=Phases([blend_one]),
+            leaf_totals=whole.sums[0],
             weights=weights,
-            totals=ledger.totals,
-            figures=self.memory["figures"] if combiner.supports_distributed_qp else None,
+            slot_totals=ledger.totals,
+            qp_terms=self.memory["figures"] if combiner.supports_distributed_qp else None,
         )
-        self.executor.prepare(driver)
+        self.executor.connect(driver)
         parts: list[Any] = [objective.loss, *(slot.kernel for slot in layout.slots)]
         own = [callback for part in parts for callback in part.callbacks]
         self.callbacks = (*dict.fromkeys(own), *self.executor.callbacks, *choose.callbacks)
@@ -118,8 +118,8 @@ class Work:
         ]
         # Models behind an Adapter raise into it, and never fail a block.
         self.may_fail = bool(own or choose.callbacks or in_python)
-        self.guarded = bool(self.callbacks) or self.executor.guarded
-        single = self.executor.single()
+        self.guarded = bool(self.callbacks) or self.executor.fallible
+        single = self.executor.single_sample_phases()
         self.door: Door | None = None
         if plain and single is not None and not self.callbacks:
             self.door = Door(*single, objective, ledger, self.workspace, self.blended)

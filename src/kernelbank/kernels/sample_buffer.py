@@ -17,13 +17,12 @@ Form = tuple[tuple[int, ...], str]
 
 
 @dataclass(frozen=True)
-class Block:
-    """Some samples of one slide_period, as a learner written in Python gets them."""
+class SampleBlock:
+    """Consecutive samples: the number of the first, inputs (n, d) and targets (n,)."""
 
     first: int
     points: Floats
     targets: Floats
-    buffer: SampleBuffer
 
 
 class SampleBuffer:
@@ -55,7 +54,7 @@ class SampleBuffer:
         self.memo_repeated = np.zeros((sources, 1), dtype=np.int64)
         self._terms = np.zeros((len(first_input), self.history_length + 1))
         self.take = self._take(workspace)
-        self.look = self._look(workspace)
+        self.query = self._query(workspace)
 
     def begin(self, first_input: Floats) -> None:
         """Terms that do not exist need finite kernel values: they start as copies of the first."""
@@ -107,7 +106,7 @@ class SampleBuffer:
             memo_statistics=self.memo_statistics,
         )
 
-    def _look(self, workspace: Workspace) -> Phase:
+    def _query(self, workspace: Workspace) -> Phase:
         return Phase(
             compiled(hot.look),
             hot.LOOK,
@@ -148,8 +147,8 @@ class SampleBuffer:
     def forget_rows(self) -> None:
         """After the state was written from outside: no row of statistics is known any more."""
         self.statistics[:, 0] = np.nan
-        self.forget_look()
+        self.forget_query()
 
-    def forget_look(self) -> None:
+    def forget_query(self) -> None:
         """After a look that failed: what it left behind is not to be used."""
         self.memo[:] = 0

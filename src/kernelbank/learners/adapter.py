@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import SlotQuarantined
 from ..kernels.base import Kernel
 from ..kernels.no_kernel import NoKernel
-from ..kernels.sample_buffer import Block
+from ..kernels.sample_buffer import SampleBlock, SampleBuffer
 from ..losses.objective import Objective
 from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD
@@ -97,11 +97,11 @@ class Adapter(Learner):
     def recall(self, group: SlotGroup, kept: list[Any]) -> None:
         group.parts["models"] = kept
 
-    def learn(self, group: SlotGroup, block: Block) -> None:
+    def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         window = group.objective.window
         ridge = group.objective.half_regularization
         group.norms[:, 1:, 0] = self.curvature / ridge if ridge else 0.0
-        history_length, inputs = block.buffer.history_length, block.buffer.inputs
+        history_length, inputs = buffer.history_length, buffer.inputs
         for leaf, model in enumerate(group.parts["models"]):
             for t, (x, y) in enumerate(zip(block.points, block.targets, strict=True)):
                 group.predictions[leaf, t, 0] = model.value(x)

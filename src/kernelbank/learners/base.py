@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels.base import Kernel, Program
-from ..kernels.sample_buffer import Block, SampleBuffer
+from ..kernels.sample_buffer import SampleBlock, SampleBuffer
 from ..losses.objective import Objective
 from ..native.phases import Phase
 from ..native.simd import WIDTH
@@ -147,7 +147,7 @@ class Learner:
 
         def learn(first: int, count: int) -> None:
             points, targets = workspace.points[:count], workspace.new_targets[:count]
-            self.learn(group, Block(first, points, targets, buffer))
+            self.learn(group, SampleBlock(first, points, targets), buffer)
 
         return [Phase.from_python(learn)]
 
@@ -167,7 +167,7 @@ class Learner:
 
         return [Phase.from_python(glance)]
 
-    def learn(self, group: SlotGroup, block: Block) -> None:
+    def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         """Take the group through the block: fill values, norms, predictions and effects."""
         raise NotImplementedError
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels.base import Kernel
-from ..kernels.sample_buffer import Block
+from ..kernels.sample_buffer import SampleBlock, SampleBuffer
 from ..losses.objective import Objective
 from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD
@@ -88,9 +88,9 @@ class PythonLearner(Learner):
             for name, array in self._started(dimension, group.kernels[leaf][0]).items():
                 self._keep(group.state[name][leaf, ...], array, name, "start")
 
-    def learn(self, group: SlotGroup, block: Block) -> None:
+    def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         window, loss = group.objective.window, group.objective.loss
-        history_length, inputs = block.buffer.history_length, block.buffer.inputs
+        history_length, inputs = buffer.history_length, buffer.inputs
         for leaf in range(group.leaves):
             for t, (x, y) in enumerate(zip(block.points, block.targets, strict=True)):
                 number = block.first + t

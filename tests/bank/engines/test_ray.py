@@ -66,7 +66,7 @@ def test_every_learner_has_the_bits_of_serial(cluster):
     assert np.array_equal(serial.ledger.dropped, other.ledger.dropped)
     for x, y in zip(X[:5], Y[:5], strict=True):  # single samples, with late targets among them
         assert serial.predict_one(x) == other.predict_one(x)
-        said = [bank.answer_one(x)[1] for bank in (serial, other)]
+        said = [bank.predict_slots_one(x)[1] for bank in (serial, other)]
         assert np.array_equal(*said)
         serial.learn_one(x, y, said[0] + 0.25)
         other.learn_one(x, y, said[1] + 0.25)
@@ -200,7 +200,7 @@ def test_copies_and_wider_banks(cluster):
     same_banks(serial, copy.deepcopy(other))
     same_banks(serial, pickle.loads(pickle.dumps(other)))
     wide = np.column_stack([X, Y])
-    pair = [bank.widened(3) for bank in (serial, other)]
+    pair = [bank.with_inputs(3) for bank in (serial, other)]
     same_traces(*[bank.run(wide, Y) for bank in pair])
     same_banks(*pair)
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from ...combiners import Combiner
 from ...kernels.base import of_each_shape, sources_of
+from ...kernels.sample_buffer import SampleBlock
 from ...losses.objective import Objective
 from ...native.formulas import CONSTANTS, Callback
 from ...native.phases import Phases
@@ -57,105 +58,108 @@ def checked_block(block: int | None, owner: str) -> None:
             raise check.refuse("block", f"be at most {SLIDE_PERIOD}", block, remedy, owner)
 
 
-def dealt(families: Sequence[Sequence[Leaf]], shards: int) -> list[list[Leaf]]:
-    """The leaves of every shard: dealt in turn, since narrow kernels cost less than wide ones.
+def partition(groups: Sequence[Sequence[Leaf]], shards: int) -> list[list[Leaf]]:
+    """The leaves of every shard, dealt in turn, since narrow kernels cost less than wide ones.
 
-    Four at a time where there are enough: their columns on the workspace then fill whole cache lines,
-    and two threads seldom write to the same one. A family stays together.
+    Four groups at a time where there are enough: their columns on the workspace then fill whole
+    cache lines, and two threads seldom write to the same one. A group (see
+    `Layout.dependency_groups`) stays together.
     """
-    number = min(shards, len(families))
-    run = max(1, min(4, len(families) // (4 * number)))
-    hands: list[list[Leaf]] = [[] for _ in range(number)]
-    for i, family in enumerate(families):
-        hands[i // run % number].extend(family)
-    return hands
+    number = min(shards, len(groups))
+    run = max(1, min(4, len(groups) // (4 * number)))
+    parts: list[list[Leaf]] = [[] for _ in range(number)]
+    for i, group in enumerate(groups):
+        parts[i // run % number].extend(group)
+    return parts
 
 
 @dataclass(frozen=True)
 class CombineStage:
-    """What is done in one place for all slots: between the two phases, after them, after a look."""
+    """The phases that run once for all slots, and the arrays that they share with an executor."""
 
     prepare: Phases
-    """Before the weights are chosen: late answers, the window's targets."""
-    choose: Phases
-    """The combiner's: the weights after each sample."""
-    propose: Phases
+    """Before the weights are chosen: past predictions of delayed targets; the window's targets."""
+    choose_weights: Phases
+    """The combiner: the weights after each sample."""
+    propose_weights: Phases
     """The weights before each sample."""
-    tally: Phases
-    """Charge the slots."""
-    charge: Phases
-    """Charge the proposals."""
-    charge_whole: Phases
-    """The same from the sums over all leaves, in `whole`, not from those of each."""
-    blend: Phases
-    """The proposal at a point that is looked at."""
-    whole: Floats
+    add_slot_costs: Phases
+    """Add the cost and loss of every slot to its totals."""
+    charge_bank: Phases
+    """The bank's predictions, costs and losses, from the mixtures of all leaves."""
+    charge_bank_from_totals: Phases
+    """The same from `leaf_totals`, for an executor that adds up the leaves itself."""
+    combine_query: Phases
+    """The bank's prediction at workspace.query_point, from the slots' values there."""
+    leaf_totals: Floats
+    """(n, window + 3): the mixtures summed over all leaves, in leaf order."""
     weights: Floats
-    """(P,): of the next proposal."""
-    totals: tuple[Floats, Floats]
-    """What the slots have been charged so far: cost, and loss one step ahead."""
-    figures: Floats | None
-    """For a rule `supports_distributed_qp`: where it notes what it has weighed last."""
+    """(P,): the weights of the next prediction."""
+    slot_totals: tuple[Floats, Floats]
+    """(P,) each: cumulative cost and cumulative one-step-ahead loss of the slots."""
+    qp_terms: Floats | None
+    """(2, P), for a combiner that `supports_distributed_qp`: curvature and linear term of its
+    last program."""
 
     @property
-    def combine(self) -> Phases:
-        return self.prepare + self.choose + self.propose
+    def weight_phases(self) -> Phases:
+        return self.prepare + self.choose_weights + self.propose_weights
 
     @property
-    def settle(self) -> Phases:
-        return self.tally + self.charge
-
-
-@dataclass(frozen=True)
-class Coming:
-    """A block that will be played: the number of its first sample, inputs and targets."""
-
-    first: int
-    points: Floats
-    targets: Floats
+    def cost_phases(self) -> Phases:
+        return self.add_slot_costs + self.charge_bank
 
 
 class Executor:
-    """The shards of one bank at work."""
+    """Runs the shards of one bank. Made by `Engine.open` with the first sample."""
 
-    guarded = False
+    fallible = False
     """Whether a block may fail for other reasons than a user's own functions."""
 
-    def prepare(self, driver: CombineStage) -> None:
-        """Be told what the driver does."""
+    def connect(self, stage: CombineStage) -> None:
+        """Take the phases that run for all slots; called once, before the first block."""
         raise NotImplementedError
 
-    def expect(self, blocks: Sequence[Coming], recorded: Sequence[str]) -> None:
-        """Be told which blocks will be played next, and what will be read from the workspace of them.
+    # --- blocks -----------------------------------------------------------------------------------
 
-        Work on them may begin early. Whatever is called instead of playing them calls them off.
+    def prefetch(self, blocks: Sequence[SampleBlock], recorded: Sequence[str]) -> None:
+        """Learn which blocks come next, and which fields of a trace will be read after each.
+
+        Work on them may begin early. Any other call before they are run cancels them.
         """
 
-    def play(self, first: int, count: int) -> None:
-        """Work the block on the workspace: all shards learn, `combine`, all shards mix, `settle`."""
+    def run_block(self, first: int, count: int) -> None:
+        """Learn the block on the workspace, choose weights, mix the leaves, add up the costs."""
         raise NotImplementedError
 
-    def keep(self, *, models: bool) -> Any:
-        """What `undo` needs to go back to this moment; `models`: those behind adapters too."""
+    def snapshot(self, *, models: bool) -> Any:
+        """What `rollback` needs to return to this moment; `models`: also those behind adapters."""
         return self.state(), self.remember() if models else None
 
-    def undo(self, kept: Any) -> None:
-        """Go back to where `keep` was called, after the one block since has failed."""
-        arrays, models = kept
+    def rollback(self, snapshot: Any) -> None:
+        """Return to the moment of `snapshot`, after the one block since then has failed."""
+        arrays, models = snapshot
         self.restore(arrays)
         if models is not None:
             self.recall(models)
 
-    def single(self) -> tuple[Phases, Phases] | None:
-        """The phases of a block of one and of a look, if they run in the calling thread."""
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        """The Python functions among the phases."""
+        return ()
+
+    # --- predictions ------------------------------------------------------------------------------
+
+    def single_sample_phases(self) -> tuple[Phases, Phases] | None:
+        """The phases of a block of one and of a query, if they run in the calling thread."""
         return None
 
-    def look(self, seen: int) -> None:
-        """Write the slots' values at workspace.query_point to workspace.slot_values, then blend them."""
+    def predict_query(self, seen: int) -> None:
+        """Fill workspace.slot_values at workspace.query_point, then combine them."""
         raise NotImplementedError
 
-    def forget_look(self) -> None:
-        """What the last look has left behind is not to be used by the next block."""
+    def forget_query(self) -> None:
+        """Drop what the last query has cached for the next block."""
         raise NotImplementedError
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
@@ -166,10 +170,7 @@ class Executor:
         """(n, P): the slots' predictive variances, NaN where there is none."""
         raise NotImplementedError
 
-    @property
-    def callbacks(self) -> tuple[Callback, ...]:
-        """Python functions among the phases."""
-        return ()
+    # --- state ------------------------------------------------------------------------------------
 
     def step_ratio(self) -> Floats:
         """(P,): see `Learner.step_ratio`."""
@@ -184,23 +185,23 @@ class Executor:
         raise NotImplementedError
 
     def restore(self, state: Mapping[str, Floats]) -> None:
-        """Go on from what `state` returned."""
+        """Continue from what `state` returned."""
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Forget everything that was learned; `begin` follows before the next sample."""
+        """Forget everything that was learned; `start` follows before the next sample."""
         raise NotImplementedError
 
-    def begin(self, first_input: Floats) -> None:
-        """Be told the first sample, as when the executor was opened."""
+    def start(self, first_input: Floats) -> None:
+        """Take the first sample after a reset, as `Engine.open` takes the very first."""
         raise NotImplementedError
 
     def remember(self) -> dict[int, Any]:
         """Copies of what learners keep beside arrays (see `Learner.remember`), by leaf."""
         return {}
 
-    def recall(self, kept: Mapping[int, Any]) -> None:
-        """Go back to what `remember` returned."""
+    def recall(self, models: Mapping[int, Any]) -> None:
+        """Return to what `remember` returned."""
 
 
 class Engine:

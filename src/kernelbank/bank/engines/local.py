@@ -15,7 +15,7 @@ from ...native.workspace import Workspace
 from ...utils.validation import Floats
 from ..layout import Layout
 from ..shard import Shard
-from .base import CombineStage, Executor, dealt
+from .base import CombineStage, Executor, partition
 
 
 class LocalExecutor(Executor):
@@ -36,33 +36,33 @@ class LocalExecutor(Executor):
         )
         self._shards = [
             Shard(objective, layout, leaves, workspace, self._buffer)
-            for leaves in dealt(layout.families(layout.leaves), shards)
+            for leaves in partition(layout.dependency_groups(layout.leaves), shards)
         ]
 
-    def prepare(self, driver: CombineStage) -> None:
-        looks = Phases([self._buffer.look])
+    def connect(self, stage: CombineStage) -> None:
+        looks = Phases([self._buffer.query])
         for shard in self._shards:
             looks += shard.looking
-        self._looks = looks + driver.blend
+        self._looks = looks + stage.combine_query
         phases = Phases([self._buffer.take])
         for shard in self._shards:
             phases += shard.learning
-        phases += driver.combine
+        phases += stage.weight_phases
         for shard in self._shards:
             phases += shard.mixing
-        self._phases = phases + driver.settle
+        self._phases = phases + stage.cost_phases
 
-    def play(self, first: int, count: int) -> None:
+    def run_block(self, first: int, count: int) -> None:
         self._phases.run(first, count)  # one call: a block is learned whole or not at all
 
-    def single(self) -> tuple[Phases, Phases] | None:
+    def single_sample_phases(self) -> tuple[Phases, Phases] | None:
         return self._phases, self._looks
 
-    def look(self, seen: int) -> None:
+    def predict_query(self, seen: int) -> None:
         self._looks.run(seen, 1)
 
-    def forget_look(self) -> None:
-        self._buffer.forget_look()
+    def forget_query(self) -> None:
+        self._buffer.forget_query()
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         out = np.zeros((len(points), len(self._layout.slots)))
@@ -117,7 +117,7 @@ class LocalExecutor(Executor):
             shard.reset()
         self._buffer.forget_rows()
 
-    def begin(self, first_input: Floats) -> None:
+    def start(self, first_input: Floats) -> None:
         self._buffer.begin(first_input)
 
     def remember(self) -> dict[int, Any]:

@@ -80,24 +80,29 @@ class ThreadExecutor(LocalExecutor):
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
 
-    def prepare(self, driver: CombineStage) -> None:
-        super().prepare(driver)
+    def connect(self, stage: CombineStage) -> None:
+        super().connect(stage)
         learning = [shard.learning for shard in self._shards]
         mixing = [shard.mixing for shard in self._shards]
-        self._stages = [[Phases([self._buffer.take])], learning, *driver.combine.stages(), mixing]
-        self._stages.append([driver.settle])
+        self._stages = [
+            [Phases([self._buffer.take])],
+            learning,
+            *stage.weight_phases.stages(),
+            mixing,
+        ]
+        self._stages.append([stage.cost_phases])
 
-    def play(self, first: int, count: int) -> None:
+    def run_block(self, first: int, count: int) -> None:
         if not self._worth_it(count):
-            super().play(first, count)
+            super().run_block(first, count)
             return
         self._start_threads()
         with defer_sigint():  # the threads meet after every stage: nothing may come between
             for stage in self._stages:
                 self._together(stage, first, count)
 
-    def single(self) -> tuple[Phases, Phases] | None:
-        return None if self._worth_it(1) else super().single()
+    def single_sample_phases(self) -> tuple[Phases, Phases] | None:
+        return None if self._worth_it(1) else super().single_sample_phases()
 
     def _worth_it(self, count: int) -> bool:
         return count * len(self._layout.leaves) >= _WORTH_IT and len(self._shards) > 1

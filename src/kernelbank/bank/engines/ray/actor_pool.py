@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from ....kernels.sample_buffer import SampleBlock
 from ....losses.objective import Objective
 from ....native.workspace import Workspace
 from ....utils.interrupts import defer_sigint
 from ....utils.validation import Floats
 from ...layout import Layout
 from ...trace import BY_SLOT
-from ..base import Coming, Executor, dealt
+from ..base import Executor, partition
 from . import cluster as ray_link
 from .actor_handle import Post, Sent, Traffic
 from .shard_worker import Kept
@@ -35,7 +36,7 @@ AHEAD = 2  # blocks that shards may be ahead: one to learn, one that is on its w
 class PostedCrew(Executor):
     """Shards in processes of Ray's: how they are reached, and how nothing is lost."""
 
-    guarded = True
+    fallible = True
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class PostedCrew(Executor):
         self._lost = ray_link.lost(ray)
         self.traffic = Traffic()
         shards = settings.shards or ray_link.processors(ray)
-        hands = dealt(layout.families(layout.leaves), shards)
+        hands = partition(layout.dependency_groups(layout.leaves), shards)
         size = settings.piece(layout, objective, len(first_input), len(hands))
         recipe = ray.put((objective, layout, size, bool(workspace.values.size)))
         self._posts = [
@@ -68,7 +69,7 @@ class PostedCrew(Executor):
             post.start(first_input, len(hands), idle)
             weakref.finalize(self, ray_link.release, cluster, settings.cpus, post.seats)
         self._models = any(not learner.saveable for learner in layout.learners)
-        self._coming: deque[Coming] = deque()
+        self._coming: deque[SampleBlock] = deque()
         self._pending: deque[Sent] = deque()  # sent and not played; the first is being played
         self._played: list[Sent] = []  # since the states that are kept
         self._unkept = 0  # samples sent since a state was asked for
@@ -144,7 +145,7 @@ class PostedCrew(Executor):
 
     # --- blocks -----------------------------------------------------------------------------------
 
-    def expect(self, blocks: Sequence[Coming], recorded: Sequence[str]) -> None:
+    def prefetch(self, blocks: Sequence[SampleBlock], recorded: Sequence[str]) -> None:
         self._call_off()
         self._coming = deque(blocks)
         self._light = not set(recorded) & set(BY_SLOT)
@@ -179,7 +180,7 @@ class PostedCrew(Executor):
             and np.array_equal(now.targets, targets)
         ):
             self._call_off()
-            self._coming = deque([Coming(first, points.copy(), targets.copy())])
+            self._coming = deque([SampleBlock(first, points.copy(), targets.copy())])
         self._send(1)
         return self._pending[0]
 
@@ -217,11 +218,11 @@ class PostedCrew(Executor):
         self.traffic.blocks += 1
         self._rest()
 
-    def keep(self, *, models: bool) -> int:  # noqa: ARG002
+    def snapshot(self, *, models: bool) -> int:
         self._commit()
         return len(self._played)
 
-    def undo(self, kept: int) -> None:
+    def rollback(self, kept: int) -> None:
         del self._played[kept:]
         self._coming.clear()
         self._pending.clear()

@@ -22,26 +22,26 @@ SUMS_PAY = 1000  # slots from which on `exchange="auto"` sends sums
 class RayExecutor(PostedCrew):
     """Shards in processes of Ray's, on this machine or others."""
 
-    def prepare(self, driver: CombineStage) -> None:
-        self._driver = driver
-        self._weigh = driver.combine
+    def connect(self, stage: CombineStage) -> None:
+        self._stage = stage
+        self._weight_phases = stage.weight_phases
         wish, slots = self._settings.exchange, len(self._layout.slots)
-        may = driver.figures is not None and wish != "gathered"
+        may = stage.qp_terms is not None and wish != "gathered"
         self._may_sum = may and (wish == "sums" or slots >= SUMS_PAY)
 
     # --- blocks -----------------------------------------------------------------------------------
 
-    def play(self, first: int, count: int) -> None:
+    def run_block(self, first: int, count: int) -> None:
         block = self._present(first, count)
         self._send(1 + AHEAD)
         if block.supports_distributed_qp:
             self._weigh_by_sums(block, first, count)
         else:
             self._gather(block, count)
-            self._weigh.run(first, count)
+            self._weight_phases.run(first, count)
             self._mix(block, first, count)
-            self._driver.tally.run(first, count)
-        self._driver.charge_whole.run(first, count)
+            self._stage.add_slot_costs.run(first, count)
+        self._stage.charge_bank_from_totals.run(first, count)
         self._done(block)
 
     def _gather(self, block: Sent, count: int) -> None:
@@ -62,15 +62,15 @@ class RayExecutor(PostedCrew):
         self._add(answers, count)
 
     def _add(self, answers: list[Any], count: int) -> None:
-        sums.added(answers, [post.leaves for post in self._posts], self._driver.whole[:count])
+        sums.added(answers, [post.leaves for post in self._posts], self._stage.leaf_totals[:count])
 
     def _weigh_by_sums(self, block: Sent, first: int, count: int) -> None:
         """Both phases without a number a slot and sample; see `sums`."""
-        driver = self._driver
+        stage = self._stage
         owned = [post.places for post in self._posts]
         replies = self._learned(block)
-        self._excess = self._together([own for *_, own in replies], np.zeros(len(driver.weights)))
-        driver.prepare.run(first, count)
+        self._excess = self._together([own for *_, own in replies], np.zeros(len(stage.weights)))
+        stage.prepare.run(first, count)
 
         def ask(name: str, level: Floats) -> list[Any]:
             return self._answers(name, lambda _: (first, level), block)
@@ -80,10 +80,10 @@ class RayExecutor(PostedCrew):
             (samples, own[places])
             for own, (_, (samples, places), _) in zip(owned, replies, strict=True)
         ]
-        rows, last = sums.proposed(chosen, driver.weights, spoiled, count)
-        cost, loss = driver.totals
+        rows, last = sums.proposed(chosen, stage.weights, spoiled, count)
+        cost, loss = stage.slot_totals
         answers = self._answers(
-            "mix_and_tally",
+            "mix_and_add_costs",
             lambda post: (
                 first,
                 sums.of_shard(rows, post.places, count),
@@ -94,22 +94,22 @@ class RayExecutor(PostedCrew):
         )
         self._add([parts for parts, *_ in answers], count)
         self._workspace.best[:count] = np.min([best for _, best, *_ in answers], axis=0)
-        driver.weights[:] = last
-        assert driver.figures is not None
+        stage.weights[:] = last
+        assert stage.qp_terms is not None
         for own, (_, _, costs, losses, figures) in zip(owned, answers, strict=True):
             cost[own], loss[own] = costs, losses
-            driver.figures[:, own] = figures
+            stage.qp_terms[:, own] = figures
 
     # --- looking ----------------------------------------------------------------------------------
 
-    def look(self, seen: int) -> None:
+    def predict_query(self, seen: int) -> None:
         point = self._workspace.query_point.copy()
-        for post, values in zip(self._posts, self._each("look", seen, point), strict=True):
+        for post, values in zip(self._posts, self._each("predict_query", seen, point), strict=True):
             self._workspace.slot_values[post.places] = values
-        self._driver.blend.run(seen, 1)
+        self._stage.combine_query.run(seen, 1)
 
-    def forget_look(self) -> None:
-        self._each("forget_look")
+    def forget_query(self) -> None:
+        self._each("forget_query")
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         self._call_off()
@@ -199,6 +199,6 @@ class RayExecutor(PostedCrew):
         self._first_input = np.zeros_like(self._first_input)
         self._forget([None] * len(self._posts))
 
-    def begin(self, first_input: Floats) -> None:
+    def start(self, first_input: Floats) -> None:
         self._first_input = first_input.copy()
-        self._each("begin", first_input)
+        self._each("start", first_input)

@@ -61,7 +61,7 @@ class Station:
         )
         self._shard = Shard(objective, layout, leaves, self.workspace, self._buffer, alone=True)
         self._learning = Phases([self._buffer.take]) + self._shard.learning
-        self._looking = Phases([self._buffer.look]) + self._shard.looking
+        self._looking = Phases([self._buffer.query]) + self._shard.looking
         parts: list[Any] = [objective.loss, *dict.fromkeys(kernels)]
         found = [callback for part in parts for callback in part.callbacks]
         found += [*self._learning.callbacks, *self._looking.callbacks]
@@ -155,7 +155,7 @@ class Station:
         """For a block by sums: see `Below.take_anew`."""
         return self.waiting[first].below.take_anew(np.array(level))
 
-    def mix_and_tally(self, first: int, packed: Packed, cost: Floats, loss: Floats) -> Any:
+    def mix_and_add_costs(self, first: int, packed: Packed, cost: Floats, loss: Floats) -> Any:
         """Phase 2 by sums: the leaves' parts; the best, costs and losses of slots; `figures`.
 
         `cost` and `loss` are what the slots had been charged before the block.
@@ -165,7 +165,7 @@ class Station:
         workspace.slot_cost, workspace.slot_loss = told["slot_cost"], told["slot_loss"]
         workspace.best = np.empty(len(workspace.slot_cost))
         cost, loss = np.array(cost), np.array(loss)
-        Phases([Ledger.tally(workspace, cost, loss)]).run(first, len(workspace.best))
+        Phases([Ledger.slot_cost_phase(workspace, cost, loss)]).run(first, len(workspace.best))
         figures = np.array([told["curvature"][-1], told["window_loss"][-1]])
         return self.mix(first, packed), workspace.best, cost, loss, figures
 
@@ -178,20 +178,20 @@ class Station:
 
     # --- looking --------------------------------------------------------------------------------
 
-    def look(self, seen: int, point: Floats) -> Floats:
+    def predict_query(self, seen: int, point: Floats) -> Floats:
         """(P,): the slots' values at a point."""
         self.workspace.query_point[:] = point
         self._looking.run(seen, 1)
         try:
             self._check()
         except BaseException:
-            self._buffer.forget_look()
+            self._buffer.forget_query()
             raise
         return self.workspace.slot_values.copy()
 
-    def forget_look(self) -> None:
+    def forget_query(self) -> None:
         """What the last look has left behind is not to be used."""
-        self._buffer.forget_look()
+        self._buffer.forget_query()
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         """(n, P): the slots' values at the points, for leaves with a slot with wanted[p] != 0."""
@@ -257,7 +257,7 @@ class Station:
         self._position = None
         self._spoiled = False
 
-    def begin(self, first_input: Floats) -> None:
+    def start(self, first_input: Floats) -> None:
         """Be told the first sample."""
         self._buffer.begin(first_input)
 
