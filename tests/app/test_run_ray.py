@@ -5,7 +5,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.app.runner.settings import Settings
-from support import ray_rig
+from support import ray_cluster
 from support.running import as_csv, good, numbers, one_line, refused, saved
 
 pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
@@ -31,7 +31,7 @@ def test_options_that_need_another(source):
 def ray(tmp_path_factory):
     import ray
 
-    with ray_rig.own_token(tmp_path_factory):
+    with ray_cluster.own_token(tmp_path_factory):
         yield ray
         ray.shutdown()
 

@@ -1,8 +1,8 @@
-"""The posts of one executor on Ray: questions to all of them, blocks on their way, and the way back.
+"""The actors of one bank: calls to all of them, blocks that are sent ahead, and recovery.
 
-Everything that a shard learns is known by the numbers of its samples. The driver keeps, for every
-shard, a state from some blocks ago, and the blocks since. A shard that is lost gets another
-process, that state, and these blocks; so does every shard when a block has to be undone.
+The driver keeps a snapshot of every shard from some blocks ago, and the blocks since. A shard that is
+lost gets another process, the snapshot, and these blocks; so does every shard when a block has to be
+undone. Sample numbers make sure that nothing is learned twice or left out.
 """
 
 from __future__ import annotations
@@ -16,243 +16,260 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.sample_buffer import SampleBlock
+from ....errors import ShardLost
 from ....losses.objective import Objective
-from ....native.workspace import Workspace
 from ....utils.interrupts import defer_sigint
 from ....utils.validation import Floats
 from ...layout import Layout
-from ...trace import BY_SLOT
-from ..base import Executor, partition
-from . import cluster as ray_link
-from .actor_handle import Post, Sent, Traffic
-from .shard_worker import Kept
-from .wire import weight_of
+from ..base import Coming, dealt
+from . import cluster
+from .actors import ActorHandle, SentBlock, lost_errors, release_actors, take_idle_actor
+from .shard_worker import Snapshot
+from .wire import Traffic, array_bytes
 
-_SMALL = 16_384  # bytes that travel quicker with the question than through the object store
-AHEAD = 2  # blocks that shards may be ahead: one to learn, one that is on its way
+BLOCKS_AHEAD = 2  # blocks that shards may be ahead of the driver: one being learned, one on its way
+_SMALL = 16_384  # bytes that travel faster with the call than through the object store
 
 
-class PostedCrew(Executor):
-    """Shards in processes of Ray's: how they are reached, and how nothing is lost."""
+def _no_arguments(_: ActorHandle) -> tuple[Any, ...]:
+    return ()
 
-    fallible = True
+
+class ActorPool:
+    """The shards of a bank in processes of a Ray cluster."""
 
     def __init__(
         self,
         settings: Any,
         objective: Objective,
         layout: Layout,
-        workspace: Workspace,
         first_input: Floats,
+        *,
+        with_values: bool,
     ) -> None:
-        self._ray = ray = ray_link.connected(settings.address)
+        self._ray = ray = cluster.connect(settings.address)
         self._settings = settings
-        self._layout = layout
-        self._workspace = workspace
-        self._first_input = first_input
-        self._lost = ray_link.lost(ray)
+        self._lost = lost_errors(ray)
         self.traffic = Traffic()
-        shards = settings.shards or ray_link.processors(ray)
-        hands = partition(layout.dependency_groups(layout.leaves), shards)
-        size = settings.piece(layout, objective, len(first_input), len(hands))
-        recipe = ray.put((objective, layout, size, bool(workspace.values.size)))
-        self._posts = [
-            Post(ray, number, sorted(leaf.number for leaf in hand), recipe, settings)
-            for number, hand in enumerate(hands)
+        shards = dealt(layout.families(layout.leaves), settings.shards or cluster.cpu_count(ray))
+        size = settings.piece(layout, objective, len(first_input), len(shards))
+        shared = ray.put((objective, layout, size, with_values))
+        self.handles = [
+            ActorHandle(
+                ray,
+                settings,
+                number,
+                len(shards),
+                sorted(leaf.number for leaf in leaves),
+                np.array(sorted(slot for leaf in leaves for slot in leaf.slots)),
+                shared,
+                first_input,
+                self.traffic,
+            )
+            for number, leaves in enumerate(shards)
         ]
-        cluster = ray_link.cluster_name(ray)
-        gc.collect()  # banks that are gone give their processes back: cheaper than new ones
-        for post, hand in zip(self._posts, hands, strict=True):
-            post.places = np.array(sorted(place for leaf in hand for place in leaf.slots))
-            idle = ray_link.idle_seat(cluster, settings.cpus)
-            post.start(first_input, len(hands), idle)
-            weakref.finalize(self, ray_link.release, cluster, settings.cpus, post.seats)
-        self._models = any(not learner.saveable for learner in layout.learners)
-        self._coming: deque[SampleBlock] = deque()
-        self._pending: deque[Sent] = deque()  # sent and not played; the first is being played
-        self._played: list[Sent] = []  # since the states that are kept
-        self._unkept = 0  # samples sent since a state was asked for
-        self._astray = False  # shards have learned what was not played
-        self._light = False  # nothing by slot is recorded of what is expected
-        self._may_sum = False
-        self._excess: Floats | None = None
-        for post in self._posts:
-            self._guarded(post, post.finish)
+        self._upcoming: deque[Coming] = deque()  # not sent yet
+        self._in_flight: deque[SentBlock] = deque()  # sent; the first is the driver's block
+        self._learned: list[SentBlock] = []  # finished since the snapshots
+        self._unsaved = 0  # samples sent since a snapshot was asked for
+        self._ahead = False  # shards have learned blocks that the driver will not finish
+        self._by_sums = False
+        cluster_id = cluster.cluster_id(ray)
+        gc.collect()  # banks that are gone release their processes: cheaper than new ones
+        weakref.finalize(self, release_actors, cluster_id, settings.cpus, self.handles)
+        for handle in self.handles:
+            handle.start(take_idle_actor(cluster_id, settings.cpus))
+        for handle in self.handles:
+            self._retry(handle, handle.wait_until_open)
 
-    @property
-    def processes(self) -> list[int]:
-        """The numbers of the shards' processes on their machines."""
-        return [post.process for post in self._posts]
+    # --- calls ------------------------------------------------------------------------------------
 
-    # --- asking, and what is done when nobody answers ---------------------------------------------
+    def ask(
+        self,
+        method: str,
+        *arguments: Any,
+        of_shard: Callable[[ActorHandle], tuple[Any, ...]] = _no_arguments,
+    ) -> list[Any]:
+        """Call a method of all workers when they are where the driver is; return their answers.
 
-    def _guarded(self, post: Post, act: Callable[[], Any]) -> Any:
-        """Do it; a post that is lost is brought back, and it is done again."""
+        of_shard : further arguments for each shard.
+        """
+        self.synchronize()
+        answers = self._call(method, lambda handle: (*arguments, *of_shard(handle)), None)
+        self._clear_failures()
+        return answers
+
+    def ask_pending(
+        self, block: SentBlock, method: str, of_shard: Callable[[ActorHandle], tuple[Any, ...]]
+    ) -> list[Any]:
+        """Call a method about a pending block, while the workers learn later ones."""
+        return self._call(method, lambda handle: (block.first, *of_shard(handle)), block)
+
+    def _call(
+        self,
+        method: str,
+        arguments: Callable[[ActorHandle], tuple[Any, ...]],
+        pending: SentBlock | None,
+    ) -> list[Any]:
+        def call(handle: ActorHandle) -> Any:
+            return handle.call(method, *arguments(handle), concurrently=pending is not None)
+
+        replies = {handle.number: call(handle) for handle in self.handles}
+
+        def answer(handle: ActorHandle) -> Any:
+            if handle.number not in replies:  # it was revived
+                if pending is not None:  # the block is pending only when it has been learned again
+                    self._ray.get(pending.replies[handle.number][0])
+                replies[handle.number] = call(handle)
+            return self._ray.get(replies.pop(handle.number))
+
+        return self._answers(list(replies.values()), answer)
+
+    def _answers(self, replies: list[Any], one: Callable[[ActorHandle], Any]) -> list[Any]:
+        """Wait for all replies. If one is lost, get them one by one, and revive its shard."""
+        try:
+            answers = self._ray.get(replies)  # one wait for all costs less
+        except (*self._lost, self._ray.exceptions.RayTaskError):
+            answers = [self._retry(handle, partial(one, handle)) for handle in self.handles]
+        self.traffic.received += array_bytes(answers)
+        return answers
+
+    def _retry(self, handle: ActorHandle, act: Callable[[], Any]) -> Any:
+        """Call `act`; if the shard is lost, revive it and call again."""
         while True:
             try:
                 return act()
             except self._lost as error:
-                self._revive(post, error)
-            except self._ray.exceptions.RayTaskError as error:  # a user's own function has failed
+                handle.revive(error, self._learned, list(self._in_flight))
+            except self._ray.exceptions.RayTaskError as error:  # a function of the user's has failed
                 raise error.cause from None
 
-    def _revive(self, post: Post, error: Exception) -> None:
-        def again(found: Post) -> None:
-            found.load(self._played, list(self._pending), self.traffic)
+    def _clear_failures(self) -> None:
+        """All shards have answered: their retries count from zero again."""
+        for handle in self.handles:
+            handle.failures, handle.given_up = 0, False
 
-        post.revive(error, self._first_input, again)
-
-    def _answers(
-        self, name: str, arguments: Callable[[Post], tuple[Any, ...]], block: Sent | None = None
-    ) -> list[Any]:
-        """The answers of all posts to a question; about a block, if it waits for its weights."""
-        aside = block is not None
-
-        def ask(post: Post) -> Any:
-            return post.ask(self.traffic, name, *arguments(post), aside=aside)
-
-        asked = {post.number: ask(post) for post in self._posts}
-
-        def answer(post: Post) -> Any:
-            if post.number not in asked:
-                if block is not None:  # it is aside there only when it has been learned
-                    self._ray.get(block.replies[post.number][0])
-                asked[post.number] = ask(post)
-            return self._ray.get(asked.pop(post.number))
-
-        return self._heard(list(asked.values()), answer)
-
-    def _heard(self, replies: list[Any], again: Callable[[Post], Any]) -> list[Any]:
-        """The replies of all posts. If one is lost they are heard one by one, by `again`."""
-        try:
-            answers = self._ray.get(replies)  # one wait for all costs less
-        except (*self._lost, self._ray.exceptions.RayTaskError):
-            answers = [self._guarded(post, partial(again, post)) for post in self._posts]
-        self.traffic.received += weight_of(answers)
-        return answers
-
-    def _each(self, name: str, *arguments: Any) -> list[Any]:
-        """The answers of all posts, which stand where the driver stands."""
-        self._call_off()
-        answers = self._answers(name, lambda _: arguments)
-        self._rest()
-        return answers
-
-    def _rest(self) -> None:
-        for post in self._posts:
-            post.tries, post.given_up = 0, False
+    def share(self, value: Any) -> Any:
+        """`value` if it is small, else a reference to it in Ray's object store."""
+        return value if array_bytes(value) < _SMALL else self._ray.put(value)
 
     # --- blocks -----------------------------------------------------------------------------------
 
-    def prefetch(self, blocks: Sequence[SampleBlock], recorded: Sequence[str]) -> None:
-        self._call_off()
-        self._coming = deque(blocks)
-        self._light = not set(recorded) & set(BY_SLOT)
+    def prefetch(self, blocks: Sequence[Coming], *, by_sums: bool) -> None:
+        """Expect these blocks next; they are sent ahead."""
+        self.synchronize()
+        self._upcoming = deque(blocks)
+        self._by_sums = by_sums
 
-    def _call_off(self) -> None:
-        """Nothing more is expected, and all shards stand where the driver stands."""
-        self._coming.clear()
-        self._light = False
-        self._astray = self._astray or bool(self._pending)
-        self._pending.clear()
-        if not self._astray:
+    def synchronize(self) -> None:
+        """Expect no blocks, and let all shards go back to where the driver is."""
+        self._upcoming.clear()
+        self._by_sums = False
+        self._ahead = self._ahead or bool(self._in_flight)
+        self._in_flight.clear()
+        if not self._ahead:
             return
-        for post in self._posts:
+        for handle in self.handles:
+            self._retry(handle, partial(handle.reload, self._learned, []))
+        self._ahead = False
 
-            def reload(post: Post = post) -> None:
-                self._ray.get(post.open(self._first_input))
-                post.load(self._played, [], self.traffic)
-
-            self._guarded(post, reload)
-        self._astray = False
-
-    def _present(self, first: int, count: int) -> Sent:
-        """The block on the workspace, sent."""
-        points, targets = self._workspace.points[:count], self._workspace.new_targets[:count]
-        if self._pending:
-            now: Any = self._pending[0]
-        else:
-            now = self._coming[0] if self._coming else None
-        if now is None or not (
-            now.first == first
-            and np.array_equal(now.points, points)
-            and np.array_equal(now.targets, targets)
+    def begin_block(self, first: int, points: Floats, targets: Floats) -> SentBlock:
+        """Return the driver's block: it was sent ahead as expected, or is sent now."""
+        expected: Any = next(iter(self._in_flight or self._upcoming), None)
+        if expected is None or not (
+            expected.first == first
+            and np.array_equal(expected.points, points)
+            and np.array_equal(expected.targets, targets)
         ):
-            self._call_off()
-            self._coming = deque([SampleBlock(first, points.copy(), targets.copy())])
-        self._send(1)
-        return self._pending[0]
+            self.synchronize()
+            self._upcoming.append(Coming(first, points.copy(), targets.copy()))
+        self._send_blocks()
+        return self._in_flight[0]
 
-    def _send(self, ahead: int) -> None:
-        """Let so many blocks be under way."""
-        while self._coming and len(self._pending) < ahead:
-            block = self._coming.popleft()
-            self._unkept += len(block.points)
-            keep = self._unkept >= self._settings.replay
-            if keep:
-                self._unkept = 0
-            content = (block.points.copy(), block.targets.copy())  # a caller may change his own
-            small = weight_of(content) < _SMALL
-            reference = content if small else self._ray.put(content)
-            supports_distributed_qp = self._light and self._may_sum
-            sent = Sent(block.first, *content, reference, keep, supports_distributed_qp)
-            self.traffic.sent += weight_of(content)
-            self._pending.append(sent)
-            for post in self._posts:
-                post.learn(self.traffic, sent)
+    def _send_blocks(self) -> None:
+        """Send the driver's block, and up to `BLOCKS_AHEAD` later ones."""
+        while self._upcoming and len(self._in_flight) <= BLOCKS_AHEAD:
+            block = self._upcoming.popleft()
+            self._unsaved += len(block.points)
+            with_snapshot = self._unsaved >= self._settings.replay
+            if with_snapshot:
+                self._unsaved = 0
+            samples = (block.points.copy(), block.targets.copy())  # the caller may change his arrays
+            reference = self.share(samples)
+            sent = SentBlock(block.first, *samples, reference, with_snapshot, self._by_sums)
+            self.traffic.sent += array_bytes(samples)
+            self._in_flight.append(sent)
+            for handle in self.handles:
+                handle.learn(sent)
 
-    def _learned(self, block: Sent) -> list[Any]:
-        """What all posts say when they have learned a block."""
-        return self._heard(
-            [block.replies[post.number][0] for post in self._posts],
-            lambda post: self._ray.get(block.replies[post.number][0]),
+    def learned(self, block: SentBlock) -> list[Any]:
+        """Wait until all shards have learned a block; return the replies of `ShardWorker.learn`."""
+        return self._answers(
+            [block.replies[handle.number][0] for handle in self.handles],
+            lambda handle: self._ray.get(block.replies[handle.number][0]),
         )
 
-    def _done(self, block: Sent) -> None:
-        """The first block under way has been played."""
-        self._pending.popleft()
-        block.replies = {n: (None, state) for n, (_, state) in block.replies.items() if block.keep}
-        self._played.append(block)
+    def finish_block(self) -> None:
+        """The driver has finished its block."""
+        block = self._in_flight.popleft()
+        snapshots = {n: (None, snapshot) for n, (_, snapshot) in block.replies.items()}
+        block.replies = snapshots if block.with_snapshot else {}
+        self._learned.append(block)
         self.traffic.samples += len(block.points)
-        self.traffic.blocks += 1
-        self._rest()
+        self._clear_failures()
 
-    def snapshot(self, *, models: bool) -> int:
-        self._commit()
-        return len(self._played)
+    # --- recovery ---------------------------------------------------------------------------------
 
-    def rollback(self, kept: int) -> None:
-        del self._played[kept:]
-        self._coming.clear()
-        self._pending.clear()
-        self._astray = True
-        self._excess = None
-        self._unkept = sum(len(block.points) for block in self._played)
+    def commit(self) -> int:
+        """Store snapshots that are ready; return the number of blocks since, for `rollback`."""
+        self._store_snapshots()
+        return len(self._learned)
 
-    def _commit(self) -> None:
-        """Keep the states after the last block, if they were asked for; earlier blocks can go."""
-        if not (self._played and self._played[-1].keep):
+    def rollback(self, blocks: int) -> None:
+        """Undo all but the first `blocks` since the snapshots; the shards follow at the next call."""
+        del self._learned[blocks:]
+        self._upcoming.clear()
+        self._in_flight.clear()
+        self._ahead = True
+        self._unsaved = sum(len(block.points) for block in self._learned)
+
+    def _store_snapshots(self) -> None:
+        """Fetch the snapshots after the last block, if it has some; drop the blocks until then."""
+        if not (self._learned and self._learned[-1].with_snapshot):
             return
-        block = self._played[-1]
-        block.keep = False
+        block = self._learned[-1]
+        block.with_snapshot = False
         try:
-            states = [self._ray.get(block.replies[post.number][1]) for post in self._posts]
+            snapshots = [self._ray.get(block.replies[handle.number][1]) for handle in self.handles]
         except self._lost:
-            self._unkept = self._settings.replay  # one of them is gone: at the next block, then
+            self._unsaved = self._settings.replay  # one of them is lost: with the next block, then
             return
-        self.traffic.received += weight_of(states)
-        with defer_sigint():  # states and blocks fit together, always
-            for post, state in zip(self._posts, states, strict=True):
-                post.kept = state
-            self._played.clear()
+        self.traffic.received += array_bytes(snapshots)
+        with defer_sigint():  # snapshots and blocks must fit together
+            for handle, snapshot in zip(self.handles, snapshots, strict=True):
+                handle.snapshot = snapshot
+            self._learned.clear()
 
-    def _forget(self, kept: Sequence[Kept | None]) -> None:
-        """Let every shard go on from its state, None for nothing learned."""
+    def restore(self, snapshots: Sequence[Snapshot | None]) -> None:
+        """Let every shard continue from its snapshot; None: from nothing learned."""
         with defer_sigint():
-            for post, state in zip(self._posts, kept, strict=True):
-                post.kept = state
-            self._played.clear()
-            self._unkept = 0
-            self._astray, self._excess = True, None
-        self._call_off()
+            for handle, snapshot in zip(self.handles, snapshots, strict=True):
+                handle.snapshot = snapshot
+            self._learned.clear()
+            self._unsaved = 0
+            self._ahead = True
+        self.synchronize()
+        self._clear_failures()
+
+    def set_first_input(self, first_input: Floats) -> None:
+        for handle in self.handles:
+            handle.first_input = first_input
+
+    def states(self) -> list[dict[str, Floats]]:
+        """The arrays of every shard. If one was given up: computed here, from what the driver has."""
+        if not any(handle.given_up for handle in self.handles):
+            try:
+                return self.ask("state")
+            except ShardLost:
+                pass
+        return [handle.rebuild_locally(self._learned).state() for handle in self.handles]

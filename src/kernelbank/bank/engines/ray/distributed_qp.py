@@ -1,168 +1,203 @@
-"""Less to send: the weights of a block from sums over the shards' slots.
+"""The simplex program of every sample of a block, from sums over the shards' slots.
 
-Every shard tells a level at which its slots alone would take all weight. For every sample of the
-block at once, the driver sends the least, and each shard says how much its slots up to there would
-take, and how fast that accepts_new_inputs. The weight of the whole bank is a convex function of the level, so
-Newton's steps come down to it from above and never pass it. When few slots are left they are sent,
-and the driver solves for them.
+With curvature a_p and loss on the window b_p the weights are
+
+    w_p = max(0, v - b_p) / (2 a_p),   mass(v) = sum_p w_p = 1,
+
+with one level v per sample. mass is convex in v. So the driver, for all samples of the block at once,
+
+1. takes from every shard a level at which its slots alone reach mass 1, and begins at the least;
+2. sends the level, gets mass and slope of the slots below it, and takes a Newton step down, which
+   never passes the solution;
+3. when few slots are left, gets these and solves for them with the code that solves the whole program.
+
+`CandidateSlots` is the shard's side, `solve_weights` the driver's. The same bits as `Simplex` on all
+slots: step 3 checks that no other slot can have weight, and gets all slots where rounding misled
+the search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....combiners import distributed_threshold as hot
+from ....combiners import distributed_threshold as native
 from ....combiners.qp import HUGE
 from ....utils.validation import Floats
 from ...bank_cost import admit
-from .wire import Packed, Parts
+from .wire import PackedWeights, index_type
 
-Ask = Callable[..., list[Any]]
-"""Puts a question to all shards; returns their answers."""
+SlotLists = tuple[np.ndarray, np.ndarray, Floats, Floats]
+"""starts (n + 1,), and the slots, a and b of sample t at starts[t] .. starts[t + 1] - 1."""
 
-_ROUNDS = 12
-_NEAR = 8.0  # from such a mass one step leaves so few that another round would cost more
-_SHARE = 0.1  # of the samples may be farther
+AskShards = Callable[[str, Floats], list[Any]]
+"""Calls a method of every shard's `CandidateSlots` with the levels (n,); returns the answers."""
 
-
-class Rows:
-    """Weights after, or before, each sample: rows of a table that is mostly zero."""
-
-    def __init__(self, samples: np.ndarray, places: np.ndarray, weights: Floats) -> None:
-        self.samples = samples
-        self.places = places
-        self.weights = weights
+_MAX_STEPS = 12
+_NEAR_MASS = 8.0  # from here one step leaves so few slots that another would cost more than it saves
+_FAR_SHARE = 0.1  # share of the samples that may have more mass when the slots are collected
 
 
-def solved(ask: Ask, outlines: list[Floats], owned: list[np.ndarray], count: int) -> Rows:
-    """The weights after each sample. `owned`: the places of the slots of each shard."""
-    level = _first_level(outlines)
-    for _ in range(_ROUNDS):
+# --- a shard's side -------------------------------------------------------------------------------
+
+
+class CandidateSlots:
+    """The slots of a shard that may have weight after each sample: fewer with every level.
+
+    curvature, linear : a and b, (n, P) for the shard's P slots. b = inf: the slot is out.
+    """
+
+    def __init__(self, curvature: Floats, linear: Floats) -> None:
+        self._all = (curvature, linear)
+        self._lists: SlotLists | None = None
+
+    def bounds(self) -> Floats:
+        """(3, n): a level with mass >= 1 here, the least b without curvature, the largest |b|."""
+        out = np.empty((3, len(self._all[0])))
+        native.outline(*self._all, out)
+        return out
+
+    def narrow(self, level: Floats) -> Floats:
+        """(2, n): mass and slope of the slots up to the levels; the others are dropped."""
+        if self._lists is None:
+            self._lists = self.collect_all(level)
+        out = np.empty((2, len(level)))
+        native.narrow(*self._lists, level, out)
+        return out
+
+    def collect(self, level: Floats) -> SlotLists:
+        """The slots up to these levels, which are not above earlier ones."""
+        if self._lists is None:
+            return self.collect_all(level)
+        self.narrow(level)
+        starts, slots, a, b = self._lists
+        end = starts[-1]
+        return starts, slots[:end], a[:end], b[:end]
+
+    def collect_all(self, level: Floats) -> SlotLists:
+        """The slots up to these levels, dropped ones included."""
+        curvature, linear = self._all
+        starts = np.empty(len(level) + 1, dtype=np.int64)
+        native.count_below(linear, level, starts)
+        count = int(starts[-1])
+        slots, a, b = np.empty(count, dtype=np.int32), np.empty(count), np.empty(count)
+        native.list_below(curvature, linear, level, slots, a, b)
+        return starts, slots, a, b
+
+
+# --- the driver's side ----------------------------------------------------------------------------
+
+
+class SparseWeights(NamedTuple):
+    """Entries of a table (n, P) of weights that is mostly zero."""
+
+    samples: np.ndarray
+    slots: np.ndarray
+    values: Floats
+
+    def pack_columns(self, slots: np.ndarray, count: int) -> PackedWeights:
+        """Pack the columns of some slots, given in rising order, for `count` samples."""
+        columns = np.searchsorted(slots, self.slots)
+        own = (columns < len(slots)) & (slots[np.minimum(columns, len(slots) - 1)] == self.slots)
+        own &= self.values != 0
+        shape = (count, len(slots))
+        indices = self.samples[own] * len(slots) + columns[own]
+        return shape, indices.astype(index_type(count * len(slots))), self.values[own]
+
+
+def solve_weights(
+    ask: AskShards, bounds: list[Floats], slots: list[np.ndarray], count: int
+) -> SparseWeights:
+    """Return the weights after each of `count` samples, in the order of samples, then of slots.
+
+    bounds : `CandidateSlots.bounds` of each shard. slots : the slot indices of each shard.
+    """
+    level = _first_level(np.array(bounds))
+    for _ in range(_MAX_STEPS):
         mass, slope = np.sum(ask("narrow", level), axis=0)
-        before, level = level, hot.step_down(level, mass, slope)
-        if np.mean(mass > _NEAR) < _SHARE or np.array_equal(level, before):
+        before, level = level, native.step_down(level, mass, slope)
+        if np.mean(mass > _NEAR_MASS) < _FAR_SHARE or np.array_equal(level, before):
             break
-    samples, places, a, b = _merged(ask("take", level), owned, count)
-    starts = np.searchsorted(samples, np.arange(count + 1))
-    weights, right = np.empty(len(a)), np.zeros(count, dtype=np.bool_)
-    hot.solve_lists(starts, a, b, level, weights, right)
-    rows = Rows(samples, places, weights)
-    if right.all():
-        return rows
-    whole = np.where(right, -np.inf, np.inf)  # rounding has misled the search: send all of these
-    samples, places, a, b = _merged(ask("take_anew", whole), owned, count)
-    starts = np.searchsorted(samples, np.arange(count + 1))
-    more = np.empty(len(a))
-    hot.solve_lists(starts, a, b, np.full(count, np.inf), more, np.zeros(count, dtype=np.bool_))
-    kept = right[rows.samples]
-    return _sorted(
-        np.concatenate([rows.samples[kept], samples]),
-        np.concatenate([rows.places[kept], places]),
-        np.concatenate([rows.weights[kept], more]),
-    )
+    found, solved = _solve_lists(ask("collect", level), slots, level)
+    if solved.all():
+        return found
+    every = np.where(solved, -np.inf, np.inf)  # rounding misled the search: collect all slots
+    rest, _ = _solve_lists(ask("collect_all", every), slots, np.full(count, np.inf))
+    good = solved[found.samples]
+    parts = [np.concatenate([old[good], new]) for old, new in zip(found, rest, strict=True)]
+    order = np.lexsort((parts[1], parts[0]))
+    return SparseWeights(*(part[order] for part in parts))
 
 
-def _first_level(outlines: list[Floats]) -> Floats:
-    told = np.array(outlines)
-    bound, flat = told[:, hot.BOUND].min(axis=0), told[:, hot.FLAT].min(axis=0)
+def _first_level(bounds: np.ndarray) -> Floats:
+    """(n,): levels with mass >= 1, infinite where b is too large to search."""
+    bound, flat = bounds[:, native.BOUND].min(axis=0), bounds[:, native.FLAT].min(axis=0)
     with np.errstate(invalid="ignore"):  # infinity, where no slot takes part
         bound = bound + 1e-15 * np.abs(bound)
     level = np.minimum(bound, flat)
-    return np.where(told[:, hot.LARGEST].max(axis=0) > HUGE, np.inf, level)
+    return np.where(bounds[:, native.LARGEST].max(axis=0) > HUGE, np.inf, level)
 
 
-def _merged(
-    answers: list[Any], owned: list[np.ndarray], count: int
-) -> tuple[np.ndarray, np.ndarray, Floats, Floats]:
-    """The shards' lists as one, in the order of the samples and then of the slots."""
-    samples = [np.repeat(np.arange(count), np.diff(starts)) for starts, *_ in answers]
-    places = [own[found] for own, (_, found, _, _) in zip(owned, answers, strict=True)]
-    where, what = np.concatenate(samples), np.concatenate(places)
-    order = np.lexsort((what, where))
-    a = np.concatenate([found for _, _, found, _ in answers])[order]
-    b = np.concatenate([found for _, _, _, found in answers])[order]
-    return where[order], what[order], a, b
+def _solve_lists(
+    answers: list[SlotLists], slots: list[np.ndarray], level: Floats
+) -> tuple[SparseWeights, np.ndarray]:
+    """Solve the program of each sample on the shards' lists; (n,) whether no other slot counts."""
+    count = len(level)
+    of_sample = [np.repeat(np.arange(count), np.diff(starts)) for starts, *_ in answers]
+    of_slot = [own[found] for own, (_, found, _, _) in zip(slots, answers, strict=True)]
+    samples, indices = np.concatenate(of_sample), np.concatenate(of_slot)
+    order = np.lexsort((indices, samples))
+    samples, indices = samples[order], indices[order]
+    a = np.concatenate([part for _, _, part, _ in answers])[order]
+    b = np.concatenate([part for _, _, _, part in answers])[order]
+    starts = np.searchsorted(samples, np.arange(count + 1))
+    weights, solved = np.empty(len(a)), np.zeros(count, dtype=np.bool_)
+    native.solve_lists(starts, a, b, level, weights, solved)
+    return SparseWeights(samples, indices, weights), solved
 
 
-def _sorted(samples: np.ndarray, places: np.ndarray, weights: Floats) -> Rows:
-    order = np.lexsort((places, samples))
-    return Rows(samples[order], places[order], weights[order])
+def weights_before(
+    after: SparseWeights,
+    weights: Floats,
+    nonfinite: list[tuple[np.ndarray, np.ndarray]],
+    count: int,
+) -> tuple[SparseWeights, Floats]:
+    """Return the weights before each sample, and (P,) the weights after the last one.
 
-
-def proposed(
-    chosen: Rows, weights: Floats, spoiled: list[tuple[np.ndarray, np.ndarray]], count: int
-) -> tuple[Rows, Floats]:
-    """The weights before each sample, and (P,) those after the last one.
-
-    weights : (P,) those before the block. spoiled : samples and places of predictions that are not
-        finite, by shard.
+    after : weights after each sample. weights : (P,) before the block. nonfinite : samples and slots
+    of predictions that are not finite, by shard; these slots have no weight for that sample.
     """
-    last = np.zeros(len(weights))
-    final = chosen.samples == count - 1
-    last[chosen.places[final]] = chosen.weights[final]
-    begin = np.flatnonzero(weights)
-    rows = Rows(
-        np.concatenate([np.zeros(len(begin), dtype=np.int64), chosen.samples[~final] + 1]),
-        np.concatenate([begin, chosen.places[~final]]),
-        np.concatenate([weights[begin], chosen.weights[~final]]),
+    newest = np.zeros(len(weights))
+    last = after.samples == count - 1
+    newest[after.slots[last]] = after.values[last]
+    initial = np.flatnonzero(weights)
+    before = SparseWeights(
+        np.concatenate([np.zeros(len(initial), dtype=np.int64), after.samples[~last] + 1]),
+        np.concatenate([initial, after.slots[~last]]),
+        np.concatenate([weights[initial], after.values[~last]]),
     )
-    bad_samples = np.concatenate([samples for samples, _ in spoiled])
-    bad_places = np.concatenate([places for _, places in spoiled])
+    bad_samples = np.concatenate([samples for samples, _ in nonfinite])
+    bad_slots = np.concatenate([slots for _, slots in nonfinite])
     for sample in np.unique(bad_samples):
-        out = bad_places[bad_samples == sample]
-        rows = _admitted(rows, int(sample), out, len(weights))
-    return rows, last
+        bad = bad_slots[bad_samples == sample]
+        before = _without_nonfinite(before, int(sample), bad, len(weights))
+    return before, newest
 
 
-def _admitted(rows: Rows, sample: int, out: np.ndarray, slots: int) -> Rows:
-    """Take the weight of slots that are not finite at a sample, as `propose` does."""
+def _without_nonfinite(
+    rows: SparseWeights, sample: int, bad: np.ndarray, slots: int
+) -> SparseWeights:
+    """Take the weight of the slots `bad` at one sample, as the driver does on dense weights."""
     own = rows.samples == sample
-    row, values = np.zeros((1, slots)), np.zeros((1, slots))
-    row[0, rows.places[own]] = rows.weights[own]
-    values[0, out] = np.nan
-    admit(row, values, True)
-    places = np.flatnonzero(row[0])
-    return Rows(
-        np.concatenate([rows.samples[~own], np.full(len(places), sample)]),
-        np.concatenate([rows.places[~own], places]),
-        np.concatenate([rows.weights[~own], row[0, places]]),
-    )
-
-
-def of_shard(rows: Rows, owned: np.ndarray, count: int) -> Packed:
-    """The columns of a shard's slots, as they travel."""
-    found = np.searchsorted(owned, rows.places)
-    own = (found < len(owned)) & (owned[np.minimum(found, len(owned) - 1)] == rows.places)
-    own &= rows.weights != 0
-    flat = rows.samples[own] * len(owned) + found[own]
-    kind = np.int32 if count * len(owned) < 2**31 else np.int64
-    return (count, len(owned)), flat.astype(kind), rows.weights[own][:, None]
-
-
-def added(answers: list[Parts], leaves: list[list[int]], totals: Floats) -> None:
-    """totals[t] = the leaves' parts of each sample, added in the order of the leaves.
-
-    A leaf that is not in the answers has no weight there, and its part is an exact zero.
-    """
-    totals[...] = 0.0
-    if all(len(parts) == shape[0] * shape[1] for shape, _, parts in answers):
-        part_of = {
-            number: part
-            for (shape, _, parts), own in zip(answers, leaves, strict=True)
-            for number, part in zip(own, parts.reshape(shape), strict=True)
-        }
-        for number in sorted(part_of):
-            totals += part_of[number]
-        return
-    numbers, samples, rows = [], [], []
-    for (shape, places, parts), own in zip(answers, leaves, strict=True):
-        numbers.append(np.asarray(own)[places // shape[1]])
-        samples.append(places % shape[1])
-        rows.append(parts)
-    order = np.argsort(np.concatenate(numbers), kind="stable")
-    hot.add_rows(
-        np.concatenate(samples).astype(np.int64)[order], np.concatenate(rows)[order], totals
+    weights, predictions = np.zeros((1, slots)), np.zeros((1, slots))
+    weights[0, rows.slots[own]] = rows.values[own]
+    predictions[0, bad] = np.nan
+    admit(weights, predictions, True)
+    left = np.flatnonzero(weights[0])
+    return SparseWeights(
+        np.concatenate([rows.samples[~own], np.full(len(left), sample)]),
+        np.concatenate([rows.slots[~own], left]),
+        np.concatenate([rows.values[~own], weights[0, left]]),
     )

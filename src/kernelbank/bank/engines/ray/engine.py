@@ -12,7 +12,7 @@ from ....utils import validation as check
 from ....utils.validation import Floats
 from ...layout import Layout
 from ..base import Engine, Executor, block_length, bytes_per_sample
-from .pending_blocks import FIELDS
+from .pending_blocks import EVIDENCE
 
 _DRIVER_BYTES = 2**30  # what a block may take on the driver, if all evidence is gathered
 _SHARD_BYTES = 256 * 2**20  # and in a shard, which has up to four of them
@@ -90,7 +90,7 @@ class Ray(Engine):
             return self.block
         shards = self.shards or 1
         driver = 8 * (8 * len(layout.slots) + len(layout.leaves) * (objective.window + 3))
-        evidence = 8 * len(FIELDS) * len(layout.slots)
+        evidence = 8 * len(EVIDENCE) * len(layout.slots)
         shard = (bytes_per_sample(layout, objective, dimension) + evidence) // shards
         return max(8, min(_LONGEST, _DRIVER_BYTES // driver, _SHARD_BYTES // max(1, shard)))
 

@@ -1,204 +1,239 @@
-"""The executor on Ray: the two phases of a block, looking, and the state, with shards far away."""
+"""The executor on Ray: the order of things in a block, predictions, and the state of all shards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ....errors import ShardLost
+from ....losses.objective import Objective
+from ....native.workspace import Workspace
 from ....utils.validation import Floats
-from ..base import CombineStage
-from . import distributed_qp as sums
-from .actor_handle import Post, Sent
-from .actor_pool import AHEAD, PostedCrew
-from .pending_blocks import FIELDS
-from .wire import pack
+from ...layout import Layout
+from ...trace import BY_SLOT
+from ..base import Coming, CombineStage, Executor
+from .actor_pool import ActorPool
+from .actors import ActorHandle, SentBlock
+from .distributed_qp import solve_weights, weights_before
+from .pending_blocks import EVIDENCE
+from .shard_worker import Snapshot
+from .wire import LeafSums, Traffic, add_leaf_sums, pack_weights
 
-SUMS_PAY = 1000  # slots from which on `exchange="auto"` sends sums
+MIN_SLOTS_FOR_SUMS = 1000  # from here on `exchange="auto"` sends sums
+
+_OF_BUFFER = ("inputs", "targets")  # arrays of the sample buffer, which all shards have
 
 
-class RayExecutor(PostedCrew):
-    """Shards in processes of Ray's, on this machine or others."""
+class RayExecutor(Executor):
+    """Shards in processes of a Ray cluster, on this machine or others."""
 
-    def connect(self, stage: CombineStage) -> None:
-        self._stage = stage
-        self._weight_phases = stage.weight_phases
-        wish, slots = self._settings.exchange, len(self._layout.slots)
-        may = stage.qp_terms is not None and wish != "gathered"
-        self._may_sum = may and (wish == "sums" or slots >= SUMS_PAY)
+    guarded = True
+
+    def __init__(
+        self,
+        settings: Any,
+        objective: Objective,
+        layout: Layout,
+        workspace: Workspace,
+        first_input: Floats,
+    ) -> None:
+        self._settings = settings
+        self._layout = layout
+        self._workspace = workspace
+        with_values = bool(workspace.values.size)
+        self._pool = ActorPool(settings, objective, layout, first_input, with_values=with_values)
+        self._has_models = any(not learner.saveable for learner in layout.learners)
+        self._step_ratio: Floats | None = None
+
+    def prepare(self, driver: CombineStage) -> None:
+        self._driver = driver
+        self._weigh = driver.weigh
+        exchange, slots = self._settings.exchange, len(self._layout.slots)
+        enough = exchange == "sums" or (exchange == "auto" and slots >= MIN_SLOTS_FOR_SUMS)
+        self._may_use_sums = driver.figures is not None and enough
+
+    @property
+    def traffic(self) -> Traffic:
+        """Bytes and calls between the driver and the shards."""
+        return self._pool.traffic
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The process ids of the shards on their machines."""
+        return [handle.process_id for handle in self._pool.handles]
 
     # --- blocks -----------------------------------------------------------------------------------
 
-    def run_block(self, first: int, count: int) -> None:
-        block = self._present(first, count)
-        self._send(1 + AHEAD)
-        if block.supports_distributed_qp:
-            self._weigh_by_sums(block, first, count)
+    def expect(self, blocks: Sequence[Coming], recorded: Sequence[str]) -> None:
+        by_slot = set(recorded) & set(BY_SLOT)
+        self._pool.prefetch(blocks, by_sums=self._may_use_sums and not by_slot)
+
+    def play(self, first: int, count: int) -> None:
+        workspace = self._workspace
+        points, targets = workspace.points[:count], workspace.new_targets[:count]
+        block = self._pool.begin_block(first, points, targets)
+        if block.by_sums:
+            self._combine_by_sums(block, count)
         else:
             self._gather(block, count)
-            self._weight_phases.run(first, count)
-            self._mix(block, first, count)
-            self._stage.add_slot_costs.run(first, count)
-        self._stage.charge_bank_from_totals.run(first, count)
-        self._done(block)
+            self._weigh.run(first, count)
+            self._mix(block, count)
+            self._driver.tally.run(first, count)
+        self._driver.charge_whole.run(first, count)
+        self._pool.finish_block()
 
-    def _gather(self, block: Sent, count: int) -> None:
-        """Phase 1: the evidence of all slots, to the workspace."""
-        step_ratio = np.zeros(len(self._layout.slots))
-        for post, (evidence, values, own) in zip(self._posts, self._learned(block), strict=True):
-            for rows, name in zip(evidence, FIELDS, strict=True):
-                getattr(self._workspace, name)[:count, post.places] = rows
+    def _gather(self, block: SentBlock, count: int) -> None:
+        """Phase 1: write the evidence of all slots to the workspace."""
+        replies = self._pool.learned(block)
+        for handle, (evidence, values, _) in zip(self._pool.handles, replies, strict=True):
+            for name, array in zip(EVIDENCE, evidence, strict=True):
+                getattr(self._workspace, name)[:count, handle.slots] = array
             if len(values):
-                self._workspace.values[:count, :, post.places] = values
-            step_ratio[post.places] = own
-        self._excess = step_ratio
+                self._workspace.values[:count, :, handle.slots] = values
+        self._step_ratio = self._by_slot([ratio for *_, ratio in replies])
 
-    def _mix(self, block: Sent, first: int, count: int) -> None:
-        """Phase 2: the weights out, the leaves' sums to the workspace."""
-        proposed = self._workspace.proposed[:count]
-        answers = self._answers("mix", lambda post: (first, pack(proposed[:, post.places])), block)
-        self._add(answers, count)
-
-    def _add(self, answers: list[Any], count: int) -> None:
-        sums.added(answers, [post.leaves for post in self._posts], self._stage.leaf_totals[:count])
-
-    def _weigh_by_sums(self, block: Sent, first: int, count: int) -> None:
-        """Both phases without a number a slot and sample; see `sums`."""
-        stage = self._stage
-        owned = [post.places for post in self._posts]
-        replies = self._learned(block)
-        self._excess = self._together([own for *_, own in replies], np.zeros(len(stage.weights)))
-        stage.prepare.run(first, count)
-
-        def ask(name: str, level: Floats) -> list[Any]:
-            return self._answers(name, lambda _: (first, level), block)
-
-        chosen = sums.solved(ask, [outline for outline, *_ in replies], owned, count)
-        spoiled = [
-            (samples, own[places])
-            for own, (_, (samples, places), _) in zip(owned, replies, strict=True)
-        ]
-        rows, last = sums.proposed(chosen, stage.weights, spoiled, count)
-        cost, loss = stage.slot_totals
-        answers = self._answers(
-            "mix_and_add_costs",
-            lambda post: (
-                first,
-                sums.of_shard(rows, post.places, count),
-                cost[post.places],
-                loss[post.places],
-            ),
-            block,
+    def _mix(self, block: SentBlock, count: int) -> None:
+        """Phase 2: send the weights, add up the leaves' sums."""
+        weights = self._workspace.proposed[:count]
+        sums = self._pool.ask_pending(
+            block, "mix", lambda handle: (pack_weights(weights[:, handle.slots]),)
         )
-        self._add([parts for parts, *_ in answers], count)
+        self._add_leaf_sums(sums, count)
+
+    def _add_leaf_sums(self, sums: list[LeafSums], count: int) -> None:
+        leaves = [handle.leaves for handle in self._pool.handles]
+        add_leaf_sums(sums, leaves, self._driver.whole[:count])
+
+    def _combine_by_sums(self, block: SentBlock, count: int) -> None:
+        """Both phases without one number per slot and sample; see `distributed_qp`."""
+        driver, pool = self._driver, self._pool
+        slots = [handle.slots for handle in pool.handles]
+        replies = pool.learned(block)
+        self._step_ratio = self._by_slot([ratio for *_, ratio in replies])
+        driver.prepare.run(block.first, count)
+
+        def ask(method: str, level: Floats) -> list[Any]:
+            return pool.ask_pending(block, "ask_candidates", lambda _: (method, level))
+
+        after = solve_weights(ask, [bounds for bounds, *_ in replies], slots, count)
+        nonfinite = [
+            (samples, own[columns])
+            for own, (_, (samples, columns), _) in zip(slots, replies, strict=True)
+        ]
+        before, newest = weights_before(after, driver.weights, nonfinite, count)
+        cost, loss = driver.totals
+        answers = pool.ask_pending(
+            block,
+            "mix_and_tally",
+            lambda handle: (
+                before.pack_columns(handle.slots, count),
+                cost[handle.slots],
+                loss[handle.slots],
+            ),
+        )
+        self._add_leaf_sums([sums for sums, *_ in answers], count)
         self._workspace.best[:count] = np.min([best for _, best, *_ in answers], axis=0)
-        stage.weights[:] = last
-        assert stage.qp_terms is not None
-        for own, (_, _, costs, losses, figures) in zip(owned, answers, strict=True):
+        driver.weights[:] = newest
+        assert driver.figures is not None
+        for own, (_, _, costs, losses, figures) in zip(slots, answers, strict=True):
             cost[own], loss[own] = costs, losses
-            stage.qp_terms[:, own] = figures
+            driver.figures[:, own] = figures
 
-    # --- looking ----------------------------------------------------------------------------------
+    def keep(self, *, models: bool) -> int:  # noqa: ARG002
+        return self._pool.commit()
 
-    def predict_query(self, seen: int) -> None:
+    def undo(self, kept: int) -> None:
+        self._pool.rollback(kept)
+        self._step_ratio = None
+
+    # --- predictions ------------------------------------------------------------------------------
+
+    def look(self, seen: int) -> None:
         point = self._workspace.query_point.copy()
-        for post, values in zip(self._posts, self._each("predict_query", seen, point), strict=True):
-            self._workspace.slot_values[post.places] = values
-        self._stage.combine_query.run(seen, 1)
+        self._workspace.slot_values[:] = self._by_slot(self._pool.ask("look", seen, point))
+        self._driver.blend.run(seen, 1)
 
-    def forget_query(self) -> None:
-        self._each("forget_query")
+    def forget_look(self) -> None:
+        self._pool.ask("forget_look")
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
-        self._call_off()
-        shared = self._ray.put(points)
-        out = np.zeros((len(points), len(self._layout.slots)))
-        answers = self._answers("evaluate", lambda post: (seen, shared, wanted[post.places]))
-        self._rest()
-        return self._together(answers, out)
+        shared = self._pool.share(points)
+        return self._by_slot(
+            self._pool.ask(
+                "evaluate", seen, shared, of_shard=lambda handle: (wanted[handle.slots],)
+            )
+        )
 
     def variance(self, points: Floats) -> Floats:
-        out = np.full((len(points), len(self._layout.slots)), np.nan)
-        return self._together(self._each("variance", points), out)
-
-    def _together(self, answers: list[Any], out: Floats) -> Floats:
-        for post, values in zip(self._posts, answers, strict=True):
-            out[..., post.places] = values
-        return out
+        return self._by_slot(self._pool.ask("variance", points))
 
     def step_ratio(self) -> Floats:
-        if self._excess is None:
-            self._excess = self._together(
-                self._each("step_ratio"), np.zeros(len(self._layout.slots))
-            )
-        return self._excess
+        if self._step_ratio is None:
+            self._step_ratio = self._by_slot(self._pool.ask("step_ratio"))
+        return self._step_ratio
 
     def dropped(self) -> Floats:
-        return self._together(self._each("dropped"), np.zeros(len(self._layout.slots)))
+        return self._by_slot(self._pool.ask("dropped"))
+
+    def _by_slot(self, answers: list[Floats]) -> Floats:
+        """(..., P): the shards' answers in the order of the bank's slots."""
+        out = np.empty((*answers[0].shape[:-1], len(self._layout.slots)))
+        for handle, values in zip(self._pool.handles, answers, strict=True):
+            out[..., handle.slots] = values
+        return out
 
     # --- state ------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Floats]:
-        parts = self._states()
-        result = {name: parts[0][name].copy() for name in ("inputs", "targets")}
-        pieces: dict[str, list[tuple[Any, Floats]]] = {}
-        for post, part in zip(self._posts, parts, strict=True):
-            for name, array in part.items():
+        states = self._pool.states()
+        result = {name: states[0][name].copy() for name in _OF_BUFFER}
+        parts: dict[str, list[tuple[np.ndarray, Floats]]] = {}
+        for handle, state in zip(self._pool.handles, states, strict=True):
+            for name, array in state.items():
                 if name not in result:
-                    pieces.setdefault(name, []).append((self._numbers(post, name), array))
-        for name, some in pieces.items():
-            order = np.argsort(np.concatenate([numbers for numbers, _ in some]))
+                    parts.setdefault(name, []).append((self._leaves(handle, name), array))
+        for name, some in parts.items():
+            order = np.argsort(np.concatenate([leaves for leaves, _ in some]))
             result[name] = np.concatenate([array for _, array in some])[order]
         return result
 
-    def _states(self) -> list[dict[str, Floats]]:
-        """The state of every shard; of one that was given up, from what the driver has kept."""
-        if not any(post.given_up for post in self._posts):
-            try:
-                return self._each("state")
-            except ShardLost:
-                pass
-        return [post.local(self._first_input, self._played).state() for post in self._posts]
-
-    def _numbers(self, post: Post, name: str) -> Any:
-        """The numbers of the leaves in a shard's array: those of the group in its name."""
+    def _leaves(self, handle: ActorHandle, name: str) -> np.ndarray:
+        """The numbers of the shard's leaves in an array: those of the group in its name."""
         group = int(name.partition("/")[0].removeprefix("group"))
-        return np.array([n for n in post.leaves if self._layout.leaves[n].group == group])
+        return np.array([n for n in handle.leaves if self._layout.leaves[n].group == group])
 
     def restore(self, state: Mapping[str, Floats]) -> None:
-        models = self.remember() if self._models else {}
-        self._go_on_from(state, models)
+        self._restore(state, self.remember())
 
     def recall(self, kept: Mapping[int, Any]) -> None:
-        if self._models:
-            self._go_on_from(self.state(), kept)
+        if self._has_models:
+            self._restore(self.state(), kept)
 
     def remember(self) -> dict[int, Any]:
-        if not self._models:
+        if not self._has_models:
             return {leaf.number: None for leaf in self._layout.leaves}
-        return {n: kept for part in self._each("remember") for n, kept in part.items()}
+        return {n: kept for part in self._pool.ask("remember") for n, kept in part.items()}
 
-    def _go_on_from(self, state: Mapping[str, Floats], models: Mapping[int, Any]) -> None:
-        firsts = self._layout.first_leaves
-        names = [name for name in state if name not in ("inputs", "targets")]
-        kept = []
-        for post in self._posts:
-            own = {name: np.array(state[name]) for name in ("inputs", "targets")}
-            for name in names:
-                numbers = self._numbers(post, name)
-                if len(numbers):
-                    group = self._layout.leaves[int(numbers[0])].group
-                    own[name] = np.array(state[name][numbers - firsts[group]])
-            kept.append((own, {number: models.get(number) for number in post.leaves}))
-        self._forget(kept)
-        self._rest()
+    def _restore(self, state: Mapping[str, Floats], models: Mapping[int, Any]) -> None:
+        snapshots: list[Snapshot] = []
+        for handle in self._pool.handles:
+            arrays = {}
+            for name, array in state.items():
+                if name in _OF_BUFFER:
+                    arrays[name] = np.array(array)
+                elif len(leaves := self._leaves(handle, name)):
+                    group = self._layout.leaves[int(leaves[0])].group
+                    arrays[name] = np.array(array[leaves - self._layout.first_leaves[group]])
+            snapshots.append((arrays, {number: models[number] for number in handle.leaves}))
+        self._step_ratio = None
+        self._pool.restore(snapshots)
 
     def reset(self) -> None:
-        self._first_input = np.zeros_like(self._first_input)
-        self._forget([None] * len(self._posts))
+        self._step_ratio = None
+        self._pool.set_first_input(np.zeros_like(self._workspace.query_point))
+        self._pool.restore([None] * len(self._pool.handles))
 
-    def start(self, first_input: Floats) -> None:
-        self._first_input = first_input.copy()
-        self._each("start", first_input)
+    def begin(self, first_input: Floats) -> None:
+        self._pool.set_first_input(first_input.copy())
+        self._pool.ask("begin", first_input)

@@ -1,8 +1,8 @@
-"""A station: one shard with a workspace and a buffer of its own, in whatever process it stands.
+"""One shard with a workspace and a sample buffer of its own, in whatever process it runs.
 
-It learns blocks in the order of the samples' numbers and refuses all others; a caller that has lost
-count, or a station that was started anew, is noticed at once. What phase 2 needs of a block is put
-aside, so the station may be several blocks ahead of the weights.
+A worker learns blocks in the order of the sample numbers and refuses all others, so a caller that has
+lost count, or a worker that was restarted, is noticed at once. What phase 2 needs of a block is kept
+in `PendingBlocks`, so the worker may be several blocks ahead of the weights.
 """
 
 from __future__ import annotations
@@ -22,194 +22,191 @@ from ....utils.validation import Floats
 from ...layout import Layout
 from ...ledger import Ledger
 from ...shard import Shard
-from .candidate_slots import Lists, outline
-from .pending_blocks import Aside, Block
-from .wire import Packed, Parts, singles
+from .pending_blocks import PendingBlock, PendingBlocks
+from .wire import LeafSums, PackedWeights, index_type, unpack_weights
 
-Kept = tuple[dict[str, Floats], dict[int, Any]]
-"""The arrays of a station, and what its learners keep beside arrays, by leaf."""
+Samples = tuple[Floats, Floats]
+"""Inputs (n, d) and targets (n,) of a block."""
 
-
-class OutOfStep(RuntimeError):
-    """A station was asked for a block that does not follow what it has learned."""
+Snapshot = tuple[dict[str, Floats], dict[int, Any]]
+"""The arrays of a shard by name, and what its learners keep besides arrays, by leaf."""
 
 
-class Station:
-    """The slots of some leaves, and everything that they need to work alone."""
+class OutOfOrder(RuntimeError):
+    """A worker was sent a block that does not follow what it has learned."""
+
+
+class ShardWorker:
+    """The slots of some leaves, with everything that they need to work alone."""
 
     def __init__(
         self,
         objective: Objective,
         layout: Layout,
-        numbers: Sequence[int],
+        leaf_numbers: Sequence[int],
         size: int,
         first_input: Floats,
         *,
-        values: bool,
+        with_values: bool,
     ) -> None:
-        """`numbers`: of the leaves. `size`: samples worked at a time. `values`: hand them over."""
-        leaves = [layout.leaves[number] for number in numbers]
-        slots = sum(len(leaf.slots) for leaf in leaves)
-        self._layout = layout
-        own = [layout.slots[place] for leaf in leaves for place in leaf.slots]
-        kernels = [slot.kernel for slot in own if slot.learner.uses_kernel_rows]
-        self.workspace = Workspace(
-            objective, size, len(first_input), slots, len(leaves), values=values, workers=1
+        """`size`: samples worked at a time. `with_values`: return the slots' values on the window."""
+        leaves = [layout.leaves[number] for number in leaf_numbers]
+        slots = [layout.slots[index] for leaf in leaves for index in leaf.slots]
+        kernels = [slot.kernel for slot in slots if slot.learner.uses_kernel_rows]
+        self._workspace = Workspace(
+            objective,
+            size,
+            len(first_input),
+            len(slots),
+            len(leaves),
+            values=with_values,
+            workers=1,
         )
         self._buffer = SampleBuffer(
-            layout.history_length(objective), kernels, self.workspace, first_input
+            layout.history_length(objective), kernels, self._workspace, first_input
         )
-        self._shard = Shard(objective, layout, leaves, self.workspace, self._buffer, alone=True)
+        self._shard = Shard(objective, layout, leaves, self._workspace, self._buffer, alone=True)
         self._learning = Phases([self._buffer.take]) + self._shard.learning
-        self._looking = Phases([self._buffer.query]) + self._shard.looking
+        self._looking = Phases([self._buffer.look]) + self._shard.looking
         parts: list[Any] = [objective.loss, *dict.fromkeys(kernels)]
         found = [callback for part in parts for callback in part.callbacks]
         found += [*self._learning.callbacks, *self._looking.callbacks]
         self._callbacks = tuple(dict.fromkeys(found))
-        self._aside = Aside(self._shard, self.workspace)
-        self._seats = self._shard.seats
-        self.waiting: dict[int, Block] = {}
-        self._position: int | None = None
-        self._spoiled = False
+        self._memory = PendingBlocks(self._shard, self._workspace)
+        self._lanes = self._shard.seats
+        self._pending: dict[int, PendingBlock] = {}  # by the number of the first sample
+        self._next_sample: int | None = None  # None: whichever comes
+        self._incomplete = False  # a block was learned in part
 
-    # --- the two phases -------------------------------------------------------------------------
+    # --- the two phases of a block --------------------------------------------------------------
 
     def learn(
-        self, first: int, block: tuple[Floats, Floats], keep: bool, supports_distributed_qp: bool
-    ) -> tuple[Any, Any]:
-        """Phase 1: (evidence, values, step_ratio), and the state after the block if it is to be kept.
+        self, first: int, samples: Samples, with_snapshot: bool, by_sums: bool
+    ) -> tuple[Any, Snapshot | None]:
+        """Phase 1: learn a block; return a reply, and the snapshot after it if that is wanted.
 
-        evidence[i] is (n, P) for each of `FIELDS`; values (n, window, P), if they are handed over.
-        With `supports_distributed_qp` it is (outline, spoiled, step_ratio) instead: spoiled, the samples and places of
-        predictions that are not finite.
+        The reply is (evidence, values, step_ratio): evidence[i] is (n, P) for each of `EVIDENCE`,
+        values is (n, window, P) if the combiner needs it. `by_sums` it is (bounds, nonfinite,
+        step_ratio): see `CandidateSlots.bounds`; samples and slots of non-finite predictions.
         """
-        count = len(block[1])
-        waiting = self._aside.block(count)
-        values = np.empty(
-            (count if self.workspace.values.size else 0, *self.workspace.values.shape[1:])
-        )
-        for start, end in self._worked(first, block, waiting):
+        count = len(samples[1])
+        block = self._memory.allocate(count)
+        all_values = self._workspace.values
+        values = np.empty((count if all_values.size else 0, *all_values.shape[1:]))
+        for start, end in self._learn_steps(first, samples, block):
             if len(values):
-                values[start:end] = self.workspace.values[: end - start]
-            self._aside.keep(waiting, first + start, start, end - start)
-        self.waiting[first] = waiting
-        state = self.kept() if keep else None
-        if not supports_distributed_qp:
-            return (waiting.evidence, values, self._shard.step_ratio()), state
-        told = waiting.told
-        spoiled = np.nonzero(~np.isfinite(told["slot_predictions"]))
-        outlined = outline(told["curvature"], told["window_loss"])
-        return (outlined, spoiled, self._shard.step_ratio()), state
+                values[start:end] = all_values[: end - start]
+            self._memory.append(block, first + start, start, end - start)
+        self._pending[first] = block
+        snapshot = self.snapshot() if with_snapshot else None
+        if not by_sums:
+            return (block.evidence, values, self._shard.step_ratio()), snapshot
+        nonfinite = np.nonzero(~np.isfinite(block.by_name["slot_predictions"]))
+        return (block.candidates.bounds(), nonfinite, self._shard.step_ratio()), snapshot
 
-    def replay(self, first: int, block: tuple[Floats, Floats]) -> None:
-        """Learn samples of which everything has been handed over before."""
-        for start, end in self._worked(first, block):
+    def replay(self, first: int, samples: Samples) -> None:
+        """Learn a block again whose evidence and sums the driver has already."""
+        for start, end in self._learn_steps(first, samples, None):
             self._shard.close(end - start)
 
-    def _worked(
-        self, first: int, block: tuple[Floats, Floats], waiting: Block | None = None
+    def _learn_steps(
+        self, first: int, samples: Samples, block: PendingBlock | None
     ) -> Iterator[tuple[int, int]]:
-        """Learn piece by piece; yields where each begins and ends, for the caller to close it."""
-        if self._position not in (None, first) or self._spoiled:
-            raise OutOfStep(f"this shard stands at sample {self._position}, and got {first}")
-        points, targets = block
+        """Learn within slide periods; yields the rows of each step, for the caller to finish it."""
+        if self._next_sample not in (None, first) or self._incomplete:
+            raise OutOfOrder(f"this shard expects sample {self._next_sample}, and got {first}")
+        points, targets = samples
+        self._incomplete = True
         start = 0
-        self._spoiled = True
         while start < len(points):
-            room = SLIDE_PERIOD - (first + start) % SLIDE_PERIOD
-            end = min(start + min(room, self.workspace.size), len(points))
-            self.workspace.points[: end - start] = points[start:end]
-            self.workspace.new_targets[: end - start] = targets[start:end]
-            self._aside.aim(None if waiting is None else waiting.evidence[:, start:end])
+            left = SLIDE_PERIOD - (first + start) % SLIDE_PERIOD
+            end = min(start + min(left, self._workspace.size), len(points))
+            self._workspace.points[: end - start] = points[start:end]
+            self._workspace.new_targets[: end - start] = targets[start:end]
+            self._memory.write_evidence_to(None if block is None else block.evidence[:, start:end])
             self._learning.run(first + start, end - start)
-            self._check()
+            self._raise_callback_errors()
             yield start, end
             start = end
-        self._spoiled = False
-        self._position = first + len(points)
+        self._incomplete = False
+        self._next_sample = first + len(points)
 
-    def mix(self, first: int, packed: Packed) -> Parts:
-        """Phase 2: the leaves' parts of the proposals, for the block that began with `first`."""
-        block = self.waiting.pop(first)
-        (count, slots), places, weights = singles(packed)
-        seats, samples = self._seats[places % slots], places // slots
-        rows, own = np.unique(seats // WIDTH * count + samples, return_inverse=True)
-        lanes = np.zeros((len(rows), WIDTH))
-        lanes[own, seats % WIDTH] = weights
-        shape = (len(self._shard.numbers), count, self.workspace.sums.shape[2])
+    def mix(self, first: int, packed: PackedWeights) -> LeafSums:
+        """Phase 2: the leaves' sums for the pending block whose first sample is `first`."""
+        block = self._pending.pop(first)
+        (count, slots), indices, values = unpack_weights(packed)
+        lanes, samples = self._lanes[indices % slots], indices // slots
+        rows, own = np.unique(lanes // WIDTH * count + samples, return_inverse=True)
+        weights = np.zeros((len(rows), WIDTH))
+        weights[own, lanes % WIDTH] = values
+        shape = (len(self._shard.numbers), count, self._workspace.sums.shape[2])
         sums = np.empty((len(rows), shape[2]))
-        for piece in block.pieces:
-            piece.mix(rows // count, first + rows % count, lanes, sums)
-        self._aside.release(block)
-        return shape, rows.astype(np.int32 if shape[0] * shape[1] < 2**31 else np.int64), sums
+        for buffers in block.buffers:
+            buffers.mix(rows // count, first + rows % count, weights, sums)
+        self._memory.release(block)
+        return shape, rows.astype(index_type(shape[0] * count)), sums
 
-    def narrow(self, first: int, level: Floats) -> Floats:
-        """For a block by sums: see `Below.narrow`."""
-        return self.waiting[first].below.narrow(np.array(level))
+    def ask_candidates(self, first: int, method: str, level: Floats) -> Any:
+        """Call a method of the `CandidateSlots` of a pending block."""
+        return getattr(self._pending[first].candidates, method)(np.array(level))
 
-    def take(self, first: int, level: Floats) -> Lists:
-        """For a block by sums: see `Below.take`."""
-        return self.waiting[first].below.take(np.array(level))
+    def mix_and_tally(
+        self, first: int, packed: PackedWeights, cost: Floats, loss: Floats
+    ) -> tuple[LeafSums, Floats, Floats, Floats, Floats]:
+        """Phase 2 by sums: `mix`, and the slots' costs.
 
-    def take_anew(self, first: int, level: Floats) -> Lists:
-        """For a block by sums: see `Below.take_anew`."""
-        return self.waiting[first].below.take_anew(np.array(level))
-
-    def mix_and_add_costs(self, first: int, packed: Packed, cost: Floats, loss: Floats) -> Any:
-        """Phase 2 by sums: the leaves' parts; the best, costs and losses of slots; `figures`.
-
-        `cost` and `loss` are what the slots had been charged before the block.
+        cost, loss : (P,) cumulative before the block. Returns the leaves' sums; (n,) the least
+        cumulative cost of a slot; cost and loss after the block; (2, P) the newest a and b.
         """
-        told = self.waiting[first].told
-        workspace = copy.copy(self.workspace)
-        workspace.slot_cost, workspace.slot_loss = told["slot_cost"], told["slot_loss"]
+        evidence = self._pending[first].by_name
+        workspace = copy.copy(self._workspace)
+        workspace.slot_cost, workspace.slot_loss = evidence["slot_cost"], evidence["slot_loss"]
         workspace.best = np.empty(len(workspace.slot_cost))
         cost, loss = np.array(cost), np.array(loss)
-        Phases([Ledger.slot_cost_phase(workspace, cost, loss)]).run(first, len(workspace.best))
-        figures = np.array([told["curvature"][-1], told["window_loss"][-1]])
+        Phases([Ledger.tally(workspace, cost, loss)]).run(first, len(workspace.best))
+        figures = np.array([evidence["curvature"][-1], evidence["window_loss"][-1]])
         return self.mix(first, packed), workspace.best, cost, loss, figures
 
-    def _check(self) -> None:
-        errors = [
-            error for callback in self._callbacks if (error := callback.take_error()) is not None
-        ]
+    def _raise_callback_errors(self) -> None:
+        """Raise what a function of the user's has raised."""
+        errors = [error for callback in self._callbacks if (error := callback.take_error()) is not None]
         if errors:
             raise errors[0]
 
-    # --- looking --------------------------------------------------------------------------------
+    # --- predictions ----------------------------------------------------------------------------
 
-    def predict_query(self, seen: int, point: Floats) -> Floats:
+    def look(self, seen: int, point: Floats) -> Floats:
         """(P,): the slots' values at a point."""
-        self.workspace.query_point[:] = point
+        self._workspace.query_point[:] = point
         self._looking.run(seen, 1)
         try:
-            self._check()
+            self._raise_callback_errors()
         except BaseException:
-            self._buffer.forget_query()
+            self._buffer.forget_look()
             raise
-        return self.workspace.slot_values.copy()
+        return self._workspace.slot_values.copy()
 
-    def forget_query(self) -> None:
-        """What the last look has left behind is not to be used."""
-        self._buffer.forget_query()
+    def forget_look(self) -> None:
+        """Discard what the last `look` has left for the next block."""
+        self._buffer.forget_look()
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         """(n, P): the slots' values at the points, for leaves with a slot with wanted[p] != 0."""
-        given = np.array(points)  # what comes from elsewhere may be read only
-        out = np.zeros((len(given), self.workspace.slots))
-        for start in range(0, len(given), self.workspace.size):
-            some = given[start : start + self.workspace.size]
+        points = np.array(points)  # arrays from the object store are read-only
+        out = np.zeros((len(points), self._workspace.slots))
+        for start in range(0, len(points), self._workspace.size):
+            some = points[start : start + self._workspace.size]
             statistics = self._buffer.compare(seen, some)
-            rows = out[start : start + self.workspace.size]
+            rows = out[start : start + self._workspace.size]
             self._shard.evaluate(seen, some, statistics, wanted, rows)
-        self._check()
+        self._raise_callback_errors()
         return out
 
     def variance(self, points: Floats) -> Floats:
         """(n, P): predictive variances, NaN where there is none."""
-        out = np.full((len(points), self.workspace.slots), np.nan)
+        out = np.full((len(points), self._workspace.slots), np.nan)
         self._shard.variance(np.array(points), out)
-        self._check()
+        self._raise_callback_errors()
         return out
 
     def step_ratio(self) -> Floats:
@@ -220,56 +217,35 @@ class Station:
 
     # --- state ----------------------------------------------------------------------------------
 
-    def kept(self) -> Kept:
+    def snapshot(self) -> Snapshot:
         """Copies of everything that the next block depends on."""
         return self.state(), self.remember()
 
     def state(self) -> dict[str, Floats]:
-        """Copies of all arrays, leaves in their order."""
+        """Copies of all arrays, in leaf order."""
         result = {name: array.copy() for name, array in self._buffer.arrays().items()}
         result |= {name: array.copy() for name, (_, array) in self._shard.arrays().items()}
         return result
 
-    def numbers(self) -> dict[str, np.ndarray]:
-        """The numbers of the leaves of each array that has leaves."""
-        return {name: numbers for name, (numbers, _) in self._shard.arrays().items()}
-
-    def restore(self, state: Mapping[str, Floats]) -> None:
-        """Go on from what `state` returned, at whichever sample comes next."""
-        for name, array in self._buffer.arrays().items():
-            array[...] = state[name]
-        for name, (_, array) in self._shard.arrays().items():
-            array[...] = state[name]
-        self._buffer.forget_rows()
-        self._start_anew()
-
-    def reset(self) -> None:
-        """Forget everything that was learned."""
-        for array in self._buffer.arrays().values():
-            array[...] = 0.0
-        self._shard.reset()
-        self._buffer.forget_rows()
-        self._start_anew()
-
-    def _start_anew(self) -> None:
-        while self.waiting:  # another thread may be at one of them: whoever takes it out has it
-            self._aside.release(self.waiting.popitem()[1])
-        self._position = None
-        self._spoiled = False
-
-    def start(self, first_input: Floats) -> None:
-        """Be told the first sample."""
-        self._buffer.begin(first_input)
-
     def remember(self) -> dict[int, Any]:
-        """Copies of what learners keep beside arrays, by leaf."""
+        """Copies of what learners keep besides arrays, by leaf."""
         return {
             int(number): kept
             for learner, group in self._shard.groups
             for number, kept in zip(group.numbers, learner.remember(group), strict=True)
         }
 
-    def recall(self, kept: Mapping[int, Any]) -> None:
-        """Go back to what `remember` returned."""
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue from a snapshot, at whichever sample comes next."""
+        state, models = snapshot
+        for name, array in self._buffer.arrays().items():
+            array[...] = state[name]
+        for name, (_, array) in self._shard.arrays().items():
+            array[...] = state[name]
+        self._buffer.forget_rows()
         for learner, group in self._shard.groups:
-            learner.recall(group, [kept[int(number)] for number in group.numbers])
+            learner.recall(group, [models[int(number)] for number in group.numbers])
+
+    def begin(self, first_input: Floats) -> None:
+        """Set the first sample's inputs."""
+        self._buffer.begin(first_input)

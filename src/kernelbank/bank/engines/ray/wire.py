@@ -1,43 +1,93 @@
-"""Arrays that are mostly zero on their way between processes: only rows with something travel."""
+"""The wire format: sparse arrays between driver and shards, and the bytes that they take."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ....combiners import distributed_threshold as native
 from ....utils.validation import Floats
 
-Packed = tuple[tuple[int, ...], np.ndarray | None, Floats]
-"""Shape; the places of the rows that are not zero, None for all; these rows."""
+PackedWeights = tuple[tuple[int, int], np.ndarray | None, Floats]
+"""Shape (n, P); flat indices of the weights that are not zero, None for all; the weights."""
 
-Parts = tuple[tuple[int, ...], np.ndarray, Floats]
-"""The same, with places in any case: what leaves with weight add to the proposals."""
+LeafSums = tuple[tuple[int, int, int], np.ndarray, Floats]
+"""Shape (L, n, window + 3); flat indices over (L, n) of the rows that are sent; these rows.
 
-
-def pack(array: Floats) -> Packed:
-    """Rows of one number. What is not sent is zero: the sign of a zero is lost."""
-    places = np.flatnonzero(array)
-    if len(places) * (4 + 8) >= array.size * 8 or array.size >= 2**31:
-        return array.shape, None, np.ascontiguousarray(array).reshape(-1, 1)
-    return array.shape, places.astype(np.int32), array.reshape(-1)[places][:, None]
+A row is a leaf's part of the bank's prediction before one sample. Leaves without weight send none.
+"""
 
 
-def singles(packed: Packed) -> tuple[tuple[int, ...], np.ndarray, Floats]:
-    """Shape, places and values of the numbers that are not zero, where rows are one number."""
-    shape, places, rows = packed
-    if places is None:
-        places = np.flatnonzero(rows)
-        rows = rows[places]
-    return shape, places, rows[:, 0]
+@dataclass
+class Traffic:
+    """Bytes of arrays between the driver and the shards, and the number of samples and calls.
+
+    A block of samples counts once, although every node fetches its own copy.
+    """
+
+    samples: int = 0
+    calls: int = 0
+    sent: int = 0
+    received: int = 0
 
 
-def weight_of(thing: Any) -> int:
-    """Bytes of the arrays in something that travels."""
-    if isinstance(thing, np.ndarray):
-        return thing.nbytes
-    if isinstance(thing, (tuple, list)):
-        return sum(weight_of(part) for part in thing)
-    if isinstance(thing, dict):
-        return sum(weight_of(part) for part in thing.values())
+def array_bytes(value: Any) -> int:
+    """Bytes of all arrays in nested tuples, lists and dicts."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, (tuple, list)):
+        return sum(array_bytes(part) for part in value)
+    if isinstance(value, dict):
+        return sum(array_bytes(part) for part in value.values())
     return 0
+
+
+def index_type(size: int) -> type[np.signedinteger[Any]]:
+    """The smallest integer type for indices into an array of `size` elements."""
+    return np.int32 if size < 2**31 else np.int64
+
+
+def pack_weights(weights: Floats) -> PackedWeights:
+    """Pack (n, P) weights: sparse if that is smaller. The sign of a zero is lost."""
+    indices = np.flatnonzero(weights)
+    if len(indices) * (4 + 8) >= weights.size * 8 or weights.size >= 2**31:
+        return weights.shape, None, np.ascontiguousarray(weights).reshape(-1)
+    return weights.shape, indices.astype(np.int32), weights.reshape(-1)[indices]
+
+
+def unpack_weights(packed: PackedWeights) -> tuple[tuple[int, int], np.ndarray, Floats]:
+    """Return shape, flat indices and values of the weights that are not zero."""
+    shape, indices, values = packed
+    if indices is None:
+        indices = np.flatnonzero(values)
+        values = values[indices]
+    return shape, indices, values
+
+
+def add_leaf_sums(sums: list[LeafSums], leaves: list[list[int]], totals: Floats) -> None:
+    """totals[t] = sum of the leaves' rows for sample t, in leaf order whatever the shards.
+
+    sums, leaves : by shard; `leaves` are the leaf numbers of each. totals : (n, window + 3). A leaf
+    without a row for a sample has no weight there: it adds an exact zero.
+    """
+    totals[...] = 0.0
+    if all(len(rows) == shape[0] * shape[1] for shape, _, rows in sums):
+        by_leaf = {
+            leaf: part
+            for (shape, _, rows), own in zip(sums, leaves, strict=True)
+            for leaf, part in zip(own, rows.reshape(shape), strict=True)
+        }
+        for leaf in sorted(by_leaf):
+            totals += by_leaf[leaf]
+        return
+    numbers, samples, parts = [], [], []
+    for (shape, indices, rows), own in zip(sums, leaves, strict=True):
+        numbers.append(np.asarray(own)[indices // shape[1]])
+        samples.append(indices % shape[1])
+        parts.append(rows)
+    order = np.argsort(np.concatenate(numbers), kind="stable")
+    native.add_rows(
+        np.concatenate(samples).astype(np.int64)[order], np.concatenate(parts)[order], totals
+    )
