@@ -2,9 +2,8 @@
 
     python benchmarks/ray_bytes.py [--slots 100 1000 10000 20000] [--samples 400] [--shards 2]
 
-Counted are the arrays that travel, both ways, of a run with record="light" after a start of 100
-samples. For each number of slots: both exchanges, how many slots had weight on average, and how
-long a sample took.
+Counts the bytes of arrays, both ways, in a run with record="light" after the first 100 samples. For
+each number of slots: both exchanges, the number of slots with weight, and the time per sample.
 """
 
 import argparse
@@ -16,8 +15,8 @@ import numpy as np
 import kernelbank as kb
 
 
-def measured(slots: int, samples: int, shards: int, exchange: str) -> tuple[float, float, float]:
-    """Bytes a sample, slots with weight, microseconds a sample."""
+def measure(slots: int, samples: int, shards: int, exchange: str) -> tuple[float, float, float]:
+    """Bytes per sample, slots with weight, microseconds per sample."""
     draw = np.random.default_rng(0)
     X = draw.normal(size=(samples + 100, 3))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * draw.normal(size=len(X))
@@ -28,10 +27,10 @@ def measured(slots: int, samples: int, shards: int, exchange: str) -> tuple[floa
     sent, received = traffic.sent, traffic.received
     began = time.perf_counter()
     bank.run(X[100:], y[100:], record="light")
-    passed = time.perf_counter() - began
+    seconds = time.perf_counter() - began
     moved = traffic.sent - sent + traffic.received - received
     active = float((bank.weights > 0).sum())
-    return moved / samples, active, 1e6 * passed / samples
+    return moved / samples, active, 1e6 * seconds / samples
 
 
 def main() -> None:
@@ -39,16 +38,18 @@ def main() -> None:
     parser.add_argument("--slots", type=int, nargs="+", default=[100, 1000, 10_000, 20_000])
     parser.add_argument("--samples", type=int, default=400)
     parser.add_argument("--shards", type=int, default=2)
-    given = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
-    print("bytes a sample, and microseconds a sample")
+    print("bytes per sample, and microseconds per sample")
     print(f"{'slots':>8}{'active':>8}{'gathered':>12}{'sums':>10}{'ratio':>8}{'µs':>10}{'µs':>10}")
-    for slots in given.slots:
-        gathered, active, slow = measured(slots, given.samples, given.shards, "gathered")
-        supports_distributed_qp, _, quick = measured(slots, given.samples, given.shards, "sums")
+    for slots in options.slots:
+        gathered, active, gathered_time = measure(
+            slots, options.samples, options.shards, "gathered"
+        )
+        by_sums, _, sums_time = measure(slots, options.samples, options.shards, "sums")
         print(
-            f"{slots:>8}{active:>8.0f}{gathered:>12.0f}{supports_distributed_qp:>10.0f}{gathered / supports_distributed_qp:>8.1f}"
-            f"{slow:>10.0f}{quick:>10.0f}"
+            f"{slots:>8}{active:>8.0f}{gathered:>12.0f}{by_sums:>10.0f}{gathered / by_sums:>8.1f}"
+            f"{gathered_time:>10.0f}{sums_time:>10.0f}"
         )
 
 

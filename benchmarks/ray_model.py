@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernelbank.bank.engines.ray.actor_pool import AHEAD
-from kernelbank.bank.engines.ray.executor import SUMS_PAY
+from kernelbank.bank.engines.ray.actor_pool import BLOCKS_AHEAD
+from kernelbank.bank.engines.ray.executor import MIN_SLOTS_FOR_SUMS
 
 LATENCY = 0.5e-3
 WIDTH = 1.25e9
@@ -118,7 +118,7 @@ def simulated(fit: Fit, block: int, slots: float, shards: int, blocks: int = 200
     ready = np.zeros(shards)
     ended = [0.0]
     for number in range(blocks):
-        sent = ended[max(0, number - AHEAD)]
+        sent = ended[max(0, number - BLOCKS_AHEAD)]
         spread = np.exp(0.1 * draw.normal(size=shards))
         spread[draw.random(shards) < 0.01] *= 2.0
         ready = np.maximum(ready, sent + LATENCY) + learn * spread
@@ -155,7 +155,7 @@ def show_here(fits: dict[str, Fit], kept: dict[str, Any]) -> None:
     print("measured (median, and range)\n")
     print("| slots | formula | one node | two nodes |\n|---|---|---|---|")
     for slots, near, far in zip(kept["slots"], kept["one node"], kept["two nodes"], strict=True):
-        fit = fits["sums" if slots >= SUMS_PAY else "gathered"]
+        fit = fits["sums" if slots >= MIN_SLOTS_FOR_SUMS else "gathered"]
         cells = []
         for turns in (near["ray, one node"], far["ray, two nodes"]):
             times = [1e3 * kept["block"] * turn["seconds"] for turn in turns]

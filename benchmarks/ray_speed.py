@@ -119,10 +119,10 @@ def apart(exchange: str, block: int, slots: int, shards: int) -> dict[str, Any]:
     executor = bank._work.executor
     traffic = executor.traffic
     calls, moved = traffic.calls, traffic.sent + traffic.received
-    driver, shard = time.process_time(), sum(map(processor_time, executor.processes))
+    driver, shard = time.process_time(), sum(map(processor_time, executor.process_ids))
     bank.run(X[WARM * block :], y[WARM * block :], record="light")
     driver = time.process_time() - driver
-    shard = sum(map(processor_time, executor.processes)) - shard
+    shard = sum(map(processor_time, executor.process_ids)) - shard
     return {
         "exchange": exchange,
         "block": block,

@@ -31,7 +31,7 @@ def test_options_that_need_another(source):
 def ray(tmp_path_factory):
     import ray
 
-    with ray_cluster.own_token(tmp_path_factory):
+    with ray_cluster.private_token(tmp_path_factory):
         yield ray
         ray.shutdown()
 

@@ -1,4 +1,4 @@
-"""A small Ray cluster for tests, started by the engine itself or with several nodes."""
+"""Helpers for tests on a Ray cluster: its token, killed processes and nodes, comparisons."""
 
 import gc
 import os
@@ -16,13 +16,13 @@ K, M = kb.kernels, kb.learners
 
 
 @contextmanager
-def own_token(tmp_path_factory):
-    """Ray's token in a folder of the tests', not in the user's; Ray reads it once a process."""
+def private_token(tmp_path_factory):
+    """Keep Ray's token in a folder of the tests; Ray reads it once per process."""
     folder = tmp_path_factory.getbasetemp() / "ray"
     folder.mkdir(exist_ok=True)
     before = os.environ.get("RAY_AUTH_TOKEN_PATH")
     os.environ["RAY_AUTH_TOKEN_PATH"] = str(folder / "token")
-    # The processes of a cluster that starts now find the modules of the tests.
+    # Processes of a cluster that starts now must find the modules of the tests.
     here, paths = str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")
     if here not in paths.split(os.pathsep):
         os.environ["PYTHONPATH"] = os.pathsep.join([here, paths] if paths else [here])
@@ -35,7 +35,7 @@ def own_token(tmp_path_factory):
             os.environ["RAY_AUTH_TOKEN_PATH"] = before
 
 
-def fits(slot, loss):
+def accepts(slot, loss):
     try:
         kb.KernelBank(slots=[slot], loss=loss)
     except kb.errors.InvalidArgument:
@@ -43,8 +43,8 @@ def fits(slot, loss):
     return True
 
 
-def slots_of_all(loss="squared"):
-    """A slot of every learner that can work with the loss, and some of Norma."""
+def slots_of_every_learner(loss="squared"):
+    """One slot of every learner that accepts the loss, and several of Norma."""
     slots = [kb.Slot(K.Gaussian(w), M.Norma(0.05, budget=20)) for w in (0.1, 0.3, 0.5, 1, 2, 4)]
     slots.append(kb.Slot(K.Custom(instances.cauchy), M.Norma(0.05, budget=20)))
     for learner in instances.LEARNERS:
@@ -57,37 +57,37 @@ def slots_of_all(loss="squared"):
     if loss == "squared":
         slots.append(kb.Slot(K.Gaussian(1.0), M.Residual(9, M.KRLS(budget=10))))
         slots.append(kb.Slot(K.Gaussian(1.0), M.Residual(2, M.Norma(0.05, budget=20))))
-    return [slot for slot in slots if fits(slot, loss) or isinstance(slot.learner, M.Residual)]
+    return [slot for slot in slots if accepts(slot, loss) or isinstance(slot.learner, M.Residual)]
 
 
-def same_arrays(one, other):
+def assert_same_arrays(one, other):
     assert one.keys() == other.keys()
     for name in one:
         assert one[name].dtype == other[name].dtype
         assert np.array_equal(one[name], other[name], equal_nan=True), name
 
 
-def same_traces(one, other):
+def assert_same_traces(one, other):
     assert one.fields == other.fields
     for name in one.fields:
         found = getattr(one, name), getattr(other, name)
         assert np.array_equal(*found, equal_nan=True), name
 
 
-def same_banks(one, other):
-    """The whole state, to the bit."""
+def assert_same_banks(one, other):
+    """Compare the whole state, to the bit."""
     assert one.samples == other.samples
-    same_arrays(one._state(), other._state())
+    assert_same_arrays(one._state(), other._state())
 
 
-def play_both(make, engine, X, y, cuts=(0, 1, 130, 131, 300), record="all"):
-    """Play a stream on `engine` in ragged pieces, and compare it with the serial one."""
+def run_both(make, engine, X, y, cuts=(0, 1, 130, 131, 300), record="all"):
+    """Run a stream on `engine` and on `serial` in uneven parts, and compare traces and states."""
     serial, other = make("serial"), make(engine)
     for start, end in zip(cuts, [*cuts[1:], len(X)], strict=True):
         if end > start:
             one = serial.run(X[start:end], y[start:end], record=record)
-            same_traces(one, other.run(X[start:end], y[start:end], record=record))
-    same_banks(serial, other)
+            assert_same_traces(one, other.run(X[start:end], y[start:end], record=record))
+    assert_same_banks(serial, other)
     return serial, other
 
 
@@ -95,14 +95,14 @@ def executor_of(bank):
     return bank._work.executor
 
 
-def kill(bank, shard):
-    """End the process of a shard at once."""
-    os.kill(executor_of(bank).processes[shard], signal.SIGKILL)
+def kill_process(bank, shard):
+    """Kill the process of a shard."""
+    os.kill(executor_of(bank).process_ids[shard], signal.SIGKILL)
 
 
-def lose(nodes, node, bank, seconds=30.0):
-    """Take a node away, and wait until its shard's process has followed it."""
-    processes = executor_of(bank).processes
+def remove_node(nodes, node, bank, seconds=30.0):
+    """Remove a node without warning, and wait until its shard's process has ended."""
+    processes = executor_of(bank).process_ids
     nodes.remove_node(node, allow_graceful=False)
     until = time.monotonic() + seconds
     while all(os.path.exists(f"/proc/{number}") for number in processes):
@@ -110,6 +110,6 @@ def lose(nodes, node, bank, seconds=30.0):
         time.sleep(0.05)
 
 
-def tidy():
+def release_processes():
     """Let the processes of banks that are gone serve the next ones."""
     gc.collect()

@@ -1,4 +1,4 @@
-"""The engine Ray on a real local cluster: the bits of Serial, whatever is cut, killed or moved."""
+"""The engine Ray on a real local cluster: the same bits as Serial, whatever is cut, killed or moved."""
 
 import copy
 import os
@@ -13,10 +13,10 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.bank.engines import as_engine
-from kernelbank.bank.engines.ray import cluster as ray_link
-from kernelbank.bank.engines.ray import executor as ray_crew
-from support import instances, ray_rig
-from support.ray_rig import play_both, same_banks, same_traces
+from kernelbank.bank.engines.ray import cluster as ray_setup
+from kernelbank.bank.engines.ray import executor
+from support import instances, ray_cluster
+from support.ray_cluster import assert_same_banks, assert_same_traces, run_both
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 
@@ -26,8 +26,8 @@ Ray = kb.engines.Ray
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """What the engine starts by itself."""
-    with ray_rig.own_token(tmp_path_factory) as token:
+    """The cluster that the engine starts by itself; yields the path of its token."""
+    with ray_cluster.private_token(tmp_path_factory) as token:
         bank = kb.KernelBank(kb.gaussian_grid(0.5, 1, 2), engine=Ray(shards=2))
         bank.learn_one(0.0, 1.0)
         import ray
@@ -38,12 +38,12 @@ def cluster(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def tidy():
+def release_processes():
     yield
-    ray_rig.tidy()
+    ray_cluster.release_processes()
 
 
-def small(**settings):
+def bank_maker(**settings):
     given = {"dictionary": kb.gaussian_grid(0.1, 3, 9), "window": 6, **settings}
     if "slots" in settings:
         del given["dictionary"]
@@ -55,53 +55,55 @@ LABELS = instances.stream(3, 420, 2, labels=True)[1]
 
 
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_every_learner_has_the_bits_of_serial(cluster):
-    make = small(slots=ray_rig.slots_of_all())
-    serial, other = play_both(make, Ray(shards=2, block=100), X, Y)
+def test_ray_with_every_learner_has_the_bits_of_serial(cluster):
+    make = bank_maker(slots=ray_cluster.slots_of_every_learner())
+    serial, on_ray = run_both(make, Ray(shards=2, block=100), X, Y)
     points = X[:20]
-    assert np.array_equal(serial.predict(points), other.predict(points))
-    assert np.array_equal(serial.predict_slots(points), other.predict_slots(points))
-    variances = [bank.predict_variance_slots(points) for bank in (serial, other)]
+    assert np.array_equal(serial.predict(points), on_ray.predict(points))
+    assert np.array_equal(serial.predict_slots(points), on_ray.predict_slots(points))
+    variances = [bank.predict_variance_slots(points) for bank in (serial, on_ray)]
     assert np.array_equal(*variances, equal_nan=True)
-    assert np.array_equal(serial.ledger.dropped, other.ledger.dropped)
+    assert np.array_equal(serial.ledger.dropped, on_ray.ledger.dropped)
     for x, y in zip(X[:5], Y[:5], strict=True):  # single samples, with late targets among them
-        assert serial.predict_one(x) == other.predict_one(x)
-        said = [bank.predict_slots_one(x)[1] for bank in (serial, other)]
+        assert serial.predict_one(x) == on_ray.predict_one(x)
+        said = [bank.predict_slots_one(x)[1] for bank in (serial, on_ray)]
         assert np.array_equal(*said)
         serial.learn_one(x, y, said[0] + 0.25)
-        other.learn_one(x, y, said[1] + 0.25)
-    same_banks(serial, other)
+        on_ray.learn_one(x, y, said[1] + 0.25)
+    assert_same_banks(serial, on_ray)
 
 
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_sums_have_the_bits_too(cluster):
+def test_ray_with_exchange_sums_has_the_bits_of_serial(cluster):
     slots = [kb.Slot(K.Gaussian(w), M.Norma()) for w in np.geomspace(0.05, 5, 40)]
     slots[7] = kb.Slot(K.Linear(3.0), M.Norma(learning_rate=9.0))  # goes out at once
-    slots += ray_rig.slots_of_all()[6:12]
-    light, engine = small(slots=slots), Ray(shards=2, block=100, exchange="sums")
-    serial, other = play_both(light, engine, X, Y, record="light")
+    slots += ray_cluster.slots_of_every_learner()[6:12]
+    light, engine = bank_maker(slots=slots), Ray(shards=2, block=100, exchange="sums")
+    serial, on_ray = run_both(light, engine, X, Y, record="light")
     assert serial.quarantined == (7,)
-    both = [bank.run(X, Y) for bank in (serial, other)]  # by slot: gathered
-    same_traces(*both)
-    same_traces(serial.run(X, Y, record="light"), other.run(X, Y, record="light"))
-    same_banks(serial, other)
-    assert np.array_equal(serial.evidence()["linear"], other.evidence()["linear"])
+    both = [bank.run(X, Y) for bank in (serial, on_ray)]  # by slot: gathered
+    assert_same_traces(*both)
+    assert_same_traces(serial.run(X, Y, record="light"), on_ray.run(X, Y, record="light"))
+    assert_same_banks(serial, on_ray)
+    assert np.array_equal(serial.evidence()["linear"], on_ray.evidence()["linear"])
 
 
 @pytest.mark.slow
-def test_a_state_goes_on_elsewhere(cluster, tmp_path):
-    serial, two = play_both(small(), Ray(shards=2), X[:300], Y[:300])
+def test_bank_saved_on_ray_continues_on_any_engine(cluster, tmp_path):
+    serial, two = run_both(bank_maker(), Ray(shards=2), X[:300], Y[:300])
     two.save(tmp_path / "two.kb")
     for engine in (Ray(shards=1, block=64), "serial"):
         bank = kb.load(tmp_path / "two.kb", engine=engine)
-        same_traces(bank.run(X[300:], Y[300:]), kb.load(tmp_path / "two.kb").run(X[300:], Y[300:]))
+        assert_same_traces(
+            bank.run(X[300:], Y[300:]), kb.load(tmp_path / "two.kb").run(X[300:], Y[300:])
+        )
     serial.reset()
     two.reset()
-    same_traces(serial.run(X, Y, record="light"), two.run(X, Y, record="light"))
-    same_banks(serial, two)
+    assert_same_traces(serial.run(X, Y, record="light"), two.run(X, Y, record="light"))
+    assert_same_banks(serial, two)
 
 
-def test_a_function_that_fails_undoes_its_block(cluster):
+def test_kernel_that_raises_on_ray_undoes_its_block(cluster):
     def fragile(A, B):
         if abs(A[0, 0] - 77.0) < 1e-9:
             raise ZeroDivisionError("no kernel here")
@@ -110,30 +112,30 @@ def test_a_function_that_fails_undoes_its_block(cluster):
     slots = [kb.Slot(K.Custom(fragile), M.Norma()), kb.Slot(K.Gaussian(1.0), M.Norma())]
     bad = X[:200].copy()
     bad[150, 0] = 77.0
-    banks = [small(slots=slots)(engine) for engine in ("serial", Ray(shards=2, block=40))]
+    banks = [bank_maker(slots=slots)(engine) for engine in ("serial", Ray(shards=2, block=40))]
     for bank in banks:
         with pytest.raises(ZeroDivisionError, match="no kernel here"):
             bank.run(bad, Y[:200])
-    serial, other = banks
-    assert (serial.samples, other.samples) == (0, 120)  # a block of Serial is longer
+    serial, on_ray = banks
+    assert (serial.samples, on_ray.samples) == (0, 120)  # a block of Serial is longer
     serial.run(X[:120], Y[:120])
-    same_banks(serial, other)
-    same_traces(serial.run(X[120:], Y[120:]), other.run(X[120:], Y[120:]))
+    assert_same_banks(serial, on_ray)
+    assert_same_traces(serial.run(X[120:], Y[120:]), on_ray.run(X[120:], Y[120:]))
 
 
-def test_a_killed_process_is_not_missed(cluster):
-    serial, other = small()("serial"), small()(Ray(shards=2, block=50))
+def test_killed_process_is_replaced_with_the_same_bits(cluster):
+    serial, on_ray = bank_maker()("serial"), bank_maker()(Ray(shards=2, block=50))
     for start in (0, 140, 280):
         if start:
-            ray_rig.kill(other, start // 140 % 2)
+            ray_cluster.kill_process(on_ray, start // 140 % 2)
         some = slice(start, start + 140)
         own = X[some].copy()
-        same_traces(serial.run(X[some], Y[some]), other.run(own, Y[some]))
+        assert_same_traces(serial.run(X[some], Y[some]), on_ray.run(own, Y[some]))
         own[:] = 0.0  # what is learned again is what was learned
-    same_banks(serial, other)
+    assert_same_banks(serial, on_ray)
 
 
-def test_safe_defaults(cluster):
+def test_cluster_started_by_engine_has_safe_defaults(cluster):
     import ray
 
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
@@ -144,27 +146,27 @@ def test_safe_defaults(cluster):
 
 
 @pytest.mark.slow
-def test_the_example_of_the_page(cluster, tmp_path, monkeypatch):
+def test_example_in_docs_runs(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[3] / "docs" / "ray.md").read_text()
     (block,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
     exec(compile(block, "block", "exec"), {})
 
 
-def test_another_edition_is_refused(cluster, monkeypatch):
-    monkeypatch.setattr(ray_link, "edition", lambda: "kernelbank 9, of the future")
-    bank = small()(Ray(shards=1))
+def test_node_with_other_build_is_refused(cluster, monkeypatch):
+    monkeypatch.setattr(ray_setup, "build_fingerprint", lambda: "kernelbank 9, of the future")
+    bank = bank_maker()(Ray(shards=1))
     with pytest.raises(kb.errors.KernelBankError, match="Install the same versions"):
         bank.learn_one([0.0, 0.0], 1.0)
 
 
-def test_without_ray(monkeypatch):
+def test_ray_engine_without_package_says_how_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(kb.errors.KernelBankError, match=r"pip install 'kernelbank\[ray\]'"):
         kb.KernelBank(engine="ray").learn_one(0.0, 1.0)
 
 
-def test_settings_are_checked():
+def test_ray_settings_out_of_range_are_refused():
     assert as_engine("ray") == Ray()
     for name, value in [
         ("shards", 0),
@@ -180,34 +182,36 @@ def test_settings_are_checked():
             Ray(**{name: value})
 
 
-# --- the long form --------------------------------------------------------------------------------
+# --- slow: all instances --------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])
 @pytest.mark.parametrize("combiner", [c for c, _ in instances.COMBINERS], ids=instances.name_of)
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_every_combiner_on_any_number_of_shards(cluster, combiner, shards):
-    make = small(dictionary=kb.gaussian_grid(0.1, 3, 30), combiner=combiner)
-    play_both(make, Ray(shards=shards, block=90), X, Y)
+def test_ray_with_every_combiner_on_any_number_of_shards_has_the_bits_of_serial(
+    cluster, combiner, shards
+):
+    make = bank_maker(dictionary=kb.gaussian_grid(0.1, 3, 30), combiner=combiner)
+    run_both(make, Ray(shards=shards, block=90), X, Y)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_copies_and_wider_banks(cluster):
+def test_copied_and_widened_banks_on_ray_have_the_bits_of_serial(cluster):
     lines = [kb.Slot(K.Linear(0.5), M.LinearRLS()), kb.Slot(K.Gaussian(1.0), M.Norma())]
-    serial, other = play_both(small(slots=lines), Ray(shards=2), X, Y)
-    same_banks(serial, copy.deepcopy(other))
-    same_banks(serial, pickle.loads(pickle.dumps(other)))
+    serial, on_ray = run_both(bank_maker(slots=lines), Ray(shards=2), X, Y)
+    assert_same_banks(serial, copy.deepcopy(on_ray))
+    assert_same_banks(serial, pickle.loads(pickle.dumps(on_ray)))
     wide = np.column_stack([X, Y])
-    pair = [bank.with_inputs(3) for bank in (serial, other)]
-    same_traces(*[bank.run(wide, Y) for bank in pair])
-    same_banks(*pair)
+    pair = [bank.with_inputs(3) for bank in (serial, on_ray)]
+    assert_same_traces(*[bank.run(wide, Y) for bank in pair])
+    assert_same_banks(*pair)
 
 
 @pytest.mark.slow
-def test_a_bank_of_one_slot_and_an_autobank(cluster):
-    play_both(small(dictionary=kb.gaussian_grid(1, 2, 1)), Ray(shards=5), X, Y)
+def test_one_slot_and_autobank_on_ray_have_the_bits_of_serial(cluster):
+    run_both(bank_maker(dictionary=kb.gaussian_grid(1, 2, 1)), Ray(shards=5), X, Y)
     banks = [kb.AutoBank(engine=engine, size="small") for engine in ("serial", Ray(shards=2))]
     traces = [bank.run(X, Y) for bank in banks]
     assert np.array_equal(traces[0].predictions, traces[1].predictions)
@@ -216,29 +220,29 @@ def test_a_bank_of_one_slot_and_an_autobank(cluster):
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", [loss for loss, _ in instances.LOSSES], ids=instances.name_of)
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_every_loss(cluster, loss):
-    play_both(small(loss=loss), Ray(shards=3, block=90), X, LABELS)
+def test_ray_with_every_loss_has_the_bits_of_serial(cluster, loss):
+    run_both(bank_maker(loss=loss), Ray(shards=3, block=90), X, LABELS)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_every_learner_of_labels(cluster, loss):
-    make = small(slots=ray_rig.slots_of_all(loss), loss=loss)
-    play_both(make, Ray(shards=3, block=33), X, LABELS)
+def test_ray_with_every_learner_of_labels_has_the_bits_of_serial(cluster, loss):
+    make = bank_maker(slots=ray_cluster.slots_of_every_learner(loss), loss=loss)
+    run_both(make, Ray(shards=3, block=33), X, LABELS)
 
 
-def test_banks_that_are_gone_leave_their_processes_to_the_next(cluster):
-    def processes():
-        bank = small()(Ray(shards=2))
+def test_processes_of_deleted_banks_are_used_again(cluster):
+    def process_ids():
+        bank = bank_maker()(Ray(shards=2))
         bank.run(X[:20], Y[:20])
-        return set(bank._work.executor.processes)
+        return set(bank._work.executor.process_ids)
 
-    assert processes() == processes() == processes()
+    assert process_ids() == process_ids() == process_ids()
 
 
-def test_a_shard_that_never_answers_says_what_may_be_wrong(cluster):
-    bank = small()(Ray(shards=1, cpus=1000, patience=0.5))
+def test_shard_that_never_starts_names_possible_causes(cluster):
+    bank = bank_maker()(Ray(shards=1, cpus=1000, patience=0.5))
     with (
         pytest.warns(kb.errors.KernelBankWarning, match="another one may join"),
         pytest.raises(kb.errors.ShardLost, match="same RAY_AUTH_MODE and token"),
@@ -246,13 +250,13 @@ def test_a_shard_that_never_answers_says_what_may_be_wrong(cluster):
         bank.learn_one(0.0, 1.0)
 
 
-def test_many_slots_are_weighed_by_sums_if_nothing_else_is_said(cluster, monkeypatch):
-    monkeypatch.setattr(ray_crew, "SUMS_PAY", 9)
+def test_exchange_auto_uses_sums_for_many_slots(cluster, monkeypatch):
+    monkeypatch.setattr(executor, "MIN_SLOTS_FOR_SUMS", 9)
 
-    def questions(slots):
+    def calls(slots):
         bank = kb.KernelBank(kb.gaussian_grid(0.1, 3, slots), engine=Ray(shards=1))
         bank.run(X[:20], Y[:20], record="light")
         return bank._work.executor.traffic.calls
 
-    assert questions(8) == 2
-    assert questions(9) > 2
+    assert calls(8) == 2
+    assert calls(9) > 2

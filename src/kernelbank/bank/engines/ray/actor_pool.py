@@ -1,8 +1,8 @@
 """The actors of one bank: calls to all of them, blocks that are sent ahead, and recovery.
 
-The driver keeps a snapshot of every shard from some blocks ago, and the blocks since. A shard that is
-lost gets another process, the snapshot, and these blocks; so does every shard when a block has to be
-undone. Sample numbers make sure that nothing is learned twice or left out.
+The driver keeps a snapshot of every shard from some blocks ago, and the blocks since. A shard that
+is lost gets another process, the snapshot, and these blocks. So does every shard when a block has
+to be undone. Sample numbers make sure that nothing is learned twice or left out.
 """
 
 from __future__ import annotations
@@ -141,7 +141,9 @@ class ActorPool:
                 return act()
             except self._lost as error:
                 handle.revive(error, self._learned, list(self._in_flight))
-            except self._ray.exceptions.RayTaskError as error:  # a function of the user's has failed
+            except (
+                self._ray.exceptions.RayTaskError
+            ) as error:  # a function of the user's has failed
                 raise error.cause from None
 
     def _clear_failures(self) -> None:
@@ -194,7 +196,10 @@ class ActorPool:
             with_snapshot = self._unsaved >= self._settings.replay
             if with_snapshot:
                 self._unsaved = 0
-            samples = (block.points.copy(), block.targets.copy())  # the caller may change his arrays
+            samples = (
+                block.points.copy(),
+                block.targets.copy(),
+            )  # the caller may change his arrays
             reference = self.share(samples)
             sent = SentBlock(block.first, *samples, reference, with_snapshot, self._by_sums)
             self.traffic.sent += array_bytes(samples)
@@ -226,7 +231,7 @@ class ActorPool:
         return len(self._learned)
 
     def rollback(self, blocks: int) -> None:
-        """Undo all but the first `blocks` since the snapshots; the shards follow at the next call."""
+        """Keep the first `blocks` since the snapshots, undo the others at the next call."""
         del self._learned[blocks:]
         self._upcoming.clear()
         self._in_flight.clear()
@@ -266,7 +271,7 @@ class ActorPool:
             handle.first_input = first_input
 
     def states(self) -> list[dict[str, Floats]]:
-        """The arrays of every shard. If one was given up: computed here, from what the driver has."""
+        """The arrays of every shard; if one was given up, computed from what the driver has."""
         if not any(handle.given_up for handle in self.handles):
             try:
                 return self.ask("state")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any

@@ -4,16 +4,16 @@ With curvature a_p and loss on the window b_p the weights are
 
     w_p = max(0, v - b_p) / (2 a_p),   mass(v) = sum_p w_p = 1,
 
-with one level v per sample. mass is convex in v. So the driver, for all samples of the block at once,
+with one level v per sample. mass is convex in v. So, for all samples of a block at once, the driver
 
 1. takes from every shard a level at which its slots alone reach mass 1, and begins at the least;
 2. sends the level, gets mass and slope of the slots below it, and takes a Newton step down, which
    never passes the solution;
-3. when few slots are left, gets these and solves for them with the code that solves the whole program.
+3. gets the slots below the level, when few are left, and solves their program as `Simplex` does.
 
-`CandidateSlots` is the shard's side, `solve_weights` the driver's. The same bits as `Simplex` on all
-slots: step 3 checks that no other slot can have weight, and gets all slots where rounding misled
-the search.
+The weights have the bits of `Simplex` on all slots: step 3 checks that no other slot can have
+weight, and gets all slots where rounding misled the search. `CandidateSlots` is the shard's side,
+`solve_weights` the driver's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ AskShards = Callable[[str, Floats], list[Any]]
 """Calls a method of every shard's `CandidateSlots` with the levels (n,); returns the answers."""
 
 _MAX_STEPS = 12
-_NEAR_MASS = 8.0  # from here one step leaves so few slots that another would cost more than it saves
+_NEAR_MASS = (
+    8.0  # from here one step leaves so few slots that another would cost more than it saves
+)
 _FAR_SHARE = 0.1  # share of the samples that may have more mass when the slots are collected
 
 
@@ -166,8 +168,8 @@ def weights_before(
 ) -> tuple[SparseWeights, Floats]:
     """Return the weights before each sample, and (P,) the weights after the last one.
 
-    after : weights after each sample. weights : (P,) before the block. nonfinite : samples and slots
-    of predictions that are not finite, by shard; these slots have no weight for that sample.
+    after : weights after each sample. weights : (P,) before the block. nonfinite : by shard, the
+    samples and slots of non-finite predictions; these slots get no weight for that sample.
     """
     newest = np.zeros(len(weights))
     last = after.samples == count - 1

@@ -12,7 +12,7 @@ from ....native.workspace import Workspace
 from ....utils.validation import Floats
 from ...layout import Layout
 from ...trace import BY_SLOT
-from ..base import Coming, CombineStage, Executor
+from ..base import CombineStage, Coming, Executor
 from .actor_pool import ActorPool
 from .actors import ActorHandle, SentBlock
 from .distributed_qp import solve_weights, weights_before
@@ -140,7 +140,7 @@ class RayExecutor(Executor):
             cost[own], loss[own] = costs, losses
             driver.figures[:, own] = figures
 
-    def keep(self, *, models: bool) -> int:  # noqa: ARG002
+    def keep(self, *, models: bool) -> int:
         return self._pool.commit()
 
     def undo(self, kept: int) -> None:

@@ -75,10 +75,9 @@ class PendingBlock:
 class PendingBlocks:
     """Memory for the pending blocks of a shard.
 
-    Copying the arrays of phase 2 would cost more than mixing them. So the shard gets other arrays to
-    continue with: its phases are bound to them. A learner written in Python may hold
-    the old arrays; with such a learner they are copied. Arrays are used again, because fresh
-    memory pages cost more than used ones.
+    Copying the arrays of phase 2 would cost more than mixing them. So the shard's phases are bound
+    to other arrays, and continue there. A learner written in Python may hold the old arrays; with
+    such a learner they are copied. Arrays are used again: fresh memory costs more than used memory.
     """
 
     def __init__(self, shard: Shard, workspace: Workspace) -> None:

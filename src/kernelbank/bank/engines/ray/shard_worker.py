@@ -1,14 +1,14 @@
 """One shard with a workspace and a sample buffer of its own, in whatever process it runs.
 
-A worker learns blocks in the order of the sample numbers and refuses all others, so a caller that has
-lost count, or a worker that was restarted, is noticed at once. What phase 2 needs of a block is kept
-in `PendingBlocks`, so the worker may be several blocks ahead of the weights.
+A worker learns blocks in the order of the sample numbers and refuses all others. So a caller that
+has lost count, or a worker that was restarted, is noticed at once. What phase 2 needs of a block is
+kept in `PendingBlocks`, so the worker may be several blocks ahead of the weights.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class ShardWorker:
         *,
         with_values: bool,
     ) -> None:
-        """`size`: samples worked at a time. `with_values`: return the slots' values on the window."""
+        """`size`: samples learned at a time. `with_values`: return slot values on the window."""
         leaves = [layout.leaves[number] for number in leaf_numbers]
         slots = [layout.slots[index] for leaf in leaves for index in leaf.slots]
         kernels = [slot.kernel for slot in slots if slot.learner.uses_kernel_rows]
@@ -169,7 +169,9 @@ class ShardWorker:
 
     def _raise_callback_errors(self) -> None:
         """Raise what a function of the user's has raised."""
-        errors = [error for callback in self._callbacks if (error := callback.take_error()) is not None]
+        errors = [
+            error for callback in self._callbacks if (error := callback.take_error()) is not None
+        ]
         if errors:
             raise errors[0]
 
