@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from ....errors import ShardLost
+from ....kernels.sample_buffer import SampleBlock
 from ....losses.objective import Objective
 from ....utils.interrupts import defer_sigint
 from ....utils.validation import Floats
 from ...layout import Layout
-from ..base import Coming, dealt
+from ..base import partition
 from . import cluster
 from .actors import ActorHandle, SentBlock, lost_errors, release_actors, take_idle_actor
 from .shard_worker import Snapshot
@@ -51,7 +52,9 @@ class ActorPool:
         self._settings = settings
         self._lost = lost_errors(ray)
         self.traffic = Traffic()
-        shards = dealt(layout.families(layout.leaves), settings.shards or cluster.cpu_count(ray))
+        shards = partition(
+            layout.dependency_groups(layout.leaves), settings.shards or cluster.cpu_count(ray)
+        )
         size = settings.piece(layout, objective, len(first_input), len(shards))
         shared = ray.put((objective, layout, size, with_values))
         self.handles = [
@@ -68,7 +71,7 @@ class ActorPool:
             )
             for number, leaves in enumerate(shards)
         ]
-        self._upcoming: deque[Coming] = deque()  # not sent yet
+        self._upcoming: deque[SampleBlock] = deque()  # not sent yet
         self._in_flight: deque[SentBlock] = deque()  # sent; the first is the driver's block
         self._learned: list[SentBlock] = []  # finished since the snapshots
         self._unsaved = 0  # samples sent since a snapshot was asked for
@@ -157,7 +160,7 @@ class ActorPool:
 
     # --- blocks -----------------------------------------------------------------------------------
 
-    def prefetch(self, blocks: Sequence[Coming], *, by_sums: bool) -> None:
+    def prefetch(self, blocks: Sequence[SampleBlock], *, by_sums: bool) -> None:
         """Expect these blocks next; they are sent ahead."""
         self.synchronize()
         self._upcoming = deque(blocks)
@@ -184,7 +187,7 @@ class ActorPool:
             and np.array_equal(expected.targets, targets)
         ):
             self.synchronize()
-            self._upcoming.append(Coming(first, points.copy(), targets.copy()))
+            self._upcoming.append(SampleBlock(first, points.copy(), targets.copy()))
         self._send_blocks()
         return self._in_flight[0]
 

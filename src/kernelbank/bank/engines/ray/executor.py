@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ....kernels.sample_buffer import SampleBlock
 from ....losses.objective import Objective
 from ....native.workspace import Workspace
 from ....utils.validation import Floats
 from ...layout import Layout
 from ...trace import BY_SLOT
-from ..base import CombineStage, Coming, Executor
+from ..base import CombineStage, Executor
 from .actor_pool import ActorPool
 from .actors import ActorHandle, SentBlock
 from .distributed_qp import solve_weights, weights_before
@@ -28,7 +29,7 @@ _OF_BUFFER = ("inputs", "targets")  # arrays of the sample buffer, which all sha
 class RayExecutor(Executor):
     """Shards in processes of a Ray cluster, on this machine or others."""
 
-    guarded = True
+    fallible = True
 
     def __init__(
         self,
@@ -46,12 +47,12 @@ class RayExecutor(Executor):
         self._has_models = any(not learner.saveable for learner in layout.learners)
         self._step_ratio: Floats | None = None
 
-    def prepare(self, driver: CombineStage) -> None:
-        self._driver = driver
-        self._weigh = driver.weigh
+    def connect(self, stage: CombineStage) -> None:
+        self._stage = stage
+        self._weight_phases = stage.weight_phases
         exchange, slots = self._settings.exchange, len(self._layout.slots)
         enough = exchange == "sums" or (exchange == "auto" and slots >= MIN_SLOTS_FOR_SUMS)
-        self._may_use_sums = driver.figures is not None and enough
+        self._may_use_sums = stage.qp_terms is not None and enough
 
     @property
     def traffic(self) -> Traffic:
@@ -65,11 +66,11 @@ class RayExecutor(Executor):
 
     # --- blocks -----------------------------------------------------------------------------------
 
-    def expect(self, blocks: Sequence[Coming], recorded: Sequence[str]) -> None:
+    def prefetch(self, blocks: Sequence[SampleBlock], recorded: Sequence[str]) -> None:
         by_slot = set(recorded) & set(BY_SLOT)
         self._pool.prefetch(blocks, by_sums=self._may_use_sums and not by_slot)
 
-    def play(self, first: int, count: int) -> None:
+    def run_block(self, first: int, count: int) -> None:
         workspace = self._workspace
         points, targets = workspace.points[:count], workspace.new_targets[:count]
         block = self._pool.begin_block(first, points, targets)
@@ -77,10 +78,10 @@ class RayExecutor(Executor):
             self._combine_by_sums(block, count)
         else:
             self._gather(block, count)
-            self._weigh.run(first, count)
+            self._weight_phases.run(first, count)
             self._mix(block, count)
-            self._driver.tally.run(first, count)
-        self._driver.charge_whole.run(first, count)
+            self._stage.add_slot_costs.run(first, count)
+        self._stage.charge_bank_from_totals.run(first, count)
         self._pool.finish_block()
 
     def _gather(self, block: SentBlock, count: int) -> None:
@@ -103,15 +104,15 @@ class RayExecutor(Executor):
 
     def _add_leaf_sums(self, sums: list[LeafSums], count: int) -> None:
         leaves = [handle.leaves for handle in self._pool.handles]
-        add_leaf_sums(sums, leaves, self._driver.whole[:count])
+        add_leaf_sums(sums, leaves, self._stage.leaf_totals[:count])
 
     def _combine_by_sums(self, block: SentBlock, count: int) -> None:
         """Both phases without one number per slot and sample; see `distributed_qp`."""
-        driver, pool = self._driver, self._pool
+        stage, pool = self._stage, self._pool
         slots = [handle.slots for handle in pool.handles]
         replies = pool.learned(block)
         self._step_ratio = self._by_slot([ratio for *_, ratio in replies])
-        driver.prepare.run(block.first, count)
+        stage.prepare.run(block.first, count)
 
         def ask(method: str, level: Floats) -> list[Any]:
             return pool.ask_pending(block, "ask_candidates", lambda _: (method, level))
@@ -121,11 +122,11 @@ class RayExecutor(Executor):
             (samples, own[columns])
             for own, (_, (samples, columns), _) in zip(slots, replies, strict=True)
         ]
-        before, newest = weights_before(after, driver.weights, nonfinite, count)
-        cost, loss = driver.totals
+        before, newest = weights_before(after, stage.weights, nonfinite, count)
+        cost, loss = stage.slot_totals
         answers = pool.ask_pending(
             block,
-            "mix_and_tally",
+            "mix_and_add_costs",
             lambda handle: (
                 before.pack_columns(handle.slots, count),
                 cost[handle.slots],
@@ -134,28 +135,28 @@ class RayExecutor(Executor):
         )
         self._add_leaf_sums([sums for sums, *_ in answers], count)
         self._workspace.best[:count] = np.min([best for _, best, *_ in answers], axis=0)
-        driver.weights[:] = newest
-        assert driver.figures is not None
-        for own, (_, _, costs, losses, figures) in zip(slots, answers, strict=True):
+        stage.weights[:] = newest
+        assert stage.qp_terms is not None
+        for own, (_, _, costs, losses, terms) in zip(slots, answers, strict=True):
             cost[own], loss[own] = costs, losses
-            driver.figures[:, own] = figures
+            stage.qp_terms[:, own] = terms
 
-    def keep(self, *, models: bool) -> int:
+    def snapshot(self, *, models: bool) -> int:
         return self._pool.commit()
 
-    def undo(self, kept: int) -> None:
-        self._pool.rollback(kept)
+    def rollback(self, snapshot: int) -> None:
+        self._pool.rollback(snapshot)
         self._step_ratio = None
 
     # --- predictions ------------------------------------------------------------------------------
 
-    def look(self, seen: int) -> None:
+    def predict_query(self, seen: int) -> None:
         point = self._workspace.query_point.copy()
-        self._workspace.slot_values[:] = self._by_slot(self._pool.ask("look", seen, point))
-        self._driver.blend.run(seen, 1)
+        self._workspace.slot_values[:] = self._by_slot(self._pool.ask("predict_query", seen, point))
+        self._stage.combine_query.run(seen, 1)
 
-    def forget_look(self) -> None:
-        self._pool.ask("forget_look")
+    def forget_query(self) -> None:
+        self._pool.ask("forget_query")
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         shared = self._pool.share(points)
@@ -234,6 +235,6 @@ class RayExecutor(Executor):
         self._pool.set_first_input(np.zeros_like(self._workspace.query_point))
         self._pool.restore([None] * len(self._pool.handles))
 
-    def begin(self, first_input: Floats) -> None:
+    def start(self, first_input: Floats) -> None:
         self._pool.set_first_input(first_input.copy())
-        self._pool.ask("begin", first_input)
+        self._pool.ask("start", first_input)

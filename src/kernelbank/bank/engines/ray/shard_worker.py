@@ -67,10 +67,10 @@ class ShardWorker:
         )
         self._shard = Shard(objective, layout, leaves, self._workspace, self._buffer, alone=True)
         self._learning = Phases([self._buffer.take]) + self._shard.learning
-        self._looking = Phases([self._buffer.look]) + self._shard.looking
+        self._querying = Phases([self._buffer.query]) + self._shard.looking
         parts: list[Any] = [objective.loss, *dict.fromkeys(kernels)]
         found = [callback for part in parts for callback in part.callbacks]
-        found += [*self._learning.callbacks, *self._looking.callbacks]
+        found += [*self._learning.callbacks, *self._querying.callbacks]
         self._callbacks = tuple(dict.fromkeys(found))
         self._memory = PendingBlocks(self._shard, self._workspace)
         self._lanes = self._shard.seats
@@ -150,7 +150,7 @@ class ShardWorker:
         """Call a method of the `CandidateSlots` of a pending block."""
         return getattr(self._pending[first].candidates, method)(np.array(level))
 
-    def mix_and_tally(
+    def mix_and_add_costs(
         self, first: int, packed: PackedWeights, cost: Floats, loss: Floats
     ) -> tuple[LeafSums, Floats, Floats, Floats, Floats]:
         """Phase 2 by sums: `mix`, and the slots' costs.
@@ -163,9 +163,9 @@ class ShardWorker:
         workspace.slot_cost, workspace.slot_loss = evidence["slot_cost"], evidence["slot_loss"]
         workspace.best = np.empty(len(workspace.slot_cost))
         cost, loss = np.array(cost), np.array(loss)
-        Phases([Ledger.tally(workspace, cost, loss)]).run(first, len(workspace.best))
-        figures = np.array([evidence["curvature"][-1], evidence["window_loss"][-1]])
-        return self.mix(first, packed), workspace.best, cost, loss, figures
+        Phases([Ledger.slot_cost_phase(workspace, cost, loss)]).run(first, len(workspace.best))
+        terms = np.array([evidence["curvature"][-1], evidence["window_loss"][-1]])
+        return self.mix(first, packed), workspace.best, cost, loss, terms
 
     def _raise_callback_errors(self) -> None:
         """Raise what a function of the user's has raised."""
@@ -177,20 +177,20 @@ class ShardWorker:
 
     # --- predictions ----------------------------------------------------------------------------
 
-    def look(self, seen: int, point: Floats) -> Floats:
+    def predict_query(self, seen: int, point: Floats) -> Floats:
         """(P,): the slots' values at a point."""
         self._workspace.query_point[:] = point
-        self._looking.run(seen, 1)
+        self._querying.run(seen, 1)
         try:
             self._raise_callback_errors()
         except BaseException:
-            self._buffer.forget_look()
+            self._buffer.forget_query()
             raise
         return self._workspace.slot_values.copy()
 
-    def forget_look(self) -> None:
-        """Discard what the last `look` has left for the next block."""
-        self._buffer.forget_look()
+    def forget_query(self) -> None:
+        """Discard what the last query has left for the next block."""
+        self._buffer.forget_query()
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
         """(n, P): the slots' values at the points, for leaves with a slot with wanted[p] != 0."""
@@ -248,6 +248,6 @@ class ShardWorker:
         for learner, group in self._shard.groups:
             learner.recall(group, [models[int(number)] for number in group.numbers])
 
-    def begin(self, first_input: Floats) -> None:
+    def start(self, first_input: Floats) -> None:
         """Set the first sample's inputs."""
         self._buffer.begin(first_input)
