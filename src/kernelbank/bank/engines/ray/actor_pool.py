@@ -52,10 +52,9 @@ class ActorPool:
         self._settings = settings
         self._lost = lost_errors(ray)
         self.traffic = Traffic()
-        shards = partition(
-            layout.dependency_groups(layout.leaves), settings.shards or cluster.cpu_count(ray)
-        )
-        size = settings.piece(layout, objective, len(first_input), len(shards))
+        number = settings.shards or cluster.cpu_count(ray)
+        shards = partition(layout.dependency_groups(layout.leaves), number)
+        size = settings.step_length(layout, objective, len(first_input), len(shards))
         shared = ray.put((objective, layout, size, with_values))
         self.handles = [
             ActorHandle(

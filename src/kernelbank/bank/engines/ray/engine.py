@@ -1,4 +1,4 @@
-"""The Ray engine: shards in processes on this machine and on others."""
+"""Settings of the Ray engine: shards in processes on this machine and on others."""
 
 from __future__ import annotations
 
@@ -14,40 +14,39 @@ from ...layout import Layout
 from ..base import Engine, Executor, block_length, bytes_per_sample
 from .pending_blocks import EVIDENCE
 
-_DRIVER_BYTES = 2**30  # what a block may take on the driver, if all evidence is gathered
-_SHARD_BYTES = 256 * 2**20  # and in a shard, which has up to four of them
-_LONGEST = 1024
+_DRIVER_BYTES = 2**30  # most memory of a block in the driver, if all evidence is gathered
+_SHARD_BYTES = 256 * 2**20  # most memory of a block in a shard, which has up to four of them
+_LONGEST = 1024  # samples
 
 
 @dataclass(frozen=True)
 class Ray(Engine):
-    """Work in processes of Ray's, one for each shard of the slots. Same bits as `Serial`.
+    """Run the shards in processes of a Ray cluster. Same bits as `Serial`.
 
-    A block of samples goes out once; the shards learn it, and the next ones while the driver weighs
-    it. A process or node that is lost is replaced, and learns again what it knew: the result is the
-    one of a run that was never disturbed. If Ray runs already in this process, it is used as it is;
-    else it is started here, without dashboard and usage statistics and with a token, or joined at
-    `address`. Kernels, losses and learners of your own, and models behind adapters, go to the other
-    processes by pickle: it is your own cluster. What they import must be installed there.
+    A block of samples is sent once. The shards learn it, and the next ones while the driver
+    computes its weights. A process or node that is lost is replaced and learns the lost blocks
+    again: the result is that of an undisturbed run. If Ray is already initialised in this process,
+    it is used as it is. Else it is started here, with a token and without dashboard and usage
+    statistics, or joined at `address`. Your own kernels, losses and learners, and models in
+    adapters, are sent to the other processes by pickle. What they import must be installed there.
 
-    Blocks are what pays: `run` with many samples and slots. `learn_one` and `predict_one` cost
-    several milliseconds more than the slots' work.
+    The engine pays for `run` with many samples and slots. `learn_one` and `predict_one` take
+    several milliseconds longer than on `Serial`.
 
     Parameters
     ----------
-    shards : how many; by default as many as the cluster has processors when the bank starts.
+    shards : number of shards; by default the cluster's processors when the bank starts.
     address : of a cluster to join, such as "auto" or "10.0.0.1:6379"; None for this machine.
-    block : samples sent at a time; by default up to 1024, fewer where they would fill the memory.
-    retries : how often in a row a shard may be brought back within one block or question.
-    patience : seconds that a shard may wait for a place, such as a node that joins.
-    replay : after so many samples the driver fetches the shards' states. No more than these, and
-        the blocks under way, are learned again after a fault.
-    cpus : processors reserved for a shard; 0 puts shards side by side wherever there is a node.
-
-    exchange : what travels between driver and shards of a block. "gathered": all evidence of every
-        slot. "sums": sums over slots, and the few slots that may have weight; for
-        `Simplex(evidence="window")` and runs that record nothing by slot (`record="light"`), others
-        are gathered. "auto" chooses by the number of slots. Same bits (docs/ray.md).
+    block : samples per block; by default up to 1024, fewer where a block would fill the memory.
+    retries : how often in a row a shard may be brought back within one block or call.
+    patience : seconds that a shard may wait for a process, such as for a node that joins.
+    replay : samples after which the driver fetches snapshots of the shards. After a fault at most
+        these samples, and the blocks on their way, are learned again.
+    cpus : processors that Ray reserves for each shard; 0 lets shards share them.
+    exchange : what the shards send to the driver. "gathered": the evidence of every slot. "sums":
+        sums over slots, and the few slots that may have weight. This needs
+        `Simplex(evidence="window")` and a run that records nothing by slot (`record="light"`);
+        other runs are gathered. "auto" chooses by the number of slots. Same bits (docs/ray.md).
 
     >>> import kernelbank as kb
     >>> engine = kb.engines.Ray(shards=4)  # nothing starts before a bank gets its first sample
@@ -65,7 +64,7 @@ class Ray(Engine):
 
     def __post_init__(self) -> None:
         if self.shards is not None:
-            remedy = "Give 1 or more, or None for one a processor."
+            remedy = "Give 1 or more, or None for one per processor."
             check.count("shards", self.shards, "Ray", remedy)
         if self.address is not None and not (isinstance(self.address, str) and self.address):
             remedy = 'Give "auto" or the head node\'s host:port, or None for this machine.'
@@ -82,7 +81,7 @@ class Ray(Engine):
     def check(self, combiner: Combiner) -> None:
         if self.exchange == "sums" and not combiner.supports_distributed_qp:
             rule = f'be "auto" or "gathered" with {combiner!r}'
-            remedy = 'Only kb.combiners.Simplex(evidence="window") can be weighed by sums.'
+            remedy = 'Only kb.combiners.Simplex(evidence="window") supports exchange="sums".'
             raise check.refuse("exchange", rule, self.exchange, remedy, "Ray")
 
     def length(self, layout: Layout, objective: Objective, dimension: int) -> int:
@@ -94,8 +93,8 @@ class Ray(Engine):
         shard = (bytes_per_sample(layout, objective, dimension) + evidence) // shards
         return max(8, min(_LONGEST, _DRIVER_BYTES // driver, _SHARD_BYTES // max(1, shard)))
 
-    def piece(self, layout: Layout, objective: Objective, dimension: int, shards: int) -> int:
-        """Samples that a shard works at a time: those of one slide_period, or fewer."""
+    def step_length(self, layout: Layout, objective: Objective, dimension: int, shards: int) -> int:
+        """Samples that a shard learns at a time: a slide period, or fewer."""
         return min(SLIDE_PERIOD, block_length(layout, objective, dimension) * shards)
 
     def open(

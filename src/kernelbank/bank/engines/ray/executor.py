@@ -87,12 +87,12 @@ class RayExecutor(Executor):
     def _gather(self, block: SentBlock, count: int) -> None:
         """Phase 1: write the evidence of all slots to the workspace."""
         replies = self._pool.learned(block)
-        for handle, (evidence, values, _) in zip(self._pool.handles, replies, strict=True):
-            for name, array in zip(EVIDENCE, evidence, strict=True):
+        for handle, reply in zip(self._pool.handles, replies, strict=True):
+            for name, array in zip(EVIDENCE, reply.evidence, strict=True):
                 getattr(self._workspace, name)[:count, handle.slots] = array
-            if len(values):
-                self._workspace.values[:count, :, handle.slots] = values
-        self._step_ratio = self._by_slot([ratio for *_, ratio in replies])
+            if len(reply.values):
+                self._workspace.values[:count, :, handle.slots] = reply.values
+        self._step_ratio = self._by_slot([reply.step_ratio for reply in replies])
 
     def _mix(self, block: SentBlock, count: int) -> None:
         """Phase 2: send the weights, add up the leaves' sums."""
@@ -111,20 +111,20 @@ class RayExecutor(Executor):
         stage, pool = self._stage, self._pool
         slots = [handle.slots for handle in pool.handles]
         replies = pool.learned(block)
-        self._step_ratio = self._by_slot([ratio for *_, ratio in replies])
+        self._step_ratio = self._by_slot([reply.step_ratio for reply in replies])
         stage.prepare.run(block.first, count)
 
         def ask(method: str, level: Floats) -> list[Any]:
             return pool.ask_pending(block, "ask_candidates", lambda _: (method, level))
 
-        after = solve_weights(ask, [bounds for bounds, *_ in replies], slots, count)
-        nonfinite = [
-            (samples, own[columns])
-            for own, (_, (samples, columns), _) in zip(slots, replies, strict=True)
-        ]
+        after = solve_weights(ask, [reply.bounds for reply in replies], slots, count)
+        nonfinite = []
+        for own, reply in zip(slots, replies, strict=True):
+            samples, columns = reply.nonfinite
+            nonfinite.append((samples, own[columns]))
         before, newest = weights_before(after, stage.weights, nonfinite, count)
         cost, loss = stage.slot_totals
-        answers = pool.ask_pending(
+        mixed = pool.ask_pending(
             block,
             "mix_and_add_costs",
             lambda handle: (
@@ -133,13 +133,13 @@ class RayExecutor(Executor):
                 loss[handle.slots],
             ),
         )
-        self._add_leaf_sums([sums for sums, *_ in answers], count)
-        self._workspace.best[:count] = np.min([best for _, best, *_ in answers], axis=0)
+        self._add_leaf_sums([part.leaf_sums for part in mixed], count)
+        self._workspace.best[:count] = np.min([part.best for part in mixed], axis=0)
         stage.weights[:] = newest
         assert stage.qp_terms is not None
-        for own, (_, _, costs, losses, terms) in zip(slots, answers, strict=True):
-            cost[own], loss[own] = costs, losses
-            stage.qp_terms[:, own] = terms
+        for own, part in zip(slots, mixed, strict=True):
+            cost[own], loss[own] = part.cost, part.loss
+            stage.qp_terms[:, own] = part.qp_terms
 
     def snapshot(self, *, models: bool) -> int:
         return self._pool.commit()

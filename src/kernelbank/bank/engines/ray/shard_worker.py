@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,41 @@ Samples = tuple[Floats, Floats]
 
 Snapshot = tuple[dict[str, Floats], dict[int, Any]]
 """The arrays of a shard by name, and what its learners keep besides arrays, by leaf."""
+
+
+class GatheredReply(NamedTuple):
+    """What a shard returns when it has learned a block of n samples, with `exchange="gathered"`."""
+
+    evidence: Floats
+    """(5, n, P): the arrays named in `EVIDENCE`."""
+    values: Floats
+    """(n, window, P): the slots' values on the window, empty if the combiner needs none."""
+    step_ratio: Floats
+    """(P,): see `Learner.step_ratio`."""
+
+
+class SumsReply(NamedTuple):
+    """The same with `exchange="sums"`."""
+
+    bounds: Floats
+    """(3, n): see `CandidateSlots.bounds`."""
+    nonfinite: tuple[np.ndarray, np.ndarray]
+    """Samples and slots of predictions that are not finite."""
+    step_ratio: Floats
+
+
+class MixedBlock(NamedTuple):
+    """What a shard returns in phase 2 with `exchange="sums"`."""
+
+    leaf_sums: LeafSums
+    best: Floats
+    """(n,): the least cumulative cost of a slot after each sample."""
+    cost: Floats
+    """(P,): cumulative cost of each slot after the block."""
+    loss: Floats
+    """(P,): cumulative loss of each slot after the block."""
+    qp_terms: Floats
+    """(2, P): the newest curvature and loss on the window."""
 
 
 class OutOfOrder(RuntimeError):
@@ -82,13 +117,8 @@ class ShardWorker:
 
     def learn(
         self, first: int, samples: Samples, with_snapshot: bool, by_sums: bool
-    ) -> tuple[Any, Snapshot | None]:
-        """Phase 1: learn a block; return a reply, and the snapshot after it if that is wanted.
-
-        The reply is (evidence, values, step_ratio): evidence[i] is (n, P) for each of `EVIDENCE`,
-        values is (n, window, P) if the combiner needs it. `by_sums` it is (bounds, nonfinite,
-        step_ratio): see `CandidateSlots.bounds`; samples and slots of non-finite predictions.
-        """
+    ) -> tuple[GatheredReply | SumsReply, Snapshot | None]:
+        """Phase 1: learn a block; return a reply, and the snapshot after it if that is wanted."""
         count = len(samples[1])
         block = self._memory.allocate(count)
         all_values = self._workspace.values
@@ -99,10 +129,12 @@ class ShardWorker:
             self._memory.append(block, first + start, start, end - start)
         self._pending[first] = block
         snapshot = self.snapshot() if with_snapshot else None
+        step_ratio = self._shard.step_ratio()
         if not by_sums:
-            return (block.evidence, values, self._shard.step_ratio()), snapshot
-        nonfinite = np.nonzero(~np.isfinite(block.by_name["slot_predictions"]))
-        return (block.candidates.bounds(), nonfinite, self._shard.step_ratio()), snapshot
+            return GatheredReply(block.evidence, values, step_ratio), snapshot
+        samples_out, slots_out = np.nonzero(~np.isfinite(block.by_name["slot_predictions"]))
+        nonfinite = (samples_out, slots_out)
+        return SumsReply(block.candidates.bounds(), nonfinite, step_ratio), snapshot
 
     def replay(self, first: int, samples: Samples) -> None:
         """Learn a block again whose evidence and sums the driver has already."""
@@ -152,20 +184,16 @@ class ShardWorker:
 
     def mix_and_add_costs(
         self, first: int, packed: PackedWeights, cost: Floats, loss: Floats
-    ) -> tuple[LeafSums, Floats, Floats, Floats, Floats]:
-        """Phase 2 by sums: `mix`, and the slots' costs.
-
-        cost, loss : (P,) cumulative before the block. Returns the leaves' sums; (n,) the least
-        cumulative cost of a slot; cost and loss after the block; (2, P) the newest a and b.
-        """
+    ) -> MixedBlock:
+        """Phase 2 by sums: `mix`, and add the slots' costs to `cost` and `loss`, (P,)."""
         evidence = self._pending[first].by_name
         workspace = copy.copy(self._workspace)
         workspace.slot_cost, workspace.slot_loss = evidence["slot_cost"], evidence["slot_loss"]
         workspace.best = np.empty(len(workspace.slot_cost))
         cost, loss = np.array(cost), np.array(loss)
         Phases([Ledger.slot_cost_phase(workspace, cost, loss)]).run(first, len(workspace.best))
-        terms = np.array([evidence["curvature"][-1], evidence["window_loss"][-1]])
-        return self.mix(first, packed), workspace.best, cost, loss, terms
+        qp_terms = np.array([evidence["curvature"][-1], evidence["window_loss"][-1]])
+        return MixedBlock(self.mix(first, packed), workspace.best, cost, loss, qp_terms)
 
     def _raise_callback_errors(self) -> None:
         """Raise what a function of the user's has raised."""
