@@ -1,13 +1,12 @@
 """The bank on serial, threads and Ray, on one node and on two: speed, bytes and overhead.
 
     python benchmarks/ray_speed.py [--out bench] [--turns 5] [--slots 100 500 2000 5000 20000]
-        [--parts "one node" "two nodes" exchanges apart]
+        [--parts "one node" "two nodes" exchanges separate]
 
-Ways that are compared are banks of one process, which play the same samples in turn and in changing
-order, some blocks of 1,000 at a time, with record="light": this machine's speed changes from minute
-to minute, so a ratio is that of neighbours, and its median and range over the turns are given. Then
-the two exchanges are compared likewise; and the driver and the shards are measured apart, by the
-processor time that each takes: `ray_model.py` is fitted to that. Everything goes to ray.json.
+Engines are compared in one process: their banks run the same samples in turns and in changing
+order, some blocks of 1,000 at a time, with record="light". This machine's speed changes from minute
+to minute, so ratios are taken within a turn; their median and range are printed. The two exchanges are compared likewise. The processor times of driver and shards are measured separately:
+`ray_model.py` is fitted to them. Everything is written to ray.json.
 """
 
 import argparse
@@ -31,13 +30,13 @@ BLOCK = 1000
 CORES = 2
 SIZES = (100, 500, 2000, 5000, 20_000)
 WARM = 4
-"""Blocks before the clock: as many as are under way at a time, and one."""
+"""Blocks before the measurement: as many as are in flight at a time, and one."""
 
-PARTS = ["one node", "two nodes", "exchanges", "apart"]
+PARTS = ["one node", "two nodes", "exchanges", "separate"]
 EXCHANGES = (100, 200, 500, 1000, 2000)
 """Numbers of slots for which the two exchanges are compared."""
 
-APART = [
+SEPARATE_CASES = [
     (exchange, block, slots, shards)
     for exchange in ("gathered", "sums")
     for block in (1000, 4000)
@@ -45,7 +44,7 @@ APART = [
     for shards in (1, 4, 12)
     if not (block == 4000 and slots == 5000) and not (slots == 5000 and shards == 1)
 ]
-"""Where the driver and the shards are measured apart."""
+"""Cases in which the driver and the shards are measured separately."""
 
 
 def stream(samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -59,13 +58,13 @@ def bank_of(slots: int, engine: Any) -> kb.KernelBank:
 
 
 def blocks_for(slots: int) -> int:
-    """Some seconds of work, and enough blocks for the pipeline to fill."""
+    """Blocks for some seconds of work, and enough to fill the pipeline."""
     return max(4, min(60, 16_000 // slots))
 
 
 @contextmanager
 def two_nodes() -> Iterator[str]:
-    """The address of a cluster of two nodes, with a processor each."""
+    """Start a cluster of two nodes with one processor each; yields its address."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -80,8 +79,10 @@ def two_nodes() -> Iterator[str]:
         cluster.shutdown()
 
 
-def compared(engines: dict[str, Any], slots: int, turns: int) -> dict[str, list[dict[str, float]]]:
-    """Of every way and turn: seconds a sample, and bytes that travelled."""
+def compare_engines(
+    engines: dict[str, Any], slots: int, turns: int
+) -> dict[str, list[dict[str, float]]]:
+    """By engine and turn: seconds per sample, and bytes per sample."""
     blocks = blocks_for(slots)
     X, y = stream((turns * blocks + WARM) * BLOCK)
     banks = {way: bank_of(slots, engine) for way, engine in engines.items()}
@@ -109,8 +110,8 @@ def processor_time(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def apart(exchange: str, block: int, slots: int, shards: int) -> dict[str, Any]:
-    """Processor seconds a block of the driver and of a shard, on this machine."""
+def measure_separately(exchange: str, block: int, slots: int, shards: int) -> dict[str, Any]:
+    """Processor seconds per block of the driver and of a shard, on this machine."""
     blocks = 6
     X, y = stream((blocks + WARM) * block)
     engine = kb.engines.Ray(shards=shards, block=block, exchange=exchange)
@@ -130,14 +131,14 @@ def apart(exchange: str, block: int, slots: int, shards: int) -> dict[str, Any]:
         "shards": shards,
         "driver": driver / blocks,
         "shard": shard / blocks / shards,
-        "questions": (traffic.calls - calls) / blocks / shards,
+        "calls": (traffic.calls - calls) / blocks / shards,
         "bytes": (traffic.sent + traffic.received - moved) / blocks,
         "active": float((bank.weights > 0).sum()),
     }
 
 
-def one(part: str, sizes: list[int], turns: int) -> Any:
-    """What a process of its own measures."""
+def measure_part(part: str, sizes: list[int], turns: int) -> Any:
+    """Measure one part, in this process."""
     warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
     if part == "one node":
         engines = {
@@ -145,7 +146,7 @@ def one(part: str, sizes: list[int], turns: int) -> Any:
             "threads": kb.engines.Threads(CORES),
             "ray, one node": kb.engines.Ray(shards=CORES, block=BLOCK),
         }
-        return [compared(engines, slots, turns) for slots in sizes]
+        return [compare_engines(engines, slots, turns) for slots in sizes]
     if part == "two nodes":
         with two_nodes() as address:
             engines = {
@@ -153,22 +154,22 @@ def one(part: str, sizes: list[int], turns: int) -> Any:
                 # A processor for each shard: one goes to every node.
                 "ray, two nodes": kb.engines.Ray(shards=2, address=address, block=BLOCK, cpus=1),
             }
-            return [compared(engines, slots, turns) for slots in sizes]
+            return [compare_engines(engines, slots, turns) for slots in sizes]
     if part == "exchanges":
         engines = {
             name: kb.engines.Ray(shards=CORES, block=BLOCK, exchange=name)
             for name in ("gathered", "sums")
         }
-        return [compared(engines, slots, turns) for slots in EXCHANGES]
-    return [apart(*case) for case in APART]
+        return [compare_engines(engines, slots, turns) for slots in EXCHANGES]
+    return [measure_separately(*case) for case in SEPARATE_CASES]
 
 
-def ask(part: str, given: Any, folder: Path) -> Any:
-    """Measure in a process of its own, with its own token."""
+def measure_in_process(part: str, options: Any, folder: Path) -> Any:
+    """Measure one part in a process of its own, with its own token."""
     print(part, file=sys.stderr)
     token, answer = folder / "token", folder / "answer"
     words = [sys.executable, __file__, "--one", part, "--out", str(answer)]
-    words += ["--turns", str(given.turns), "--slots", *map(str, given.slots)]
+    words += ["--turns", str(options.turns), "--slots", *map(str, options.slots)]
     safe = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
     subprocess.run(words, env=os.environ | safe | {"RAY_AUTH_TOKEN_PATH": str(token)}, check=True)
     return json.loads(answer.read_text())
@@ -181,54 +182,54 @@ def main() -> None:
     parser.add_argument("--slots", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
     parser.add_argument("--one", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one:
-        given.out.write_text(json.dumps(one(given.one, given.slots, given.turns)))
+    options = parser.parse_args()
+    if options.one:
+        options.out.write_text(json.dumps(measure_part(options.one, options.slots, options.turns)))
         return
-    given.out.mkdir(exist_ok=True)
-    file = given.out / "ray.json"
+    options.out.mkdir(exist_ok=True)
+    file = options.out / "ray.json"
     kept: dict[str, Any] = {}
-    if given.parts != PARTS:  # the others are those of before
+    if options.parts != PARTS:  # keep the results of the other parts
         kept = json.loads(file.read_text())
-    kept |= {"block": BLOCK, "cores": CORES, "slots": given.slots}
+    kept |= {"block": BLOCK, "cores": CORES, "slots": options.slots}
     with tempfile.TemporaryDirectory() as folder:
         token = Path(folder, "token")
         token.touch(mode=0o600)
         token.write_text(os.urandom(32).hex())
-        for part in given.parts:
-            kept[part] = ask(part, given, Path(folder))
+        for part in options.parts:
+            kept[part] = measure_in_process(part, options, Path(folder))
             file.write_text(json.dumps(kept, indent=1))
     show(kept)
 
 
 def speeds(turns: list[dict[str, float]]) -> str:
-    """Samples a second: the median, and the range."""
+    """Samples per second: median and range."""
     rates = [1 / turn["seconds"] for turn in turns]
     return f"{np.median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})"
 
 
 def ratio(found: dict[str, Any], way: str, other: str) -> str:
-    """Time over that of the other in the same turn: the median, and the range."""
+    """Time relative to another engine in the same turn: median and range."""
     pairs = zip(found[way], found[other], strict=True)
     over = [a["seconds"] / b["seconds"] - 1 for a, b in pairs]
     return f"{np.median(over):+.0%} ({min(over):+.0%} to {max(over):+.0%})"
 
 
 def show(kept: dict[str, Any]) -> None:
-    """The tables."""
+    """Print the tables."""
     ways = ("serial", "threads", "ray, one node")
-    print("Samples a second: median of the turns, and range\n")
+    print("Samples per second: median of the turns, and range\n")
     print("| slots | " + " | ".join(ways) + " | ray, two nodes |\n|" + "---|" * 5)
     for slots, near, far in zip(kept["slots"], kept["one node"], kept["two nodes"], strict=True):
         cells = [speeds(near[way]) for way in ways] + [speeds(far["ray, two nodes"])]
         print(f"| {slots:,} | " + " | ".join(cells) + " |")
-    print("\nTime over that of threads on the same cores, and bytes a sample\n")
+    print("\nTime relative to threads on the same cores, and bytes per sample\n")
     print("| slots | one node | two nodes | bytes |\n|---|---|---|---|")
     for slots, near, far in zip(kept["slots"], kept["one node"], kept["two nodes"], strict=True):
         over = ratio(near, "ray, one node", "threads"), ratio(far, "ray, two nodes", "threads")
         moved = np.median([turn["bytes"] for turn in near["ray, one node"]])
         print(f"| {slots:,} | {over[0]} | {over[1]} | {moved:,.0f} |")
-    print("\nTime by sums over that of gathering, one node\n\n| slots | by sums |\n|---|---|")
+    print("\nTime of sums relative to gathered, one node\n\n| slots | sums |\n|---|---|")
     for slots, found in zip(EXCHANGES, kept["exchanges"], strict=True):
         print(f"| {slots:,} | {ratio(found, 'sums', 'gathered')} |")
 

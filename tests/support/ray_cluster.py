@@ -60,6 +60,20 @@ def slots_of_every_learner(loss="squared"):
     return [slot for slot in slots if accepts(slot, loss) or isinstance(slot.learner, M.Residual)]
 
 
+class MeanModel:
+    """A model whose state is not an array, in a module that all processes can import."""
+
+    def __init__(self):
+        self.total, self.count = 0.0, 0
+
+    def predict_one(self, x):
+        return self.total / max(1, self.count)
+
+    def learn_one(self, x, y):
+        self.total += y
+        self.count += 1
+
+
 def assert_same_arrays(one, other):
     assert one.keys() == other.keys()
     for name in one:

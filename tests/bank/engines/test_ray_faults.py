@@ -170,24 +170,10 @@ def test_actor_killed_through_ray_is_replaced(nodes, restart):
     assert_same_banks(serial, on_ray)
 
 
-class MeanModel:
-    """A model whose state is not an array."""
-
-    def __init__(self):
-        self.total, self.count = 0.0, 0
-
-    def predict_one(self, x):
-        return self.total / max(1, self.count)
-
-    def learn_one(self, x, y):
-        self.total += y
-        self.count += 1
-
-
 @pytest.mark.parametrize("replay", [100, 10_000])
 def test_models_in_adapters_survive_killed_processes(nodes, replay):
     slots = [
-        kb.Slot(K.NoKernel(), M.Adapter(MeanModel())),
+        kb.Slot(K.NoKernel(), M.Adapter(ray_cluster.MeanModel())),
         *ray_cluster.slots_of_every_learner()[:5],
     ]
     serial = bank_on("serial", slots=slots)

@@ -143,9 +143,7 @@ class ActorPool:
                 return act()
             except self._lost as error:
                 handle.revive(error, self._learned, list(self._in_flight))
-            except (
-                self._ray.exceptions.RayTaskError
-            ) as error:  # a function of the user's has failed
+            except self._ray.exceptions.RayTaskError as error:  # raised by the user's function
                 raise error.cause from None
 
     def _clear_failures(self) -> None:
