@@ -3,8 +3,8 @@
     python benchmarks/ray_model.py [--out bench]
 
 The model is fitted to bench/ray.json, which `ray_speed.py` writes. For a block of n samples, P
-slots, S shards, R calls per shard and block (with sums they grow with log S), and A slots per sample
-that are sent to the driver (gathered: P; sums: the slots with weight, a power of P):
+slots, S shards, R calls per shard and block (with sums they grow with log S), and A slots per
+sample that are sent to the driver (gathered: P; sums: the slots with weight, a power of P):
 
     shard    C = s n P / S + e              processor seconds of one shard
     driver   D = a + b R S + n (c A + d S)  processor seconds of the driver
@@ -16,8 +16,8 @@ Assumed, not measured: every shard has a processor like those here to itself; a 
 on the way; the driver's link carries BANDWIDTH; nodes do not wait for each other's memory; a sample
 has as many slots with weight as on the measured stream. The first check is the same formula for
 this machine, where driver and shards share the processors, against the measured time of whole
-blocks, which was not fitted. The second check simulates the pipeline event by event, with shards whose
-times vary from block to block and sometimes double, which the formula leaves out.
+blocks, which was not fitted. The second check simulates the pipeline event by event, with shards
+whose times vary from block to block and sometimes double, which the formula leaves out.
 """
 
 import argparse

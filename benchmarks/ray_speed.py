@@ -5,7 +5,8 @@
 
 Engines are compared in one process: their banks run the same samples in turns and in changing
 order, some blocks of 1,000 at a time, with record="light". This machine's speed changes from minute
-to minute, so ratios are taken within a turn; their median and range are printed. The two exchanges are compared likewise. The processor times of driver and shards are measured separately:
+to minute, so ratios are taken within a turn; their median and range are printed. The two exchanges
+are compared likewise. The processor times of driver and shards are measured separately:
 `ray_model.py` is fitted to them. Everything is written to ray.json.
 """
 
