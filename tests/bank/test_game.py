@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.combiners import simplex_steps as combine
+from kernelbank.combiners import simplex
 from kernelbank.native.phases import Phase, Phases, compiled
 from kernelbank.utils.interrupts import defer_sigint
 from support import naive
@@ -743,8 +743,8 @@ def test_a_huge_loss_that_has_left_the_horizon_leaves_no_rounding():
     sums, out = np.empty_like(losses), np.zeros((250, 3))
     block = np.zeros((250, 3))
     phase = Phase(
-        compiled(combine.sliding_sums),
-        combine.SLIDE,
+        compiled(simplex._sliding_sums),
+        simplex._SLIDING_SUMS,
         slots=3,
         horizon=horizon,
         slot_loss=block,

@@ -1,15 +1,15 @@
-"""NewtonStacking: against its definition for every loss, and what it is for."""
+"""NewtonStacking: against its definition for every loss, and on quantiles."""
 
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.combiners import newton_stacking_steps as hot
+from kernelbank.combiners import newton_stacking as module
 from kernelbank.native.jit import inline
 from kernelbank.native.phases import variant
+from support.combining import one_by_one, problem, run_combiner
 from support.instances import LOSSES, name_of
 from support.naive import combiners as naive_combiners
-from support.weighing import one_by_one, problem, weigh
 
 C = kb.combiners
 SETTINGS = {"discount": 0.95, "ridge": 0.1, "caution": 3.0}
@@ -19,7 +19,9 @@ EXACT = C.NewtonStacking(**SETTINGS, tolerance=1e-10, steps=10_000)
 def check_definition(loss, naive, settings=SETTINGS):
     for seed, slots in enumerate([1, 2, 5]):
         predictions, targets = problem(seed, slots, 40, loss.labels)
-        found = weigh(EXACT, values=predictions, targets=targets, loss=loss, cuts=one_by_one(40))
+        found = run_combiner(
+            EXACT, values=predictions, targets=targets, loss=loss, cuts=one_by_one(40)
+        )
         before = np.vstack([np.full(slots, 1 / slots), found.weights[:-1]])
         for n in range(40):
             seen = predictions[: n + 1], targets[: n + 1], before[: n + 1]
@@ -28,63 +30,65 @@ def check_definition(loss, naive, settings=SETTINGS):
 
 
 @pytest.mark.parametrize(("loss", "naive"), LOSSES, ids=map(name_of, LOSSES))
-def test_definition(loss, naive):
+def test_newton_stacking_weights_equal_their_definition(loss, naive):
     check_definition(loss, naive)
 
 
 @inline
-def _of_the_slot(predictions, mixture, slope, unit, slots, errors):
+def _plain_errors(predictions, mixture, slope, unit, slots, errors):
     for p in range(slots):
         errors[p] = predictions[p] - mixture
 
 
 @pytest.mark.slow
-def test_other_errors_are_found(monkeypatch):
-    other = variant(hot.slope_stacking, "no_slopes", _slope_errors=_of_the_slot)
-    monkeypatch.setattr(hot, "newton_stacking", other)
+def test_newton_stacking_with_plain_errors_fails_its_test(monkeypatch):
+    other = variant(module._newton_stacking, "plain_errors", _newton_errors=_plain_errors)
+    monkeypatch.setattr(module, "_newton_stacking", other)
     with pytest.raises(AssertionError):
         check_definition(*LOSSES[1])
 
 
-def test_other_settings_are_found():
+def test_newton_stacking_with_other_settings_fails_its_test():
     with pytest.raises(AssertionError):
         check_definition(*LOSSES[1], SETTINGS | {"caution": 6.0})
 
 
 @pytest.mark.parametrize("factor", [2.0**-40, 2.0**40])
-def test_units_do_not_matter(factor):
+def test_newton_stacking_scaled_by_a_power_of_two_has_the_same_weights(factor):
     predictions, targets = problem(0, 5, 200, False)
     for loss in (kb.losses.Pinball(0.2), kb.losses.Squared()):
-        one = weigh(EXACT, values=predictions, targets=targets, loss=loss)
-        other = weigh(EXACT, values=factor * predictions, targets=factor * targets, loss=loss)
+        one = run_combiner(EXACT, values=predictions, targets=targets, loss=loss)
+        other = run_combiner(
+            EXACT, values=factor * predictions, targets=factor * targets, loss=loss
+        )
         assert np.abs(one.weights - other.weights).max() < 1e-6
 
 
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
-def test_it_aims_at_what_the_loss_aims_at(quantile):
+def test_newton_stacking_with_pinball_loss_finds_the_quantile(quantile):
     targets = np.random.default_rng(0).normal(size=4000)
     predictions = np.tile([-4.0, 4.0], (4000, 1))
     rule = C.NewtonStacking(discount=0.999, ridge=0.0)
     loss = kb.losses.Pinball(quantile)
-    weights = weigh(rule, values=predictions, targets=targets, loss=loss).weights
+    weights = run_combiner(rule, values=predictions, targets=targets, loss=loss).weights
     proposed = (weights * predictions).sum(axis=1)[1000:]
     assert abs(np.mean(targets[1000:] < proposed) - quantile) < 0.04
 
 
-def test_slots_that_are_out_and_proposals_of_nothing():
+def test_newton_stacking_with_a_failed_slot_or_without_loss_stays_on_the_simplex():
     predictions, targets = problem(1, 4, 60, False)
     predictions[20:, 1] = np.nan
     loss = kb.losses.Absolute()
-    found = weigh(C.NewtonStacking(), values=predictions, targets=targets, loss=loss).weights
+    found = run_combiner(C.NewtonStacking(), values=predictions, targets=targets, loss=loss).weights
     assert np.isfinite(found).all()
     assert (found[20:, 1] == 0).all()
     assert np.abs(found.sum(axis=1) - 1).max() < 1e-12
-    right = np.tile(targets[:, None], (1, 3))  # nothing is ever lost
-    found = weigh(C.NewtonStacking(), values=right, targets=targets, loss=loss).weights
+    right = np.tile(targets[:, None], (1, 3))  # the loss is always 0
+    found = run_combiner(C.NewtonStacking(), values=right, targets=targets, loss=loss).weights
     assert np.abs(found - 1 / 3).max() < 1e-12
 
 
-def test_wrong_caution_is_refused():
+def test_newton_stacking_with_wrong_settings_is_refused():
     with pytest.raises(
         ValueError, match="'caution' of NewtonStacking must be a finite number > 0; got 0"
     ):

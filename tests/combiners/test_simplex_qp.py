@@ -38,7 +38,7 @@ def problems(draw, smallest=1, largest=12):
 @example((np.array([1.7e308, 1.6e308]), np.array([-1.5e308, 1.5e308])))  # b[1] - b[0] overflows
 @example((np.array([0.0, 1.7e308]), np.array([1.7e308, -1.7e308])))
 @example((np.array([5e-324, 1e-323]), np.array([1e308, 1e308])))
-def test_equals_exact_rationals(problem):
+def test_simplex_qp_equals_exact_rationals(problem):
     # theta is a sum of at most P non-negative terms, each with a handful of roundings; its members
     # are at most 1, so P * 8 eps bounds the error of each.
     a, b = problem
@@ -48,7 +48,7 @@ def test_equals_exact_rationals(problem):
 
 
 @given(problems())
-def test_certificate(problem):
+def test_kkt_residual_of_the_solution_is_rounding(problem):
     a, b = problem
     theta = kb.simplex_qp(a, b)
     assert (theta >= 0).all()
@@ -61,7 +61,7 @@ def test_certificate(problem):
     ),
     st.integers(0, 10**6),
 )
-def test_certificate_sees_moved_weight(problem, seed):
+def test_kkt_residual_of_moved_weight_is_large(problem, seed):
     # Moving 1 % of the mass away from the largest weight must show, unless it is as good: then
     # the objective is flat there and the exact objective values are the same to 1e-9.
     a, b = problem
@@ -88,7 +88,7 @@ def test_certificate_sees_moved_weight(problem, seed):
 
 
 @given(problems(), st.randoms(use_true_random=False))
-def test_methods_agree_to_the_bit_and_permute(problem, random):
+def test_simplex_qp_by_both_methods_has_the_same_bits_and_permutes(problem, random):
     a, b = problem
     theta = kb.simplex_qp(a, b, method="sort")
     assert (theta == kb.simplex_qp(a, b, method="pivot")).all()
@@ -99,7 +99,7 @@ def test_methods_agree_to_the_bit_and_permute(problem, random):
 
 
 @given(problems(), st.integers(-20, 20))
-def test_scaling_by_a_power_of_two_changes_nothing(problem, power):
+def test_simplex_qp_scaled_by_a_power_of_two_is_unchanged(problem, power):
     a, b = problem
     with np.errstate(over="ignore", under="ignore"):
         scaled_a, scaled_b = np.ldexp(a, power), np.ldexp(b, power)
@@ -113,7 +113,7 @@ def test_scaling_by_a_power_of_two_changes_nothing(problem, power):
 
 @pytest.mark.parametrize("scale", [1.0, 1e6])
 @pytest.mark.parametrize("size", [65, 1000, 20_000])
-def test_many_kernels(size, scale):
+def test_simplex_qp_with_many_members_is_exact_by_both_methods(size, scale):
     draw = np.random.default_rng(size)
     a, b = scale * draw.uniform(0.01, 1.01, size), draw.normal(size=size)
     a[draw.random(size) < 0.01] = 0.0 if scale == 1.0 else 0.5
@@ -123,7 +123,7 @@ def test_many_kernels(size, scale):
     assert kb.kkt_residual(theta, a, b) <= 8 * size * EPS
 
 
-def test_spec_examples():
+def test_simplex_qp_examples_have_known_solutions():
     assert kb.simplex_qp([1.0, 1e-17], [0.0, 0.5]).tolist() == [0.25, 0.75]
     assert kb.simplex_qp([0.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [0.0, 0.5, 0.5]
     assert kb.simplex_qp([7.0], [-3.0]).tolist() == [1.0]
@@ -132,7 +132,7 @@ def test_spec_examples():
     assert kb.simplex_qp([0.0, 0.25], [1.0, 0.0]).tolist() == [0.0, 1.0]
 
 
-def test_rows_are_solved_alone():
+def test_simplex_qp_of_rows_solves_each_alone():
     draw = np.random.default_rng(0)
     a, b = draw.uniform(0, 1, (5, 30)), draw.normal(size=(5, 30))
     both = kb.simplex_qp(a, b)
@@ -159,13 +159,13 @@ def test_rows_are_solved_alone():
         (1.0, 1.0, "'a'"),
     ],
 )
-def test_bad_input_is_named(a, b, name):
+def test_simplex_qp_with_bad_input_names_it(a, b, name):
     for function in (kb.simplex_qp, lambda a, b: kb.kkt_residual(b, a, b)):
         with pytest.raises(ValueError, match=name):
             function(a, b)
 
 
-def test_other_arguments_are_named():
+def test_simplex_qp_with_wrong_method_or_weights_names_them():
     with pytest.raises(ValueError, match="'method'"):
         kb.simplex_qp([1.0], [1.0], method="bisect")
     with pytest.raises(ValueError, match="'theta'"):
@@ -174,7 +174,7 @@ def test_other_arguments_are_named():
         kb.kkt_residual([np.nan], [1.0], [1.0])
 
 
-def test_input_is_not_changed():
+def test_simplex_qp_does_not_change_its_input():
     a, b = np.array([1.0, 2.0, 0.0]), np.array([3.0, 1.0, 2.0])
     kb.simplex_qp(a, b)
     assert a.tolist() == [1.0, 2.0, 0.0]

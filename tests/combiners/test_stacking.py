@@ -6,14 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.combiners import stacking_steps as hot
-from kernelbank.combiners.hessian_columns import KEPT
-from kernelbank.combiners.pairwise import FACE
+from kernelbank.combiners import stacking as module
+from kernelbank.combiners.pairwise_solver import MAX_COLUMNS, MAX_FACE
 from kernelbank.native.jit import inline
 from kernelbank.native.phases import variant
+from support.combining import one_by_one, problem, run_combiner
 from support.instances import stream
 from support.naive import combiners as naive_combiners
-from support.weighing import one_by_one, problem, weigh
 
 EPS = np.finfo(float).eps
 C, L = kb.combiners, kb.losses
@@ -50,82 +49,82 @@ def check_definition(discount, ridge, *, alike=0.0, spread=1.0):
     combiner = C.Stacking(discount, ridge, tolerance=1e-9, steps=10_000)
     for seed, slots in enumerate([1, 2, 5]):
         predictions, targets = problem(seed, slots, 40, False, alike=alike, spread=spread)
-        played = weigh(combiner, values=predictions, targets=targets, cuts=one_by_one(40))
+        result = run_combiner(combiner, values=predictions, targets=targets, cuts=one_by_one(40))
         for n in range(40):
             seen = predictions[: n + 1], targets[: n + 1]
             matrix = moments(*seen, discount)
-            gap, _, penalty = certificate(played.weights[n], matrix, ridge)
+            gap, _, penalty = certificate(result.weights[n], matrix, ridge)
             rounding = 100 * EPS * matrix.diagonal().max()
-            assert gap <= 1e-9 * 1.01 * played.reports[n]["scale"] + rounding, n
+            assert gap <= 1e-9 * 1.01 * result.history[n]["scale"] + rounding, n
             expected = naive_combiners.stacking(*seen, discount, ridge)
             # the naive solver works with squares of the predictions, and is off by their rounding
             size = (seen[0] ** 2).sum() + (seen[1] ** 2).sum()
             allowed = np.sqrt((gap + rounding) / penalty) + 100 * EPS * size / penalty
             assert allowed < 1e-3
-            assert np.linalg.norm(played.weights[n] - expected) <= allowed, n
+            assert np.linalg.norm(result.weights[n] - expected) <= allowed, n
 
 
 @pytest.mark.parametrize("discount", [1.0, 0.95, 0.5])
 @pytest.mark.parametrize("ridge", [0.02, 0.1, 3.0])
 @pytest.mark.parametrize("alike", [0.0, 0.9])
-def test_the_weights_are_those_of_the_definition(discount, ridge, alike):
+def test_stacking_weights_equal_their_definition(discount, ridge, alike):
     check_definition(discount, ridge, alike=alike)
 
 
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
-    st.sampled_from([1, 2, 3, 8, 21, KEPT + 10]),
+    st.sampled_from([1, 2, 3, 8, 21, MAX_COLUMNS + 10]),
     st.sampled_from([1.0, 0.9, 0.5]),
     st.sampled_from([0.0, 1e-3, 0.1, 2.0]),
     st.booleans(),
 )
-def test_every_sample_is_solved_to_its_certificate(seed, slots, discount, ridge, degenerate):
+def test_stacking_solves_every_sample_to_its_certificate(seed, slots, discount, ridge, degenerate):
     pick = np.random.default_rng(seed)
     predictions, targets = problem(seed, slots, 50, False, alike=float(pick.choice([0.0, 0.9])))
     if degenerate:  # equal slots, a slot of nothing
         predictions[:, slots // 2] = predictions[:, 0]
         predictions[:, -1] = 0.0
     combiner = C.Stacking(discount, ridge, tolerance=1e-5, steps=10_000)
-    played = weigh(combiner, values=predictions, targets=targets, cuts=one_by_one(50))
-    assert on_simplex(played.weights)
+    result = run_combiner(combiner, values=predictions, targets=targets, cuts=one_by_one(50))
+    assert on_simplex(result.weights)
     for n in range(50):
         matrix = moments(predictions[: n + 1], targets[: n + 1], discount)
-        gap, cost, _ = certificate(played.weights[n], matrix, ridge)
-        report = played.reports[n]
+        gap, cost, _ = certificate(result.weights[n], matrix, ridge)
+        shown = result.history[n]
         rounding = 200 * EPS * matrix.diagonal().max() * (1 + ridge)
-        assert abs(report["gap"] - gap) <= rounding, n
-        assert abs(report["cost"] - cost) <= rounding, n
-        assert report["scale"] >= report["cost"]
+        assert abs(shown["gap"] - gap) <= rounding, n
+        assert abs(shown["cost"] - cost) <= rounding, n
+        assert shown["scale"] >= shown["cost"]
         # more slots than a face step takes may need more moves than there are, while there are
         # fewer samples than slots and the matrix is singular but for a small ridge
-        if slots <= FACE or report["steps"] < combiner.steps:
-            assert gap <= 1e-5 * report["scale"] + rounding, (n, report)
+        if slots <= MAX_FACE or shown["steps"] < combiner.steps:
+            assert gap <= 1e-5 * shown["scale"] + rounding, (n, shown)
 
 
-def test_too_few_steps_leave_a_true_certificate():
+def test_stacking_with_too_few_steps_shows_a_true_certificate():
     predictions, targets = problem(0, 8, 40, False)
-    rough = weigh(C.Stacking(1.0, 0.1, 1e-12, 1), values=predictions, targets=targets)
+    rough = run_combiner(C.Stacking(1.0, 0.1, 1e-12, 1), values=predictions, targets=targets)
     least = naive_combiners.stacking(predictions, targets, 1.0, 0.1)
     matrix = moments(predictions, targets, 1.0)
     gap, cost, _ = certificate(rough.weights[-1], matrix, 0.1)
-    assert rough.report["steps"] == 1
-    assert rough.report["gap"] == pytest.approx(gap, rel=1e-9)
+    assert rough.diagnostics["steps"] == 1
+    assert rough.diagnostics["gap"] == pytest.approx(gap, rel=1e-9)
     assert gap > 1e-12 * cost
     assert 0 <= cost - certificate(least, matrix, 0.1)[1] <= gap
 
 
-def test_without_discount_it_is_the_joint_problem_of_the_whole_stream():
+def test_stacking_without_discount_equals_joint_over_the_whole_stream():
     predictions, targets = problem(3, 6, 60, False)
-    stacked = weigh(C.Stacking(1.0, 0.1, 1e-10), values=predictions, targets=targets)
+    stacked = run_combiner(C.Stacking(1.0, 0.1, 1e-10), values=predictions, targets=targets)
     matrix = moments(predictions, targets, 1.0)
     ridge = 0.1 * matrix.diagonal().min()
     options = {"horizon": 60, "ridge": ridge, "tolerance": 1e-10}
-    joint = weigh(C.Joint("prequential", **options), values=predictions, targets=targets)
+    joint = run_combiner(C.Joint("prequential", **options), values=predictions, targets=targets)
     assert stacked.state["moments"] == pytest.approx(matrix, rel=1e-12, abs=1e-12)
     assert np.array_equal(stacked.state["moments"], stacked.state["moments"].T)
     assert np.abs(stacked.weights[-1] - joint.weights[-1]).max() <= 1e-4
-    assert stacked.report["cost"] == pytest.approx(float(joint.report["cost"]), rel=1e-9)
+    assert stacked.diagnostics["cost"] == pytest.approx(float(joint.diagnostics["cost"]), rel=1e-9)
 
 
 # --- scales ---------------------------------------------------------------------------------------
@@ -133,27 +132,29 @@ def test_without_discount_it_is_the_joint_problem_of_the_whole_stream():
 
 def check_scale(factor, ridge=0.1):
     predictions, targets = problem(5, 7, 60, False, alike=0.5)
-    plain = weigh(C.Stacking(0.9, ridge), values=predictions, targets=targets)
-    scaled = weigh(C.Stacking(0.9, ridge), values=factor * predictions, targets=factor * targets)
+    plain = run_combiner(C.Stacking(0.9, ridge), values=predictions, targets=targets)
+    scaled = run_combiner(
+        C.Stacking(0.9, ridge), values=factor * predictions, targets=factor * targets
+    )
     assert (plain.weights == scaled.weights).all()
     assert (plain.state["moments"] * factor**2 == scaled.state["moments"]).all()
     for name in ("gap", "cost", "scale"):
-        assert plain.report[name] * factor**2 == scaled.report[name]
-    assert plain.report["steps"] == scaled.report["steps"]
+        assert plain.diagnostics[name] * factor**2 == scaled.diagnostics[name]
+    assert plain.diagnostics["steps"] == scaled.diagnostics["steps"]
 
 
 @pytest.mark.parametrize("power", [-300, -41, -1, 3, 60, 400])
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
-def test_a_power_of_two_changes_no_bit_of_the_weights(power, ridge):
+def test_stacking_scaled_by_a_power_of_two_has_the_same_bits(power, ridge):
     check_scale(2.0**power, ridge)
 
 
 @pytest.mark.parametrize("factor", [1e-100, 0.3, -7.0, 1e100])
-def test_no_factor_changes_the_weights(factor):
+def test_stacking_scaled_by_any_factor_has_the_same_weights(factor):
     predictions, targets = problem(5, 5, 60, False)
     combiner = C.Stacking(0.9, 0.1, tolerance=1e-12)
-    plain = weigh(combiner, values=predictions, targets=targets)
-    scaled = weigh(combiner, values=factor * predictions, targets=factor * targets)
+    plain = run_combiner(combiner, values=predictions, targets=targets)
+    scaled = run_combiner(combiner, values=factor * predictions, targets=factor * targets)
     assert np.abs(plain.weights - scaled.weights).max() <= 1e-5
 
 
@@ -165,65 +166,65 @@ def check_sizes(size):
     options = {"values": predictions, "targets": size * targets}
     for ridge in (0.0, 0.1, 1e9):
         for discount in (1.0, 0.9):
-            played = weigh(C.Stacking(discount, ridge), **options)
-            assert on_simplex(played.weights)
-            assert all(np.isfinite(x) for x in played.report.values())
-            assert np.isfinite(played.state["moments"]).all()
+            result = run_combiner(C.Stacking(discount, ridge), **options)
+            assert on_simplex(result.weights)
+            assert all(np.isfinite(x) for x in result.diagnostics.values())
+            assert np.isfinite(result.state["moments"]).all()
 
 
 @pytest.mark.parametrize("size", [1e-323, 1e-200, 1e-160, 1e-150, 1e140, 1e142, 1e160, 1e300])
-def test_weights_are_on_the_simplex_for_errors_of_any_size(size):
+def test_stacking_weights_for_errors_of_any_size_are_on_the_simplex(size):
     check_sizes(size)
 
 
-def check_wild():
-    """A wild prediction costs its slot the weight for a time, and the others nothing."""
+def check_extreme_prediction():
+    """An extreme prediction costs its slot the weight for a time, and the others nothing."""
     predictions, targets = problem(2, 4, 1200, False)
     predictions[10, 2] = 1e200
     combiner = C.Stacking(0.5, 0.1, 1e-9)
-    played = weigh(combiner, values=predictions, targets=targets)
-    others = weigh(combiner, values=predictions[:, [0, 1, 3]], targets=targets)
-    assert (played.weights[10:500, 2] == 0).all()
-    assert np.abs(played.weights[10:500][:, [0, 1, 3]] - others.weights[10:500]).max() <= 1e-3
+    result = run_combiner(combiner, values=predictions, targets=targets)
+    others = run_combiner(combiner, values=predictions[:, [0, 1, 3]], targets=targets)
+    assert (result.weights[10:500, 2] == 0).all()
+    assert np.abs(result.weights[10:500][:, [0, 1, 3]] - others.weights[10:500]).max() <= 1e-3
     late = naive_combiners.stacking(predictions[-60:], targets[-60:], 0.5, 0.1)
     assert late[2] > 0.01
-    assert np.abs(played.weights[-1] - late).max() <= 1e-3
+    assert np.abs(result.weights[-1] - late).max() <= 1e-3
 
 
-def test_one_wild_prediction_costs_its_slot_its_weight_but_not_for_good():
-    check_wild()
+def test_stacking_after_one_extreme_prediction_drops_the_slot_for_a_time_only():
+    check_extreme_prediction()
 
 
 @pytest.mark.parametrize("power", range(1, 16))
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
-def test_a_slot_with_large_errors_does_not_keep_the_others_from_their_weights(power, ridge):
+def test_stacking_with_one_slot_of_large_errors_solves_for_the_others(power, ridge):
     predictions, targets = problem(4, 5, 60, False)
     predictions[:, 2] *= 10.0**power
     combiner = C.Stacking(0.95, ridge)
-    played = weigh(combiner, values=predictions, targets=targets, cuts=one_by_one(60))
+    result = run_combiner(combiner, values=predictions, targets=targets, cuts=one_by_one(60))
     for n in range(5, 60):
         matrix = moments(predictions[: n + 1], targets[: n + 1], 0.95)
         losses = matrix.diagonal()
-        playing = losses <= hot.HOPELESS * losses.min()
-        assert playing[[0, 1, 3, 4]].all()
-        assert (played.weights[n, ~playing] == 0).all()
-        own = played.weights[n, playing], matrix[np.ix_(playing, playing)]
+        active = losses <= module._WORST_RATIO * losses.min()
+        assert active[[0, 1, 3, 4]].all()
+        assert (result.weights[n, ~active] == 0).all()
+        own = result.weights[n, active], matrix[np.ix_(active, active)]
         gap = certificate(*own, ridge)[0]
-        noise = 40 * EPS * np.sqrt(losses[playing].max() * losses.min())
-        assert gap <= 1.01e-4 * played.reports[n]["scale"] + noise, n
+        noise = 40 * EPS * np.sqrt(losses[active].max() * losses.min())
+        assert gap <= 1.01e-4 * result.history[n]["scale"] + noise, n
 
 
-# --- slots that are out, equal, perfect, opposite --------------------------------------------------
+# --- slots that have failed, are equal, perfect, opposite --------------------------------------------------
 
 
-@pytest.mark.parametrize("slots", [5, KEPT + 40])
-def test_weights_have_the_same_bits_for_all_cuts(slots):
+@pytest.mark.parametrize("slots", [5, MAX_COLUMNS + 40])
+def test_stacking_weights_in_blocks_of_any_lengths_have_the_same_bits(slots):
     draw = np.random.default_rng(4)
     options = {"values": draw.normal(size=(40, slots)), "targets": draw.normal(size=40)}
     options["values"][25:, 1] = np.nan
-    whole = weigh(C.Stacking(0.9, 0.05), **options)
+    whole = run_combiner(C.Stacking(0.9, 0.05), **options)
     for cuts in (one_by_one(40), (3, 4, 30)):
-        again = weigh(C.Stacking(0.9, 0.05), cuts=cuts, **options)
+        again = run_combiner(C.Stacking(0.9, 0.05), cuts=cuts, **options)
         assert (whole.weights == again.weights).all()
         assert all(np.array_equal(whole.state[k], again.state[k]) for k in whole.state)
     assert (whole.weights[25:, 1] == 0).all()
@@ -231,7 +232,7 @@ def test_weights_have_the_same_bits_for_all_cuts(slots):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_slot_that_is_out_leaves_the_moments_of_the_others_alone(value):
+def test_stacking_with_a_failed_slot_keeps_the_moments_of_the_others(value):
     predictions, targets = problem(6, 4, 50, False)
     predictions[:, 1] = targets + 0.01 * predictions[:, 1]  # by far the best, and so L is its loss
     losses = np.ones((50, 4))
@@ -239,66 +240,66 @@ def test_a_slot_that_is_out_leaves_the_moments_of_the_others_alone(value):
     predictions[20:, 1] = value
     combiner = C.Stacking(0.95, 0.1, tolerance=1e-10)
     with np.errstate(invalid="ignore"):
-        played = weigh(combiner, losses, values=np.where(np.isinf(losses), np.nan, predictions),
+        result = run_combiner(combiner, losses, values=np.where(np.isinf(losses), np.nan, predictions),
                        targets=targets)  # fmt: skip
     rest = [0, 2, 3]
-    alone = weigh(combiner, values=predictions[:, rest], targets=targets)
-    assert played.weights[19, 1] > 0.9
-    assert (played.weights[20:, 1] == 0).all()
-    assert (played.state["moments"][np.ix_(rest, rest)] == alone.state["moments"]).all()
-    assert np.abs(played.weights[20:][:, rest] - alone.weights[20:]).max() <= 1e-4
+    alone = run_combiner(combiner, values=predictions[:, rest], targets=targets)
+    assert result.weights[19, 1] > 0.9
+    assert (result.weights[20:, 1] == 0).all()
+    assert (result.state["moments"][np.ix_(rest, rest)] == alone.state["moments"]).all()
+    assert np.abs(result.weights[20:][:, rest] - alone.weights[20:]).max() <= 1e-4
 
 
-def test_perfect_predictions_leave_the_weights_as_they_are():
+def test_stacking_with_perfect_predictions_keeps_the_weights():
     targets = np.linspace(-1, 1, 30)
     predictions = np.tile(targets[:, None], (1, 3))
-    assert (weigh(C.Stacking(), values=predictions, targets=targets).weights == 1 / 3).all()
+    assert (run_combiner(C.Stacking(), values=predictions, targets=targets).weights == 1 / 3).all()
     predictions[:10, 1:] += [0.3, 1.0]
-    played = weigh(C.Stacking(0.01, 0.1), values=predictions, targets=targets)
-    assert played.weights[9, 0] > 0.99
-    assert on_simplex(played.weights)
+    result = run_combiner(C.Stacking(0.01, 0.1), values=predictions, targets=targets)
+    assert result.weights[9, 0] > 0.99
+    assert on_simplex(result.weights)
 
 
-def test_equal_slots_share_under_a_ridge_and_do_no_harm_without():
+def test_stacking_with_equal_slots_shares_under_a_ridge_and_is_solved_without():
     predictions, targets = problem(7, 3, 50, False)
     twice = predictions[:, [0, 1, 2, 2]]
     joined = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
-    ridged = weigh(C.Stacking(1.0, 0.1, 1e-12), values=twice, targets=targets)
+    ridged = run_combiner(C.Stacking(1.0, 0.1, 1e-12), values=twice, targets=targets)
     assert np.abs(ridged.weights[:, 2] - ridged.weights[:, 3]).max() <= 1e-5
-    plain = weigh(C.Stacking(1.0, 0.0, 1e-10), values=twice, targets=targets)
-    single = weigh(C.Stacking(1.0, 0.0, 1e-10), values=predictions, targets=targets)
+    plain = run_combiner(C.Stacking(1.0, 0.0, 1e-10), values=twice, targets=targets)
+    single = run_combiner(C.Stacking(1.0, 0.0, 1e-10), values=predictions, targets=targets)
     assert on_simplex(plain.weights)
-    assert plain.report["gap"] <= 1e-10 * plain.report["scale"]
+    assert plain.diagnostics["gap"] <= 1e-10 * plain.diagnostics["scale"]
     assert np.abs(plain.weights @ joined - single.weights)[5:].max() <= 1e-3
 
 
-def test_errors_that_cancel_are_found_and_then_take_no_more_steps():
+def test_stacking_with_errors_that_cancel_finds_them_and_then_stops():
     draw = np.random.default_rng(8)
     targets = draw.normal(size=300)
     error = draw.normal(size=300)
     predictions = targets[:, None] + np.stack([error, -3 * error, 2 * error, 0.9 * error], axis=1)
     options = {"values": predictions, "targets": targets, "cuts": one_by_one(300)}
-    played = weigh(C.Stacking(0.99, 0.0), **options)
-    assert predictions @ played.weights[-1] - targets == pytest.approx(0, abs=1e-6)
-    assert max(report["steps"] for report in played.reports[20:]) <= 20  # rounding is not pursued
+    result = run_combiner(C.Stacking(0.99, 0.0), **options)
+    assert predictions @ result.weights[-1] - targets == pytest.approx(0, abs=1e-6)
+    assert max(shown["steps"] for shown in result.history[20:]) <= 20  # rounding is not pursued
 
 
 # --- in banks -------------------------------------------------------------------------------------
 
 
-def test_slots_are_judged_by_squared_error_whatever_the_loss():
+def test_stacking_in_a_bank_of_another_loss_uses_squared_errors():
     X, y = stream(2, 200, 1)
     traces = [
         kb.KernelBank(kb.gaussian_grid(0.1, 1, 5), combiner=C.Stacking(), loss=loss).run(X, y)
         for loss in ("absolute", "huber")
     ]
     for trace in traces:
-        expected = weigh(C.Stacking(), values=trace.slot_predictions, targets=y).weights
+        expected = run_combiner(C.Stacking(), values=trace.slot_predictions, targets=y).weights
         assert (trace.weights[1:] == expected[:-1]).all()
         assert (trace.weights[0] == 0.2).all()
 
 
-def test_threads_and_files_change_no_bit(tmp_path):
+def test_stacking_in_threads_and_after_loading_has_the_same_bits(tmp_path):
     X, y = stream(3, 300, 2)
     grid = kb.gaussian_grid(0.1, 3, 9)
     serial = kb.KernelBank(grid, combiner=C.Stacking(ridge=0.05))
@@ -310,12 +311,12 @@ def test_threads_and_files_change_no_bit(tmp_path):
     assert (np.vstack([first, rest]) == expected).all()
 
 
-def test_it_finds_what_no_slot_has_alone():
+def test_stacking_of_opposite_biases_beats_every_slot():
     draw = np.random.default_rng(9)
     targets = draw.normal(size=1000)
     noise = draw.normal(size=(1000, 4))
     predictions = targets[:, None] + noise + [0.5, -0.5, 0.5, -0.5]
-    weights = weigh(C.Stacking(), values=predictions, targets=targets).weights
+    weights = run_combiner(C.Stacking(), values=predictions, targets=targets).weights
     before = np.vstack([np.full(4, 0.25), weights[:-1]])
     mixed = ((predictions * before).sum(axis=1) - targets)[100:]
     alone = (predictions - targets[:, None])[100:]
@@ -326,35 +327,36 @@ def test_it_finds_what_no_slot_has_alone():
 
 
 @inline
-def _forgets_nothing(moments, errors, discount, slots):
+def _without_discount(moments, errors, discount, slots):
     for p in range(slots):
         for q in range(slots):
             moments[p * slots + q] += errors[p] * errors[q]
 
 
-_solve = hot._solve
+_solve = module._solve
 
 
 @inline
-def _ridge_with_a_unit(table, moments, penalty, alive, w):
-    _solve(table, moments, 0.1, alive, w)
+def _ridge_with_a_unit(args, moments, penalty, active, w):
+    _solve(args, moments, 0.1, active, w)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("instead", "finds"),
     [
-        ({"_remember": _forgets_nothing}, lambda: check_definition(0.95, 0.1)),
+        ({"_add_errors": _without_discount}, lambda: check_definition(0.95, 0.1)),
         ({"_solve": _ridge_with_a_unit}, lambda: check_scale(2.0**3)),
-        ({"FARTHEST": np.inf}, lambda: check_sizes(1e160)),
-        ({"HOPELESS": np.inf}, check_wild),
+        ({"_LARGEST_ERROR": np.inf}, lambda: check_sizes(1e160)),
+        ({"_WORST_RATIO": np.inf}, check_extreme_prediction),
     ],
-    ids=["no discount", "ridge with a unit", "errors without bound", "hopeless slots in play"],
+    ids=["no discount", "ridge with a unit", "errors without bound", "no limit of the loss ratio"],
 )
-def test_faults_are_found(instead, finds, monkeypatch):
+def test_stacking_with_a_fault_fails_its_test(instead, finds, monkeypatch):
     finds()
     name = "stacking_" + "_".join(instead).lower()
-    settle = inline(variant(hot.settle.py_func, f"{name}_settle", **instead))
-    monkeypatch.setattr(hot, "stacking", variant(hot.stacking, name, settle=settle))
+    update = inline(variant(module.update_weights.py_func, f"{name}_update", **instead))
+    other = variant(module._stacking, name, update_weights=update)
+    monkeypatch.setattr(module, "_stacking", other)
     with pytest.raises(AssertionError):
         finds()

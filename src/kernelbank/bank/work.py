@@ -107,7 +107,7 @@ class Work:
             leaf_totals=whole.sums[0],
             weights=weights,
             slot_totals=ledger.totals,
-            qp_terms=self.memory["figures"] if combiner.supports_distributed_qp else None,
+            qp_terms=self.memory["qp_terms"] if combiner.supports_distributed_qp else None,
         )
         self.executor.connect(driver)
         parts: list[Any] = [objective.loss, *(slot.kernel for slot in layout.slots)]

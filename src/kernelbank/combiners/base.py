@@ -1,4 +1,4 @@
-"""What a combiner is: from the evidence of a block to the weights after each of its samples."""
+"""What a combiner is: a rule from the evidence of a block to the weights after each sample."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 
 State = dict[str, Floats]
-Steps = list[Phase | ParallelPhases]
+PhaseList = list[Phase | ParallelPhases]
 
-_ON_BOARD = (
+_WORKSPACE_ARRAYS = (
     "new_targets",
     "recent",
     "curvature",
@@ -30,55 +30,56 @@ _ON_BOARD = (
 
 
 def combiner_phase(
-    function: Callable[..., None], places: Any, workspace: Workspace, weights: Floats, /, **own: Any
+    function: Callable[..., None], fields: Any, workspace: Workspace, weights: Floats, /, **own: Any
 ) -> Phase:
-    """A compiled phase of a rule: `own` values, and of what rules share whatever it has places for.
+    """A compiled phase of a combiner, with its `own` arguments and the common ones it declares.
 
-    Shared are the number of `slots`, the `weights` before the block, and the arrays of the workspace
-    that hold targets, evidence and the `chosen` weights, by their names there.
+    Common arguments are the number of `slots`, the `weights` before the block, and the arrays of
+    the workspace that hold targets, evidence and the `chosen` weights, under their names there.
     """
-    shared = {name: getattr(workspace, name) for name in _ON_BOARD}
-    shared |= {"slots": len(weights), "weights": weights}
-    asked = {name: shared[name] for name in places._fields if name in shared}
-    return Phase(compiled(function), places, **(asked | own))
+    common = {name: getattr(workspace, name) for name in _WORKSPACE_ARRAYS}
+    common |= {"slots": len(weights), "weights": weights}
+    declared = {name: common[name] for name in fields._fields if name in common}
+    return Phase(compiled(function), fields, **(declared | own))
 
 
 class Combiner:
     """A rule for the weights. Subclasses are frozen dataclasses of their settings.
 
     The state is arrays only and belongs to the bank, so one combiner may serve many banks.
+    Subclasses override `combine`, or `phases` for a compiled rule.
     """
 
     on_simplex: ClassVar[bool] = True
-    """Whether the weights are non-negative and add up to one."""
+    """Whether the weights are non-negative with sum 1."""
 
     needs_values: ClassVar[bool] = False
-    """Whether the rule needs every slot's values on the window (P * window numbers a sample)."""
+    """Whether the rule needs each slot's values on the window (P * window numbers per sample)."""
 
     @property
     def supports_distributed_qp(self) -> bool:
-        """Whether the weights are those of the program of `simplex_qp` on the workspace's evidence.
+        """Whether the weights solve the program of `simplex_qp` with curvature and window_loss.
 
-        Then an engine far away may find them from sums over its slots. Such a rule has `figures`,
-        the program's two parts after the last sample, as all of its state.
+        A distributed engine may then solve it from sums over its slots. The only state of such a
+        rule is `qp_terms`, (2, P): a and b after the last sample.
         """
         return False
 
     def first_weights(self, slots: int) -> Floats:
-        """The weights before any sample."""
+        """The weights before the first sample."""
         return np.full(slots, 1.0 / slots)
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
-        """The arrays that the rule carries from block to block; all start at zero."""
+        """The arrays of the state, by name. All are zero before the first sample."""
         return {}
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
-    ) -> Steps:
-        """The work on a block: workspace.chosen from the workspace's evidence and from `weights`.
+    ) -> PhaseList:
+        """The work on a block: from the workspace's evidence and `weights` to workspace.chosen.
 
-        Samples that do not depend on each other may be shared by workspace.workers phases side by side.
-        By default `combine`, called back in Python.
+        Independent samples may be divided among workspace.workers parallel phases. By default the
+        phase calls `combine` in Python.
         """
 
         def combine(first: int, count: int) -> None:
@@ -95,17 +96,17 @@ class Combiner:
     def combine(
         self, objective: Objective, evidence: Evidence, state: State, weights: Floats
     ) -> Floats:
-        """(n, P): the weights after each sample of the block, from those before it.
+        """(n, P): the weights after each sample of the block; `weights` are those before it.
 
-        A slot with infinite window_loss is out and must get no weight. The result must not
-        depend on how the stream is cut into blocks.
+        A slot with infinite window_loss has failed and must get weight 0. The result must not
+        depend on the lengths of the blocks.
         """
         raise NotImplementedError
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """By which figures the rule has weighed the slots last, for `KernelBank.evidence`.
+        """The numbers behind the last weights, for `KernelBank.evidence`.
 
-        Small arrays by name, made from the state (all zero before the first sample) and the weights
-        of the next proposal; new ones, so that a caller may change them. By default the state.
+        Small new arrays by name, made from the state (all zero before the first sample) and the
+        weights of the next prediction. By default copies of the state.
         """
         return {name: array.copy() for name, array in state.items()}

@@ -1,5 +1,6 @@
-"""Rules that every other rule should beat: equal weights, and the best slot so far."""
+"""Baselines, which every other rule should beat: equal weights, and the best slot so far."""
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,15 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
+from ..native.formulas import pointer
+from ..native.phases import argument_fields, float_array, read_int
 from ..native.workspace import Workspace
 from ..utils.validation import Floats
-from . import simplex_steps as hot
-from .base import Combiner, State, Steps, combiner_phase
+from .base import Combiner, PhaseList, State, combiner_phase
 
 
 @dataclass(frozen=True)
 class Uniform(Combiner):
-    """Equal weights: w_p = 1 / P for ever (over the slots that are still finite).
+    """Equal weights: w_p = 1 / P, over the P slots that have not failed.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(kb.gaussian_grid(1, 2, 4), combiner=kb.combiners.Uniform())
@@ -25,19 +27,36 @@ class Uniform(Combiner):
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
-    ) -> Steps:
-        return [combiner_phase(hot.share, hot.SHARE, workspace, weights)]
+    ) -> PhaseList:
+        return [combiner_phase(_uniform, _UNIFORM, workspace, weights)]
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """in_play: 1 for a slot that takes part, 0 for one that is out."""
-        return {"in_play": np.where(weights > 0, 1.0, 0.0)}
+        """active: 1 for a slot with weight, 0 for one that has failed."""
+        return {"active": np.where(weights > 0, 1.0, 0.0)}
+
+
+_UNIFORM = argument_fields("slots", "window_loss", "chosen")
+
+
+def _uniform(args, first, count):
+    """chosen[t, p] = 1 / P. window_loss, chosen: (n, P)."""
+    slots = read_int(args, _UNIFORM.slots)
+    for t in range(count):
+        losses = pointer(float_array(args, _UNIFORM.window_loss), t * slots)
+        chosen = pointer(float_array(args, _UNIFORM.chosen), t * slots)
+        finite = 0
+        for p in range(slots):
+            if losses[p] < np.inf:
+                finite += 1
+        for p in range(slots):
+            chosen[p] = 1.0 / finite if losses[p] < np.inf else 0.0
 
 
 @dataclass(frozen=True)
 class Best(Combiner):
     """All weight on the slot with the least cumulative cost so far (follow the leader).
 
-    The first of equals wins; before the first sample the weights are equal.
+    If several are equal, the first. Before the first sample the weights are equal.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(kb.gaussian_grid(1, 2, 4), combiner=kb.combiners.Best())
@@ -51,9 +70,28 @@ class Best(Combiner):
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
-    ) -> Steps:
-        return [combiner_phase(hot.least, hot.LEAST, workspace, weights, **state)]
+    ) -> PhaseList:
+        return [combiner_phase(_best, _BEST, workspace, weights, **state)]
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """cumulative_cost: of every slot alone."""
+        """cumulative_cost: of each slot alone."""
         return {"cumulative_cost": state["totals"].copy()}
+
+
+_BEST = argument_fields("slots", "slot_cost", "totals", "chosen")
+
+
+def _best(args, first, count):
+    """chosen[t] = e_p for the p of least totals_p. slot_cost, chosen: (n, P); totals: (P,)."""
+    slots = read_int(args, _BEST.slots)
+    totals = float_array(args, _BEST.totals)
+    for t in range(count):
+        chosen = pointer(float_array(args, _BEST.chosen), t * slots)
+        best = 0
+        for p in range(slots):
+            totals[p] += float_array(args, _BEST.slot_cost)[t * slots + p]
+            chosen[p] = 0.0
+            if totals[p] < totals[best]:
+                best = p
+        if totals[best] < np.inf:
+            chosen[best] = 1.0

@@ -1,35 +1,40 @@
-"""Exponential weights by the losses one step ahead: Hedge, and AdaHedge where no rate is given."""
+"""Hedge: exponential weights by the losses of the predictions, and AdaHedge if no rate is given."""
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..losses.objective import Objective
+from ..native.formulas import pointer
+from ..native.jit import inline
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
-from . import hedge_steps as hot
-from .base import Combiner, State, Steps, combiner_phase
+from .base import Combiner, PhaseList, State, combiner_phase
+from .exponential_weights import LARGEST_SUM, add_losses, exponential_weights, least_finite
 
 
 @dataclass(frozen=True)
 class Hedge(Combiner):
     """Weights w_p proportional to exp(-rate * sum of the losses of slot p one step ahead).
 
-    With learning_rate=None the rate is AdaHedge's, log(P) / D, where D is the sum over the samples
-    of w'l + log(w'exp(-rate l)) / rate, what mixing has lost beyond the mix loss. It is infinite at
-    first (equal weights for the leaders), never accepts_new_inputs, and needs no knowledge of the losses' size:
+    With learning_rate=None the rate is AdaHedge's, log(P) / D. D is the sum of the mixability gaps
+    w'l + log(w'exp(-rate l)) / rate over the samples. This rate is infinite at first (the best
+    slots share the weight), never grows, and needs no knowledge of the scale of the losses:
     multiplying all losses by a constant changes no weight. If the losses of a sample lie within an
-    interval of length S, the weighted loss exceeds that of the best slot by at most
+    interval of length S, the weighted loss exceeds the loss of the best slot by at most
     S sqrt(log(P) n) + S (16/3 log(P) + 2) after n samples, by a constant if one slot stays best.
 
     Parameters
     ----------
     learning_rate : positive, per unit of loss; None for AdaHedge.
 
-    Cost: O(P) a sample, one exponential a slot (two more for AdaHedge). Memory: P + 2 numbers.
+    Cost per sample: O(P), one exponential per slot (two more for AdaHedge). Memory: P + 2 numbers.
 
     Reference: Freund and Schapire (1997); de Rooij, van Erven, Grünwald and Koolen, Follow the
     leader if you can, hedge if you must, JMLR 2014.
@@ -50,29 +55,98 @@ class Hedge(Combiner):
             object.__setattr__(self, "learning_rate", rate)
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
-        return {"totals": (slots,), "figures": (2,)}
+        return {"totals": (slots,), "rate_and_gap": (2,)}
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
-    ) -> Steps:
-        slots = len(weights)
-        hedge = combiner_phase(
-            hot.hedge,
-            hot.HEDGE,
+    ) -> PhaseList:
+        phase = combiner_phase(
+            _hedge,
+            _HEDGE,
             workspace,
             weights,
             rate=0.0 if self.learning_rate is None else self.learning_rate,
             **state,
-            scratch=np.zeros((2, slots)),
+            scratch=np.zeros((2, len(weights))),
         )
-        return [hedge]
+        return [phase]
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """loss_above_best: each slot's sum of losses minus the best one's; learning_rate.
+        """loss_above_best: each slot's sum of losses minus the least sum; learning_rate.
 
         AdaHedge's rate is 0 before the first sample.
         """
         return {
             "loss_above_best": state["totals"].copy(),
-            "learning_rate": state["figures"][:1].copy(),
+            "learning_rate": state["rate_and_gap"][:1].copy(),
         }
+
+
+@inline
+def _mixability_gap(rate, weights, totals, after, excess, losses, slots):
+    """w'l + log(w'exp(-rate l)) / rate >= 0, for l = excess. All arrays are (P,).
+
+    `after` is the least of totals + excess, relative to the least of totals.
+    """
+    mean = 0.0
+    shrunk = 0.0  # w'exp(-rate l) - 1
+    for p in range(slots):
+        if losses[p] < np.inf:
+            mean += weights[p] * excess[p]
+    if rate == np.inf:
+        return max(0.0, mean - after)
+    for p in range(slots):
+        if losses[p] < np.inf:
+            shrunk += weights[p] * math.expm1(-rate * excess[p])
+    if shrunk > -0.5:  # the usual case: small losses, where the difference would cancel
+        return max(0.0, mean + math.log1p(shrunk) / rate)
+    before = 0.0
+    later = 0.0
+    lowest = least_finite(totals, losses, slots)
+    for p in range(slots):
+        if losses[p] < np.inf:
+            before += math.exp(-rate * (totals[p] - lowest))
+            later += math.exp(-rate * (totals[p] - lowest + excess[p] - after))
+    return max(0.0, mean - (after + (math.log(before) - math.log(later)) / rate))
+
+
+_HEDGE = argument_fields(
+    "slots", "rate", "slot_loss", "totals", "rate_and_gap", "scratch", "chosen"
+)
+
+
+def _hedge(args, first, count):
+    """chosen[t] = the weights after sample t.
+
+    slot_loss, chosen: (n, P); totals: (P,); scratch: (2, P). rate_and_gap[0] is the present rate,
+    rate_and_gap[1] AdaHedge's sum of mixability gaps. The argument rate = 0 means AdaHedge.
+    """
+    slots = read_int(args, _HEDGE.slots)
+    totals = float_array(args, _HEDGE.totals)
+    rate_and_gap = float_array(args, _HEDGE.rate_and_gap)
+    excess = float_array(args, _HEDGE.scratch)  # (P,): losses minus the least one
+    weights = pointer(excess, slots)
+    fixed = read_float(args, _HEDGE.rate)
+    for t in range(count):
+        losses = pointer(float_array(args, _HEDGE.slot_loss), t * slots)
+        chosen = pointer(float_array(args, _HEDGE.chosen), t * slots)
+        least = least_finite(losses, losses, slots)
+        for p in range(slots):
+            excess[p] = min(losses[p] - least, LARGEST_SUM)
+        if fixed > 0.0:
+            add_losses(totals, excess, losses, slots)
+            rate_and_gap[0] = fixed
+        elif least < np.inf:
+            size = math.log(max(slots, 2))
+            rate = size / rate_and_gap[1] if rate_and_gap[1] > 0.0 else np.inf
+            exponential_weights(rate, totals, losses, slots, weights)
+            lowest = least_finite(totals, losses, slots)
+            after = np.inf
+            for p in range(slots):
+                if losses[p] < np.inf:
+                    after = min(after, totals[p] - lowest + excess[p])
+            gap = _mixability_gap(rate, weights, totals, after, excess, losses, slots)
+            rate_and_gap[1] = min(rate_and_gap[1] + gap, LARGEST_SUM)
+            rate_and_gap[0] = size / rate_and_gap[1] if rate_and_gap[1] > 0.0 else np.inf
+            add_losses(totals, excess, losses, slots)
+        exponential_weights(rate_and_gap[0], totals, losses, slots, chosen)

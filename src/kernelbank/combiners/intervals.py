@@ -1,43 +1,48 @@
-"""Exponential weights on every time scale at once, as in AdaRaker."""
+"""Intervals: exponential weights on every time scale at once, as in AdaRaker."""
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..losses.objective import Objective
+from ..native.formulas import pointer
+from ..native.jit import inline
+from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
-from . import hedge_steps as hot
-from .base import Combiner, State, Steps, combiner_phase
+from .base import Combiner, PhaseList, State, combiner_phase
+from .exponential_weights import LARGEST_SUM, add_losses, exponential_weights, least_finite
 
 
 @dataclass(frozen=True)
 class Intervals(Combiner):
     """Exponential weights restarted on intervals of every dyadic length, mixed by their regrets.
 
-    Instance i works on intervals of 2^i samples, which start at the multiples of 2^i of the
-    sample's number; at a start it forgets everything. Within an interval it weighs slot p by v_ip
-    proportional to exp(-rate_i * sum of u_p), with rate_i = min(1/2, learning_rate / sqrt(2^i)).
-    The weights are w = sum_i h_i v_i with h_i proportional to
-    rate_i exp(rate_i * sum over its interval of (w'u - v_i'u)), so that the instance gains whose
-    time scale fits. Short instances follow changes, long ones average noise out. At the end of the
-    longest interval all of them start anew: let it be longer than what is worth remembering.
+    Instance i restarts at every sample number that is a multiple of 2^i. Within an interval its
+    weights are v_ip proportional to exp(-rate_i * sum of u_p), with
+    rate_i = min(1/2, learning_rate / sqrt(2^i)). The weights are w = sum_i h_i v_i with h_i
+    proportional to rate_i exp(rate_i * sum over its interval of (w'u - v_i'u)), so that the
+    instance with the best time scale gains. Short instances follow changes, long ones average
+    noise. At the end of the longest interval all instances restart: choose it longer than the
+    useful memory.
 
-    The theory wants losses between 0 and 1. u_p is the slot's loss one step ahead minus the least
-    one of that sample, divided by the mean size of the mixture's own loss w'l (over at
-    most 2^(levels - 1) samples), and cut at 1. So losses have no unit; a slot about to diverge,
-    however large its loss, counts 1 and cannot spoil the scale, as it would spoil a running
-    maximum; and the scale follows a stream that becomes easier.
+    The theory needs losses between 0 and 1. u_p is the loss of the slot's prediction minus the
+    least loss of that sample, divided by the mean size of the combined loss w'l (over at most
+    2^(levels - 1) samples), and at most 1. So losses have no unit; a slot that diverges, however
+    large its loss, counts 1 and does not change the scale, as it would change a running maximum;
+    and the scale follows a stream that becomes easier.
 
     Parameters
     ----------
     learning_rate : positive, without unit; 1 is the paper's.
-    levels : how many lengths, 1 to 40; the longest interval has 2^(levels - 1) samples.
+    levels : number of lengths, 1 to 40; the longest interval has 2^(levels - 1) samples.
 
-    Cost: O(levels * P) a sample, two exponentials a slot and level. Memory: levels * (P + 1).
+    Cost per sample: O(levels * P), two exponentials per slot and level. Memory: levels * (P + 1).
 
     Reference: Shen, Chen and Giannakis, Random feature-based online multi-kernel learning in
     environments with unknown dynamics, JMLR 2019 (with learners that are not restarted).
@@ -45,7 +50,7 @@ class Intervals(Combiner):
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(kb.gaussian_grid(1, 2, 4), combiner=kb.combiners.Intervals(levels=3))
     >>> trace = bank.run([0.0, 0.5, 1.0, 1.5], [1.0, 1.1, 1.2, 1.1])
-    >>> bank.weights.tolist()  # after four samples all three instances start anew
+    >>> bank.weights.tolist()  # after four samples all three instances restart
     [0.25, 0.25, 0.25, 0.25]
     """
 
@@ -55,21 +60,21 @@ class Intervals(Combiner):
     def __post_init__(self) -> None:
         remedy = "Give a positive number without unit, such as 1."
         rate = check.number("learning_rate", self.learning_rate, "Intervals", remedy, above=0)
-        remedy = "Give how many lengths 1, 2, 4, ... the intervals have, such as 16."
+        remedy = "Give the number of lengths 1, 2, 4, ... of the intervals, such as 16."
         levels = check.count("levels", self.levels, "Intervals", remedy, most=40)
         object.__setattr__(self, "learning_rate", rate)
         object.__setattr__(self, "levels", levels)
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
-        return {"totals": (self.levels, slots), "meta": (self.levels,), "scale": (1,)}
+        return {"totals": (self.levels, slots), "log_shares": (self.levels,), "scale": (1,)}
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
-    ) -> Steps:
+    ) -> PhaseList:
         slots = len(weights)
-        intervals = combiner_phase(
-            hot.intervals,
-            hot.INTERVALS,
+        phase = combiner_phase(
+            _intervals,
+            _INTERVALS,
             workspace,
             weights,
             levels=self.levels,
@@ -77,14 +82,116 @@ class Intervals(Combiner):
             **state,
             scratch=np.zeros(self.levels * (slots + 1) + 2 * slots),
         )
-        return [intervals]
+        return [phase]
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """shares: h, the part of each instance; loss_above_best: (levels, P); scale of losses."""
+        """shares: h of each instance; loss_above_best: (levels, P); scale: of the losses."""
         rates = np.minimum(0.5, self.learning_rate / np.sqrt(2.0 ** np.arange(self.levels)))
-        shares = rates * np.exp(state["meta"] - state["meta"].max())
+        shares = rates * np.exp(state["log_shares"] - state["log_shares"].max())
         return {
             "shares": shares / shares.sum(),
             "loss_above_best": state["totals"].copy(),
             "scale": state["scale"].copy(),
         }
+
+
+_INTERVALS = argument_fields(
+    "slots", "levels", "rate", "slot_loss", "totals", "log_shares", "scale", "scratch", "chosen"
+)
+
+
+@inline
+def _level_rate(rate, level):
+    """rate_i = min(1/2, rate / sqrt(2^i))."""
+    return min(0.5, rate * 2.0 ** (-0.5 * level))
+
+
+@inline
+def _instance_weights(rate, levels, totals, losses, slots, own):
+    """own[i] = v_i, the weights of the slots by instance i. totals, own: (levels, P)."""
+    for level in range(levels):
+        row = level * slots
+        exponential_weights(
+            _level_rate(rate, level), pointer(totals, row), losses, slots, pointer(own, row)
+        )
+
+
+@inline
+def _instance_shares(rate, levels, log_shares, out):
+    """out_i = h_i = rate_i exp(log_shares_i), divided by their sum. Both are (levels,)."""
+    most = -np.inf
+    for level in range(levels):
+        most = max(most, log_shares[level])
+    size = 0.0
+    for level in range(levels):
+        out[level] = _level_rate(rate, level) * math.exp(log_shares[level] - most)
+        size += out[level]
+    for level in range(levels):
+        out[level] /= size
+
+
+@inline
+def _mixture(shares, own, levels, slots, out):
+    """out = w = sum_i h_i v_i."""
+    for p in range(slots):
+        out[p] = 0.0
+    for level in range(levels):
+        for p in range(slots):
+            out[p] += shares[level] * own[level * slots + p]
+
+
+def _intervals(args, first, count):
+    """chosen[t] = the weights after sample t.
+
+    slot_loss, chosen: (n, P); totals: (levels, P), sums of u; log_shares: (levels,), the sums of
+    rate_i (w'u - v_i'u) over the present interval; scale: (1,), the mean combined loss.
+    """
+    slots = read_int(args, _INTERVALS.slots)
+    levels = read_int(args, _INTERVALS.levels)
+    rate = read_float(args, _INTERVALS.rate)
+    totals = float_array(args, _INTERVALS.totals)
+    log_shares = float_array(args, _INTERVALS.log_shares)
+    scale = float_array(args, _INTERVALS.scale)
+    own = float_array(args, _INTERVALS.scratch)  # (levels, P)
+    shares = pointer(own, levels * slots)  # (levels,)
+    u = pointer(shares, levels)  # (P,)
+    mixture = pointer(u, slots)  # (P,)
+    for t in range(count):
+        losses = pointer(float_array(args, _INTERVALS.slot_loss), t * slots)
+        chosen = pointer(float_array(args, _INTERVALS.chosen), t * slots)
+        least = least_finite(losses, losses, slots)
+        if least == np.inf:
+            for p in range(slots):
+                chosen[p] = 0.0
+            continue
+        _instance_weights(rate, levels, totals, losses, slots, own)
+        _instance_shares(rate, levels, log_shares, shares)
+        _mixture(shares, own, levels, slots, mixture)
+        combined = 0.0
+        for p in range(slots):
+            if losses[p] < np.inf:
+                combined += mixture[p] * abs(losses[p])
+        number = first + t + 1
+        longest = 1 << (levels - 1)
+        scale[0] += (min(combined, LARGEST_SUM) - scale[0]) / min(number, longest)
+        for p in range(slots):
+            excess = losses[p] - least
+            u[p] = 1.0 if excess > scale[0] else excess / scale[0]
+            if excess == 0.0:
+                u[p] = 0.0
+        mixture_loss = 0.0  # w'u
+        for p in range(slots):
+            mixture_loss += mixture[p] * u[p]
+        for level in range(levels):
+            instance_loss = 0.0  # v_i'u
+            for p in range(slots):
+                instance_loss += own[level * slots + p] * u[p]
+            log_shares[level] += _level_rate(rate, level) * (mixture_loss - instance_loss)
+            add_losses(pointer(totals, level * slots), u, losses, slots)
+            if number % (1 << level) == 0:  # the end of its interval: restart
+                log_shares[level] = 0.0
+                for p in range(slots):
+                    totals[level * slots + p] = 0.0
+        _instance_weights(rate, levels, totals, losses, slots, own)
+        _instance_shares(rate, levels, log_shares, shares)
+        _mixture(shares, own, levels, slots, chosen)

@@ -1,7 +1,7 @@
-"""Where the multiplier of the quadratic program stands: by sorting, or by pivots (see `qp`).
+"""The threshold of the quadratic program (see `simplex_qp`): by sorting, or by pivots.
 
-Both find the level to rounding only; `qp` settles it by the canonical sum, so both end at the same
-bits.
+Both find it up to rounding only. `simplex_qp` makes it exact by one fixed sum, so both give the
+same bits. Arrays a and b hold the candidates, members that can have weight.
 """
 
 import numpy as np
@@ -10,18 +10,18 @@ from ..native.formulas import pointer
 from ..native.jit import inline
 from ..native.simd import WIDTH, broadcast, lane, load, where_less
 
-FEW = 64  # up to here sorting beats selecting
+FEW = 64  # up to here sorting is faster than pivots
 SAMPLE = 2048  # candidates from which the first pivots are guessed
-_RANKS = 40  # how far around the guess: five deviations of a rank in the sample
+_RANKS = 40  # distance from the guess: five standard deviations of a rank in the sample
 
 
 @inline
-def mass(level, a, b, count, half):
-    """What the candidates take at this level. `half` is 1/2, or 1 where b has been halved."""
+def mass(threshold, a, b, count, half):
+    """mass(v) = sum over b_p < v of (v - b_p) / (2 a_p). `half` is 1/2, or 1 if b is halved."""
     total = 0.0
     for i in range(count):
-        if b[i] < level:
-            total += half * ((level - b[i]) / a[i])
+        if b[i] < threshold:
+            total += half * ((threshold - b[i]) / a[i])
     return total
 
 
@@ -44,7 +44,7 @@ def _sift(order, b, start, end):
 
 @inline
 def sort_order(b, order, count):
-    """Let order[:count] list 0 .. count-1 by ascending b: insertion for few, a heap for many."""
+    """order[:count] = 0 .. count - 1 by ascending b: insertion sort for few, heap sort for many."""
     for i in range(count):
         order[i] = i
     if count <= FEW:
@@ -66,33 +66,33 @@ def sort_order(b, order, count):
 
 
 @inline
-def level_by_sorting(a, b, order, count, half):
-    """The level, to rounding, by a walk through the sorted candidates."""
+def threshold_by_sorting(a, b, order, count, half):
+    """The threshold, up to rounding, by a walk through the sorted candidates."""
     sort_order(b, order, count)
-    level = b[order[0]]
+    threshold = b[order[0]]
     least = a[order[0]]
-    inverse = 1.0  # sum of least / a over the candidates passed
+    inverse = 1.0  # sum of least / a over the candidates so far
     taken = 0.0
     for j in range(1, count):
         i = order[j]
-        taken += half * ((b[i] - level) / least) * inverse
+        taken += half * ((b[i] - threshold) / least) * inverse
         if not taken < 1.0:
             break
-        level = b[i]
+        threshold = b[i]
         if a[i] < least:
             inverse = inverse * (a[i] / least) + 1.0
             least = a[i]
         else:
             inverse += least / a[i]
-    return level
+    return threshold
 
 
 @inline
-def _hints(a, b, order, count, half, hints):
-    """Two guesses, from a sample, between which the level lies almost surely.
+def _guesses(a, b, order, count, half, hints):
+    """Two guesses from a sample of the candidates, with the threshold almost surely between them.
 
-    The sample's own level, with curvatures scaled to its size, and then some ranks down and up.
-    The candidates of the sample are copied to the end of the scratch arrays.
+    The threshold of the sample, with curvatures scaled to its size, then some ranks down and up.
+    The sample is copied behind the `count` candidates of a and b.
     """
     stride = count // SAMPLE
     sample_a = pointer(a, count)
@@ -100,17 +100,17 @@ def _hints(a, b, order, count, half, hints):
     for k in range(SAMPLE):
         sample_a[k] = a[k * stride] * (SAMPLE / count)
         sample_b[k] = b[k * stride]
-    level = level_by_sorting(sample_a, sample_b, order, np.int64(SAMPLE), half)
+    threshold = threshold_by_sorting(sample_a, sample_b, order, np.int64(SAMPLE), half)
     rank = 0
-    while rank < SAMPLE - 1 and sample_b[order[rank]] < level:
+    while rank < SAMPLE - 1 and sample_b[order[rank]] < threshold:
         rank += 1
     hints[0] = sample_b[order[max(rank - _RANKS, 0)]]
     hints[1] = sample_b[order[min(rank + _RANKS, SAMPLE - 1)]]
 
 
 @inline
-def _survey(pivot, a, b, count, half, found):
-    """found = what the kernels below the pivot take there, and the least curvature up to it."""
+def _mass_and_least(pivot, a, b, count, half, found):
+    """found = (mass(pivot), the least a_p with b_p <= pivot)."""
     taken = broadcast(0.0)
     least = broadcast(np.inf)
     even = count - count % WIDTH
@@ -132,7 +132,7 @@ def _survey(pivot, a, b, count, half, found):
 
 @inline
 def _inverse(pivot, a, b, count, least):
-    """Sum of least / a over the kernels up to the pivot."""
+    """Sum of least / a_p over b_p <= pivot."""
     total = broadcast(0.0)
     even = count - count % WIDTH
     for i in range(0, even, WIDTH):
@@ -146,27 +146,27 @@ def _inverse(pivot, a, b, count, least):
 
 
 @inline
-def level_by_pivots(a, b, order, count, half, unknown_a, unknown_b, found):
-    """The level, to rounding, by pivots: expected time proportional to `count`.
+def threshold_by_pivots(a, b, order, count, half, unknown_a, unknown_b, found):
+    """The threshold, up to rounding, by pivots: expected time proportional to `count`.
 
-    `unknown_a` and `unknown_b` list the candidates that may still be active or not. Those known to
-    be active are kept as what they take at `level` and as how fast that accepts_new_inputs. The first pivots
-    are guesses from a sample, the others random.
+    `unknown_a` and `unknown_b` list the candidates of which it is unknown whether they have weight.
+    Those known to have weight enter by their mass at `threshold` (`taken`) and its growth rate
+    (`inverse` / `least`). The first pivots are guesses from a sample, the others random.
     """
     guesses = 0
     if count >= SAMPLE * 4:
-        _hints(a, b, order, count, half, found)
+        _guesses(a, b, order, count, half, found)
         guesses = 2
     low_guess, high_guess = found[0], found[1]
     for i in range(count):
         unknown_a[i] = a[i]
         unknown_b[i] = b[i]
     unknown = count
-    level = -np.inf
+    threshold = -np.inf
     taken = 0.0
     least = 1.0
     inverse = 0.0
-    state = np.uint64(88172645463325252)  # xorshift: any fixed start will do
+    state = np.uint64(88172645463325252)  # xorshift; the start is arbitrary but fixed
     while unknown > 0:
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
@@ -175,10 +175,10 @@ def level_by_pivots(a, b, order, count, half, unknown_a, unknown_b, found):
         if guesses > 0:
             pivot = low_guess if guesses == 2 else high_guess
             guesses -= 1
-        _survey(pivot, unknown_a, unknown_b, unknown, half, found)
+        _mass_and_least(pivot, unknown_a, unknown_b, unknown, half, found)
         at_pivot = taken + found[0]
-        if inverse > 0.0 and pivot > level:
-            at_pivot += half * ((pivot - level) / least) * inverse
+        if inverse > 0.0 and pivot > threshold:
+            at_pivot += half * ((pivot - threshold) / least) * inverse
         kept = 0
         if at_pivot < 1.0:
             smaller = min(least, found[1]) if inverse > 0.0 else found[1]
@@ -186,12 +186,12 @@ def level_by_pivots(a, b, order, count, half, unknown_a, unknown_b, found):
                 pivot, unknown_a, unknown_b, unknown, smaller
             )
             least = smaller
-            for k in range(unknown):  # without a branch: which way it goes cannot be foreseen
+            for k in range(unknown):  # without a branch, which could not be predicted
                 here = unknown_b[k]
                 unknown_a[kept] = unknown_a[k]
                 unknown_b[kept] = here
                 kept += here > pivot
-            level = max(level, pivot)
+            threshold = max(threshold, pivot)
             taken = at_pivot
         else:
             for k in range(unknown):
@@ -200,4 +200,4 @@ def level_by_pivots(a, b, order, count, half, unknown_a, unknown_b, found):
                 unknown_b[kept] = here
                 kept += here < pivot
         unknown = kept
-    return level
+    return threshold

@@ -1,24 +1,48 @@
-"""The simplex quadratic program with a diagonal matrix, solved exactly, and its certificate."""
+"""The quadratic program of the paper: minimise sum_p a_p w_p^2 + b_p w_p over the simplex.
 
+Let mass(v) = sum over b_p < v of (v - b_p) / (2 a_p): the sum of the weights if the multiplier
+is v. It grows with v. The *threshold* is the largest b_p with mass(b_p) < 1, that is, with weight.
+All weights follow from it, and nothing is subtracted but two members of b:
+
+    w_p = (threshold - b_p) / (2 a_p) + (1 - mass(threshold)) (c / a_p) / sum_active(c / a),
+    c = min a.
+
+(The paper's multiplier, Algorithm 1 line 4, loses all digits when a spans many powers of ten.)
+
+`mass` is summed in the order of the index by both methods. A sum of non-negative terms in a fixed
+order is monotone in v even after rounding, so the threshold is unique and both methods give the
+same bits. b_p = inf marks a slot that has failed and gets weight 0.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
+from ..native.formulas import int_pointer, pointer
+from ..native.jit import entry, inline
+from ..native.simd import WIDTH, absolute, broadcast, lane, load, where_less
 from ..utils import validation as check
 from ..utils.validation import Floats
-from . import qp
+from .qp_threshold import FEW, SAMPLE, mass, threshold_by_pivots, threshold_by_sorting
 
-_METHODS = {"auto": qp.AUTO, "pivot": qp.PIVOT, "sort": qp.SORT}
+SORT, PIVOT, AUTO = 0, 1, 2
+_METHODS = {"auto": AUTO, "pivot": PIVOT, "sort": SORT}
+HUGE = 2.0**1000  # above this the difference of two members of b may overflow: halve them
+SCRATCH = SAMPLE + 2
+_CHUNK = 2048  # members examined together: their a and b stay in the cache
+_SLACK = 8.9e-16  # four units in the last place: no candidate is lost to the rounding of the bound
 
 
 def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
     """Minimise sum_p a_p w_p^2 + b_p w_p subject to w >= 0 and sum_p w_p = 1.
 
-    The solution is right to the last bits over the whole range of floats, also with some a_p = 0:
-    let b0 be the least b of those; kernels with a_p > 0 and b_p < b0 take (b0 - b_p) / (2 a_p), and
-    if that leaves anything, the kernels with a_p = 0 and b_p = b0 share it equally.
+    The solution is right to the last bits over the whole range of floats, also with some a_p = 0.
+    Let b0 be the least b_p with a_p = 0. Members with a_p > 0 and b_p < b0 get
+    (b0 - b_p) / (2 a_p); if the sum is below 1, the members with a_p = 0 and b_p = b0 share the
+    rest equally.
 
     Parameters
     ----------
@@ -45,7 +69,7 @@ def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
     rule = _METHODS[check.choice("method", method, "simplex_qp", _METHODS)]
     rows = np.atleast_2d(curvature)
     weights = np.zeros_like(rows)
-    qp.solve_rows(rows, np.atleast_2d(linear), rule, weights)
+    solve_rows(rows, np.atleast_2d(linear), rule, weights)
     return weights.reshape(curvature.shape)
 
 
@@ -58,15 +82,15 @@ def kkt_residual(theta: Any, a: Any, b: Any) -> Any:
     - the most negative weight, -min theta;
     - the duality gap divided by the gradient's mean. With d_p = b_p - min b and the gradient
       g_p = 2 a_p theta_p + d_p, the gap is sum_p theta_p (g_p - min g), which bounds how much the
-      objective lies above its minimum; the mean is sum_p |theta_p| g_p. (b is referred to its least
-      member because adding a constant to b changes nothing. In min g, each theta_p counts one unit
-      in the last place larger: a weight below the smallest float cannot be written down.)
+      objective lies above its minimum; the mean is sum_p |theta_p| g_p. (b is taken relative to its
+      least member because adding a constant to b changes nothing. In min g, each theta_p counts one
+      unit in the last place larger: a weight below the smallest float cannot be represented.)
 
     The three vanish together only at the minimiser (the KKT conditions of the paper's supplement).
 
     Parameters
     ----------
-    theta, a, b : (P,), or (B, P) for one residual a row.
+    theta, a, b : (P,), or (B, P) for one residual per row.
 
     >>> float(kkt_residual([0.75, 0.25], [1.0, 1.0], [0.0, 1.0]))
     0.0
@@ -121,7 +145,7 @@ def _problem(a: Any, b: Any) -> tuple[Floats, Floats]:
         raise check.refuse("b", f"have the shape of a, {curvature.shape}", linear.shape, remedy)
     if curvature.shape[-1] == 0:
         raise check.refuse("a", "have at least one member", curvature.shape, remedy)
-    if qp.flaw(curvature, linear):
+    if invalid(curvature, linear):
         _refuse_members(curvature, linear)
     return curvature, linear
 
@@ -133,3 +157,210 @@ def _refuse_members(curvature: Floats, linear: Floats) -> None:
             raise check.refuse(name, "be finite", wrong, "Remove kernels that are not finite.")
     least = float(curvature.min())
     raise check.refuse("a", "be non-negative", least, "A curvature is a squared norm: clamp it.")
+
+
+# --- the compiled solver --------------------------------------------------------------------------
+
+
+@inline
+def _exact_threshold(threshold, a, b, count, half, found):
+    """The largest b_p with mass(b_p) < 1, in the sum by index, from an approximation.
+
+    found[0] = the mass there, found[1] = the least a_p with b_p at or below it. a, b: (count,).
+    """
+    while True:
+        taken = 0.0
+        least = np.inf
+        below = -np.inf
+        above = np.inf
+        for i in range(count):
+            if b[i] < threshold:
+                taken += half * ((threshold - b[i]) / a[i])
+                below = max(below, b[i])
+                least = min(least, a[i])
+            elif b[i] > threshold:
+                above = min(above, b[i])
+            else:
+                least = min(least, a[i])
+        if taken >= 1.0:
+            threshold = below
+            continue
+        found[0] = taken
+        found[1] = least
+        if above == np.inf or mass(above, a, b, count, half) >= 1.0:
+            return threshold
+        threshold = above
+
+
+@inline
+def _bounds(a, b, start, end, bound, flat, largest):
+    """Update three bounds with members start .. end - 1, and return them.
+
+    bound: mass(bound) >= 1, so no member with a larger b is active. flat: the least b_p with
+    a_p = 0. largest: the largest |b_p|.
+    """
+    even = start + (end - start) // WIDTH * WIDTH
+    bounds = broadcast(bound)
+    flats = broadcast(flat)
+    sizes = broadcast(largest)
+    for i in range(start, even, WIDTH):
+        some_a = load(pointer(a, i), 0)
+        some_b = load(pointer(b, i), 0)
+        twice = 2.0 * some_a
+        size = absolute(some_b)
+        edge = where_less(0.0, some_a, some_b + twice + _SLACK * (size + twice), np.inf)
+        base = where_less(0.0, some_a, np.inf, some_b)
+        bounds = where_less(edge, bounds, edge, bounds)
+        flats = where_less(base, flats, base, flats)
+        sizes = where_less(sizes, where_less(size, np.inf, size, 0.0), size, sizes)
+    for k in range(WIDTH):
+        bound = min(bound, lane(bounds, k))
+        flat = min(flat, lane(flats, k))
+        largest = max(largest, lane(sizes, k))
+    for i in range(even, end):
+        if b[i] == np.inf:
+            continue
+        largest = max(largest, abs(b[i]))
+        if a[i] == 0.0:
+            flat = min(flat, b[i])
+        else:
+            twice = 2.0 * a[i]
+            bound = min(bound, b[i] + twice + _SLACK * (abs(b[i]) + twice))
+    return bound, flat, largest
+
+
+@inline
+def _candidates(a, b, size, method, some_a, some_b, indices):
+    """List the members that can be active; returns their number, `flat`, and whether b is huge.
+
+    In one pass: a chunk updates the bounds while it is in the cache, and is then searched.
+    """
+    bound = np.inf
+    flat = np.inf
+    largest = 0.0
+    count = np.int64(0)  # typed: a literal would compile the callees twice
+    for start in range(0, size, _CHUNK):
+        end = min(start + _CHUNK, size)
+        bound, flat, largest = _bounds(a, b, start, end, bound, flat, largest)
+        edge = np.inf if method == SORT else bound
+        for i in range(start, end):
+            if b[i] <= edge and a[i] > 0.0 and b[i] < flat and b[i] < np.inf:
+                some_a[count] = a[i]
+                some_b[count] = b[i]
+                indices[count] = i
+                count += 1
+    if method == SORT or 2 * count > size:
+        return count, flat, largest > HUGE
+    kept = np.int64(0)
+    for k in range(count):  # again, by the bounds of all chunks: fewer candidates are faster
+        if some_b[k] <= bound and some_b[k] < flat:
+            some_a[kept] = some_a[k]
+            some_b[kept] = some_b[k]
+            indices[kept] = indices[k]
+            kept += 1
+    return kept, flat, largest > HUGE
+
+
+@inline
+def solve(a, b, size, method, weights, scratch, indices):
+    """Write the minimiser to `weights`, where it is not 0. All arrays are pointers.
+
+    a, b, weights: (size,); scratch: (4, size + SCRATCH); indices: (2, size + SCRATCH), of int64.
+    """
+    stride = size + SCRATCH
+    some_a = scratch
+    some_b = pointer(scratch, stride)
+    unknown_a = pointer(scratch, 2 * stride)
+    unknown_b = pointer(scratch, 3 * stride)
+    order = int_pointer(indices, stride)
+    count, flat, huge = _candidates(a, b, size, method, some_a, some_b, indices)
+    half = 0.5
+    scale = 1.0
+    if huge:
+        half = 1.0
+        scale = 0.5
+        for k in range(count):
+            some_b[k] *= scale
+    found = pointer(some_a, size + SAMPLE)
+    if flat < np.inf:
+        taken = mass(scale * flat, some_a, some_b, count, half)
+        if taken < 1.0:
+            sharing = 0
+            for i in range(size):
+                if a[i] == 0.0 and b[i] == flat:
+                    sharing += 1
+            for k in range(count):
+                if some_b[k] < scale * flat:
+                    weights[indices[k]] = half * ((scale * flat - some_b[k]) / some_a[k])
+            for i in range(size):
+                if a[i] == 0.0 and b[i] == flat:
+                    weights[i] = (1.0 - taken) / sharing
+            return
+    if count == 0:
+        return  # all slots have failed: all weights are 0
+    if method == SORT or (method == AUTO and count <= FEW):
+        threshold = threshold_by_sorting(some_a, some_b, order, count, half)
+    else:
+        threshold = threshold_by_pivots(
+            some_a, some_b, order, count, half, unknown_a, unknown_b, found
+        )
+    threshold = _exact_threshold(threshold, some_a, some_b, count, half, found)
+    rest = 1.0 - found[0]
+    least = found[1]
+    inverse = 0.0
+    for k in range(count):
+        if some_b[k] <= threshold:
+            inverse += least / some_a[k]
+    for k in range(count):
+        if some_b[k] <= threshold:
+            # w_p = (threshold - b_p) / (2 a_p) + (1 - mass) (c / a_p) / sum_active(c / a)
+            own = half * ((threshold - some_b[k]) / some_a[k])
+            weights[indices[k]] = own + rest * ((least / some_a[k]) / inverse)
+
+
+@entry
+def invalid(a, b):
+    """0 if all of a is finite and non-negative and all of b finite; else 1 for a, 2 for b."""
+    size = a.size
+    even = size - size % WIDTH
+    first, second = a.ravel(), b.ravel()
+    wrong_a = broadcast(0.0)
+    wrong_b = broadcast(0.0)
+    least = broadcast(0.0)
+    for i in range(0, even, WIDTH):
+        some = load(pointer(first, i), 0)
+        wrong_a = wrong_a + some * 0.0  # NaN from NaN and infinity, and it stays NaN
+        least = where_less(some, least, some, least)
+        wrong_b = wrong_b + load(pointer(second, i), 0) * 0.0
+    for k in range(WIDTH):
+        if not (lane(wrong_a, k) == 0.0 and lane(least, k) == 0.0):
+            return 1
+    for i in range(even, size):
+        if not (np.isfinite(first[i]) and first[i] >= 0.0):
+            return 1
+    for k in range(WIDTH):
+        if lane(wrong_b, k) != 0.0:
+            return 2
+    for i in range(even, size):
+        if not np.isfinite(second[i]):
+            return 2
+    return 0
+
+
+@entry
+def solve_rows(a, b, method, weights):
+    """The minimiser of each row. a, b, weights: (B, P); `weights` starts at 0."""
+    size = a.shape[1]
+    scratch = np.empty((4, size + SCRATCH))
+    order = size + SCRATCH if method == SORT else SCRATCH
+    indices = np.empty(size + SCRATCH + order, np.int64)
+    for row in range(a.shape[0]):
+        solve(
+            pointer(a, row * size),
+            pointer(b, row * size),
+            size,
+            method,
+            pointer(weights, row * size),
+            pointer(scratch, 0),
+            int_pointer(indices, 0),
+        )

@@ -9,7 +9,7 @@ import kernelbank as kb
 from kernelbank.bank.engines.ray import distributed_qp
 from kernelbank.bank.engines.ray.distributed_qp import CandidateSlots, solve_weights
 from kernelbank.bank.engines.ray.wire import pack_weights, unpack_weights
-from kernelbank.combiners import qp
+from kernelbank.combiners import simplex_qp
 
 
 def solve_on_shards(a, b, shards):
@@ -29,7 +29,7 @@ def solve_on_shards(a, b, shards):
 
 def solve_whole(a, b):
     weights = np.zeros_like(a)
-    qp.solve_rows(a.copy(), b.copy(), qp.AUTO, weights)
+    simplex_qp.solve_rows(a.copy(), b.copy(), simplex_qp.AUTO, weights)
     return weights
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....combiners import distributed_threshold as native
-from ....combiners.qp import HUGE
+from ....combiners.simplex_qp import HUGE
 from ....utils.validation import Floats
 from ...bank_cost import admit
 from .wire import PackedWeights, index_type

@@ -1,4 +1,4 @@
-"""Combiners on evidence of our own making: what they choose, sample by sample."""
+"""Run a combiner on artificial evidence, without a bank."""
 
 import itertools
 from types import SimpleNamespace
@@ -11,10 +11,13 @@ from kernelbank.native.phases import Phases
 from kernelbank.native.workspace import Workspace
 
 
-def weigh(combiner, losses=None, *, values=None, targets=None, curvature=None, cuts=(), loss=None):
-    """The weights after each sample, from made-up evidence; `cuts` are where blocks end.
+def run_combiner(
+    combiner, losses=None, *, values=None, targets=None, curvature=None, cuts=(), loss=None
+):
+    """The weights after each sample, the final state, and the diagnostics after each block.
 
-    values is (n, window, P) for window evidence, or (n, P): predictions one step ahead.
+    losses: (n, P), inf for a slot that has failed. values: (n, window, P) for window evidence, or
+    (n, P), the predictions; NaN for a slot that has failed. Blocks end at `cuts`.
     """
     shape = losses.shape if values is None else (len(values), values.shape[-1])
     samples, slots = shape
@@ -24,7 +27,7 @@ def weigh(combiner, losses=None, *, values=None, targets=None, curvature=None, c
     state = {name: np.zeros(shape) for name, shape in combiner.shapes(slots).items()}
     weights = combiner.first_weights(slots)
     phases = Phases(combiner.phases(objective, workspace, state, weights))
-    rows, figures = [], []
+    rows, history = [], []
     targets = np.zeros(window - 1 + samples) if targets is None else targets
     for start, end in itertools.pairwise([0, *cuts, samples]):
         count = end - start
@@ -33,8 +36,9 @@ def weigh(combiner, losses=None, *, values=None, targets=None, curvature=None, c
             workspace.slot_loss[:count] = losses[start:end]
             workspace.window_loss[:count] = np.where(np.isinf(losses[start:end]), np.inf, 1.0)
         if values is not None:
-            out = np.isnan(values[start:end])
-            workspace.window_loss[:count][out.any(axis=1) if out.ndim == 3 else out] = np.inf
+            failed = np.isnan(values[start:end])
+            failed = failed.any(axis=1) if failed.ndim == 3 else failed
+            workspace.window_loss[:count][failed] = np.inf
             if window > 1 or values.ndim == 3:
                 workspace.values[:count] = np.nan_to_num(values[start:end])
             workspace.slot_predictions[:count] = values[start:end].reshape(count, -1, slots)[:, -1]
@@ -45,18 +49,19 @@ def weigh(combiner, losses=None, *, values=None, targets=None, curvature=None, c
         phases.run(start, count)
         rows.append(workspace.chosen[:count].copy())
         weights[:] = rows[-1][-1]
-        figures.append(combiner.diagnostics(state, weights))
+        history.append(combiner.diagnostics(state, weights))
     return SimpleNamespace(
-        weights=np.vstack(rows), state=state, report=figures[-1], reports=figures
+        weights=np.vstack(rows), state=state, diagnostics=history[-1], history=history
     )
 
 
 def one_by_one(samples):
+    """Cuts into blocks of one sample."""
     return range(1, samples)
 
 
 def problem(seed, slots, rows, labels, *, spread=1.0, alike=0.0):
-    """Values of slots that are each partly right; `alike` makes them nearly collinear."""
+    """(rows, slots) values that are each partly right; `alike` makes them nearly collinear."""
     draw = np.random.default_rng(seed)
     truth = draw.normal(size=rows)
     noise = draw.normal(size=(rows, slots)) * draw.uniform(0.3, 1.5, slots)

@@ -1,0 +1,58 @@
+"""Sums and weights of the rules that weight slots by exp(-rate * their losses).
+
+Only differences of losses matter: every sum is kept relative to the sum of the best slot. So it
+does not grow with the stream, and its rounding is that of the differences. A slot with infinite
+loss has failed: its sum is infinite and its weight is 0.
+"""
+
+import math
+
+import numpy as np
+
+from ..native.jit import inline
+
+LARGEST_SUM = 1e300  # a slot this far behind has weight 0; adding to the sum must not overflow
+
+
+@inline
+def least_finite(numbers, losses, slots):
+    """The least number among slots that have not failed; inf if all have."""
+    least = np.inf
+    for p in range(slots):
+        if losses[p] < np.inf and numbers[p] < least:
+            least = numbers[p]
+    return least
+
+
+@inline
+def exponential_weights(rate, totals, losses, slots, out):
+    """out_p = exp(-rate totals_p) / sum_q exp(-rate totals_q), over slots that have not failed.
+
+    totals, losses, out: (P,). With infinite rate the best slots share the weight. All weights are
+    0 if all slots have failed.
+    """
+    least = least_finite(totals, losses, slots)
+    size = 0.0
+    for p in range(slots):
+        out[p] = 0.0
+        if losses[p] < np.inf:
+            behind = totals[p] - least
+            if behind == 0.0:  # also where the rate is infinite
+                out[p] = 1.0
+            elif rate < np.inf:
+                out[p] = math.exp(-rate * behind)
+            size += out[p]
+    if size > 0.0:
+        for p in range(slots):
+            out[p] /= size
+
+
+@inline
+def add_losses(totals, excess, losses, slots):
+    """totals_p += excess_p, then totals -= min totals. All are (P,)."""
+    for p in range(slots):
+        totals[p] = min(totals[p] + excess[p], LARGEST_SUM) if losses[p] < np.inf else np.inf
+    least = least_finite(totals, losses, slots)
+    for p in range(slots):
+        if losses[p] < np.inf:
+            totals[p] -= least

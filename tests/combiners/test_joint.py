@@ -1,0 +1,262 @@
+"""Joint on artificial evidence: against its definition, its certificate and another solver."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog, minimize
+
+import kernelbank as kb
+from kernelbank.combiners.pairwise_solver import MAX_COLUMNS
+from support import naive
+from support.combining import one_by_one, problem, run_combiner
+from support.instances import LOSSES, name_of
+from support.naive import combiners as naive_combiners
+
+EPS = np.finfo(float).eps
+C, L = kb.combiners, kb.losses
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+def solve_joint(values, targets, loss, penalty, **options):
+    """Weights, certificate and cost of one joint problem, given as one window."""
+    rows, slots = values.shape
+    combiner = C.Joint(**options)
+    window = np.zeros((rows, rows, slots))  # the window fills up; its last state is the problem
+    for n in range(rows):
+        window[n, rows - n - 1 :] = values[: n + 1]
+    padded = np.concatenate([np.zeros(rows - 1), targets])
+    result = run_combiner(
+        combiner,
+        values=window,
+        targets=padded,
+        curvature=np.tile(penalty, (rows, 1)),
+        loss=loss,
+    )
+    return result.weights[-1], result.diagnostics
+
+
+def cost_of(weights, values, targets, loss, penalty):
+    return float(loss.value(values @ weights, targets).sum() + (penalty * weights**2).sum())
+
+
+def projected(v):
+    """The point of the simplex that is nearest to v."""
+    ordered = np.sort(v)[::-1]
+    sums = np.cumsum(ordered) - 1
+    last = np.flatnonzero(ordered > sums / np.arange(1, len(v) + 1))[-1]
+    return np.maximum(v - sums[last] / (last + 1), 0)
+
+
+def reference(values, targets, loss, penalty):
+    """The least cost that scipy finds: by linear programming, or SLSQP from several starts."""
+    rows, slots = values.shape
+    pieces = {  # the loss as max over k of slope_k * (z - y) + height_k, or of a margin
+        L.Absolute: lambda: [(1.0, 0.0), (-1.0, 0.0)],
+        L.Pinball: lambda: [(-loss.quantile, 0.0), (1 - loss.quantile, 0.0)],
+        L.EpsilonInsensitive: lambda: [(1.0, -loss.epsilon), (-1.0, -loss.epsilon), (0.0, 0.0)],
+    }
+    if not penalty.any() and (type(loss) in pieces or isinstance(loss, L.Hinge)):
+        above, bounds = [], []
+        if isinstance(loss, L.Hinge):  # t >= 1 - y z, t >= 0
+            above += [np.hstack([-targets[:, None] * values, -np.eye(rows)])]
+            bounds += [-np.ones(rows)]
+            above += [np.hstack([0 * values, -np.eye(rows)])]
+            bounds += [np.zeros(rows)]
+        else:
+            for slope, height in pieces[type(loss)]():
+                above += [np.hstack([slope * values, -np.eye(rows)])]
+                bounds += [slope * targets - height]
+        equal = np.hstack([np.ones((1, slots)), np.zeros((1, rows))])
+        found = linprog(
+            np.append(np.zeros(slots), np.ones(rows)),
+            A_ub=np.vstack(above),
+            b_ub=np.concatenate(bounds),
+            A_eq=equal,
+            b_eq=[1.0],
+            bounds=[(0, None)] * slots + [(None, None)] * rows,
+        )
+        return found.fun
+    best = np.inf
+    for start in [np.full(slots, 1 / slots), *np.eye(slots)]:
+        found = minimize(
+            cost_of,
+            start,
+            (values, targets, loss, penalty),
+            jac=lambda w, *_: values.T @ loss.derivative(values @ w, targets) + 2 * penalty * w,
+            bounds=[(0, 1)] * slots,
+            constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
+            method="SLSQP",
+            options={"ftol": 1e-15, "maxiter": 1000},
+        )
+        best = min(best, cost_of(projected(found.x), values, targets, loss, penalty))
+    return best
+
+
+@pytest.mark.parametrize("loss", [pair[0] for pair in LOSSES], ids=name_of)
+@pytest.mark.parametrize("ridge", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
+@pytest.mark.parametrize("alike", [pytest.param(0.0, marks=pytest.mark.slow), 0.95])
+def test_joint_weights_cost_no_more_than_those_of_scipy(loss, ridge, alike):
+    for seed in range(4):
+        slots, rows = [(3, 8), (6, 30), (9, 5), (5, 60)][seed]
+        values, targets = problem(seed, slots, rows, loss.labels, alike=alike)
+        penalty = np.full(slots, ridge) * np.arange(1, slots + 1)
+        weights, shown = solve_joint(values, targets, loss, penalty, tolerance=1e-6, steps=5000)
+        cost = cost_of(weights, values, targets, loss, penalty)
+        rounding = 100 * rows * EPS * (1 + cost)
+        assert abs(shown["cost"] - cost) <= rounding
+        assert abs(weights.sum() - 1) <= 8 * slots * EPS
+        assert weights.min() >= 0
+        least = reference(values, targets, loss, penalty)
+        assert cost - least <= shown["gap"] + rounding + 1e-9 * cost  # the certificate is true
+        assert shown["scale"] <= cost + 1e-3 * (cost + np.abs(targets).sum() ** 2)
+        assert shown["gap"] <= 1e-6 * shown["scale"], (seed, shown)
+
+
+SMOOTH = [L.Squared(), L.Huber(0.4), L.Logistic(), L.SquaredHinge()]
+
+
+def certificate(weights, values, targets, discounts, penalty, loss):
+    """The Frank-Wolfe gap by its definition, and the cost."""
+    mixed = values @ weights
+    gradient = values.T @ (discounts * loss.derivative(mixed, targets)) + 2 * penalty * weights
+    cost = (discounts * loss.value(mixed, targets)).sum() + (penalty * weights**2).sum()
+    return float(weights @ gradient - gradient.min()), float(cost)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(SMOOTH), st.booleans(), st.data())
+def test_joint_solves_every_sample_to_its_certificate(seed, loss, degenerate, draw):
+    pick = np.random.default_rng(seed)
+    slots = int(pick.choice([1, 2, 3, 8, 21]))
+    horizon, discount, ridge = draw.draw(
+        st.tuples(
+            st.sampled_from([1, 2, 9, 40]),
+            st.sampled_from([1.0, 0.9, 0.5]),
+            st.sampled_from([0.0, 1e-3, 2.0]),
+        )
+    )
+    values, targets = problem(seed, slots, 50, loss.labels, alike=float(pick.choice([0.0, 0.9])))
+    if degenerate:  # equal slots, a slot of nothing
+        values[:, slots // 2] = values[:, 0]
+        values[:, -1] = 0.0
+    curvature = pick.choice([0.0, 0.1]) * pick.uniform(size=(50, slots))
+    joint = C.Joint("prequential", horizon, discount, ridge, tolerance=1e-5, steps=10_000)
+    result = run_combiner(
+        joint,
+        values=values,
+        targets=targets,
+        curvature=curvature,
+        loss=loss,
+        cuts=one_by_one(50),
+    )
+    for n in range(50):
+        rows = slice(max(0, n + 1 - horizon), n + 1)
+        discounts = discount ** (n - np.arange(rows.start, n + 1.0))
+        seen = (values[rows], targets[rows], discounts, curvature[n] + ridge, loss)
+        gap, cost = certificate(result.weights[n], *seen)
+        shown = result.history[n]
+        rounding = 1e-12 * (1 + cost)
+        assert abs(shown["gap"] - gap) <= rounding, n
+        assert abs(shown["cost"] - cost) <= rounding, n
+        assert cost <= shown["scale"] * (1 + 1e-12)
+        assert gap <= 1e-5 * shown["scale"] + rounding, (n, shown)
+
+
+@pytest.mark.parametrize("evidence", ["window", "prequential"])
+@pytest.mark.parametrize("slots", [5, MAX_COLUMNS + 40])
+def test_joint_weights_in_blocks_of_any_lengths_have_the_same_bits(evidence, slots):
+    draw = np.random.default_rng(4)
+    shape = (40, 12, slots) if evidence == "window" else (40, slots)
+    values = draw.normal(size=shape)
+    values[25:, ..., 1] = np.nan
+    options = {
+        "values": values,
+        "targets": draw.normal(size=40 + (12 if evidence == "window" else 1)),
+    }
+    for loss in (L.Squared(), L.Huber(0.3), L.Absolute()):
+        combiner = C.Joint(evidence, horizon=12, ridge=0.01)
+        whole = run_combiner(combiner, loss=loss, **options)
+        for cuts in (one_by_one(40), (3, 4, 30)):
+            again = run_combiner(combiner, loss=loss, cuts=cuts, **options)
+            assert (whole.weights == again.weights).all()
+            assert all(np.array_equal(whole.state[k], again.state[k]) for k in whole.state)
+        assert (whole.weights[25:, 1] == 0).all()
+        assert np.abs(whole.weights.sum(axis=1) - 1).max() <= 8 * slots * EPS
+
+
+def test_joint_with_more_active_slots_than_columns_is_solved():
+    slots = MAX_COLUMNS + 40  # more columns and a larger face than are kept
+    values = np.eye(slots) * 10.0
+    targets = np.linspace(0.95, 1.0, slots)
+    weights, shown = solve_joint(
+        values, targets, L.Squared(), np.zeros(slots), tolerance=1e-6, steps=10**5
+    )
+    # On the whole simplex: w_p = (y_p - m) / 10 with m such that they add up to one.
+    expected = (targets - (targets.sum() - 10) / slots) / 10
+    assert shown["gap"] <= 1e-6 * shown["cost"]
+    assert np.abs(weights - expected).max() <= np.sqrt(1e-6 * shown["cost"]) / 10
+
+
+def test_joint_with_too_few_steps_shows_a_true_certificate():
+    values, targets = problem(0, 12, 40, False)
+    for loss in (L.Squared(), L.Absolute(), L.Huber(0.4)):
+        penalty = np.zeros(12)
+        weights, shown = solve_joint(values, targets, loss, penalty, tolerance=1e-12, steps=1)
+        cost = cost_of(weights, values, targets, loss, penalty)
+        assert shown["gap"] > 1e-12 * cost
+        assert cost - reference(values, targets, loss, penalty) <= shown["gap"]
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+@pytest.mark.parametrize("size", [1e-120, 1e-30, 1.0, 1e30, 1e149])
+def test_joint_weights_for_values_of_any_size_are_finite(loss, size):
+    values, targets = problem(1, 6, 30, False, spread=size)
+    values[:, 3] *= 1e3
+    result = run_combiner(
+        C.Joint("prequential", horizon=20), values=values, targets=targets, loss=L.BUILT_IN[loss]()
+    )
+    assert np.isfinite(result.weights).all()
+    assert np.abs(result.weights.sum(axis=1) - 1).max() <= 50 * EPS
+    if loss == "absolute" or (loss == "squared" and 1e-120 < size < 1e149):
+        unit = values / size, targets / size
+        plain = run_combiner(
+            C.Joint("prequential", horizon=20),
+            values=unit[0],
+            targets=unit[1],
+            loss=L.BUILT_IN[loss](),
+        )
+        costs = [
+            naive_combiners.joint_cost(
+                w,
+                unit[0][10:],
+                unit[1][10:],
+                np.ones(20),
+                np.zeros(6),
+                lambda f, y: abs(f - y) ** (2 if loss == "squared" else 1),
+            )
+            for w in (plain.weights[-1], result.weights[-1])
+        ]
+        assert costs[1] == pytest.approx(costs[0], rel=2e-4)
+
+
+@pytest.mark.parametrize("power", [4, 8, 12])
+def test_joint_with_one_slot_of_large_values_solves_for_the_others(power):
+    values, targets = problem(4, 5, 60, False)
+    values[:, 2] *= 10.0**power  # its weight is far below the rounding of the others'
+    joint = C.Joint("prequential", horizon=40, ridge=0.1)
+    result = run_combiner(joint, values=values, targets=targets, cuts=one_by_one(60))
+    for shown in result.history:
+        assert shown["gap"] <= joint.tolerance * shown["scale"]
+
+
+def test_joint_on_the_papers_stream_costs_less_than_simplex():
+    x, y = naive.ar1(0, 400)
+    costs = {}
+    for combiner in (C.Simplex(), C.Joint(), C.Joint(tolerance=1e-8)):
+        bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 20, spacing="linear"), combiner=combiner)
+        bank.run(x, y, record=())
+        costs[combiner] = bank.ledger.cumulative_cost
+    simplex, joint, exact = costs.values()
+    assert 0.98 < joint / simplex < 0.995
+    assert joint == pytest.approx(exact, rel=1e-4)

@@ -1,0 +1,22 @@
+"""The presets: methods of the literature as banks."""
+
+import numpy as np
+
+import kernelbank as kb
+from support.instances import stream
+
+
+def test_raker_equals_hedge_over_random_features():
+    X, y = stream(4, 200, 2)
+    bank = kb.presets.raker(kb.gaussian_grid(0.3, 3, 3), features=10, rate=0.5, seed=3)
+    trace = bank.run(X, y)
+    slots = kb.learners.FourierSGD(10, 0.1, seed=3)
+    alone = kb.KernelBank(
+        kb.gaussian_grid(0.3, 3, 3), slots, kb.combiners.Uniform(), window=1, regularization=0.001
+    ).run(X, y)
+    assert np.array_equal(trace.slot_predictions, alone.slot_predictions)
+    totals = np.cumsum(alone.slot_loss, axis=0)[:-1]
+    expected = np.exp(-0.5 * (totals - totals.min(axis=1, keepdims=True)))
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert np.allclose(trace.weights[1:], expected, rtol=1e-12)
+    assert isinstance(kb.presets.adaraker().combiner, kb.combiners.Intervals)
