@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import kernelbank as kb
 from kernelbank.app.cli import commands
 from kernelbank.app.cli import component_parser as parts
-from kernelbank.evaluation.comparison import score
+from kernelbank.evaluation.scores import sample_losses
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -171,10 +171,9 @@ def test_other_losses_score_all_players_alike():
     expected = kb.losses.Pinball(0.9).value(last, y).mean()
     assert rows["persistence"].mean_loss == pytest.approx(expected)
     assert "Pinball" in repr(found)
-    assert score(kb.losses.Squared(), np.array([1.0, np.nan]), np.zeros(2)).tolist() == [
-        1.0,
-        np.inf,
-    ]
+    zeros = kb.datasets.Stream(np.zeros(2), np.zeros(2))
+    found = sample_losses(kb.losses.Squared(), zeros, np.array([1.0, np.nan]))
+    assert found.tolist() == [1.0, np.inf]
 
 
 def test_the_table_the_file_and_the_picture(tmp_path):
@@ -198,7 +197,7 @@ def test_the_table_the_file_and_the_picture(tmp_path):
     files = found.plot(tmp_path / "picture")
     assert [file.name for file in files] == ["picture.png", "picture.svg"]
     text = repr(found)
-    for word in ("2 streams", "3 players", "2 seeds", "scheme", "persistence", "mean rank"):
+    for word in ("2 streams", "3 competitors", "2 seeds", "scheme", "persistence", "mean rank"):
         assert word in text
     again = kb.compare({"scheme": scheme()}, ["sine", "friedman"], seeds=2, samples=60)
     assert [r.curve for r in again.results] == [r.curve for r in found.results]

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import os
+import pickle
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..losses import Loss, as_loss
 from ..utils import validation as check
-from ..utils.validation import Floats
-from . import datasets as sources
-from .competitors import Played, Player, as_player, baselines
-from .results import Comparison, Result, overall
-from .significance import Difference, diebold_mariano, holm
+from . import datasets
+from .competitors import BASELINE, Competitor, CompetitorRun, as_competitor, baselines
+from .datasets import Stream
+from .results import Comparison, Result
+from .run_cache import RunCache
+from .scores import NORMALISED, overall, results_on
 
 Progress = Callable[[int, int, str], object]
-_POINTS = 400  # of a curve, enough for any picture
-_LENGTH = 1000  # of a made-up stream, unless told
+Report = Callable[[Comparison], object]
+_LENGTH = 1000
+"""Samples of a synthetic stream, unless given."""
 
 
 def compare(
@@ -34,13 +36,17 @@ def compare(
     skip: int = 0,
     samples: int | None = None,
     target: str | None = None,
+    keep_losses: bool = False,
+    cache: str | os.PathLike[str] | RunCache | None = None,
+    jobs: int = 1,
     progress: Progress | None = None,
+    report: Report | None = None,
 ) -> Comparison:
-    """Play every bank on every stream, sample by sample: predict first, then learn.
+    """Run every bank on every stream, sample by sample: predict first, then learn.
 
     Persistence (the last target) and the running mean of the targets always stand in the table.
-    On every stream each player is compared with the best one by the test of Diebold and Mariano on
-    the differences of their losses, sample by sample. Losses of a stream are correlated in time;
+    On every stream each competitor is compared with the best one by the test of Diebold and Mariano
+    on the differences of their losses, sample by sample. Losses of a stream are correlated in time;
     the variance is Newey and West's, which counts that, and the p-values of a stream are corrected
     by Holm's rule. Over several streams, see `Comparison.overall`.
 
@@ -48,18 +54,25 @@ def compare(
     ----------
     banks : by name, a bank that has learned nothing, or a function from a seed to a new bank.
         Rivals may stand among them: anything with predict_one and learn_one. River's models are
-        given dictionaries, all others (d,) arrays.
-    streams : by name, a pair (X, y), a function from a seed to such a pair, the name of a stream
-        in `kb.datasets`, or a path to a .csv or .csv.gz file; or a list of names and paths.
-    seeds : how many (0, 1, 2, ...), or which. What cannot depend on a seed is played once.
-    loss : a loss or its name, by which all predictions are scored, whatever the banks minimise.
-    skip : how many first samples of a stream are learned but not counted.
-    samples : play at most so many; the streams in `kb.datasets` have 1000 unless told.
+        given dictionaries, all others (d,) arrays. A `kernelbank.evaluation.competitors.Competitor`
+        says itself how it runs.
+    streams : by name, a pair (X, y), a `kb.datasets.Stream`, a function from a seed to one of
+        these, the name of a stream in `kb.datasets`, or a path to a .csv or .csv.gz file; or a list
+        of names and paths.
+    seeds : how many (0, 1, 2, ...), or which. What cannot depend on a seed is run once.
+    loss : a loss or its name, by which all predictions are scored, whatever the banks minimise; or
+        "normalised": the squared error over the variance of the targets, 1 for a wrong label.
+    skip : how many first samples of a stream are learned but not scored.
+    samples : run at most this many; the streams in `kb.datasets` have 1000 by default.
     target : the target's column in files; by default the last one.
-    progress : called with (done, total, what) after each play.
+    keep_losses : keep the loss of every sample, which `Comparison.best_rivals` needs.
+    cache : a folder, in which runs of competitors that name their libraries are kept.
+    jobs : how many processes run competitors side by side. Times are then less reliable.
+    progress : called with (done, total, what) after each run.
+    report : called with the comparison so far after each stream.
 
-    Cost: one pass over the stream for each bank, stream and seed. Memory: one number for each
-    player, seed and sample of one stream.
+    Cost: one pass over the stream for each bank, stream and seed. Memory: the samples of one
+    stream for all seeds, and one number for each competitor, seed and sample of it.
 
     >>> import kernelbank as kb
     >>> found = kb.compare({"scheme": kb.KernelBank()}, ["ar1"], seeds=2, samples=200)
@@ -71,87 +84,188 @@ def compare(
     if not isinstance(banks, Mapping) or not banks:
         remedy = 'Give for example {"mine": kb.KernelBank()}.'
         raise check.refuse("banks", "be a dictionary of names and banks", banks, remedy, "compare")
-    players = [as_player(str(name), given) for name, given in banks.items()] + baselines()
-    scored = as_loss(loss)
+    competitors = [as_competitor(str(name), given) for name, given in banks.items()]
+    competitors += baselines()
+    scoring = None if isinstance(loss, str) and loss == NORMALISED else as_loss(loss)
     unscored = check.count("skip", skip, "compare", "Give 0 or a number such as 100.", least=0)
     if samples is not None:
         samples = check.count("samples", samples, "compare", "Give a number such as 1000, or None.")
-    numbers = _seeds(seeds)
-    courses = [_Course.of(name, given, samples, target) for name, given in _named(streams).items()]
-    total = len(courses) * len(numbers) * len(players)
-    told = _Teller(progress, total)
-    results: list[Result] = []
-    for course in courses:
-        results += _play_course(course, players, numbers, scored, unscored, told)
-    return Comparison(
-        loss=repr(scored),
+    processes = check.count("jobs", jobs, "compare", "Give how many processes to use, such as 2.")
+    seed_list = _seed_list(seeds)
+    sources = [
+        _StreamSource.of(name, given, samples, target) for name, given in _named(streams).items()
+    ]
+    kept = RunCache(cache) if isinstance(cache, (str, os.PathLike)) else cache
+    found = Comparison(
+        loss="normalised error" if scoring is None else repr(scoring),
         skip=unscored,
-        seeds=tuple(numbers),
-        results=tuple(results),
-        overall=overall(results),
+        seeds=tuple(seed_list),
+        results=(),
+        overall=(),
     )
+    results: list[Result] = []
+    with ExitStack() as stack:
+        runner = _Runner(kept, processes, stack)
+        plans: Iterable[_Plan] = (
+            _planned(source, competitors, seed_list, scoring, unscored, runner)
+            for source in sources
+        )
+        if processes > 1:
+            plans = list(plans)  # everything is handed out at once
+        done, total = 0, len(sources) * len(seed_list) * len(competitors)
+        for plan in plans:
+            for pending in plan.pending:
+                if pending.needed:
+                    plan.runs[pending.competitor.name].append((pending.stream, pending.get()))
+                done += 1
+                if progress is not None:
+                    progress(done, total, f"{pending.competitor.name} on {plan.name}")
+            results += results_on(
+                plan.name, plan.runs, competitors, scoring, unscored, plan.seeded, keep_losses
+            )
+            found = replace(found, results=tuple(results), overall=overall(results))
+            if report is not None:
+                report(found)
+    return found
 
 
-@dataclass
-class _Teller:
-    """Counts what is done, and tells whoever wants to know."""
-
-    listener: Progress | None
-    total: int
-    done: int = 0
-
-    def tell(self, what: str) -> None:
-        self.done += 1
-        if self.listener is not None:
-            self.listener(self.done, self.total, what)
+# --- planning and running -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Course:
+class _PendingRun:
+    """One competitor with one seed on one stream. `needed` is false where it would be a repeat."""
+
+    competitor: Competitor
+    stream: Stream
+    needed: bool
+    get: Callable[[], CompetitorRun]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """All runs on one stream; `runs` collects those that are done, by competitor."""
+
+    name: str
+    seeded: bool
+    pending: list[_PendingRun]
+    runs: dict[str, list[tuple[Stream, CompetitorRun]]]
+
+
+def _planned(
+    source: _StreamSource,
+    competitors: list[Competitor],
+    seeds: list[int],
+    loss: Loss | None,
+    skip: int,
+    runner: _Runner,
+) -> _Plan:
+    pending: list[_PendingRun] = []
+    stream: Stream | None = None
+    for seed in seeds:
+        if stream is None or source.seeded:
+            stream = source.stream(seed, skip)
+            if loss is not None:
+                loss.check_targets(stream.y)
+        for competitor in competitors:
+            again = source.seeded or competitor.seeded or seed == seeds[0]
+            needed = again and competitor.takes(stream)
+            get = runner.submit(competitor, seed, stream) if needed else _nothing
+            pending.append(_PendingRun(competitor, stream, needed, get))
+    return _Plan(source.name, source.seeded, pending, {one.name: [] for one in competitors})
+
+
+def _nothing() -> CompetitorRun:
+    raise AssertionError("only runs that are needed are asked for")
+
+
+class _Runner:
+    """Runs competitors here or in other processes, and keeps their runs."""
+
+    def __init__(self, cache: RunCache | None, jobs: int, stack: ExitStack) -> None:
+        self._cache = cache
+        self._jobs = jobs
+        self._pool: ProcessPoolExecutor | None = None
+        if jobs > 1:
+            pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+            stack.callback(pool.shutdown, cancel_futures=True)
+            self._pool = pool
+
+    def submit(
+        self, competitor: Competitor, seed: int, stream: Stream
+    ) -> Callable[[], CompetitorRun]:
+        """A function that returns the run; the work begins at once if there are processes."""
+        kept = None if self._cache is None else self._cache.get(competitor, seed, stream)
+        if kept is not None:
+            return lambda: kept
+        if self._pool is None or competitor.kind == BASELINE:
+            return lambda: self._put(competitor, seed, stream, competitor.run(seed, stream))
+        try:
+            pickle.dumps(competitor.run)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            rule = f"be 1, because {competitor.name!r} cannot be sent to another process"
+            remedy = "Give a function that is defined in a module, or jobs=1."
+            raise check.refuse("jobs", rule, self._jobs, remedy, "compare") from None
+        future = self._pool.submit(competitor.run, seed, stream)
+        return lambda: self._put(
+            competitor, seed, stream, replace(future.result(), jobs=self._jobs)
+        )
+
+    def _put(
+        self, competitor: Competitor, seed: int, stream: Stream, run: CompetitorRun
+    ) -> CompetitorRun:
+        if self._cache is not None:
+            self._cache.put(competitor, seed, stream, run)
+        return run
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _StreamSource:
     """A named stream, and whether another seed makes another one."""
 
     name: str
     seeded: bool
-    make: Callable[[int], tuple[Any, Any]]
+    make: Callable[[int], Any]
     samples: int | None
 
     @classmethod
-    def of(cls, name: str, given: Any, samples: int | None, target: str | None) -> _Course:
-        if isinstance(given, str) and given in sources.BUILT_IN:
-            maker = sources.BUILT_IN[given]
+    def of(cls, name: str, given: Any, samples: int | None, target: str | None) -> _StreamSource:
+        if isinstance(given, str) and given in datasets.BUILT_IN:
+            maker = datasets.BUILT_IN[given]
             length = _LENGTH if samples is None else samples
             return cls(name, True, lambda seed: maker(seed, length), samples)
         if isinstance(given, (str, os.PathLike)):
             path = Path(given)
             if not path.name.endswith((".csv", ".csv.gz")):
-                known = f"be a stream's name {sorted(sources.BUILT_IN)} or a .csv or .csv.gz file"
+                known = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
                 raise check.refuse(f"streams[{name!r}]", known, str(given), "Correct it.")
-            pair = sources.read_csv(path, target, samples=samples)
-            return cls(name, False, lambda _: pair, samples)
+            given = datasets.read_csv(path, target, samples=samples)
         if callable(given):
             return cls(name, True, given, samples)
-        fixed = partial(_pair, name, given)
-        fixed(0)
-        return cls(name, False, fixed, samples)
+        _check_pair(name, given)
+        return cls(name, False, lambda _: given, samples)
 
-    def stream(self, seed: int, skip: int) -> tuple[Floats, Floats]:
+    def stream(self, seed: int, skip: int) -> Stream:
         """The checked stream; long enough that something is scored."""
-        X, y = _pair(self.name, self.make(seed), seed)
-        inputs = check.samples(X, None)
-        targets = check.targets(y, len(inputs))
-        if self.samples is not None:
-            inputs, targets = inputs[: self.samples], targets[: self.samples]
-        if len(targets) <= skip:
-            rule = f"be shorter than stream {self.name!r} ({len(targets)} samples)"
-            raise check.refuse("skip", rule, skip, "Count more samples.", "compare")
-        return inputs, targets
+        given = self.make(seed)
+        _check_pair(self.name, given)
+        stream = given if isinstance(given, Stream) else Stream(*given)
+        if self.samples is not None and len(stream) > self.samples:
+            stream = replace(stream, X=stream.X[: self.samples], y=stream.y[: self.samples])
+        if len(stream) <= skip:
+            rule = f"be shorter than stream {self.name!r} ({len(stream)} samples)"
+            raise check.refuse("skip", rule, skip, "Score more samples.", "compare")
+        return stream
 
 
-def _pair(name: str, given: Any, _: int) -> tuple[Any, Any]:
-    if not (isinstance(given, (tuple, list)) and len(given) == 2):
-        remedy = "Give (X, y), a function from a seed to it, a name or a path."
-        raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", given, remedy, "compare")
-    return given[0], given[1]
+def _check_pair(name: str, given: Any) -> None:
+    if isinstance(given, Stream) or (isinstance(given, (tuple, list)) and len(given) == 2):
+        return
+    remedy = "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
+    raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", given, remedy, "compare")
 
 
 def _named(streams: Any) -> dict[str, Any]:
@@ -172,122 +286,11 @@ def _named(streams: Any) -> dict[str, Any]:
     return named
 
 
-def _seeds(seeds: Any) -> list[int]:
-    remedy = "Give how many seeds to play, such as 5, or a list of them."
+def _seed_list(seeds: Any) -> list[int]:
+    remedy = "Give how many seeds to run, such as 5, or a list of them."
     if isinstance(seeds, Iterable) and not isinstance(seeds, str):
         numbers = [check.count("seeds", seed, "compare", remedy, least=0) for seed in seeds]
         if not numbers or len(set(numbers)) < len(numbers):
             raise check.refuse("seeds", "be different, at least one", numbers, remedy, "compare")
         return numbers
     return list(range(check.count("seeds", seeds, "compare", remedy)))
-
-
-def _play_course(
-    course: _Course, players: list[Player], seeds: list[int], loss: Loss, skip: int, told: _Teller
-) -> list[Result]:
-    """All players on one stream, for all seeds."""
-    plays: dict[str, list[Played]] = {player.name: [] for player in players}
-    losses: dict[str, list[Floats]] = {player.name: [] for player in players}
-    squares: dict[str, list[float]] = {player.name: [] for player in players}
-    data: tuple[Floats, Floats] | None = None
-    for seed in seeds:
-        if data is None or course.seeded:
-            data = course.stream(seed, skip)
-            loss.check_targets(data[1])
-        X, y = data
-        for player in players:
-            own = plays[player.name]
-            if not own or course.seeded or player.seeded:
-                played = player.play(seed, X, y)
-                own.append(played)
-                losses[player.name].append(score(loss, played.predictions, y)[skip:])
-                squares[player.name].append(_root_mean_square((played.predictions - y)[skip:]))
-            told.tell(f"{player.name} on {course.name}")
-    means = {name: _mean([float(run.mean()) for run in runs]) for name, runs in losses.items()}
-    best = min(means, key=lambda name: means[name])
-    tests = [_against(losses[p.name], losses[best], course.seeded) for p in players]
-    chances = holm(
-        [
-            math.nan if player.name == best else test.p_value
-            for player, test in zip(players, tests, strict=True)
-        ]
-    )
-    return [
-        Result(
-            stream=course.name,
-            name=player.name,
-            kind=player.kind,
-            samples=len(losses[player.name][0]),
-            runs=len(plays[player.name]),
-            mean_loss=means[player.name],
-            mean_loss_deviation=_deviation([float(run.mean()) for run in losses[player.name]]),
-            root_mean_squared_error=_mean(squares[player.name]),
-            root_mean_squared_error_deviation=_deviation(squares[player.name]),
-            cumulative_cost=_mean_cost(plays[player.name]),
-            seconds_per_sample=_mean([one.seconds_per_sample for one in plays[player.name]]),
-            best=player.name == best,
-            excess_loss=0.0 if player.name == best else test.mean,
-            p_value=None if math.isnan(chance) else chance,
-            lag=test.lag,
-            curve=_curve(losses[player.name], skip),
-        )
-        for player, test, chance in zip(players, tests, chances, strict=True)
-    ]
-
-
-def score(loss: Loss, predictions: Floats, y: Floats) -> Floats:
-    """The loss of every prediction; infinite where there is none."""
-    finite = np.isfinite(predictions)
-    values = np.full(len(y), math.inf)
-    with np.errstate(over="ignore"):
-        values[finite] = loss.value(predictions[finite], y[finite])
-    return np.where(np.isnan(values), math.inf, values)
-
-
-def _against(own: list[Floats], best: list[Floats], independent: bool) -> Difference:
-    """Own losses minus the best's. Runs on one and the same stream are no independent evidence:
-    their differences are averaged, sample by sample, into one series."""
-    runs = max(len(own), len(best))
-    pairs = [(own[n % len(own)], best[n % len(best)]) for n in range(runs)]
-    with np.errstate(invalid="ignore"):
-        differences = [mine - other for mine, other in pairs]
-        return diebold_mariano(differences if independent else [_mean_series(differences)])
-
-
-def _mean_series(series: list[Floats]) -> Floats:
-    shortest = min(map(len, series))
-    total = np.zeros(shortest)
-    for one in series:
-        total += one[:shortest]
-    return total / len(series)
-
-
-def _curve(losses: list[Floats], skip: int) -> tuple[tuple[int, float], ...]:
-    """The mean loss so far, at up to 400 samples, averaged over the runs."""
-    series = _mean_series(losses)
-    so_far = np.cumsum(series) / np.arange(1, len(series) + 1)
-    places = np.unique(np.linspace(0, len(series) - 1, min(_POINTS, len(series))).astype(int))
-    return tuple((skip + int(place) + 1, float(so_far[place])) for place in places)
-
-
-def _root_mean_square(errors: Floats) -> float:
-    if not np.isfinite(errors).all():
-        return math.inf
-    with np.errstate(over="ignore"):
-        return float(np.sqrt(np.mean(errors * errors)))
-
-
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values))
-
-
-def _deviation(values: list[float]) -> float | None:
-    """The standard deviation over the runs; nothing for one run or for infinite values."""
-    if len(values) < 2 or not np.isfinite(values).all():
-        return None
-    return float(np.std(values, ddof=1))
-
-
-def _mean_cost(plays: list[Played]) -> float | None:
-    costs = [played.cumulative_cost for played in plays if played.cumulative_cost is not None]
-    return _mean(costs) if costs else None

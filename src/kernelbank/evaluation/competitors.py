@@ -1,6 +1,6 @@
-"""Who can be compared: banks, anything that predicts and learns one sample at a time, baselines.
+"""What can be compared: banks, models that predict and learn one sample at a time, baselines.
 
-Every player plays a stream prequentially: it predicts a sample, and only then is told its target.
+Every competitor runs prequentially: it predicts a sample, and only then learns its target.
 """
 
 from __future__ import annotations
@@ -12,94 +12,135 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..auto import AutoBank
 from ..bank.bank import KernelBank
 from ..utils import validation as check
 from ..utils.validation import Floats
+from .datasets.stream import CLASSIFICATION, REGRESSION, Stream
 
 BANK, RIVAL, BASELINE = "bank", "rival", "baseline"
 PERSISTENCE, RUNNING_MEAN = "persistence", "running mean"
+COVERAGE = 0.9
+_WARM_UP = 200
+"""Rows that an AutoBank learns before the timer starts, so that everything is compiled."""
 
 
 @dataclass(frozen=True)
-class Played:
-    """One pass over a stream. Only a bank is charged a cost."""
+class CompetitorRun:
+    """One pass over a stream of n samples.
+
+    - predictions: (n,), labels in classification; NaN where none was made
+    - cumulative_cost: of a `KernelBank`
+    - slot_predictions: (n, P), above 0 for label 1; if the competitor recorded them
+    - lower, upper: (n,), the interval of each prediction, likewise
+    - note: why it stopped before the end
+    - jobs: how many runs were timed side by side
+    """
 
     predictions: Floats
     seconds_per_sample: float
     cumulative_cost: float | None = None
+    slot_predictions: Floats | None = None
+    lower: Floats | None = None
+    upper: Floats | None = None
+    note: str = ""
+    jobs: int = 1
 
 
 @dataclass(frozen=True)
-class Player:
-    """A name, and how to play one stream from nothing."""
+class Competitor:
+    """A name, and how to run over one stream from nothing.
+
+    - run: from a seed and a stream to the run
+    - seeded: whether another seed can change the result on the same stream
+    - accepts: whether it can run on a stream; None if on all
+    - description: what it is, for readers
+    - libraries: those whose versions its predictions depend on. Its runs are cached only if there
+      are some: they change with these libraries, the description and the stream alone.
+    """
 
     name: str
     kind: str
-    seeded: bool
-    """Whether another seed can make another result on the same stream."""
+    run: Callable[[int, Stream], CompetitorRun]
+    seeded: bool = False
+    accepts: Callable[[Stream], bool] | None = None
+    description: str = ""
+    libraries: tuple[str, ...] = ()
 
-    play: Callable[[int, Floats, Floats], Played]
+    def takes(self, stream: Stream) -> bool:
+        return self.accepts is None or self.accepts(stream)
 
 
-def baselines() -> list[Player]:
-    """What every learner should beat: the last target, and the mean of all so far."""
+def baselines() -> list[Competitor]:
+    """What every model should beat: the last target, and for numbers the mean of all so far."""
     return [
-        Player(PERSISTENCE, BASELINE, False, _timed(_last)),
-        Player(RUNNING_MEAN, BASELINE, False, _timed(_mean)),
+        Competitor(PERSISTENCE, BASELINE, partial(_run_baseline, _last_target)),
+        Competitor(
+            RUNNING_MEAN, BASELINE, partial(_run_baseline, _running_mean), accepts=_is_regression
+        ),
     ]
 
 
-def as_player(name: str, given: Any) -> Player:
-    """A player from a bank, a model with predict_one and learn_one, or a maker of either."""
+def as_competitor(name: str, given: Any) -> Competitor:
+    """A competitor from a bank, a model with predict_one and learn_one, or a maker of either."""
     owner = f"banks[{name!r}]"
     if name in (PERSISTENCE, RUNNING_MEAN):
         remedy = "Choose another name: this baseline stands in every table."
         raise check.refuse("banks", "not use a baseline's name", name, remedy, "compare")
-    if isinstance(given, KernelBank):
-        if given.samples:
-            rule = f"have learned nothing (it has seen {given.samples} samples)"
-            raise check.refuse(owner, rule, given, "Give bank.fresh().", "compare")
-        return Player(name, BANK, False, lambda _, X, y: _play_bank(given.fresh, X, y))
+    if isinstance(given, Competitor):
+        return replace(given, name=name)
+    if isinstance(given, (KernelBank, AutoBank)):
+        _check_unused(owner, given, "have learned nothing", "Give a new bank, or bank.fresh().")
+        return Competitor(name, BANK, partial(_run_given, given))
     if not isinstance(given, type) and _is_model(given):
-        return Player(name, RIVAL, False, lambda _, X, y: _play_model(_copy(given), X, y))
+        return Competitor(name, RIVAL, partial(_run_given, given))
     if callable(given):
-        return Player(name, _kind_of(owner, given), True, _player_of_maker(owner, given))
+        kind = _kind_of(owner, given)
+        return Competitor(name, kind, partial(_run_made, owner, given), seeded=True)
     raise _refuse(owner, given)
 
 
-def _player_of_maker(owner: str, maker: Callable[[int], Any]) -> Callable[..., Played]:
-    def play(seed: int, X: Floats, y: Floats) -> Played:
-        made = maker(seed)
-        if isinstance(made, KernelBank):
-            if made.samples:
-                rule = f"make banks that have learned nothing (one has seen {made.samples})"
-                remedy = "Let it return a new bank each time, or bank.fresh()."
-                raise check.refuse(owner, rule, made, remedy, "compare")
-            return _play_bank(made.fresh, X, y)
-        if not _is_model(made):
-            raise _refuse(owner, made)
-        return _play_model(made, X, y)
+# --- from what the user gave ----------------------------------------------------------------------
 
-    return play
+
+def _run_given(given: Any, seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
+    return run_model(_fresh(given), stream)
+
+
+def _run_made(owner: str, maker: Callable[[int], Any], seed: int, stream: Stream) -> CompetitorRun:
+    made = maker(seed)
+    if isinstance(made, (KernelBank, AutoBank)):
+        remedy = "Let it return a new bank each time, or bank.fresh()."
+        _check_unused(owner, made, "make banks that have learned nothing", remedy)
+    elif not _is_model(made):
+        raise _refuse(owner, made)
+    return run_model(made, stream)
 
 
 def _kind_of(owner: str, maker: Callable[[int], Any]) -> str:
-    """What a maker makes; a wrong one is refused before anything is played."""
+    """What a maker makes; a wrong one is refused before anything runs."""
     try:
         inspect.signature(maker).bind(0)
     except (TypeError, ValueError):
         raise _refuse(owner, maker) from None
     made = maker(0)
-    if isinstance(made, KernelBank):
+    if isinstance(made, (KernelBank, AutoBank)):
         return BANK
     if isinstance(made, type) or not _is_model(made):
         raise _refuse(owner, made)
     return RIVAL
+
+
+def _check_unused(owner: str, bank: KernelBank | AutoBank, rule: str, remedy: str) -> None:
+    if bank.samples:
+        rule = f"{rule} (it has seen {bank.samples} samples)"
+        raise check.refuse(owner, rule, bank, remedy, "compare")
 
 
 def _refuse(owner: str, given: Any) -> Exception:
@@ -117,39 +158,88 @@ def _is_model(given: Any) -> bool:
     return all(callable(method) for method in methods)
 
 
-def _copy(model: Any) -> Any:
-    """The model as it was given: River's own copy without what it has learned, or a deep one."""
-    return model.clone() if callable(getattr(model, "clone", None)) else copy.deepcopy(model)
+def _fresh(model: Any) -> Any:
+    """A new model with the same settings; without a method for that, a deep copy."""
+    for name in ("fresh", "clone"):  # a KernelBank; a model of River
+        if callable(getattr(model, name, None)):
+            return getattr(model, name)()
+    return copy.deepcopy(model)
 
 
-def _play_bank(make: Callable[[], KernelBank], X: Floats, y: Floats) -> Played:
-    make().run(X[:2], y[:2], record=())  # compiles what the stream needs, outside the timer
-    bank = make()
+# --- running --------------------------------------------------------------------------------------
+
+
+def run_model(model: Any, stream: Stream) -> CompetitorRun:
+    """Run a bank or a model that has learned nothing over a stream."""
+    if isinstance(model, KernelBank):
+        return _run_bank(model, stream)
+    if isinstance(model, AutoBank):
+        return run_auto_bank(partial(copy.deepcopy, model), stream)
+    return _run_one_by_one(model, stream)
+
+
+def _run_bank(bank: KernelBank, stream: Stream) -> CompetitorRun:
+    X, y = stream.inputs, stream.y
+    bank.fresh().run(X[:2], y[:2], record=())  # compiles what the stream needs, outside the timer
     start = time.perf_counter()
     trace = bank.run(X, y, record=["predictions"])
-    seconds = time.perf_counter() - start
-    return Played(trace.predictions, seconds / len(y), bank.ledger.cumulative_cost)
+    seconds = (time.perf_counter() - start) / len(y)
+    return CompetitorRun(trace.predictions, seconds, bank.ledger.cumulative_cost)
 
 
-def _play_model(model: Any, X: Floats, y: Floats) -> Played:
-    """One sample after the other. River's models take dictionaries, all others (d,) arrays."""
-    rows: list[Any] = list(X)
+def run_auto_bank(
+    make: Callable[[], AutoBank], stream: Stream, *, slots: bool = False, intervals: bool = True
+) -> CompetitorRun:
+    """Run an AutoBank. It scales and, if it has lags, makes the lagged inputs by itself.
+
+    `slots` also records the prediction of every slot, if there are at most two classes.
+    """
+    fields = ["predictions"]
+    if slots and stream.classes <= 2:
+        fields.append("slot_predictions")
+    if intervals and stream.task == REGRESSION:
+        fields += ["lower", "upper"]
+    bank = make()
+    X, y = stream.X if bank.lags else stream.inputs, stream.y
+    make().run(X[:_WARM_UP], y[:_WARM_UP], record=fields)
+    start = time.perf_counter()
+    trace = bank.run(X, y, record=fields, coverage=COVERAGE)
+    seconds = (time.perf_counter() - start) / len(y)
+    extras = {name: np.asarray(getattr(trace, name)) for name in fields[1:]}
+    if stream.task == CLASSIFICATION and "slot_predictions" in extras and bank.classes[0]:
+        extras["slot_predictions"] = -extras["slot_predictions"]  # label 1 was seen first
+    return CompetitorRun(np.asarray(trace.predictions, dtype=np.float64), seconds, **extras)
+
+
+def _run_one_by_one(model: Any, stream: Stream) -> CompetitorRun:
+    """One sample after the other. A model that fails predicts nothing from there on.
+
+    River's models take dictionaries and labels as truth values or whole numbers; all others take
+    (d,) arrays and floats. A prediction of None counts as 0.
+    """
+    rows: list[Any] = list(stream.inputs)
+    targets: list[Any] = stream.y.tolist()
     if _of_river(model):
-        names = [f"x{place}" for place in range(X.shape[1])]
-        rows = [dict(zip(names, row, strict=True)) for row in X.tolist()]
-    targets = y.tolist()
-    predictions = np.full(len(y), math.nan)
+        names = [f"x{index}" for index in range(stream.inputs.shape[1])]
+        rows = [dict(zip(names, row, strict=True)) for row in stream.inputs.tolist()]
+        if stream.task == CLASSIFICATION:
+            kind: Any = bool if stream.classes <= 2 else int
+            targets = [kind(target) for target in targets]
+    predictions = np.full(len(stream), math.nan)
+    note = ""
+    n = 0
     start = time.perf_counter()
     try:
         for n, (row, target) in enumerate(zip(rows, targets, strict=True)):
             predicted = model.predict_one(row)
             predictions[n] = 0.0 if predicted is None else predicted
             model.learn_one(row, target)
-    except ArithmeticError:  # it diverged: what follows has no prediction
-        pass
-    except Exception as error:  # it broke: likewise, and its owner should know
-        warnings.warn(f"{type(model).__name__} failed at sample {n}: {error!r}", stacklevel=2)
-    return Played(predictions, (time.perf_counter() - start) / len(y))
+    except Exception as error:
+        note = f"failed at sample {n}: {error!r}"[:200]
+        if not isinstance(error, ArithmeticError):  # it broke rather than diverged: say so
+            warnings.warn(f"{type(model).__name__} {note}", stacklevel=2)
+    seconds = (time.perf_counter() - start) / len(stream)
+    return CompetitorRun(predictions, seconds, note=note)
 
 
 def _of_river(model: Any) -> bool:
@@ -157,18 +247,23 @@ def _of_river(model: Any) -> bool:
     return river is not None and isinstance(model, river.Base)
 
 
-def _timed(predict: Callable[[Floats], Floats]) -> Callable[[int, Floats, Floats], Played]:
-    def play(seed: int, X: Floats, y: Floats) -> Played:  # noqa: ARG001
-        start = time.perf_counter()
-        predictions = predict(y)
-        return Played(predictions, (time.perf_counter() - start) / len(y))
+def _run_baseline(
+    predict: Callable[[Floats], Floats],
+    seed: int,  # noqa: ARG001
+    stream: Stream,
+) -> CompetitorRun:
+    start = time.perf_counter()
+    predictions = predict(stream.y)
+    return CompetitorRun(predictions, (time.perf_counter() - start) / len(stream))
 
-    return play
+
+def _is_regression(stream: Stream) -> bool:
+    return stream.task == REGRESSION
 
 
-def _last(y: Floats) -> Floats:
+def _last_target(y: Floats) -> Floats:
     return np.concatenate([[0.0], y[:-1]])
 
 
-def _mean(y: Floats) -> Floats:
+def _running_mean(y: Floats) -> Floats:
     return np.concatenate([[0.0], np.cumsum(y[:-1]) / np.arange(1, len(y))])

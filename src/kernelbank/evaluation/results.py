@@ -1,33 +1,54 @@
-"""What a comparison leaves: rows, a file, a picture, and words."""
+"""The results of a comparison: rows, a file, a figure, and text."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from .significance import holm, mean_ranks, sign_test, wilcoxon
+import numpy as np
+
+from ..utils import validation as check
+from ..utils.validation import Floats
+from .datasets.stream import CLASSIFICATION
+from .significance import diebold_mariano
+
+CLOSE = 0.02
+"""A loss is close to another one if it is larger by this share or less, or by one standard error of
+the mean difference if that is more."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One player on one stream. Means are over the runs; `deviation` is their standard deviation.
+    """One competitor on one stream. Means are over the runs, `deviation` is over the runs too.
 
+    - kind: "bank", "rival" or "baseline"
+    - task, inputs, lags: of the stream; lags are counted among the inputs
+    - samples: how many were scored
+    - seconds_per_sample: measured while `jobs` runs were going on side by side
+    - note: why it stopped before the end of the stream
     - best: whether its mean loss is the least on the stream
     - excess_loss: mean loss minus the best's
-    - p_value: how likely so large a difference from the best is by luck (None for the best itself,
-      and where there is too little to tell)
-    - lag: up to where correlations in time were counted
+    - p_value: how likely so large a difference from the best is by chance (None for the best
+      itself, and where there is too little evidence)
+    - lag: up to which correlations in time were counted
+    - best_slot_loss: of the single slot that was best, chosen afterwards; None if not recorded
+    - coverage, coverage_error: the share of targets inside their intervals, its standard error
+    - interval_width: mean width of the intervals in standard deviations of the target
     - curve: (samples, mean loss so far)
+    - losses: of every sample, those not scored included; empty unless compare(keep_losses=True)
     """
 
     stream: str
     name: str
     kind: str
+    task: str
+    inputs: int
+    lags: int
     samples: int
     runs: int
     mean_loss: float
@@ -36,21 +57,73 @@ class Result:
     root_mean_squared_error_deviation: float | None
     cumulative_cost: float | None
     seconds_per_sample: float
+    jobs: int
+    note: str
     best: bool
     excess_loss: float
     p_value: float | None
     lag: int
+    best_slot_loss: float | None = None
+    coverage: float | None = None
+    coverage_error: float | None = None
+    interval_width: float | None = None
     curve: tuple[tuple[int, float], ...] = field(repr=False, default=())
+    losses: Floats = field(repr=False, compare=False, default_factory=lambda: np.zeros(0))
 
     @property
     def diverged(self) -> bool:
         """Whether it stopped making finite predictions."""
         return not math.isfinite(self.mean_loss)
 
+    def ratio(self, own: float, other: float) -> float:
+        """own / other, two mean losses on this stream; 1 if they are equal.
+
+        In classification a mean loss of 0 counts as half an error, so that no ratio is 0 or
+        infinite where one of the two, or neither, erred.
+        """
+        if self.task == CLASSIFICATION:
+            half = 0.5 / self.samples
+            own, other = max(own, half), max(other, half)
+        if own == other:
+            return 1.0
+        if math.isinf(other):
+            return 0.0
+        return own / other if other > 0 else math.inf
+
+    def figures(self) -> dict[str, Any]:
+        """All numbers and texts, without curve and losses."""
+        found = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in ("curve", "losses")
+        }
+        return found | {"diverged": self.diverged}
+
+
+@dataclass(frozen=True)
+class BestRival:
+    """One competitor against the best of its rivals on one stream.
+
+    - ratio: its mean loss over the rival's
+    - first: whether its mean loss is the rival's or less
+    - close: the same within 2 %, or within one standard error of the difference if that is more
+    - standard_error: of the mean difference of the losses, correlations in time counted
+    """
+
+    stream: str
+    name: str
+    rival: str
+    mean_loss: float
+    rival_loss: float
+    ratio: float
+    first: bool
+    close: bool
+    standard_error: float | None
+
 
 @dataclass(frozen=True)
 class Overall:
-    """One player over all streams, against the leader (the least mean rank).
+    """One competitor over all streams, against the leader (the least mean rank).
 
     - ratio: geometric mean over the streams of its mean loss over the leader's
     - wilcoxon, sign: p-values of the signed-rank test and of the sign test on the logarithms of
@@ -70,8 +143,8 @@ class Overall:
 class Comparison:
     """What `kb.compare` found.
 
-    - results: a `Result` for every stream and player, in the order in which they were given
-    - overall: an `Overall` for every player if there are several streams, best mean rank first
+    - results: a `Result` for every stream and competitor, in the order in which they were given
+    - overall: an `Overall` for every competitor if there are several streams, best mean rank first
 
     The p-values have two limits. The best was chosen by the same data, so a small p-value against
     it is a little too easy. And a stream shorter than some hundred times its correlation time gives
@@ -100,28 +173,78 @@ class Comparison:
         return sorted(own, key=lambda result: result.mean_loss)
 
     def table(self) -> list[dict[str, Any]]:
-        """One dictionary a row: stream by stream, the least mean loss first, without curves."""
+        """One dictionary per row: stream by stream, the least mean loss first, without curves."""
+        return [result.figures() for stream in self.streams for result in self.of(stream)]
+
+    def result(self, stream: str, name: str) -> Result | None:
+        """One competitor on one stream; None if it did not run there."""
+        own = (one for one in self.results if (one.stream, one.name) == (stream, name))
+        return next(own, None)
+
+    def best_rivals(
+        self, name: str, among: Callable[[Result], bool] | None = None
+    ) -> list[BestRival]:
+        """One competitor against the best of its rivals, on each stream on which there are some.
+
+        Parameters
+        ----------
+        name : the competitor.
+        among : whether a result counts as a rival's; by default all others do.
+
+        >>> import kernelbank as kb
+        >>> found = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=100, keep_losses=True)
+        >>> found.best_rivals("a")[0].rival
+        'running mean'
+        """
         rows = []
         for stream in self.streams:
-            for result in self.of(stream):
-                row = asdict(result) | {"diverged": result.diverged}
-                del row["curve"]
-                rows.append(row)
+            own = self.result(stream, name)
+            rivals = [
+                one
+                for one in self.results
+                if one.stream == stream and one.name != name and (among is None or among(one))
+            ]
+            if own is not None and rivals:
+                rows.append(self._against(own, min(rivals, key=lambda one: one.mean_loss)))
         return rows
 
+    def _against(self, own: Result, rival: Result) -> BestRival:
+        if not (own.losses.size and rival.losses.size):
+            remedy = "Call kb.compare(..., keep_losses=True)."
+            raise check.refuse("keep_losses", "have been True", False, remedy, "compare")
+        with np.errstate(invalid="ignore"):
+            difference = diebold_mariano([(own.losses - rival.losses)[self.skip :]])
+        error = difference.standard_error
+        allowed = max(CLOSE * rival.mean_loss, 0.0 if math.isnan(error) else error)
+        return BestRival(
+            stream=own.stream,
+            name=own.name,
+            rival=rival.name,
+            mean_loss=own.mean_loss,
+            rival_loss=rival.mean_loss,
+            ratio=own.ratio(own.mean_loss, rival.mean_loss),
+            first=own.mean_loss <= rival.mean_loss and not own.diverged,
+            close=own.mean_loss <= rival.mean_loss + allowed and not own.diverged,
+            standard_error=None if math.isnan(error) else error,
+        )
+
     def to_json(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything, curves included, to a file. Numbers that are not finite become null."""
+        """Write everything but the losses to a file. Numbers that are not finite become null."""
         file = Path(path)
-        content = asdict(self)
-        for row, result in zip(content["results"], self.results, strict=True):
-            row["diverged"] = result.diverged
-        file.write_text(json.dumps(_plain(content), indent=1, allow_nan=False) + "\n")
+        content = {
+            "loss": self.loss,
+            "skip": self.skip,
+            "seeds": self.seeds,
+            "results": [result.figures() | {"curve": result.curve} for result in self.results],
+            "overall": [asdict(row) for row in self.overall],
+        }
+        file.write_text(json.dumps(finite(content), indent=1, allow_nan=False) + "\n")
         return file
 
     def plot(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Draw the mean loss so far, a panel for each stream. Writes PNG and SVG beside each other.
+        """Draw the mean loss so far, one panel per stream, and write it as PNG and SVG.
 
-        `path` names the picture, with or without a suffix.
+        `path` names the files, with or without a suffix.
         """
         from . import plots
 
@@ -131,15 +254,15 @@ class Comparison:
             stream: {result.name: result.curve for result in self.of(stream)}
             for stream in self.streams
         }
-        players = [r.name for r in self.results if r.stream == self.streams[0]]
-        plain = [r.name for r in self.results if r.kind == "baseline"]
-        figure = plots.running_means(panels, players, plain, f"mean loss so far, {self.loss}")
+        names = list(dict.fromkeys(result.name for result in self.results))
+        plain = [result.name for result in self.results if result.kind == "baseline"]
+        figure = plots.running_means(panels, names, plain, f"mean loss so far, {self.loss}")
         return plots.save(figure, file.parent, name)
 
     def __repr__(self) -> str:
-        players = len({result.name for result in self.results})
+        names = {result.name for result in self.results}
         lines = [
-            f"Comparison({_count(self.streams, 'stream')}, {players} players, "
+            f"Comparison({_count(self.streams, 'stream')}, {_count(names, 'competitor')}, "
             f"{_count(self.seeds, 'seed')}, {self.loss})"
         ]
         width = max(len(result.name) for result in self.results)
@@ -148,18 +271,18 @@ class Comparison:
             lines.append(f"{stream}: {own[0].samples} samples")
             lines.append(f"  {'':{width}}  {'mean loss':>21}  {'rmse':>9}  {'cost':>9}  us   p")
             for row in own:
-                cells = words(row)
+                cells = table_cells(row)
                 lines.append(
                     f"  {row.name:{width}}  {cells['mean loss']:>21}  {cells['rmse']:>9}  "
-                    f"{cells['cost']:>9}  {cells['us a sample']:>7}  {cells['p']}"
+                    f"{cells['cost']:>9}  {cells['us per sample']:>7}  {cells['p']}"
                 )
         for each in self.overall:
             lines.append(f"  {each.name:{width}}  mean rank {each.mean_rank:.2f}")
         return "\n".join(lines)
 
 
-def words(result: Result) -> dict[str, str]:
-    """A row's figures as a reader wants them."""
+def table_cells(result: Result) -> dict[str, str]:
+    """The figures of a row as text, by column."""
     spread = result.mean_loss_deviation
     chance = "best" if result.best else ""
     if result.p_value is not None:
@@ -170,70 +293,19 @@ def words(result: Result) -> dict[str, str]:
         else f"{result.mean_loss:.4g}" + ("" if spread is None else f" ± {spread:.2g}"),
         "rmse": "" if result.diverged else f"{result.root_mean_squared_error:.4g}",
         "cost": "" if result.cumulative_cost is None else f"{result.cumulative_cost:.5g}",
-        "us a sample": f"{result.seconds_per_sample * 1e6:.3g}",
+        "us per sample": f"{result.seconds_per_sample * 1e6:.3g}",
         "p": chance,
     }
 
 
-def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
-    """Ranks and tests over the streams; nothing for a single one."""
-    streams = list(dict.fromkeys(result.stream for result in results))
-    if len(streams) < 2:
-        return ()
-    kinds = {result.name: result.kind for result in results}
-    names = list(kinds)
-    loss = {(result.stream, result.name): result.mean_loss for result in results}
-    ranks = [mean_ranks([loss[stream, name] for name in names]) for stream in streams]
-    mean_rank = {
-        name: math.fsum(row[place] for row in ranks) / len(streams)
-        for place, name in enumerate(names)
-    }
-    leader = min(names, key=lambda name: mean_rank[name])
-    ratios = {
-        name: [_log_ratio(loss[stream, name], loss[stream, leader]) for stream in streams]
-        for name in names
-    }
-    others = [name for name in names if name != leader]
-    ranked = dict(zip(others, holm([wilcoxon(ratios[name]) for name in others]), strict=True))
-    signed = dict(zip(others, holm([sign_test(ratios[name]) for name in others]), strict=True))
-    rows = [
-        Overall(
-            name,
-            kinds[name],
-            mean_rank[name],
-            sum(row[place] == min(row) for row in ranks),
-            _exponential_of_mean(ratios[name]),
-            ranked.get(name),
-            signed.get(name),
-        )
-        for place, name in enumerate(names)
-    ]
-    return tuple(sorted(rows, key=lambda row: row.mean_rank))
-
-
-def _log_ratio(own: float, other: float) -> float:
-    """log(own / other) for losses of 0 and infinity too; equals give 0."""
-    if own == other:
-        return 0.0
-    if own == 0 or math.isinf(other):
-        return -math.inf
-    if other == 0 or math.isinf(own):
-        return math.inf
-    return math.log(own) - math.log(other) if own > 0 and other > 0 else math.nan
-
-
-def _exponential_of_mean(logarithms: list[float]) -> float:
-    mean = sum(logarithms) / len(logarithms)
-    return math.exp(mean) if mean < 700 else math.inf
-
-
-def _count(things: Sequence[Any], name: str) -> str:
+def _count(things: Collection[Any], name: str) -> str:
     return f"{len(things)} {name}" + ("" if len(things) == 1 else "s")
 
 
-def _plain(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """For JSON: tuples become lists, numbers that are not finite become None."""
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: finite(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -20,7 +20,7 @@ from ...errors import InvalidArgument, KernelBankWarning
 from ...evaluation import datasets as streams
 from ...evaluation.comparison import compare as play
 from ...evaluation.plots import styled
-from ...evaluation.results import Comparison, words
+from ...evaluation.results import Comparison, table_cells
 from ...losses import as_loss
 from . import component_parser as parts
 
@@ -137,11 +137,11 @@ def stream_table(comparison: Comparison, stream: str) -> Table:
     seeds = f", {runs} seeds" if runs > 1 else ""
     table = Table(title=f"{escape(stream)}: {counted}{seeds}", title_justify="left")
     table.add_column("", overflow="fold")
-    for name in words(own[0]):
+    for name in table_cells(own[0]):
         table.add_column(name, justify="right")
     for result in own:
         style = "bold" if result.best else "dim" if result.kind == "baseline" else ""
-        table.add_row(escape(result.name), *words(result).values(), style=style)
+        table.add_row(escape(result.name), *table_cells(result).values(), style=style)
     return table
 
 

@@ -1,17 +1,22 @@
-"""Where samples come from: made-up streams by name, and tables in files.
+"""Data sets: synthetic streams by name, and tables in files.
 
-A stream is a pair (X, y): (n, d) inputs and (n,) targets, in the order in which they arrive.
+A data set is a pair (X, y): (n, d) inputs and (n,) targets, in the order in which they arrive; or
+a `Stream`, which also says the task and the number of lags.
 """
 
 from collections.abc import Callable
 
 from ...utils.validation import Floats
+from .stream import Stream
 from .synthetic import ar1, friedman, lorenz, sine
 from .tables import read_csv, standardised
 
-Maker = Callable[[int, int], tuple[Floats, Floats]]
+BUILT_IN: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
+    "ar1": ar1,
+    "friedman": friedman,
+    "lorenz": lorenz,
+    "sine": sine,
+}
+"""The synthetic streams by name; each takes a seed and a number of samples."""
 
-BUILT_IN: dict[str, Maker] = {"ar1": ar1, "friedman": friedman, "lorenz": lorenz, "sine": sine}
-"""The made-up streams by name; each takes a seed and a number of samples."""
-
-__all__ = ["ar1", "friedman", "lorenz", "read_csv", "sine", "standardised"]
+__all__ = ["Stream", "ar1", "friedman", "lorenz", "read_csv", "sine", "standardised"]
