@@ -7,20 +7,23 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import accuracy
+import accuracy_competitors as contenders
+import accuracy_streams as streams
+import accuracy_tables as tables
 import numpy as np
 import pytest
-from contest import entries, house, pictures, play, players, scores, store, tables
-from contest.peers import PEERS
 
 import kernelbank as kb
+from kernelbank.evaluation.competitors import BANK, RIVAL, Competitor, CompetitorRun
 
 ROWS, SKIP = 260, 100
+Stream = kb.datasets.Stream
 
 
 class StandIn:
     """Predicts the running mean of the targets; its slots are this mean, the last target and 0."""
 
-    def __init__(self, task="regression", lags=0, size="default"):
+    def __init__(self, task="regression", lags=0):
         self.task, self.lags = task, lags
         self.classes = (0.0, 1.0)
 
@@ -39,13 +42,13 @@ class StandIn:
 
 
 @pytest.fixture
-def auto(monkeypatch):
+def stand_in(monkeypatch):
     monkeypatch.setattr(kb, "AutoBank", StandIn, raising=False)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A regression stream that remembers its last target, and one of labels."""
+    """A regression stream that depends on its last target, and one of labels."""
     random = np.random.default_rng(3)
     X = random.normal(size=(ROWS + 40, 2))
     y = np.zeros(len(X))
@@ -67,19 +70,38 @@ def _write(path, X, y):
         file.write("\n".join(lines) + "\n")
 
 
-def _run(folder, out, *more):
-    names = "autobank,linear,logistic,knn,persistence,paper,raker"
-    wishes = ["--data", str(folder), "--out", str(out), "--rows", str(ROWS), "--players", names]
-    accuracy.main([*wishes, *more])
-    rows = json.loads((out / "accuracy.json").read_text())["rows"]
-    return {f"{row['stream']}/{row['view']}": row for row in rows}
+def _run(folder, out, *more, names="autobank,linear,logistic,knn,paper,raker"):
+    options = ["--data", str(folder), "--out", str(out), "--rows", str(ROWS)]
+    accuracy.main([*options, "--competitors", names, *more])
+    return json.loads((out / "accuracy.json").read_text())
 
 
-def test_figures_are_those_of_plain_loops(folder, tmp_path, auto, capsys):
+def _by_stream(content):
+    rows = {}
+    for result in content["results"]:
+        rows.setdefault(result["stream"], {})[result["name"]] = result
+    return rows
+
+
+def _stream(task="regression", rows=200, lags=0):
+    random = np.random.default_rng(0)
+    y = random.normal(size=rows) if task == "regression" else (random.random(rows) > 0.5) * 1.0
+    return Stream(random.normal(size=(rows, 2)), y, task, lags)
+
+
+def _compare(competitors, stream, **more):
+    banks = {one.name: one for one in competitors}
+    return kb.compare(
+        banks, {"noise": stream}, loss="normalised", skip=100, keep_losses=True, **more
+    )
+
+
+def test_accuracy_figures_equal_plain_loops(folder, tmp_path, stand_in, capsys):
     from river import linear_model, preprocessing
 
-    rows = _run(folder, tmp_path / "out")
-    assert list(rows) == ["labels/given", "memory/given", "memory/lags3"]
+    content = _run(folder, tmp_path / "out")
+    rows = _by_stream(content)
+    assert list(rows) == ["labels", "memory", "memory +3"]
     X, y = kb.datasets.read_csv(folder / "memory.csv.gz")
     model = preprocessing.StandardScaler() | linear_model.LinearRegression()
     squares = {"linear": [], "persistence": [], "autobank": [], "zero": []}
@@ -99,242 +121,248 @@ def test_figures_are_those_of_plain_loops(folder, tmp_path, auto, capsys):
     naive = {
         name: np.mean(values[SKIP:]) / np.var(y[SKIP:ROWS]) for name, values in squares.items()
     }
-    lagged = rows["memory/lags3"]
+    lagged = rows["memory +3"]
     for name in ("linear", "persistence", "autobank"):
-        assert lagged["figures"][name]["figure"] == pytest.approx(naive[name], rel=1e-12)
-    assert lagged["ours"] == pytest.approx(naive["autobank"])
+        assert lagged[name]["mean_loss"] == pytest.approx(naive[name], rel=1e-12)
     slot = min(naive["persistence"], naive["autobank"], naive["zero"])
-    assert lagged["best_slot"] == pytest.approx(slot)
-    assert lagged["slot_ratio"] == pytest.approx(naive["autobank"] / slot)
+    own = lagged["autobank"]
+    assert own["best_slot_loss"] == pytest.approx(slot)
     inside = [abs(y[t] - y[:t].mean()) <= 1 for t in range(SKIP, ROWS)]
-    assert lagged["coverage"] == pytest.approx(np.mean(inside))
-    assert lagged["width"] == pytest.approx(2 / np.std(y[SKIP:ROWS]))
-    labels = rows["labels/given"]
-    assert labels["task"] == "classification"
-    assert labels["coverage"] is None
+    assert own["coverage"] == pytest.approx(np.mean(inside))
+    assert own["interval_width"] == pytest.approx(2 / np.std(y[SKIP:ROWS]))
+    labels = rows["labels"]
+    assert labels["autobank"]["task"] == "classification"
+    assert labels["autobank"]["coverage"] is None
     _, z = kb.datasets.read_csv(folder / "labels.csv.gz")
     wrong = np.mean(z[SKIP - 1 : ROWS - 1] != z[SKIP:ROWS])
-    assert labels["figures"]["persistence"]["figure"] == pytest.approx(wrong)
+    assert labels["persistence"]["mean_loss"] == pytest.approx(wrong)
     shown = capsys.readouterr().out
     assert "geometric mean" in shown
     assert max(map(len, shown.splitlines()[:-1])) <= 100
 
 
-def test_persistence_competes_only_where_the_last_targets_are_told(folder, tmp_path, auto):
-    rows = _run(
-        folder, tmp_path / "out", "--players", "autobank,linear,persistence", "--only", "memory"
-    )
-    given, lagged = rows["memory/given"], rows["memory/lags3"]
-    assert given["figures"]["persistence"]["figure"] < given["figures"]["linear"]["figure"]
-    assert given["best_peer"] == "linear"
-    figures = {name: lagged["figures"][name]["figure"] for name in ("linear", "persistence")}
-    best = min(figures, key=figures.get)
-    assert lagged["best_peer"] == best
-    assert lagged["ratio"] == pytest.approx(lagged["ours"] / figures[best])
-    assert lagged["first"] is False
-    assert lagged["close"] is False
+def test_persistence_competes_only_on_streams_with_lags(folder, tmp_path, stand_in):
+    content = _run(folder, tmp_path / "out", "--only", "memory", names="autobank,linear")
+    rows = _by_stream(content)
+    given, lagged = rows["memory"], rows["memory +3"]
+    against = {row["stream"]: row for row in content["best_rivals"]}
+    assert given["persistence"]["mean_loss"] < given["linear"]["mean_loss"]
+    assert against["memory"]["rival"] == "linear"
+    best = min(("linear", "persistence"), key=lambda name: lagged[name]["mean_loss"])
+    assert against["memory +3"]["rival"] == best
+    own, other = lagged["autobank"]["mean_loss"], lagged[best]["mean_loss"]
+    assert against["memory +3"]["ratio"] == pytest.approx(own / other)
+    assert against["memory +3"]["first"] is False
+    assert against["memory +3"]["close"] is False
 
 
 @pytest.mark.slow
-def test_writes_tables_and_pictures(folder, tmp_path, auto):
+def test_accuracy_writes_tables_and_figures(folder, tmp_path, stand_in):
     out = tmp_path / "out"
     _run(folder, out)
-    for name in ("labels-given", "memory-given", "memory-lags3"):
+    for name in ("labels", "memory", "memory-lags3"):
         assert (out / f"{name}.png").stat().st_size > 5000
-    words = (out / "accuracy.md").read_text()
-    assert "| memory +3 |" in words
-    assert "intervals meant to hold 90%" in words
-    figures = json.loads((out / "figures.json").read_text())
-    assert figures["memory/given"].keys() >= {"autobank", "linear", "knn", "persistence", "raker"}
+    text = (out / "accuracy.md").read_text()
+    assert "| memory +3 |" in text
+    assert "intervals meant to hold 90%" in text
 
 
 @pytest.mark.slow
-def test_passes_of_peers_are_kept(folder, tmp_path, auto, monkeypatch):
+def test_runs_of_rivals_are_kept_until_data_or_files_change(
+    folder, tmp_path, stand_in, monkeypatch
+):
     out = tmp_path / "out"
-    before = _run(folder, out)
+    before = _by_stream(_run(folder, out))
     counted = []
+    run = contenders.run_model
 
-    def counting(entry, predict, learn, *rest):
-        counted.append(entry.name)
-        return players.one_by_one(entry, predict, learn, *rest)
+    def counting(model, stream):
+        counted.append(model)
+        return run(model, stream)
 
-    monkeypatch.setattr("contest.peers.one_by_one", counting)
-    after = _run(folder, out)
+    monkeypatch.setattr(contenders, "run_model", counting)
+    after = _by_stream(_run(folder, out))
     assert not counted
-    assert after["memory/lags3"]["figures"]["knn"] == before["memory/lags3"]["figures"]["knn"]
+    assert after["memory +3"]["knn"] == before["memory +3"]["knn"]
     _run(folder, out, "--rows", "250", "--only", "memory")  # other data: another key
     assert len(counted) == 4
     _run(folder, out, "--fresh", "--only", "memory")
     assert len(counted) == 8
-    for path in (out / "peers").iterdir():
+    for path in (out / "rivals").iterdir():
         path.write_bytes(b"broken")
     _run(folder, out, "--only", "memory")
     assert len(counted) == 12
 
 
-def _entry(task="regression", rows=200, view="given"):
-    random = np.random.default_rng(0)
-    y = random.normal(size=rows) if task == "regression" else (random.random(rows) > 0.5) * 1.0
-    return entries.Entry("noise", view, task, random.normal(size=(rows, 2)), y, 100)
+def _explode(seed, stream):
+    predictions = np.zeros(len(stream.y))
+    predictions[150:] = np.inf
+    return CompetitorRun(predictions, 0.1)
 
 
-def test_a_peer_that_diverges_or_breaks_loses_and_nothing_else(tmp_path):
-    entry = _entry()
-
-    def breaks(row):
+class Breaks:
+    def predict_one(self, x):
         raise FloatingPointError("overflow")
 
-    def explode(entry):
-        predictions = np.zeros(len(entry.y))
-        predictions[150:] = np.inf
-        return players.Played(predictions, 0.1)
+    def learn_one(self, x, y):
+        pass
 
-    peer = players.Player("wild", players.PEER, "diverges", explode)
-    broken = replace(
-        peer,
-        name="broken",
-        play=lambda e: players.one_by_one(e, list(e.X), breaks, lambda *_: None),
+
+def test_rival_that_diverges_or_breaks_loses_and_changes_nothing_else(tmp_path):
+    wild = Competitor("wild", RIVAL, _explode)
+    broken = Competitor(
+        "broken", RIVAL, lambda seed, stream: contenders.run_model(Breaks(), stream)
     )
-    ours = replace(peer, name="autobank", kind=players.OURS, play=players.last_target)
-    everyone = [ours, peer, broken]
-    ((_, passes),) = play.play_all([entry], everyone, store.Store(tmp_path), 1, lambda _: None)
-    row = scores.score(entry, everyone, passes)
-    assert row.figures["wild"].figure == row.figures["broken"].figure == math.inf
-    assert row.first
-    assert row.close
-    assert row.ratio == 0.0
-    assert "FloatingPointError" in row.figures["broken"].note
-    assert any("wild on noise/given diverged" in line for line in tables.notes([row]))
-    assert "diverged" in tables.results([row]).markdown()
-    content = json.loads(tables.to_json({}, [row], scores.summary([row])))
-    assert content["rows"][0]["figures"]["wild"]["figure"] is None
-    assert pictures.draw(row, entry.skip, tmp_path).exists()
-    lost = scores.score(
-        entry,
-        [peer, replace(ours, play=explode)],
-        {"wild": explode(entry), "autobank": explode(entry)},
+    ours = Competitor(
+        "autobank", BANK, lambda seed, stream: CompetitorRun(np.zeros(len(stream)), 1.0)
     )
-    assert lost.first is False
-    assert lost.close is False
+    found = _compare([ours, wild, broken], _stream())
+    assert found.result("noise", "wild").mean_loss == math.inf
+    assert found.result("noise", "broken").mean_loss == math.inf
+    (against,) = found.best_rivals("autobank", contenders.competes)
+    assert (against.first, against.close, against.ratio) == (True, True, 0.0)
+    assert "FloatingPointError" in found.result("noise", "broken").note
+    assert any("wild on noise diverged" in line for line in tables.notes(found))
+    assert "diverged" in tables.per_stream(found).markdown()
+    content = json.loads(found.to_json(tmp_path / "found.json").read_text())
+    assert content["results"][1]["mean_loss"] is None
+    assert tables.draw_errors(found, "noise", tmp_path).exists()
+    lost = _compare([replace(ours, run=_explode), wild], _stream())
+    (against,) = lost.best_rivals("autobank", contenders.competes)
+    assert (against.first, against.close) == (False, False)
 
 
 def test_close_is_within_two_per_cent_or_one_standard_error():
-    entry = _entry(rows=1100)
-    noise = np.random.default_rng(1).normal(size=len(entry.y))
+    stream = _stream(rows=1100)
+    noise = np.random.default_rng(1).normal(size=len(stream))
 
-    def row(share):
-        other = players.Player("other", players.PEER, "", None)
-        ours = players.Player("autobank", players.OURS, "", None)
-        passes = {
-            "other": players.Played(entry.y + noise, 1.0),
-            "autobank": players.Played(entry.y + share * noise, 1.0),
-        }
-        return scores.score(entry, [other, ours], passes)
+    def against(share):
+        other = Competitor("other", RIVAL, lambda *_: CompetitorRun(stream.y + noise, 1.0))
+        ours = Competitor("ours", BANK, lambda *_: CompetitorRun(stream.y + share * noise, 1.0))
+        (found,) = _compare([other, ours], stream).best_rivals("ours", contenders.competes)
+        return found
 
-    assert row(0.9).first
-    near = row(1.005)  # 1.0 % more squared error
+    assert against(0.9).first
+    near = against(1.005)  # 1.0 % more squared error
     assert (near.first, near.close) == (False, True)
-    far = row(1.1)  # 21 % more, and the difference is certain
+    far = against(1.1)  # 21 % more, and the difference is certain
     assert (far.first, far.close) == (False, False)
     assert far.ratio == pytest.approx(1.21)
-    difference = 0.21 * noise[100:] ** 2 / entry.y[100:].var()
+    difference = 0.21 * noise[100:] ** 2 / stream.y[100:].var()
     assert far.standard_error == pytest.approx(difference.std() / np.sqrt(1000), rel=0.2)
 
 
-def test_no_error_at_all_counts_as_half_an_error():
-    entry = _entry("classification")
-    assert scores.ratio(entry, 0.0, 0.0) == 1.0
-    assert scores.ratio(entry, 0.0, 0.01) == pytest.approx(0.5)
-    assert scores.ratio(entry, 0.01, 0.0) == pytest.approx(2.0)
+def test_best_rivals_without_kept_losses_are_refused():
+    zero = Competitor("a", BANK, lambda _, stream: CompetitorRun(np.zeros(len(stream)), 1.0))
+    found = kb.compare({"a": zero}, {"s": _stream()})
+    with pytest.raises(ValueError, match="keep_losses=True"):
+        found.best_rivals("a")
 
 
-def test_running_error_is_a_mean_of_the_last_rows():
+def test_ratio_counts_no_error_as_half_an_error():
+    zero = Competitor("zero", RIVAL, lambda _, stream: CompetitorRun(np.zeros(len(stream)), 1.0))
+    result = _compare([zero], _stream("classification")).results[0]
+    assert result.ratio(0.0, 0.0) == 1.0
+    assert result.ratio(0.0, 0.01) == pytest.approx(0.5)
+    assert result.ratio(0.01, 0.0) == pytest.approx(2.0)
+
+
+def test_rolling_mean_is_a_mean_of_the_last_rows():
     losses = np.random.default_rng(0).random(60)
     losses[20] = 1e30
-    found = pictures.running(losses, 10)
+    found = tables.rolling_mean(losses, 10)
     naive = [losses[max(0, t - 9) : t + 1].mean() for t in range(60)]
     assert found == pytest.approx(naive, rel=1e-12)
     losses[20] = np.inf
-    assert np.isnan(pictures.running(losses, 10)).nonzero()[0].tolist() == list(range(20, 30))
+    assert np.isnan(tables.rolling_mean(losses, 10)).nonzero()[0].tolist() == list(range(20, 30))
 
 
 def test_lags_stand_behind_the_inputs():
-    entry = _entry(view="lags3")
-    assert entry.inputs.shape == (200, 5)
-    assert (entry.inputs[:, :2] == entry.X).all()
-    assert entry.inputs[0, 2:].tolist() == [0.0, 0.0, 0.0]
-    assert entry.inputs[7, 2:].tolist() == entry.y[[6, 5, 4]].tolist()
+    stream = _stream(lags=3)
+    assert stream.inputs.shape == (200, 5)
+    assert (stream.inputs[:, :2] == stream.X).all()
+    assert stream.inputs[0, 2:].tolist() == [0.0, 0.0, 0.0]
+    assert stream.inputs[7, 2:].tolist() == stream.y[[6, 5, 4]].tolist()
 
 
-def test_another_stretch_of_a_stream(folder):
+def test_row_range_selects_rows_and_leaves_out_short_streams(folder):
     X, y = kb.datasets.read_csv(folder / "memory.csv.gz")
-    stretch = entries.Stretch(start=50, rows=120, skip=20)
-    found = entries.from_folder(folder, stretch, ["memory"])
-    assert (X[50:170] == found[0].X).all()
-    assert (found[1].y == y[50:170]).all()
-    assert not entries.from_folder(folder, entries.Stretch(start=290, rows=50, skip=20), [])
+    used = streams.RowRange(start=50, rows=120, skip=20)
+    found = streams.from_folder(folder, used, ["memory"])
+    assert (X[50:170] == found["memory"].X).all()
+    assert (found["memory +3"].y == y[50:170]).all()
+    assert not streams.from_folder(folder, streams.RowRange(start=290, rows=50, skip=20), [])
 
 
-def test_running_scale_looks_at_nothing_that_is_to_come():
+def test_running_scale_uses_earlier_rows_only():
     y = np.random.default_rng(0).normal(1e6, 3.0, size=50)
-    mean, deviation = house.running_scale(y)
+    mean, deviation = contenders.running_scale(y)
     for t in range(2, 50):
         assert mean[t] == pytest.approx(y[:t].mean(), rel=1e-12)
         assert deviation[t] == pytest.approx(y[:t].std(), rel=1e-6)
-    assert (house.running_scale(np.ones(5))[1] == 1).all()
+    assert (contenders.running_scale(np.ones(5))[1] == 1).all()
 
 
-def test_bundled_streams_are_numbers():
-    found = {entry.name: entry for entry in entries.bundled(entries.Stretch(rows=160), [])}
+def test_bundled_streams_are_finite_numbers():
+    found = streams.bundled(streams.RowRange(rows=160), [])
     assert len(found) >= 15
-    assert {entry.task for entry in found.values()} == {"regression", "classification"}
-    assert found["ImageSegments/given"].classes == 7
-    for entry in found.values():
-        assert np.isfinite(entry.inputs).all()
-        assert np.isfinite(entry.y).all()
+    assert {stream.task for stream in found.values()} == {"regression", "classification"}
+    assert found["ImageSegments"].classes == 7
+    for stream in found.values():
+        assert np.isfinite(stream.inputs).all()
+        assert np.isfinite(stream.y).all()
 
 
-def test_many_classes(tmp_path, auto):
-    (entry,) = entries.bundled(entries.Stretch(rows=150), ["iris"])
-    some = [p for p in accuracy.everyone() if p.name in ("logistic", "knn", "rbf-sgd", "paper")]
-    ((_, passes),) = play.play_all([entry], some, store.Store(tmp_path), 1, lambda _: None)
-    assert set(passes) == {"logistic", "knn", "rbf-sgd"}
-    row = scores.score(entry, some, passes)
-    assert all(figure.figure < 0.4 for figure in row.figures.values())
-
-
-@pytest.mark.slow
-def test_everyone_plays_both_tasks(tmp_path):
-    for task in ("regression", "classification"):
-        entry = _entry(task, rows=130)
-        everyone = [*PEERS, *players.BASELINES, *house.BANKS]
-        ((_, passes),) = play.play_all([entry], everyone, store.Store(tmp_path), 1, lambda _: None)
-        assert len(passes) >= 10
-        for name, played in passes.items():
-            assert np.isfinite(played.predictions).all(), name
-            if task == "classification":
-                assert set(np.unique(played.predictions)) <= {0.0, 1.0}, name
+def test_many_classes_are_run_by_all_that_take_them():
+    (stream,) = streams.bundled(streams.RowRange(rows=150), ["iris"]).values()
+    names = ("logistic", "knn", "rbf-sgd", "paper")
+    found = _compare([c for c in accuracy.COMPETITORS if c.name in names], stream)
+    own = [one for one in found.results if one.kind != "baseline"]
+    assert {one.name for one in own} == {"logistic", "knn", "rbf-sgd"}
+    assert all(one.mean_loss < 0.4 for one in own)
 
 
 @pytest.mark.slow
-def test_side_by_side_gives_the_same(folder, tmp_path, auto):
-    alone = _run(folder, tmp_path / "alone", "--only", "memory")
-    beside = _run(folder, tmp_path / "beside", "--only", "memory", "--jobs", "2")
-    for name, row in alone.items():
-        for player, found in row["figures"].items():
-            assert beside[name]["figures"][player]["figure"] == found["figure"]
-    assert beside["memory/given"]["figures"]["knn"]["jobs"] == 2
-    assert "~" in (tmp_path / "beside" / "accuracy.md").read_text()
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_every_competitor_predicts_finite_numbers_or_labels(task):
+    stream = _stream(task, rows=130)
+    takers = [one for one in accuracy.COMPETITORS if one.takes(stream) and one.name != "autobank"]
+    assert len(takers) >= 9
+    for one in takers:
+        predictions = one.run(0, stream).predictions
+        assert np.isfinite(predictions).all(), one.name
+        if task == "classification":
+            assert set(np.unique(predictions)) <= {0.0, 1.0}, one.name
+
+
+@pytest.mark.slow
+def test_runs_side_by_side_give_the_same_figures(folder, tmp_path):
+    names = "linear,knn,paper"
+    alone, beside = (
+        _by_stream(_run(folder, tmp_path / jobs, "--only", "memory", "--jobs", jobs, names=names))
+        for jobs in ("1", "2")
+    )
+    for stream, row in alone.items():
+        for name, found in row.items():
+            assert beside[stream][name]["mean_loss"] == found["mean_loss"]
+    assert beside["memory"]["knn"]["jobs"] == 2
+    assert "~" in (tmp_path / "2" / "accuracy.md").read_text()
+
+
+def test_jobs_with_a_function_that_cannot_be_sent_are_refused():
+    local = Competitor("local", RIVAL, lambda seed, stream: None)
+    with pytest.raises(ValueError, match="'jobs' of compare must be 1, because 'local'"):
+        _compare([local], _stream(), jobs=2)
 
 
 @pytest.mark.parametrize(
-    ("wishes", "words"),
+    ("options", "message"),
     [
         (["--only", "nothing"], "no stream 'nothing'"),
-        (["--players", "nobody"], "nobody is called 'nobody'"),
+        (["--competitors", "nobody"], "there is no 'nobody'"),
         (["--start", "900"], "No stream has more than"),
     ],
 )
-def test_wrong_wishes_are_told(folder, tmp_path, wishes, words):
-    with pytest.raises(SystemExit, match=words):
-        accuracy.main(["--data", str(folder), "--out", str(tmp_path / "out"), *wishes])
+def test_wrong_options_are_refused(folder, tmp_path, options, message):
+    with pytest.raises(SystemExit, match=message):
+        accuracy.main(["--data", str(folder), "--out", str(tmp_path / "out"), *options])

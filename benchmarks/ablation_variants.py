@@ -1,0 +1,172 @@
+"""AutoBank with one part taken out or replaced; everything else stays as it is."""
+
+from __future__ import annotations
+
+import gc
+import pkgutil
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+
+import kernelbank as kb
+from kernelbank.auto.default_slots import SCALINGS
+from kernelbank.combiners import Combiner
+from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
+from kernelbank.evaluation.datasets import Stream
+from kernelbank.learners import Residual
+
+Keep = Callable[[str], bool]
+FULL = "full"
+STARTS = (5, 32, 128)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A name, the part that it is about, and in what it differs from the full AutoBank.
+
+    `keep` says by a slot's name, without its scaling, whether it stays.
+    """
+
+    name: str
+    part: str
+    keep: Keep | None = None
+    scalings: tuple[str, ...] = SCALINGS
+    combiner: Combiner | None = None
+    starts: tuple[int, ...] = STARTS
+    size: str = "default"
+    seed: int = 0
+
+    def bank(self, stream: Stream) -> kb.AutoBank:
+        """A bank for this stream that has learned nothing."""
+        settings = {"combiner": self.combiner, "seed": self.seed, "size": self.size}
+        if self.keep is None:
+            # Each size has scalings of its own: "small" is to be what users get by that name.
+            own = self.scalings if self.size == "default" else None
+            return kb.AutoBank(stream.task, stream.lags, scalings=own, **settings)
+        named = default_slots(stream, self.scalings, self.size, self.seed)
+        kept = kept_slots(*zip(*named), lambda name: self.keep(name.split(": ", 1)[1]))
+        return kb.AutoBank(stream.task, stream.lags, slots=kept, scalings=self.scalings, **settings)
+
+    def competitor(self) -> Competitor:
+        return Competitor(self.name, BANK, partial(run_variant, self.name))
+
+
+def run_variant(name: str, seed: int, stream: Stream) -> CompetitorRun:
+    """One run. By name, because functions such as `keep` are not sent to other processes."""
+    variant = next(one for one in VARIANTS if one.name == name)
+    with warnings.catch_warnings(), starting_after(variant.starts):
+        warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
+        run = run_auto_bank(partial(variant.bank, stream), stream, intervals=False)
+    gc.collect()  # a bank and its ledger refer to each other: gigabytes would pile up
+    return run
+
+
+def default_slots(
+    stream: Stream, scalings: tuple[str, ...] = SCALINGS, size: str = "default", seed: int = 0
+) -> list[tuple[str, kb.Slot]]:
+    """The slots that AutoBank makes for such a stream, and their names."""
+    bank = kb.AutoBank(stream.task, stream.lags, scalings=scalings, size=size, seed=seed)
+    rows = STARTS[0] + 1
+    X = np.random.default_rng(0).normal(size=(rows, stream.X.shape[1]))
+    bank.run(X, np.arange(rows) % 2.0, record=["predictions"])
+    return list(zip(bank.names, bank.banks[0].slots, strict=True))
+
+
+def kept_slots(names: Sequence[str], slots: Sequence[kb.Slot], keep: Keep) -> list[kb.Slot]:
+    """The slots whose names are kept, without those that learn the residual of one that is not.
+
+    A slot names the one whose residual it learns by its index, so indices are counted anew.
+    """
+    indices: dict[int, int] = {}
+    found: list[kb.Slot] = []
+    for index, (name, slot) in enumerate(zip(names, slots, strict=True)):
+        learner = slot.learner
+        if not keep(name) or (isinstance(learner, Residual) and learner.base not in indices):
+            continue
+        if isinstance(learner, Residual):
+            learner = replace(learner, base=indices[learner.base])
+        indices[index] = len(found)
+        found.append(replace(slot, learner=learner))
+    return found
+
+
+@contextmanager
+def starting_after(starts: tuple[int, ...]) -> Iterator[None]:
+    """AutoBanks that are made and run meanwhile start anew only after these numbers of rows."""
+    names = [name for _, name, _ in pkgutil.iter_modules(kb.auto.__path__)]
+    modules = [import_module(f"kernelbank.auto.{name}") for name in names]
+    users = [module for module in modules if hasattr(module, "STARTS")]
+    assert all(user.STARTS == STARTS for user in users)
+    try:
+        for user in users:
+            user.STARTS = starts
+        yield
+    finally:
+        for user in users:
+            user.STARTS = STARTS
+
+
+def _without(*parts: str) -> Keep:
+    return lambda name: name not in parts
+
+
+def _slot_variants() -> list[Variant]:
+    def tree(name: str) -> bool:
+        return name.startswith("tree ")
+
+    found: dict[str, Keep] = {
+        "no mixed that never forgets": _without("mixed"),
+        "no mixed, fading": _without("mixed, fading"),
+        "no mixed, following": _without("mixed, following"),
+        "nothing following": lambda name: tree(name) or not name.endswith("following"),
+        "no linear": lambda name: not name.startswith("linear"),
+        "no random features": lambda name: not name.startswith("mixed"),
+        "no trees": lambda name: not tree(name),
+        "trees on the target only": lambda name: " on " not in name,
+        "one tree of each kind": lambda name: not tree(name) or name.startswith("tree 1"),
+    }
+    return [Variant(name, "slots", keep) for name, keep in found.items()]
+
+
+def _scaling_variants() -> list[Variant]:
+    left = [tuple(other for other in SCALINGS if other != name) for name in SCALINGS]
+    found = [
+        Variant(f"no scaling {name}", "scalings", scalings=others)
+        for name, others in zip(SCALINGS, left, strict=True)
+    ]
+    return [*found, Variant("scaling standard only", "scalings", scalings=("standard",))]
+
+
+def _combiner_variants() -> list[Variant]:
+    rules = kb.combiners
+    found = {
+        "Joint, prequential": rules.Joint(evidence="prequential", horizon=500, discount=0.998),
+        "Simplex (the paper's)": rules.Simplex(),
+        "Simplex, prequential": rules.Simplex(evidence="prequential", horizon=500),
+        "Hedge": rules.Hedge(),
+        "FixedShare": rules.FixedShare(),
+        "Uniform": rules.Uniform(),
+        "Best": rules.Best(),
+    }
+    return [Variant(name, "combiner", combiner=rule) for name, rule in found.items()]
+
+
+OTHER_SEEDS = tuple(Variant(f"full, seed {seed}", FULL, seed=seed) for seed in (1, 2, 3))
+"""The full bank with other random draws: differences among them are chance."""
+
+VARIANTS = (
+    Variant(FULL, FULL),
+    *OTHER_SEEDS,
+    *_slot_variants(),
+    *_scaling_variants(),
+    *_combiner_variants(),
+    Variant("starts after 5, 32 rows only", "starts", starts=(5, 32)),
+    Variant("start after 5 rows only", "starts", starts=(5,)),
+    Variant("size small", "size", size="small"),
+    Variant("size large", "size", size="large"),
+)

@@ -1,0 +1,360 @@
+"""Tables and figures of `make accuracy` and `make ablation`, from a `Comparison`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from accuracy_competitors import AUTO, competes
+from rich import box
+from rich.table import Table
+
+import kernelbank as kb
+from kernelbank.evaluation import plots
+from kernelbank.evaluation.competitors import BASELINE, COVERAGE, PERSISTENCE, RUNNING_MEAN
+from kernelbank.evaluation.datasets.stream import CLASSIFICATION, REGRESSION
+from kernelbank.evaluation.results import CLOSE, Result
+
+NARROW = 20
+"""The bar on the time counts streams with at most this many inputs."""
+
+WINDOW = 200
+"""Rows over which a figure averages the error."""
+
+_SHORT = {"autobank": "ours", "bayesian-linear": "bayes", "rbf-sgd": "rbf", "persistence": "last"}
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A title, columns, and rows of text; the first column is a name."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+    def rich(self) -> Table:
+        table = Table(
+            title=self.title, title_justify="left", box=box.SIMPLE_HEAD, padding=0, pad_edge=False
+        )
+        for index, name in enumerate(self.columns):
+            table.add_column(name, justify="right" if index else "left", no_wrap=index > 0)
+        for row in self.rows:
+            table.add_row(*row)
+        return table
+
+    def markdown(self) -> str:
+        rule = "|".join(["---"] + ["---:"] * (len(self.columns) - 1))
+        lines = [f"**{self.title}**", "", _line(self.columns), f"|{rule}|"]
+        return "\n".join([*lines, *map(_line, self.rows)]) + "\n"
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def all_tables(found: kb.Comparison) -> list[TextTable]:
+    tables = [
+        per_stream(found),
+        everybody(found, REGRESSION),
+        everybody(found, CLASSIFICATION),
+        intervals(found),
+        goals(found),
+    ]
+    return [table for table in tables if table is not None]
+
+
+def per_stream(found: kb.Comparison) -> TextTable:
+    """One row per stream: ours, the best rival, and what else is worth knowing."""
+    columns = ["stream", "ours", "best", "rival", "ratio", "first", "last y", "slot", "to slot"]
+    best_rivals = {one.stream: one for one in found.best_rivals(AUTO.name, competes)}
+    rows = []
+    for stream in found.streams:
+        own = found.result(stream, AUTO.name)
+        last = found.result(stream, PERSISTENCE)
+        rivals = [one for one in found.of(stream) if competes(one)]
+        against = best_rivals.get(stream)
+        slot = None if own is None else own.best_slot_loss
+        rows.append(
+            [
+                stream,
+                long(None if own is None else own.mean_loss),
+                long(rivals[0].mean_loss if rivals else None),
+                rivals[0].name if rivals else "",
+                "" if against is None else f"{against.ratio:.2f}",
+                "" if against is None else _rank(against.first, against.close),
+                long(None if last is None else last.mean_loss),
+                long(slot),
+                "" if own is None or slot is None else f"{own.ratio(own.mean_loss, slot):.2f}",
+                "" if own is None else _time([own]),
+            ]
+        )
+    title = "prequential error: MSE / variance of the target, or error rate"
+    return TextTable(title, [*columns, "us"], rows)
+
+
+def everybody(found: kb.Comparison, task: str) -> TextTable | None:
+    """One row per stream, one column per competitor, and their times below."""
+    own = [one for one in found.results if one.task == task and one.name != RUNNING_MEAN]
+    if not own:
+        return None
+    names = list(dict.fromkeys(one.name for one in own))
+    names.sort(key=lambda name: name in ("paper", "omkr", "raker"))  # shown, not competing
+    streams = dict.fromkeys(one.stream for one in own)
+    rows = []
+    for stream in streams:
+        cells = [found.result(stream, name) for name in names]
+        rows.append([stream, *(brief(None if c is None else c.mean_loss) for c in cells)])
+    for label, summarise in (("us per sample, median", median), ("us per sample, largest", max)):
+        times = [_time([one for one in own if one.name == name], summarise) for name in names]
+        rows.append([label, *times])
+    what = "MSE / variance of the target" if task == REGRESSION else "error rate"
+    columns = ["stream", *(_SHORT.get(name, name) for name in names)]
+    return TextTable(f"everybody, {task}: {what}", columns, rows)
+
+
+def intervals(found: kb.Comparison) -> TextTable | None:
+    """How often AutoBank's intervals hold the target, and how wide they are."""
+    rows = [
+        [
+            one.stream,
+            f"{one.coverage:.3f}",
+            f"{one.coverage_error:.3f}",
+            f"{one.interval_width:.3g}",
+        ]
+        for one in found.results
+        if one.name == AUTO.name and one.coverage is not None
+    ]
+    columns = ["stream", "coverage", "standard error", "width / sd of y"]
+    return TextTable(f"intervals meant to hold {COVERAGE:.0%}", columns, rows) if rows else None
+
+
+def summary(found: kb.Comparison) -> dict[str, Any] | None:
+    """AutoBank over all streams; None if it did not run."""
+    best_rivals = found.best_rivals(AUTO.name, competes)
+    if not best_rivals:
+        return None
+    own = [found.result(one.stream, AUTO.name) for one in best_rivals]
+    worst = max(best_rivals, key=lambda one: one.ratio)
+    with_slots = [one for one in own if one.best_slot_loss is not None]
+    narrow = [one.seconds_per_sample * 1e6 for one in own if one.inputs <= NARROW]
+    return {
+        "streams": len(best_rivals),
+        "first": sum(one.first for one in best_rivals),
+        "close": sum(one.close for one in best_rivals),
+        "geometric_mean": geometric_mean([one.ratio for one in best_rivals]),
+        "worst": worst.ratio,
+        "worst_stream": worst.stream,
+        "with_slots": len(with_slots),
+        "at_or_below_slot": sum(
+            one.ratio(one.mean_loss, one.best_slot_loss) <= 1 for one in with_slots
+        ),
+        "microseconds": max(narrow, default=None),
+    }
+
+
+def goals(found: kb.Comparison) -> TextTable | None:
+    """The figures over all streams, and the goals set for them."""
+    own = summary(found)
+    if own is None:
+        return None
+    count, mean = own["streams"], own["geometric_mean"]
+    share = own["close"] / count
+    rows = [
+        [
+            "streams first, or close to it",
+            f"{own['close']} of {count} ({share:.0%})",
+            ">= 26 of 28 (93%)",
+            _yes(share >= 26 / 28),
+        ],
+        [f"  of these first outright: {own['first']}", "", "", ""],
+        [
+            "geometric mean of ours / best rival",
+            f"{mean:.3f}",
+            "<= 0.5, beyond 0.4",
+            "beyond" if mean <= 0.4 else _yes(mean <= 0.5),
+        ],
+        [
+            f"worst ratio ({own['worst_stream']})",
+            f"{own['worst']:.3f}",
+            "<= 1.25",
+            _yes(own["worst"] <= 1.25),
+        ],
+    ]
+    if own["with_slots"]:
+        share = own["at_or_below_slot"] / own["with_slots"]
+        text = f"{own['at_or_below_slot']} of {own['with_slots']} ({share:.0%})"
+        rows.append(["streams at or below the best slot", text, ">= 70%", _yes(share >= 0.7)])
+    if own["microseconds"] is not None:
+        text, reached = f"{own['microseconds']:.0f} us", _yes(own["microseconds"] <= 300)
+        label = f"longest time per sample, up to {NARROW} inputs"
+        rows.append([label, text, "<= 300 us", reached])
+    return TextTable("ours over all streams", ["what", "figure", "goal", "reached"], rows)
+
+
+def legend(descriptions: dict[str, str]) -> list[str]:
+    """What each name means."""
+    lines = [
+        "+3: everybody is given the last three targets as well, and last y competes too",
+        f"close: behind by no more than {CLOSE:.0%}, or one standard error of the difference of "
+        "the losses, correlations in time counted",
+        "last y: the last target again; slot: the best single slot of ours, chosen afterwards",
+        "us: microseconds per sample, to predict and to learn",
+    ]
+    for name, description in descriptions.items():
+        short = _SHORT.get(name, name)
+        lines.append(f"{name if short == name else f'{name} ({short})'}: {description}")
+    return lines
+
+
+def notes(found: kb.Comparison) -> list[str]:
+    """Which competitors failed or diverged where, and which times are not reliable."""
+    lines = [
+        f"{one.name} on {one.stream} {one.note or 'diverged'}"
+        for one in found.results
+        if one.note or one.diverged
+    ]
+    if any(one.jobs > 1 for one in found.results):
+        lines.append("~: measured while other runs went on; use --jobs 1 --fresh for times")
+    return lines
+
+
+def geometric_mean(ratios: list[float]) -> float:
+    with np.errstate(divide="ignore"):
+        return float(np.exp(np.mean(np.log(ratios))))
+
+
+def brief(value: float | None) -> str:
+    """At most five letters, so that a dozen competitors stand side by side."""
+    if value is None:
+        return ""
+    if not math.isfinite(value):
+        return "div"
+    if value >= 99.5:
+        return f"{value:.0e}"
+    return f"{value:.4f}"[1:] if value < 0.99995 else f"{value:.3g}"
+
+
+def long(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g}" if math.isfinite(value) else "diverged"
+
+
+def _rank(first: bool, close: bool) -> str:
+    return "first" if first else "close" if close else "no"
+
+
+def _time(results: list[Result], summarise: Any = max) -> str:
+    microseconds = summarise([one.seconds_per_sample * 1e6 for one in results])
+    text = f"{microseconds:.0f}" if microseconds < 99999.5 else f"{microseconds:.0e}"
+    return f"~{text}" if max(one.jobs for one in results) > 1 else text
+
+
+def _yes(reached: bool) -> str:
+    return "yes" if reached else "no"
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+_POINTS = 800
+_GAP = 0.042
+"""Between two labels, as a share of the axis."""
+
+
+def rolling_mean(losses: np.ndarray, window: int = WINDOW) -> np.ndarray:
+    """The mean of the last `window` losses, of all so far before that; NaN where not finite."""
+    first = losses[: window - 1]
+    means = np.cumsum(first) / np.arange(1, len(first) + 1)
+    if len(losses) >= window:  # no difference of sums: what has diverged once may come back
+        later = np.lib.stride_tricks.sliding_window_view(losses, window).mean(axis=1)
+        means = np.concatenate([means, later])
+    return np.where(np.isfinite(means), means, np.nan)
+
+
+@plots.styled
+def draw_errors(found: kb.Comparison, stream: str, folder: Path) -> Path:
+    """The rolling error of ours and of the rivals over the scored rows, on a logarithmic axis."""
+    figure, axis = plots.new_figure(7.2, 4.2)
+    shown = [one for one in found.results if one.stream == stream and _is_shown(one)]
+    labels = shown[0].task == CLASSIFICATION
+    # An error rate of 0 has no place on this axis: it is drawn as half an error in the window.
+    floor = 0.5 / WINDOW if labels else 1e-12
+    curves = [np.maximum(rolling_mean(one.losses)[found.skip :], floor) for one in shown]
+    low, high = _limits(curves, 1.0 if labels else 4.0)
+    rows = np.arange(found.skip + 1, found.skip + 1 + shown[0].samples)
+    step = max(1, len(rows) // _POINTS)
+    rivals = [one for one in shown if competes(one)]
+    best = min(rivals, key=lambda one: one.mean_loss, default=None)
+    ends: list[tuple[float, Any, Result]] = []
+    for one, curve in zip(shown, curves, strict=True):
+        look = _line_style(one, one is best)
+        inside = np.where(curve <= 3 * high, curve, np.nan)  # what diverges leaves the figure
+        axis.plot(rows[::step], inside[::step], **look)
+        last = curve[-1]
+        beyond = not np.isfinite(last) or last > high
+        ends.append((high if beyond else max(float(last), low), look["color"], one))
+    axis.set_yscale("log")
+    axis.set_ylim(low, high)
+    axis.set_xlim(rows[0], rows[-1])
+    _label(axis, ends, low, high)
+    what = "error rate" if labels else "MSE / variance of the target"
+    axis.set(xlabel="row", ylabel=f"{what}, last {WINDOW} rows")
+    axis.set_title(stream)
+    path = folder / f"{stream.replace(' +', '-lags')}.png"
+    figure.savefig(path, metadata={"Software": None})
+    return path
+
+
+def _is_shown(one: Result) -> bool:
+    return one.name in (AUTO.name, PERSISTENCE) or competes(one)
+
+
+def _limits(curves: list[np.ndarray], top: float) -> tuple[float, float]:
+    """So that a competitor that diverges does not make the others a flat line."""
+    finite = np.concatenate([curve[np.isfinite(curve)] for curve in curves] or [np.ones(1)])
+    inside = finite[finite <= top]
+    if not inside.size:
+        return 0.1, top
+    low, high = float(inside.min()), float(inside.max())
+    return 0.8 * low, max(1.15 * high, 1.6 * low)
+
+
+def _line_style(one: Result, best: bool) -> dict[str, Any]:
+    if one.name == AUTO.name:
+        return {"color": plots.BLUE, "lw": 2.4, "zorder": 4}
+    if best:
+        return {"color": plots.INK, "lw": 1.4, "zorder": 3}
+    dash = "--" if one.kind == BASELINE else "-"
+    return {"color": plots.GREY, "lw": 0.9, "ls": dash, "zorder": 2}
+
+
+def _label(axis: Any, ends: list[tuple[float, Any, Result]], low: float, high: float) -> None:
+    """Each name at the end of its line, pushed upwards where there is another one already."""
+    span = np.log(high / low)
+    ends = sorted(ends, key=lambda end: end[0])
+    heights: list[float] = []
+    for value, *_ in ends:
+        height = float(np.log(value / low) / span)
+        heights.append(max(height, heights[-1] + _GAP) if heights else max(height, 0.0))
+    if heights and heights[-1] > 1.0:  # pushed out at the top: the upper ones move down again
+        for at in range(len(heights) - 1, -1, -1):
+            most = 1.0 if at == len(heights) - 1 else heights[at + 1] - _GAP
+            heights[at] = min(heights[at], most)
+    for (value, colour, one), height in zip(ends, heights, strict=True):
+        axis.annotate(
+            f"{one.name}  {one.mean_loss:.3g}" + (" \N{UPWARDS ARROW}" if value >= high else ""),
+            (1.015, height),
+            xycoords="axes fraction",
+            color=plots.INK if colour == plots.GREY else colour,
+            fontsize=8,
+            fontweight="bold" if colour != plots.GREY else "normal",
+            va="center",
+            annotation_clip=False,
+        )
