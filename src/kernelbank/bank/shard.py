@@ -216,7 +216,7 @@ class Shard:
 
     def dropped(self) -> Floats:
         """(P,): see `Learner.dropped`; 0 for slots of other shards."""
-        return self._by_slot([learner.dropped(group) for learner, group in self.groups])
+        return self._by_slot([group.dropped() for _, group in self.groups])
 
     def _by_slot(self, per_group: list[Floats]) -> Floats:
         result = np.zeros(len(self.places))

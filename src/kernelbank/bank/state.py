@@ -141,7 +141,7 @@ def widen(old: KernelBank, new: KernelBank) -> None:
     for number, learner in enumerate(new._layout.learners):
         group = f"slots/group{number}/"
         fresh = under(group, after)
-        learner.widen(under(group, before), fresh)
+        learner.extend_inputs(under(group, before), fresh)
         after |= {f"{group}{name}": array for name, array in fresh.items()}
     write(new, after)
     assert new._work is not None

@@ -59,7 +59,6 @@ class Adapter(Learner):
     uses_kernel_rows = False
     saveable: ClassVar[bool] = False
     accepts_new_inputs: ClassVar[bool] = True
-    cost: ClassVar[str] = "window + 1 predictions of the model"
 
     def __post_init__(self) -> None:
         pairs = (("predict_one", "learn_one"), ("predict", "partial_fit"))
@@ -89,28 +88,22 @@ class Adapter(Learner):
         return {}
 
     def prepare(self, group: SlotGroup) -> None:
-        group.parts["models"] = [_Model(copy.deepcopy(self.model)) for _ in range(group.leaves)]
-
-    def remember(self, group: SlotGroup) -> list[Any]:
-        return copy.deepcopy(group.parts["models"])
-
-    def recall(self, group: SlotGroup, kept: list[Any]) -> None:
-        group.parts["models"] = kept
+        group.models = [_Model(copy.deepcopy(self.model)) for _ in range(group.leaves)]
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         window = group.objective.window
         ridge = group.objective.half_regularization
         group.norms[:, 1:, 0] = self.curvature / ridge if ridge else 0.0
         history_length, inputs = buffer.history_length, buffer.inputs
-        for leaf, model in enumerate(group.parts["models"]):
+        for leaf, model in enumerate(group.models):
             for t, (x, y) in enumerate(zip(block.points, block.targets, strict=True)):
                 group.predictions[leaf, t, 0] = model.value(x)
                 model.learn(x, float(y))
                 number = block.first + t
-                now = history_length + number % SLIDE_PERIOD
+                newest = history_length + number % SLIDE_PERIOD
                 seen = min(number + 1, window)
                 for age in range(seen):
-                    value = model.value(inputs[:, now - age])
+                    value = model.value(inputs[:, newest - age])
                     group.values[leaf, t + 1, window - 1 - age, 0] = value
 
     def evaluate(
@@ -118,7 +111,7 @@ class Adapter(Learner):
     ) -> Floats:
         out = np.zeros((group.leaves, len(points), WIDTH))
         for leaf in np.flatnonzero(wanted):
-            out[leaf, :, 0] = [group.parts["models"][leaf].value(x) for x in points]
+            out[leaf, :, 0] = [group.models[leaf].value(x) for x in points]
         return out
 
 

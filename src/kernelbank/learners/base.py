@@ -1,8 +1,8 @@
 """What a learner is: frozen settings, and two functions on arrays.
 
-A learner never sees the weights and never another group's state. It runs a *group* of slots
-(kernels of one shape with equal settings) through a block of samples and leaves behind, for every
-slot and sample, its prediction, its values on the window and its norm^2. All else (losses, costs,
+A learner never reads the weights, and never the state of another group. It runs a *group* of slots
+(kernels of one structure with equal settings) through a block of samples. For every slot and sample
+it writes the prediction, the values on the window and the norm^2. All else (losses, costs,
 evidence, mixtures) is computed from these by code that knows no learner.
 """
 
@@ -24,11 +24,21 @@ from ..utils.validation import Floats
 
 
 class SlotGroup:
-    """The slots of a shard that run side by side, and everything that changes as they learn.
+    """Slots of a shard with kernels of one structure and equal learners, and all of their state.
 
-    Every array has the leaf as its first axis (see `_hot.score` for the meaning of the common
-    ones), so a group is cut into shards, and put together again, along that axis. `size` is the
-    longest block, `dimension` the width of the inputs.
+    Every array has the leaf as its first axis, so a group is split over shards, and put together
+    again, along that axis. With n = `size`, the longest block, and L the window:
+
+    - values (leaves, n + 1, L, 4): f on the window, oldest sample first; row t + 1 after sample t
+    - norms (leaves, n + 1, 4): norm^2 of f, likewise
+    - predictions (leaves, n, 4): f(x) before each sample is learned
+    - effects (leaves, n, 4): how far dropped terms moved the values, relative to their size
+    - losses_before (leaves, n, 4): losses of the predictions
+    - alive (leaves, 4): 1 until a slot becomes non-finite
+    - query_values (leaves, 4): f at the workspace's query_point
+    - state: the learner's own arrays by name
+
+    `dimension` is the number of columns of the inputs.
     """
 
     def __init__(
@@ -51,7 +61,7 @@ class SlotGroup:
         self.numbers = numbers
         self.workspace_columns = columns
         self.workspace_numbers = numbers
-        """Columns of the slots, and rows of the leaves, on a workspace that has not those of all."""
+        """Columns of the slots and rows of the leaves in a workspace that holds only some slots."""
         self.size = size
         self.dimension = dimension
         self.state = {
@@ -74,8 +84,25 @@ class SlotGroup:
     def leaves(self) -> int:
         return len(self.kernels)
 
+    @property
+    def models(self) -> list[Any]:
+        """For every leaf the model behind its slot, where that is not arrays; else None."""
+        return self.parts.get("models", [None] * self.leaves)
+
+    @models.setter
+    def models(self, models: list[Any]) -> None:
+        self.parts["models"] = models
+
+    def dropped(self) -> Floats:
+        """(leaves, 4): norm^2 of all removed terms, for learners with `dropped` in their state."""
+        result = np.zeros((self.leaves, WIDTH))
+        if "dropped" in self.state:
+            dropped = self.state["dropped"].reshape(self.leaves, -1)
+            result[:, : dropped.shape[1]] = dropped
+        return result
+
     def common(self) -> dict[str, Any]:
-        """What the tables of most phases need."""
+        """The arguments that most phases need."""
         return {
             "leaves": self.leaves,
             "steps": self.size + 1,
@@ -87,10 +114,15 @@ class SlotGroup:
 
 
 class Learner:
-    """A single-kernel online method. Subclasses are frozen dataclasses of their settings."""
+    """A single-kernel online method. Subclasses are frozen dataclasses of their settings.
+
+    A learner in Python writes `shapes`, `learn` and `evaluate`; a compiled one `shapes`, `phases`,
+    `predict_phases` and `evaluate`. All else has a default. `PythonLearner` is simpler: three
+    functions of one sample.
+    """
 
     leaf_width: ClassVar[int] = WIDTH
-    """Slots of a leaf: four where they run side by side, one where a slot is a matrix itself."""
+    """Slots per leaf: four where they run side by side, one where a slot is a matrix itself."""
 
     float32_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that `dtype="float32"` keeps in single precision."""
@@ -102,17 +134,14 @@ class Learner:
     """Whether the state is arrays, so that a file can keep it."""
 
     accepts_new_inputs: ClassVar[bool] = False
-    """Whether slots can take up columns that are added later (see `widen`)."""
-
-    cost: ClassVar[str] = ""
-    """How the time of a step accepts_new_inputs."""
+    """Whether the slots can use columns that are added later (see `extend_inputs`)."""
 
     def told(self, objective: Objective) -> Objective:
-        """The rules of the game as the method follows them; by default they are the bank's."""
+        """The objective as the method follows it; by default the bank's."""
         return objective
 
     def check(self, objective: Objective) -> None:
-        """Refuse a window, regularisation or loss that the method cannot work with."""
+        """Refuse a window, regularization or loss that the method cannot work with."""
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the method cannot work with."""
@@ -122,28 +151,28 @@ class Learner:
             raise check.refuse("kernel", "be a function of two inputs", kernel, remedy, owner)
 
     def history_length(self, objective: Objective) -> int:
-        """How many past inputs the method needs, at least the window."""
+        """The number of past inputs that the method reads, at least the window."""
         return objective.window
 
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
-        """The arrays of the state for so many leaves, the leaf first; they start at zero.
+        """The shapes of the state's arrays, the leaf axis first; they start at zero.
 
-        `kernel` is one of the group's: they have one shape. `history_length`: how many past inputs the bank
-        keeps.
+        `kernel` is one of the group's: they have one structure. `history_length` is the number of
+        past inputs that the bank keeps.
         """
         raise NotImplementedError
 
     def scratch_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
-        """About how many numbers a group works with beside its state and the block's arrays."""
+        """Roughly how many numbers a group needs beside its state and the block's arrays."""
         return 0
 
     def prepare(self, group: SlotGroup) -> None:
-        """Set what must not start at zero; may depend on the slots' kernels and places only."""
+        """Set arrays that do not start at zero, from the slots' kernels and indices only."""
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
-        """The work on a block; by default `learn`, called back in Python."""
+        """The phases that learn a block; by default `learn`, called back in Python."""
 
         def learn(first: int, count: int) -> None:
             points, targets = workspace.points[:count], workspace.new_targets[:count]
@@ -154,38 +183,38 @@ class Learner:
     def predict_phases(
         self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
-        """The work on one point to predict: group.query_values at workspace.query_point.
+        """The phases that write group.query_values, the values at workspace.query_point.
 
         By default `evaluate`, called back in Python.
         """
         everyone = np.ones(group.leaves, dtype=np.bool_)
 
-        def glance(seen: int, _: int) -> None:
+        def predict(seen: int, _: int) -> None:
             statistics = np.repeat(buffer.memo_statistics[:, None, :], 2, axis=1)
             point = workspace.query_point[None, :].copy()
             group.query_values[...] = self.evaluate(group, seen, point, statistics, everyone)[:, 0]
 
-        return [Phase.from_python(glance)]
+        return [Phase.from_python(predict)]
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
-        """Take the group through the block: fill values, norms, predictions and effects."""
+        """Learn a block: fill group.values, norms, predictions and effects."""
         raise NotImplementedError
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
-        """(leaves, n, 4): values at the points, for the wanted leaves; changes nothing.
+        """(leaves, n, 4): f at the points (n, d) after `seen` samples; changes nothing.
 
-        statistics[s, t + 1] compares point t with the last `history_length` inputs, oldest first, and
-        with itself.
+        Only the leaves with wanted[leaf] are read. statistics[s, t + 1] compares point t with the
+        last `history_length` inputs, oldest first, and with itself.
         """
         raise NotImplementedError
 
-    def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
-        """Write a group's arrays to those of one on inputs with more columns, 0 until now.
+    def extend_inputs(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+        """Copy a group's arrays to those of a group on inputs with more columns.
 
-        `new` holds the arrays of a start. By default they must be of the same shapes: the slots
-        see no new column, or keep nothing of the inputs.
+        The new columns were 0 until now. `new` holds the arrays at the start. By default they must
+        have the same shapes: the slots do not use the new columns, or keep nothing of the inputs.
         """
         for name, array in old.items():
             if new[name].shape != array.shape:
@@ -194,21 +223,33 @@ class Learner:
                 raise check.refuse("learner", rule, self, remedy)
             new[name][...] = array
 
-    def remember(self, group: SlotGroup) -> list[Any]:
-        """For every leaf a copy of what is not in the arrays, in case a block has to be undone."""
-        return [None] * group.leaves
-
-    def recall(self, group: SlotGroup, kept: list[Any]) -> None:
-        """Go back to what `remember` returned."""
-
     def variance(self, group: SlotGroup, points: Floats) -> Floats:
         """(leaves, n, 4): predictive variance of f at the points; NaN where there is none."""
         return np.full((group.leaves, len(points), WIDTH), np.nan)
 
-    def dropped(self, group: SlotGroup) -> Floats:
-        """(leaves, 4): norm^2 of all terms that the method has thrown away so far."""
-        return np.zeros((group.leaves, WIDTH))
-
     def step_ratio(self, group: SlotGroup) -> Floats:
         """(leaves, 4): learning rate over the largest stable one on the windows seen so far."""
         return np.zeros((group.leaves, WIDTH))
+
+
+def check_decay(learner: Any, objective: Objective) -> None:
+    """Refuse a learning rate at which regularization would flip the sign of f."""
+    if learner.learning_rate * objective.regularization >= 1:
+        raise check.refuse(
+            "learning_rate",
+            f"be < 1 / regularization ({1 / objective.regularization:g})",
+            learner.learning_rate,
+            "Lower learning_rate or regularization: their product must stay below 1.",
+            type(learner).__name__,
+        )
+
+
+def check_labels(learner: Learner, objective: Objective) -> None:
+    """Refuse a loss for regression."""
+    if not objective.loss.labels:
+        raise check.refuse(
+            "loss",
+            f"be one for labels -1 and +1 for {type(learner).__name__}",
+            objective.loss,
+            'Use "hinge", "squared_hinge" or "logistic", or another learner.',
+        )

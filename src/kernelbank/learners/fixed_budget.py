@@ -3,44 +3,17 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
-from ..losses.objective import Objective
 from ..native.dense import least
-from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_float, read_int
-from .feature_steps import RESPONSE, SINGLE, coefficients_of, size_of
-from .gram_steps import inverse_of
-from .ridge import RidgeBase
-from .ridge_steps import RIDGE, join, leave, settle, solve
+from ..utils import validation as check
+from .feature_learner import SAMPLE, coefficients_of, size_of
+from .gram import inverse_of
+from .ridge import FIELDS as RIDGE_FIELDS
+from .ridge import RidgeBase, append_sample, finish_step, remove_sample, responses_of, solve
 
-FIXED_ARGUMENTS = argument_fields(*RIDGE._fields, "label_rate")
-
-
-def fixed_budget(args, leaf, number):
-    """The sample joins; beyond the budget the one that errs least without itself leaves."""
-    capacity = read_int(args, SINGLE.capacity)
-    now = float_array(args, SINGLE.now)
-    response = float_array(args, SINGLE.sample)[RESPONSE]
-    responses = pointer(float_array(args, RIDGE.responses), leaf * capacity)
-    size = size_of(args, leaf)
-    for m in range(size):
-        responses[m] -= (
-            read_float(args, FIXED_ARGUMENTS.label_rate) * now[m] * (responses[m] - response)
-        )
-    join(args, leaf)
-    size = size_of(args, leaf)
-    if size == capacity:
-        solve(args, leaf)
-        errors = float_array(args, SINGLE.work)
-        inverse = inverse_of(args, leaf)
-        coefficients = coefficients_of(args, leaf)
-        for m in range(size):
-            errors[m] = abs(coefficients[m]) / inverse[m * capacity + m]
-        leave(args, leaf, least(errors, size))
-    settle(args, leaf, number)
+FIELDS = argument_fields(*RIDGE_FIELDS._fields, "label_rate")
 
 
 @dataclass(frozen=True)
@@ -76,14 +49,34 @@ class FixedBudgetKRLS(RidgeBase):
     budget: int = 50
     ridge: float = 0.01
     label_rate: float = 0.0
-    places = FIXED_ARGUMENTS
-    step = fixed_budget
-    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+    arguments = FIELDS
 
     def __post_init__(self) -> None:
-        self._count("budget", "how many samples to keep")
-        self._positive("ridge", 0.01)
-        self._share("label_rate", 0.1)
+        check.settings(
+            self,
+            budget=check.whole("Give how many samples to keep, 1 or more."),
+            ridge=check.positive(0.01),
+            label_rate=check.fraction(0.1),
+        )
 
-    def settings(self, objective: Objective) -> Mapping[str, float]:
-        return {**super().settings(objective), "label_rate": self.label_rate}
+    @staticmethod
+    def step(args, leaf, number):
+        """Keep the sample; beyond the budget remove the one with the least leave-one-out error."""
+        capacity = read_int(args, FIELDS.capacity)
+        row = float_array(args, FIELDS.point_features)  # k(x, c_j)
+        label_rate = read_float(args, FIELDS.label_rate)
+        response = float_array(args, FIELDS.sample)[SAMPLE.response]
+        responses = responses_of(args, leaf)
+        for m in range(size_of(args, leaf)):
+            responses[m] -= label_rate * row[m] * (responses[m] - response)
+        append_sample(args, leaf)
+        size = size_of(args, leaf)
+        if size == capacity:
+            solve(args, leaf)
+            errors = float_array(args, FIELDS.work)
+            inverse = inverse_of(args, leaf)
+            coefficients = coefficients_of(args, leaf)
+            for m in range(size):
+                errors[m] = abs(coefficients[m]) / inverse[m * capacity + m]
+            remove_sample(args, leaf, least(errors, size))
+        finish_step(args, leaf, number)

@@ -1,5 +1,6 @@
 """Learners on random features, drawn once for each slot and kept in its state."""
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -11,18 +12,29 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..kernels.base import Kernel
 from ..kernels.dimensions import view_of
+from ..kernels.feature_steps import features
 from ..kernels.random_features import FeatureMap, feature_counts, feature_map
+from ..native.dense import dot
+from ..native.formulas import pointer
+from ..native.phases import argument_fields, float_array, read_int
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import FeatureLearner, Shapes
-from .fourier_steps import waves
+from .feature_learner import FIELDS as FEATURE_FIELDS
+from .feature_learner import SAMPLE, FeatureLearner, Shapes
+
+FIELDS = argument_fields(
+    *FEATURE_FIELDS._fields,
+    "trigonometric",  # number of cosines and sines; the other features are linear
+    "frequencies",  # (leaves, dimension, capacity)
+    "phases",  # (leaves, capacity)
+    "amplitudes",  # (leaves, capacity)
+)
 
 
 class FourierBase(FeatureLearner):
-    """f(x) = weights . phi(x); the settings `features` (how many) and `seed` are the subclass's."""
+    """f(x) = weights . phi(x). Subclasses have settings `features` (how many) and `seed`."""
 
-    feature_function = waves
     features: int
     seed: int
 
@@ -33,24 +45,24 @@ class FourierBase(FeatureLearner):
         if count % 2:
             raise check.refuse("features", "be even", count, remedy, owner)
         remedy = "Give a whole number; the same draws the same features."
-        self._set(features=count, seed=check.count("seed", self.seed, owner, remedy, least=0))
+        check.settings(self, features=lambda *_: count, seed=check.whole(remedy, least=0))
 
     def check_kernel(self, kernel: Kernel) -> None:
         super().check_kernel(kernel)
         try:
-            feature_counts(kernel, self.features, _widest(kernel))
-        except InvalidArgument as error:  # say it in this learner's words
+            feature_counts(kernel, self.features, _accepted_width(kernel))
+        except InvalidArgument as error:  # name this learner
             owner = type(self).__name__
             words = str(error).replace("'count' of feature_map", f"'features' of {owner}")
             raise InvalidArgument(words.replace("of feature_map", f"of {owner}")) from None
 
-    def view(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
+    def active_dims(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
         return view_of(kernel, dimension)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return feature_counts(kernel, self.features, dimension)[1]
 
-    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+    def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {
             "frequencies": (dimension, capacity),
             "phases": (capacity,),
@@ -60,25 +72,26 @@ class FourierBase(FeatureLearner):
     def prepare(self, group: SlotGroup) -> None:
         super().prepare(group)
         for leaf, (kernel, *_) in enumerate(group.kernels):
-            # The slot's place takes part, so that slots of one kernel and seed differ.
-            place = int(group.columns[leaf, 0])
-            drawn = _drawn(kernel, self.features, group.dimension, self.seed, place)
+            # The slot's index takes part, so that slots of one kernel and seed differ.
+            index = int(group.columns[leaf, 0])
+            drawn = _draw_features(kernel, self.features, group.dimension, self.seed, index)
             group.state["frequencies"][leaf] = drawn.frequencies
             group.state["phases"][leaf] = drawn.phases
             group.state["amplitudes"][leaf] = drawn.amplitudes
         group.state["size"][:] = group.state["phases"].shape[1]
 
-    def extras(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
-        return {"trigonometric": self._trigonometric(group)}
+    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
+        trigonometric = self._trigonometric(group)
+        return {**super().step_arguments(group, dimension), "trigonometric": trigonometric}
 
     def _trigonometric(self, group: SlotGroup) -> int:
-        """How many of the features are cosines and sines."""
+        """The number of features that are cosines and sines."""
         return feature_counts(group.kernels[0][0], self.features, group.dimension)[0]
 
     def feature_rows(self, group: SlotGroup, points: Floats) -> Floats:
-        """(leaves, n, size): the features of some points."""
+        """(leaves, n, size): the features of points (n, width)."""
         state = group.state
-        view = self.view(group.kernels[0][0], group.dimension)
+        active = self.active_dims(group.kernels[0][0], group.dimension)
         rows = [
             FeatureMap(
                 state["frequencies"][leaf],
@@ -86,21 +99,39 @@ class FourierBase(FeatureLearner):
                 state["amplitudes"][leaf],
                 self._trigonometric(group),
                 group.dimension,
-                view,
+                active,
             )(points)
             for leaf in range(group.leaves)
         ]
         return np.array(rows)
 
+    @staticmethod
+    def compute_features(args, leaf, number):
+        """point_features = phi(x), and phi(x)'phi(x) for k(x, x)."""
+        capacity = read_int(args, FIELDS.capacity)
+        dimension = read_int(args, FIELDS.dimension)
+        phi = float_array(args, FIELDS.point_features)
+        features(
+            float_array(args, FIELDS.point),
+            dimension,
+            pointer(float_array(args, FIELDS.frequencies), leaf * dimension * capacity),
+            pointer(float_array(args, FIELDS.phases), leaf * capacity),
+            pointer(float_array(args, FIELDS.amplitudes), leaf * capacity),
+            read_int(args, FIELDS.trigonometric),
+            capacity,
+            phi,
+        )
+        float_array(args, FIELDS.sample)[SAMPLE.self_kernel] = dot(phi, phi, capacity)
+
 
 @lru_cache(maxsize=64)
-def _drawn(kernel: Kernel, features: int, dimension: int, seed: int, place: int) -> FeatureMap:
-    """The features of a slot. Banks that start anew, or stand side by side, draw the same ones."""
-    return feature_map(kernel, features, dimension, np.random.default_rng([seed, place]))
+def _draw_features(kernel: Kernel, count: int, dimension: int, seed: int, index: int) -> FeatureMap:
+    """The features of the slot with that index. Equal banks draw the same ones."""
+    return feature_map(kernel, count, dimension, np.random.default_rng([seed, index]))
 
 
-def _widest(kernel: Kernel) -> int:
-    """A width at which any kernel can be asked what it is made of."""
+def _accepted_width(kernel: Kernel) -> int:
+    """A number of coordinates that the kernel accepts."""
     for width in (1, 64, 4096):
         try:
             kernel.check_width(width, "dimension")

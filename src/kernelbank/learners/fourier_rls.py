@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from ..native.phases import argument_fields, variant
 from .base import SlotGroup
 from .feature_learner import Shapes
-from .feature_steps import SINGLE
+from .fourier import FIELDS as FOURIER_FIELDS
 from .fourier import FourierBase
-from .fourier_steps import WAVES
-from .recursive import RECURSIVE, RecursiveLeastSquares, recursive
+from .recursive import RECURSIVE_NAMES, RecursiveLeastSquares
 
-FOURIER_RLS_ARGUMENTS = argument_fields(*SINGLE._fields, *WAVES._fields, *RECURSIVE)
+FIELDS = argument_fields(*FOURIER_FIELDS._fields, *RECURSIVE_NAMES)
 
 
 @dataclass(frozen=True)
@@ -68,18 +67,17 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
     seed: int = 0
     forget: str = "exponential"
     constant_forgetting: float | None = None
-    places = FOURIER_RLS_ARGUMENTS
-    step = variant(recursive, "fourier_rls", PLACES=FOURIER_RLS_ARGUMENTS)
-    cost: ClassVar[str] = "O(features^2 + features dimension)"
+    arguments = FIELDS
+    step = variant(RecursiveLeastSquares.step, "fourier_rls", FIELDS=FIELDS)
 
     def __post_init__(self) -> None:
         self._check_features()
         self._check_forgetting()
 
-    def extras(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
-        found = FourierBase.extras(self, group, dimension)
-        return {**found, "constant": found["trigonometric"] + dimension}
+    def state_shapes(self, capacity: int, dimension: int) -> Shapes:
+        own = RecursiveLeastSquares.state_shapes(self, capacity, dimension)
+        return {**FourierBase.state_shapes(self, capacity, dimension), **own}
 
-    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
-        own = RecursiveLeastSquares.own_shapes(self, capacity, dimension)
-        return {**FourierBase.own_shapes(self, capacity, dimension), **own}
+    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
+        inherited = super().step_arguments(group, dimension)
+        return {**inherited, "constant": inherited["trigonometric"] + dimension}

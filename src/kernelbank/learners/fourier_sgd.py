@@ -5,29 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 from ..losses.objective import Objective
 from ..native.dense import dot
 from ..native.phases import argument_fields, float_array, read_float
-from .feature_steps import NORM, SINGLE, SLOPE, coefficients_of, size_of
+from ..utils import validation as check
+from .base import SlotGroup, check_decay
+from .feature_learner import SAMPLE, coefficients_of, size_of
+from .fourier import FIELDS as FOURIER_FIELDS
 from .fourier import FourierBase
-from .fourier_steps import WAVES
 
-FOURIER_ARGUMENTS = argument_fields(*SINGLE._fields, *WAVES._fields, "learning_rate", "keep")
-
-
-def fourier_sgd(args, leaf, number):
-    """weights <- keep * weights - rate * slope * phi(x)."""
-    sample = float_array(args, SINGLE.sample)
-    now = float_array(args, SINGLE.now)
-    size = size_of(args, leaf)
-    weights = coefficients_of(args, leaf)
-    keep = read_float(args, FOURIER_ARGUMENTS.keep)
-    change = read_float(args, FOURIER_ARGUMENTS.learning_rate) * sample[SLOPE]
-    for m in range(size):
-        weights[m] = keep * weights[m] - change * now[m]
-    sample[NORM] = dot(weights, weights, size)
+FIELDS = argument_fields(*FOURIER_FIELDS._fields, "learning_rate", "decay")
 
 
 @dataclass(frozen=True)
@@ -63,19 +52,30 @@ class FourierSGD(FourierBase):
     features: int = 100
     learning_rate: float = 0.1
     seed: int = 0
-    places = FOURIER_ARGUMENTS
-    step = fourier_sgd
-    cost: ClassVar[str] = "O(features dimension)"
+    arguments = FIELDS
 
     def __post_init__(self) -> None:
         self._check_features()
-        self._positive("learning_rate", 0.1)
+        check.settings(self, learning_rate=check.positive(0.1))
 
     def check(self, objective: Objective) -> None:
-        self._check_decay(objective)
+        check_decay(self, objective)
 
-    def settings(self, objective: Objective) -> Mapping[str, float]:
+    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
         return {
-            "learning_rate": self.learning_rate,
-            "keep": 1.0 - self.learning_rate * objective.regularization,
+            **super().step_arguments(group, dimension),
+            "decay": 1.0 - self.learning_rate * group.objective.regularization,
         }
+
+    @staticmethod
+    def step(args, leaf, number):
+        """weights <- decay weights - learning_rate l' phi(x)."""
+        sample = float_array(args, FIELDS.sample)
+        phi = float_array(args, FIELDS.point_features)
+        size = size_of(args, leaf)
+        weights = coefficients_of(args, leaf)
+        decay = read_float(args, FIELDS.decay)
+        change = read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
+        for m in range(size):
+            weights[m] = decay * weights[m] - change * phi[m]
+        sample[SAMPLE.squared_norm] = dot(weights, weights, size)

@@ -3,75 +3,48 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
-from ..losses.objective import Objective
+from ..native.dense import dot
 from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import float_array, read_float, read_int
-from .centres import CentresBase, places
-from .centres_steps import append, centre, centres_of, kernel_values, norm_by_definition, remove
-from .feature_learner import Shapes
-from .feature_steps import (
-    EFFECT,
-    NORM,
-    PREDICTION,
-    SELF,
-    SINGLE,
-    SLOPE,
-    coefficients_of,
-    dot,
-    size_of,
+from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..utils import validation as check
+from .centres import FIELDS as CENTRES_FIELDS
+from .centres import (
+    CentresBase,
+    append_centre,
+    centres_of,
+    copy_centre,
+    kernel_values,
+    norm_from_centres,
+    remove_centre,
 )
+from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of, window_features_of
 
-KLMS_ARGUMENTS = places("learning_rate", "dropped")
+FIELDS = argument_fields(*CENTRES_FIELDS._fields, "learning_rate", "dropped")
 
 
 @inline
-def _effect(args, leaf, number, old):
+def _drop_effect(args, leaf, number, old):
     """How far the oldest term moves the values on the window, relative to the largest of them."""
-    capacity = read_int(args, SINGLE.capacity)
-    window = read_int(args, SINGLE.window)
-    shown = pointer(float_array(args, SINGLE.shown), leaf * window * capacity)
+    capacity = read_int(args, FIELDS.capacity)
+    window = read_int(args, FIELDS.window)
+    rows = window_features_of(args, leaf)  # (window, capacity)
     moved = 0.0
     largest = 0.0
     for age in range(min(number + 1, window)):
-        row = pointer(shown, (number - age) % window * capacity)
+        row = pointer(rows, (number - age) % window * capacity)
         if age == 0:
-            row = float_array(args, SINGLE.now)
+            row = float_array(args, FIELDS.point_features)
         moved = max(moved, abs(old * row[0]))
         largest = max(largest, abs(dot(coefficients_of(args, leaf), row, capacity)))
     return moved / largest if moved > 0.0 else 0.0
 
 
-def klms(args, leaf, number):
-    """f <- f - rate * slope * k(x, .), then drop the oldest term beyond the budget."""
-    sample = float_array(args, SINGLE.sample)
-    capacity = read_int(args, SINGLE.capacity)
-    work = float_array(args, SINGLE.work)
-    new = -read_float(args, KLMS_ARGUMENTS.learning_rate) * sample[SLOPE]
-    norm = sample[NORM] + 2.0 * new * sample[PREDICTION] + new * new * sample[SELF]
-    append(args, leaf, new)
-    if size_of(args, leaf) == capacity:
-        old = coefficients_of(args, leaf)[0]
-        point = pointer(work, capacity)
-        centre(args, leaf, 0, point)
-        kernel_values(args, leaf, point, centres_of(args, leaf), capacity, capacity, work)
-        lost = old * old * work[0]
-        norm += lost - 2.0 * old * dot(coefficients_of(args, leaf), work, capacity)
-        float_array(args, KLMS_ARGUMENTS.dropped)[leaf] += lost
-        sample[EFFECT] = _effect(args, leaf, number, old)
-        remove(args, leaf, 0)
-    if (number + 1) % read_int(args, SINGLE.slide_period) == 0:
-        norm = norm_by_definition(args, leaf, work)
-    sample[NORM] = max(norm, 0.0)
-
-
 @dataclass(frozen=True)
 class KLMS(CentresBase):
-    """Kernel least mean squares: one gradient step a sample, a term for every sample.
+    """Kernel least mean squares: one gradient step and one term per sample.
 
         f <- f - learning_rate * l'(f(x), y) k(x, .)
 
@@ -97,19 +70,46 @@ class KLMS(CentresBase):
 
     learning_rate: float = 0.1
     budget: int = 100
-    places = KLMS_ARGUMENTS
-    step = klms
-    cost: ClassVar[str] = "O(budget dimension)"
+    arguments = FIELDS
 
     def __post_init__(self) -> None:
-        self._positive("learning_rate", 0.1)
-        self._count("budget", "how many terms to keep")
+        check.settings(
+            self,
+            learning_rate=check.positive(0.1),
+            budget=check.whole("Give how many terms to keep, 1 or more."),
+        )
 
-    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
-        return {**super().own_shapes(capacity, dimension), "dropped": ()}
+    def state_shapes(self, capacity: int, dimension: int) -> Shapes:
+        return {**super().state_shapes(capacity, dimension), "dropped": ()}
 
-    def settings(self, objective: Objective) -> Mapping[str, float]:
-        return {"learning_rate": self.learning_rate}
-
-    def work(self, capacity: int, dimension: int) -> int:
+    def work_size(self, capacity: int, dimension: int) -> int:
         return capacity + dimension
+
+    @staticmethod
+    def step(args, leaf, number):
+        """Append the term -learning_rate l' k(x, .); beyond the budget drop the oldest."""
+        sample = float_array(args, FIELDS.sample)
+        capacity = read_int(args, FIELDS.capacity)
+        work = float_array(args, FIELDS.work)
+        new = -read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
+        # |f + new k(x, .)|^2 = |f|^2 + 2 new f(x) + new^2 k(x, x)
+        norm = (
+            sample[SAMPLE.squared_norm]
+            + 2.0 * new * sample[SAMPLE.prediction]
+            + new * new * sample[SAMPLE.self_kernel]
+        )
+        append_centre(args, leaf, new)
+        if size_of(args, leaf) == capacity:
+            old = coefficients_of(args, leaf)[0]
+            oldest = pointer(work, capacity)
+            copy_centre(args, leaf, 0, oldest)
+            kernel_values(args, leaf, oldest, centres_of(args, leaf), capacity, capacity, work)
+            # |f - old k(c, .)|^2 = |f|^2 - 2 old f(c) + old^2 k(c, c); row of c in `work`
+            lost = old * old * work[0]
+            norm += lost - 2.0 * old * dot(coefficients_of(args, leaf), work, capacity)
+            float_array(args, FIELDS.dropped)[leaf] += lost
+            sample[SAMPLE.drop_effect] = _drop_effect(args, leaf, number, old)
+            remove_centre(args, leaf, 0)
+        if (number + 1) % read_int(args, FIELDS.slide_period) == 0:
+            norm = norm_from_centres(args, leaf, work)
+        sample[SAMPLE.squared_norm] = max(norm, 0.0)

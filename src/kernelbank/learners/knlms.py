@@ -3,50 +3,21 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from ..losses.objective import Objective
 from ..native.dense import dot
 from ..native.phases import argument_fields, float_array, read_float, read_int
-from .centres import CentresBase
-from .feature_learner import Shapes
-from .feature_steps import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
-from .gram_steps import GRAM, append_gram, gram_of, norm_by_gram
+from ..utils import validation as check
+from .feature_learner import SAMPLE, coefficients_of, size_of
+from .gram import GRAM_FIELDS, GramBase, append_to_gram, gram_of, norm_from_gram
 
-KNLMS_ARGUMENTS = argument_fields(*GRAM._fields, "learning_rate", "coherence", "epsilon")
-
-
-def knlms(args, leaf, number):
-    """Admit x if it is incoherent with the centres; then a normalised step on all of them."""
-    sample = float_array(args, SINGLE.sample)
-    capacity = read_int(args, SINGLE.capacity)
-    now = float_array(args, SINGLE.now)
-    size = size_of(args, leaf)
-    gram = gram_of(args, leaf)
-    most = 0.0
-    for m in range(size):
-        both = sample[SELF] * gram[m * capacity + m]
-        if both > 0.0:
-            most = max(most, abs(now[m]) / np.sqrt(both))
-    if not sample[SELF] > 0.0:
-        most = 1.0  # k(x, .) = 0: there is nothing to admit
-    if size == 0 or (most <= read_float(args, KNLMS_ARGUMENTS.coherence) and size < capacity - 1):
-        append_gram(args, leaf, 0.0)
-        size += 1
-    change = read_float(args, KNLMS_ARGUMENTS.learning_rate) * sample[SLOPE]
-    change /= read_float(args, KNLMS_ARGUMENTS.epsilon) + dot(now, now, size)
-    coefficients = coefficients_of(args, leaf)
-    for m in range(size):
-        coefficients[m] -= change * now[m]
-    sample[NORM] = norm_by_gram(args, leaf, float_array(args, SINGLE.work))
+FIELDS = argument_fields(*GRAM_FIELDS._fields, "learning_rate", "coherence", "epsilon")
 
 
 @dataclass(frozen=True)
-class KNLMS(CentresBase):
+class KNLMS(GramBase):
     """Normalised kernel least mean squares on a dictionary of incoherent centres.
 
     x joins the centres while max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and there
@@ -78,25 +49,39 @@ class KNLMS(CentresBase):
     coherence: float = 0.9
     epsilon: float = 0.01
     budget: int = 100
-    places = KNLMS_ARGUMENTS
-    step = knlms
-    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+    arguments = FIELDS
 
     def __post_init__(self) -> None:
-        self._positive("learning_rate", 0.1)
-        self._share("coherence", 0.9)
-        self._positive("epsilon", 0.01)
-        self._count("budget", "how many centres to keep")
+        check.settings(
+            self,
+            learning_rate=check.positive(0.1),
+            coherence=check.fraction(0.9),
+            epsilon=check.positive(0.01),
+            budget=check.whole("Give how many centres to keep, 1 or more."),
+        )
 
-    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
-        return {**super().own_shapes(capacity, dimension), "gram": (capacity, capacity)}
-
-    def settings(self, objective: Objective) -> Mapping[str, float]:
-        return {
-            "learning_rate": self.learning_rate,
-            "coherence": self.coherence,
-            "epsilon": self.epsilon,
-        }
-
-    def work(self, capacity: int, dimension: int) -> int:
-        return capacity
+    @staticmethod
+    def step(args, leaf, number):
+        """Admit x if it is incoherent with the centres; then a normalised step on all of them."""
+        sample = float_array(args, FIELDS.sample)
+        capacity = read_int(args, FIELDS.capacity)
+        h = float_array(args, FIELDS.point_features)  # h_j = k(x, c_j)
+        size = size_of(args, leaf)
+        gram = gram_of(args, leaf)
+        coherence = 0.0  # max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j))
+        for m in range(size):
+            product = sample[SAMPLE.self_kernel] * gram[m * capacity + m]
+            if product > 0.0:
+                coherence = max(coherence, abs(h[m]) / np.sqrt(product))
+        if not sample[SAMPLE.self_kernel] > 0.0:
+            coherence = 1.0  # k(x, .) = 0: there is nothing to admit
+        if size == 0 or (coherence <= read_float(args, FIELDS.coherence) and size < capacity - 1):
+            append_to_gram(args, leaf, 0.0)
+            size += 1
+        # alpha -= learning_rate l' h / (epsilon + h'h)
+        change = read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
+        change /= read_float(args, FIELDS.epsilon) + dot(h, h, size)
+        coefficients = coefficients_of(args, leaf)
+        for m in range(size):
+            coefficients[m] -= change * h[m]
+        sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, float_array(args, FIELDS.work))

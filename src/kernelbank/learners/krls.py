@@ -3,63 +3,29 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
-from ..losses.objective import Objective
 from ..native.dense import add_outer, border, dot, matrix_times
 from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_float, read_int
-from .feature_learner import Shapes
-from .feature_steps import ERROR, NORM, SELF, SINGLE, WEIGHT, coefficients_of, size_of
-from .gram import GramBase
-from .gram_steps import (
-    INVERSE,
+from ..utils import validation as check
+from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of
+from .gram import (
+    INVERSE_FIELDS,
     JITTER,
-    append_both,
+    InverseBase,
+    append_to_both,
     inverse_of,
-    norm_by_gram,
+    norm_from_gram,
+    project_point,
     refresh_inverse,
-    solve_now,
 )
 
-KRLS_ARGUMENTS = argument_fields(*INVERSE._fields, "covariance", "novelty")
-
-
-def krls(args, leaf, number):
-    """Engel's two cases: x is new, and joins; or it is not, and the least squares move."""
-    sample = float_array(args, SINGLE.sample)
-    capacity = read_int(args, SINGLE.capacity)
-    solved = float_array(args, SINGLE.work)
-    moved = pointer(solved, capacity)
-    gain = pointer(moved, capacity)
-    factor = pointer(gain, 2 * capacity)
-    covariance = pointer(float_array(args, KRLS_ARGUMENTS.covariance), leaf * capacity * capacity)
-    coefficients = coefficients_of(args, leaf)
-    size = size_of(args, leaf)
-    error = sample[ERROR]
-    rest = solve_now(args, leaf, solved)
-    if rest > read_float(args, KRLS_ARGUMENTS.novelty) * sample[SELF] and size < capacity - 1:
-        change = error / (rest + JITTER * sample[SELF])
-        for m in range(size):
-            coefficients[m] -= solved[m] * change
-            moved[m] = 0.0
-        border(covariance, capacity, size, moved, 1.0 / sample[WEIGHT])
-        append_both(args, leaf, change, solved, rest)
-    else:
-        matrix_times(covariance, capacity, solved, size, moved)
-        spread = 1.0 / sample[WEIGHT] + dot(solved, moved, size)
-        add_outer(covariance, capacity, moved, size, -1.0 / spread)
-        matrix_times(inverse_of(args, leaf), capacity, moved, size, gain)
-        for m in range(size):
-            coefficients[m] += gain[m] * (error / spread)
-    refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
-    sample[NORM] = norm_by_gram(args, leaf, moved)
+FIELDS = argument_fields(*INVERSE_FIELDS._fields, "covariance", "novelty")
 
 
 @dataclass(frozen=True)
-class KRLS(GramBase):
+class KRLS(InverseBase):
     """Kernel recursive least squares: the least-squares fit of all samples on a sparse dictionary.
 
     With a = K^-1 k(x, centres), delta = k(x, x) - k' a and the error e = y - f(x): x joins if
@@ -98,16 +64,48 @@ class KRLS(GramBase):
     novelty: float = 0.001
     budget: int = 100
     second_order = True
-    places = KRLS_ARGUMENTS
-    step = krls
-    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+    arguments = FIELDS
 
     def __post_init__(self) -> None:
-        self._share("novelty", 0.001)
-        self._count("budget", "how many centres to keep")
+        check.settings(
+            self,
+            novelty=check.fraction(0.001),
+            budget=check.whole("Give how many centres to keep, 1 or more."),
+        )
 
-    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
-        return {**super().own_shapes(capacity, dimension), "covariance": (capacity, capacity)}
+    def state_shapes(self, capacity: int, dimension: int) -> Shapes:
+        return {**super().state_shapes(capacity, dimension), "covariance": (capacity, capacity)}
 
-    def settings(self, objective: Objective) -> Mapping[str, float]:
-        return {"novelty": self.novelty}
+    @staticmethod
+    def step(args, leaf, number):
+        """x becomes a centre if it is new; otherwise the least squares move."""
+        sample = float_array(args, FIELDS.sample)
+        capacity = read_int(args, FIELDS.capacity)
+        a = float_array(args, FIELDS.work)  # K^-1 k(x, centres)
+        pa = pointer(a, capacity)  # P a
+        gain = pointer(pa, capacity)
+        factor = pointer(gain, 2 * capacity)
+        covariance = pointer(float_array(args, FIELDS.covariance), leaf * capacity * capacity)
+        coefficients = coefficients_of(args, leaf)
+        size = size_of(args, leaf)
+        error = sample[SAMPLE.error]
+        self_kernel = sample[SAMPLE.self_kernel]
+        delta = project_point(args, leaf, a)
+        if delta > read_float(args, FIELDS.novelty) * self_kernel and size < capacity - 1:
+            # alpha <- (alpha - a e / delta, e / delta), P <- diag(P, 1 / weight)
+            change = error / (delta + JITTER * self_kernel)
+            for m in range(size):
+                coefficients[m] -= a[m] * change
+                pa[m] = 0.0
+            border(covariance, capacity, size, pa, 1.0 / sample[SAMPLE.weight])
+            append_to_both(args, leaf, change, a, delta)
+        else:
+            # s = 1 / weight + a' P a, P -= P a a' P / s, alpha += K^-1 P a e / s
+            matrix_times(covariance, capacity, a, size, pa)
+            s = 1.0 / sample[SAMPLE.weight] + dot(a, pa, size)
+            add_outer(covariance, capacity, pa, size, -1.0 / s)
+            matrix_times(inverse_of(args, leaf), capacity, pa, size, gain)
+            for m in range(size):
+                coefficients[m] += gain[m] * (error / s)
+        refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
+        sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, pa)

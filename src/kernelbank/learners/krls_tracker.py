@@ -3,96 +3,38 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from ..kernels.base import Kernel, evaluate
-from ..losses.objective import Objective
 from ..native.dense import add_outer, border, dot, least, matrix_times, strike, strike_member
 from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..native.simd import WIDTH
+from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import Shapes
-from .feature_steps import NORM, RESPONSE, SELF, SINGLE, WEIGHT, coefficients_of, size_of
-from .gram import GramBase
-from .gram_steps import (
-    INVERSE,
+from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of
+from .gram import (
+    DEPENDENT,
+    INVERSE_FIELDS,
     JITTER,
-    append_both,
+    InverseBase,
+    append_to_both,
     gram_of,
     inverse_of,
-    norm_by_gram,
+    norm_from_gram,
+    project_point,
     refresh_inverse,
-    remove_both,
-    solve_now,
+    remove_from_both,
 )
 
-TRACKER_ARGUMENTS = argument_fields(*INVERSE._fields, "covariance", "mean", "forgetting", "noise")
-_NEW = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
-
-
-def tracker(args, leaf, number):
-    """The posterior of f at the centres after the sample; then some of the prior comes back."""
-    sample = float_array(args, SINGLE.sample)
-    capacity = read_int(args, SINGLE.capacity)
-    solved = float_array(args, SINGLE.work)
-    joint = pointer(solved, capacity)
-    errors = pointer(joint, capacity)
-    factor = pointer(errors, 2 * capacity)
-    covariance = pointer(
-        float_array(args, TRACKER_ARGUMENTS.covariance), leaf * capacity * capacity
-    )
-    mean = pointer(float_array(args, TRACKER_ARGUMENTS.mean), leaf * capacity)
-    coefficients = coefficients_of(args, leaf)
-    size = size_of(args, leaf)
-    rest = solve_now(args, leaf, solved)
-    predicted = dot(solved, mean, size)
-    matrix_times(covariance, capacity, solved, size, joint)
-    variance = rest + JITTER * sample[SELF] + dot(solved, joint, size)
-    total = variance + read_float(args, TRACKER_ARGUMENTS.noise) / sample[WEIGHT]
-    gain = (sample[RESPONSE] - predicted) / total
-    if rest > _NEW * sample[SELF]:
-        border(covariance, capacity, size, joint, variance)
-        joint[size] = variance
-        mean[size] = predicted
-        append_both(args, leaf, 0.0, solved, rest)
-        size += 1
-    add_outer(covariance, capacity, joint, size, -1.0 / total)
-    for m in range(size):
-        mean[m] += gain * joint[m]
-    inverse = inverse_of(args, leaf)
-    if size == capacity:  # the centre whose removal moves the mean least leaves
-        matrix_times(inverse, capacity, mean, size, errors)
-        for m in range(size):
-            errors[m] = abs(errors[m] / inverse[m * capacity + m])
-        j = least(errors, size)
-        strike_member(mean, size, j)
-        strike(covariance, capacity, size, j)
-        remove_both(args, leaf, j, errors)
-        size -= 1
-    kept = read_float(args, TRACKER_ARGUMENTS.forgetting)
-    if kept < 1.0:
-        gram = gram_of(args, leaf)
-        for i in range(size):
-            own = pointer(covariance, i * capacity)
-            prior = pointer(gram, i * capacity)
-            for m in range(size):
-                own[m] = kept * own[m] + (1.0 - kept) * prior[m]
-            own[i] += (1.0 - kept) * JITTER * prior[i]
-        for m in range(size):
-            mean[m] *= np.sqrt(kept)
-    refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
-    matrix_times(inverse, capacity, mean, size, coefficients)
-    sample[NORM] = norm_by_gram(args, leaf, errors)
+FIELDS = argument_fields(*INVERSE_FIELDS._fields, "covariance", "mean", "forgetting", "noise")
 
 
 @dataclass(frozen=True)
-class KRLSTracker(GramBase):
+class KRLSTracker(InverseBase):
     """The kernel recursive least-squares tracker: a Gaussian process on `budget` centres.
 
     It keeps the posterior mean m and covariance S of f at the centres. With q = K^-1 k(x, centres),
@@ -131,22 +73,19 @@ class KRLSTracker(GramBase):
     forgetting: float = 1.0
     noise: float = 0.01
     second_order = True
-    places = TRACKER_ARGUMENTS
-    step = tracker
-    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+    arguments = FIELDS
 
     def __post_init__(self) -> None:
-        self._count("budget", "how many centres to keep")
-        self._share("forgetting", 0.999)
-        self._positive("forgetting", 0.999)
-        self._positive("noise", 0.01)
+        check.settings(
+            self,
+            budget=check.whole("Give how many centres to keep, 1 or more."),
+            forgetting=check.fraction(0.999, positive=True),
+            noise=check.positive(0.01),
+        )
 
-    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+    def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         own: Shapes = {"covariance": (capacity, capacity), "mean": (capacity,)}
-        return {**super().own_shapes(capacity, dimension), **own}
-
-    def settings(self, objective: Objective) -> Mapping[str, float]:
-        return {"forgetting": self.forgetting, "noise": self.noise}
+        return {**super().state_shapes(capacity, dimension), **own}
 
     def variance(self, group: SlotGroup, points: Floats) -> Floats:
         """k(x, x) - k' K^-1 k + k' K^-1 S K^-1 k: of f, without the noise."""
@@ -157,17 +96,73 @@ class KRLSTracker(GramBase):
             centres = np.ascontiguousarray(group.state["centres"][leaf][:, :size].T)
             inverse = group.state["inverse"][leaf][:size, :size]
             covariance = group.state["covariance"][leaf][:size, :size]
-            own = _with_itself(kernel, points)
+            variance = _self_kernels(kernel, points)
             if size > 0:
                 rows = evaluate(kernel, points, centres)
                 solved = rows @ inverse
-                own = own - (rows * solved).sum(axis=1)
-                own = own + ((solved @ covariance) * solved).sum(axis=1)
-            out[leaf, :, 0] = np.maximum(own, 0.0)
+                variance = variance - (rows * solved).sum(axis=1)
+                variance = variance + ((solved @ covariance) * solved).sum(axis=1)
+            out[leaf, :, 0] = np.maximum(variance, 0.0)
         return out
 
+    @staticmethod
+    def step(args, leaf, number):
+        """The posterior of f at the centres after the sample, then forgetting."""
+        sample = float_array(args, FIELDS.sample)
+        capacity = read_int(args, FIELDS.capacity)
+        q = float_array(args, FIELDS.work)  # K^-1 k(x, centres)
+        p = pointer(q, capacity)  # covariance of f(centres) and f(x)
+        errors = pointer(p, capacity)
+        factor = pointer(errors, 2 * capacity)
+        covariance = pointer(float_array(args, FIELDS.covariance), leaf * capacity * capacity)
+        mean = pointer(float_array(args, FIELDS.mean), leaf * capacity)
+        coefficients = coefficients_of(args, leaf)
+        size = size_of(args, leaf)
+        # Prior of f(x): mean q'm, variance gamma + q'h with h = S q.
+        gamma = project_point(args, leaf, q)
+        predicted = dot(q, mean, size)
+        matrix_times(covariance, capacity, q, size, p)
+        variance = gamma + JITTER * sample[SAMPLE.self_kernel] + dot(q, p, size)
+        s = variance + read_float(args, FIELDS.noise) / sample[SAMPLE.weight]
+        gain = (sample[SAMPLE.response] - predicted) / s
+        if gamma > DEPENDENT * sample[SAMPLE.self_kernel]:
+            border(covariance, capacity, size, p, variance)
+            p[size] = variance
+            mean[size] = predicted
+            append_to_both(args, leaf, 0.0, q, gamma)
+            size += 1
+        # Condition on the sample: S -= p p' / s, m += p (y - q'm) / s.
+        add_outer(covariance, capacity, p, size, -1.0 / s)
+        for m in range(size):
+            mean[m] += gain * p[m]
+        inverse = inverse_of(args, leaf)
+        if size == capacity:  # remove the centre whose removal moves the mean least
+            matrix_times(inverse, capacity, mean, size, errors)
+            for m in range(size):
+                errors[m] = abs(errors[m] / inverse[m * capacity + m])
+            j = least(errors, size)
+            strike_member(mean, size, j)
+            strike(covariance, capacity, size, j)
+            remove_from_both(args, leaf, j, errors)
+            size -= 1
+        # Back to the prior: S <- r S + (1 - r) K, m <- sqrt(r) m.
+        r = read_float(args, FIELDS.forgetting)
+        if r < 1.0:
+            gram = gram_of(args, leaf)
+            for i in range(size):
+                row = pointer(covariance, i * capacity)
+                prior = pointer(gram, i * capacity)
+                for m in range(size):
+                    row[m] = r * row[m] + (1.0 - r) * prior[m]
+                row[i] += (1.0 - r) * JITTER * prior[i]
+            for m in range(size):
+                mean[m] *= np.sqrt(r)
+        refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
+        matrix_times(inverse, capacity, mean, size, coefficients)  # alpha = K^-1 m
+        sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, errors)
 
-def _with_itself(kernel: Kernel, points: Floats) -> Floats:
-    """k(x, x) of every point, a few at a time."""
-    some = [points[start : start + 16] for start in range(0, len(points), 16)]
-    return np.concatenate([np.diag(evaluate(kernel, part, part)) for part in some])
+
+def _self_kernels(kernel: Kernel, points: Floats) -> Floats:
+    """(n,): k(x, x) of every point, a few at a time."""
+    parts = [points[start : start + 16] for start in range(0, len(points), 16)]
+    return np.concatenate([np.diag(evaluate(kernel, part, part)) for part in parts])

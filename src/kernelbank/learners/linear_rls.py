@@ -12,28 +12,17 @@ import numpy as np
 from ..kernels import Linear
 from ..kernels.base import Kernel
 from ..kernels.dimensions import base_of, view_of
-from ..native.phases import argument_fields, float_array, read_int, variant
+from ..native.phases import argument_fields, float_array, read_int
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_steps import SELF, SINGLE
-from .recursive import RECURSIVE, RecursiveLeastSquares, recursive, unpacked
+from .feature_learner import SAMPLE
+from .recursive import FIELDS as RECURSIVE_FIELDS
+from .recursive import RecursiveLeastSquares, unpack_triangle
 
-LINEAR_ARGUMENTS = argument_fields(*SINGLE._fields, *RECURSIVE, "constants")
+FIELDS = argument_fields(*RECURSIVE_FIELDS._fields, "constants")  # (leaves,): sqrt(offset)
 
-
-def linear_features(args, leaf, number):
-    """now = (x, sqrt(offset)): their inner product is the kernel."""
-    dimension = read_int(args, SINGLE.dimension)
-    now = float_array(args, SINGLE.now)
-    point = float_array(args, SINGLE.point)
-    constant = float_array(args, LINEAR_ARGUMENTS.constants)[leaf]
-    total = constant * constant
-    for k in range(dimension):
-        now[k] = point[k]
-        total += point[k] * point[k]
-    now[dimension] = constant
-    float_array(args, SINGLE.sample)[SELF] = total
+_PER_FEATURE = ("coefficients", "window_features", "scaling", "first_vector", "second_vector")
 
 
 @dataclass(frozen=True)
@@ -71,11 +60,8 @@ class LinearRLS(RecursiveLeastSquares):
     ridge: float = 0.01
     forget: str = "exponential"
     constant_forgetting: float | None = None
-    places = LINEAR_ARGUMENTS
-    step = variant(recursive, "linear_rls", PLACES=LINEAR_ARGUMENTS)
-    feature_function = linear_features
+    arguments = FIELDS
     accepts_new_inputs: ClassVar[bool] = True
-    cost: ClassVar[str] = "O(dimension^2)"
 
     def __post_init__(self) -> None:
         self._check_forgetting()
@@ -86,39 +72,51 @@ class LinearRLS(RecursiveLeastSquares):
             rule = "be Linear for LinearRLS, or ActiveDims(Linear(...), coordinates)"
             raise check.refuse("kernel", rule, kernel, remedy)
 
-    def view(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
+    def active_dims(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
         return view_of(kernel, dimension)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
-        return len(self.view(kernel, dimension)) + 1
+        return len(self.active_dims(kernel, dimension)) + 1
 
-    def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+    def extend_inputs(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
         before, after = old["coefficients"].shape[1], new["coefficients"].shape[1]
-        places = [*range(before - 1), after - 1]  # the constant stays the last
-        kept = np.ix_(places, places)
+        indices = [*range(before - 1), after - 1]  # the constant stays the last
         for name, array in old.items():
             if name == "covariance":
                 for leaf, triangle in enumerate(array):
-                    full = unpacked(new[name][leaf], after)
-                    full[kept] = unpacked(triangle, before)
+                    full = unpack_triangle(new[name][leaf], after)
+                    full[np.ix_(indices, indices)] = unpack_triangle(triangle, before)
                     new[name][leaf] = full[np.tril_indices(after)]
-            elif name in _BY_FEATURE:
-                new[name][..., places] = array
+            elif name in _PER_FEATURE:
+                new[name][..., indices] = array
             elif name != "size":
                 new[name][...] = array
 
-    def extras(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
-        return {"constants": _constants(group), "constant": dimension}
+    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
+        inherited = super().step_arguments(group, dimension)
+        return {**inherited, "constants": _constants(group), "constant": dimension}
 
     def feature_rows(self, group: SlotGroup, points: Floats) -> Floats:
-        seen = points[:, list(self.view(group.kernels[0][0], group.dimension))]
-        rows = [np.column_stack([seen, np.full(len(points), c)]) for c in _constants(group)]
+        active = points[:, list(self.active_dims(group.kernels[0][0], group.dimension))]
+        rows = [np.column_stack([active, np.full(len(points), c)]) for c in _constants(group)]
         return np.array(rows)
 
-
-_BY_FEATURE = ("coefficients", "shown", "scaling", "first_vector", "second_vector")
+    @staticmethod
+    def compute_features(args, leaf, number):
+        """point_features = (x, sqrt(offset)): their inner product is the kernel."""
+        dimension = read_int(args, FIELDS.dimension)
+        phi = float_array(args, FIELDS.point_features)
+        point = float_array(args, FIELDS.point)
+        constant = float_array(args, FIELDS.constants)[leaf]
+        total = constant * constant
+        for k in range(dimension):
+            phi[k] = point[k]
+            total += point[k] * point[k]
+        phi[dimension] = constant
+        float_array(args, FIELDS.sample)[SAMPLE.self_kernel] = total
 
 
 def _constants(group: SlotGroup) -> Floats:
+    """(leaves,): sqrt(offset) of each slot's kernel."""
     bases = [base_of(kernel) for (kernel,) in group.kernels]
     return np.array([np.sqrt(base.offset) for base in bases if isinstance(base, Linear)])

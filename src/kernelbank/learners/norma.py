@@ -54,7 +54,6 @@ class Norma(Learner):
     learning_rate: float = 0.05
     budget: int = 100
     accepts_new_inputs: ClassVar[bool] = True
-    cost: ClassVar[str] = "O(budget + dimension budget)"
     float32_arrays: ClassVar[frozenset[str]] = frozenset(
         ["coefficients", "tails", "diagonals", "rows"]
     )
@@ -148,9 +147,6 @@ class Norma(Learner):
         )
         Phases([phase]).run(seen, len(points))
         return out
-
-    def dropped(self, group: SlotGroup) -> Floats:
-        return group.state["dropped"]
 
     def step_ratio(self, group: SlotGroup) -> Floats:
         """From the steepest gradient seen: g'Kg / g'g never exceeds the largest eigenvalue of K."""

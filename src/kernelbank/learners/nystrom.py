@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,52 +14,16 @@ from ..losses.objective import Objective
 from ..native.dense import dot
 from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_float, read_int
-from .centres import CentresBase
-from .centres_steps import CENTRES, append
-from .feature_learner import Shapes
-from .feature_steps import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
-from .gram_steps import JITTER
+from ..utils import validation as check
+from .base import SlotGroup, check_decay
+from .centres import FIELDS as CENTRES_FIELDS
+from .centres import CentresBase, append_centre
+from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of
+from .gram import JITTER
 
-NYSTROM_ARGUMENTS = argument_fields(
-    *CENTRES._fields, "factor", "weights", "learning_rate", "keep", "novelty"
+FIELDS = argument_fields(
+    *CENTRES_FIELDS._fields, "factor", "weights", "learning_rate", "decay", "novelty"
 )
-
-
-def nystrom(args, leaf, number):
-    """z = L^-1 k(x, landmarks); a gradient step on the weights of z; alpha = L'^-1 weights."""
-    sample = float_array(args, SINGLE.sample)
-    capacity = read_int(args, SINGLE.capacity)
-    now = float_array(args, SINGLE.now)
-    z = float_array(args, SINGLE.work)
-    factor = pointer(float_array(args, NYSTROM_ARGUMENTS.factor), leaf * capacity * capacity)
-    weights = pointer(float_array(args, NYSTROM_ARGUMENTS.weights), leaf * capacity)
-    size = size_of(args, leaf)
-    for i in range(size):
-        row = pointer(factor, i * capacity)
-        z[i] = (now[i] - dot(row, z, i)) / row[i]
-    rest = sample[SELF] - dot(z, z, size)
-    if size < capacity and rest > read_float(args, NYSTROM_ARGUMENTS.novelty) * sample[SELF]:
-        row = pointer(factor, size * capacity)
-        for i in range(size):
-            row[i] = z[i]
-        row[size] = np.sqrt(rest + JITTER * sample[SELF])
-        z[size] = rest / row[size]
-        weights[size] = 0.0
-        append(args, leaf, 0.0)
-        size += 1
-    change = read_float(args, NYSTROM_ARGUMENTS.learning_rate) * sample[SLOPE]
-    for i in range(size):
-        weights[i] = read_float(args, NYSTROM_ARGUMENTS.keep) * weights[i] - change * z[i]
-    sample[NORM] = dot(weights, weights, size)
-    coefficients = coefficients_of(args, leaf)
-    for i in range(size):
-        coefficients[i] = weights[i]
-    for i in range(size - 1, -1, -1):  # back substitution, a row of the factor at a time
-        row = pointer(factor, i * capacity)
-        own = coefficients[i] / row[i]
-        coefficients[i] = own
-        for j in range(i):
-            coefficients[j] -= own * row[j]
 
 
 @dataclass(frozen=True)
@@ -95,32 +59,70 @@ class NystromSGD(CentresBase):
     landmarks: int = 50
     learning_rate: float = 0.1
     novelty: float = 0.001
-    places = NYSTROM_ARGUMENTS
-    spare = 0
-    step = nystrom
-    cost: ClassVar[str] = "O(landmarks dimension + landmarks^2)"
+    arguments = FIELDS
+    extra_capacity = 0
 
     def __post_init__(self) -> None:
-        self._count("landmarks", "how many landmarks to keep")
-        self._positive("learning_rate", 0.1)
-        self._share("novelty", 0.001)
+        check.settings(
+            self,
+            landmarks=check.whole("Give how many landmarks to keep, 1 or more."),
+            learning_rate=check.positive(0.1),
+            novelty=check.fraction(0.001),
+        )
 
     def check(self, objective: Objective) -> None:
-        self._check_decay(objective)
+        check_decay(self, objective)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return self.landmarks
 
-    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+    def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         own: Shapes = {"factor": (capacity, capacity), "weights": (capacity,)}
-        return {**super().own_shapes(capacity, dimension), **own}
+        return {**super().state_shapes(capacity, dimension), **own}
 
-    def settings(self, objective: Objective) -> Mapping[str, float]:
+    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
         return {
-            "learning_rate": self.learning_rate,
-            "keep": 1.0 - self.learning_rate * objective.regularization,
-            "novelty": self.novelty,
+            **super().step_arguments(group, dimension),
+            "decay": 1.0 - self.learning_rate * group.objective.regularization,
         }
 
-    def work(self, capacity: int, dimension: int) -> int:
+    def work_size(self, capacity: int, dimension: int) -> int:
         return capacity
+
+    @staticmethod
+    def step(args, leaf, number):
+        """Perhaps a new landmark; a gradient step on the weights of z; alpha from the weights."""
+        sample = float_array(args, FIELDS.sample)
+        capacity = read_int(args, FIELDS.capacity)
+        k = float_array(args, FIELDS.point_features)  # k(x, landmarks)
+        z = float_array(args, FIELDS.work)
+        factor = pointer(float_array(args, FIELDS.factor), leaf * capacity * capacity)
+        weights = pointer(float_array(args, FIELDS.weights), leaf * capacity)
+        size = size_of(args, leaf)
+        for i in range(size):  # z = L^-1 k
+            row = pointer(factor, i * capacity)
+            z[i] = (k[i] - dot(row, z, i)) / row[i]
+        rest = sample[SAMPLE.self_kernel] - dot(z, z, size)
+        if size < capacity and rest > read_float(args, FIELDS.novelty) * sample[SAMPLE.self_kernel]:
+            row = pointer(factor, size * capacity)
+            for i in range(size):
+                row[i] = z[i]
+            row[size] = np.sqrt(rest + JITTER * sample[SAMPLE.self_kernel])
+            z[size] = rest / row[size]
+            weights[size] = 0.0
+            append_centre(args, leaf, 0.0)
+            size += 1
+        # weights <- decay weights - learning_rate l' z
+        change = read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
+        for i in range(size):
+            weights[i] = read_float(args, FIELDS.decay) * weights[i] - change * z[i]
+        sample[SAMPLE.squared_norm] = dot(weights, weights, size)
+        coefficients = coefficients_of(args, leaf)
+        for i in range(size):
+            coefficients[i] = weights[i]
+        for i in range(size - 1, -1, -1):  # alpha = L'^-1 weights, a row of L at a time
+            row = pointer(factor, i * capacity)
+            alpha = coefficients[i] / row[i]
+            coefficients[i] = alpha
+            for j in range(i):
+                coefficients[j] -= alpha * row[j]

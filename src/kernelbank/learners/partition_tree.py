@@ -89,7 +89,6 @@ class PartitionTree(Learner):
     seed: int = 0
     leaf_width: ClassVar[int] = 1
     accepts_new_inputs: ClassVar[bool] = True
-    cost: ClassVar[str] = "O(window levels + dimension)"
     uses_kernel_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -134,8 +133,10 @@ class PartitionTree(Learner):
             "counters": (leaves, hot.COUNTERS),
         }
 
-    def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
-        super().widen({name: array for name, array in old.items() if name != "entries"}, new)
+    def extend_inputs(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+        super().extend_inputs(
+            {name: array for name, array in old.items() if name != "entries"}, new
+        )
         seen = old["entries"].shape[-1] - BESIDE
         new["entries"][..., :seen] = old["entries"][..., :seen]
         new["entries"][..., -BESIDE:] = old["entries"][..., -BESIDE:]

@@ -5,70 +5,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 from ..losses.objective import Objective
 from ..native.dense import least
 from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_float, read_int
-from .feature_learner import Shapes
-from .feature_steps import NORM, SELF, SINGLE, SLOPE, coefficients_of, size_of
-from .gram import GramBase
-from .gram_steps import (
-    INVERSE,
-    append_both,
+from ..utils import validation as check
+from .base import SlotGroup, check_decay
+from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of
+from .gram import (
+    DEPENDENT,
+    INVERSE_FIELDS,
+    InverseBase,
+    append_to_both,
     inverse_of,
-    norm_by_gram,
+    norm_from_gram,
+    project_point,
     refresh_inverse,
-    remove_both,
-    solve_now,
+    remove_from_both,
 )
 
-POLK_ARGUMENTS = argument_fields(*INVERSE._fields, "learning_rate", "keep", "most_error", "dropped")
-_DEPENDENT = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
-
-
-def polk(args, leaf, number):
-    """A gradient step, then destroy centres while the function stays within the compression."""
-    sample = float_array(args, SINGLE.sample)
-    capacity = read_int(args, SINGLE.capacity)
-    solved = float_array(args, SINGLE.work)
-    errors = pointer(solved, capacity)
-    factor = pointer(errors, capacity)
-    coefficients = coefficients_of(args, leaf)
-    size = size_of(args, leaf)
-    change = -read_float(args, POLK_ARGUMENTS.learning_rate) * sample[SLOPE]
-    rest = solve_now(args, leaf, solved)
-    for m in range(size):
-        coefficients[m] *= read_float(args, POLK_ARGUMENTS.keep)
-    if rest > _DEPENDENT * sample[SELF]:
-        append_both(args, leaf, change, solved, rest)
-    else:
-        for m in range(size):
-            coefficients[m] += change * solved[m]
-
-    inverse = inverse_of(args, leaf)
-    spent = 0.0
-    while size_of(args, leaf) > 0:
-        size = size_of(args, leaf)
-        for m in range(size):
-            errors[m] = coefficients[m] * coefficients[m] / inverse[m * capacity + m]
-        j = least(errors, size)
-        within = spent + errors[j] <= read_float(args, POLK_ARGUMENTS.most_error)
-        if size < capacity and not (size > 1 and within):
-            break
-        spent += errors[j]
-        share = coefficients[j] / inverse[j * capacity + j]
-        for m in range(size):
-            coefficients[m] -= share * inverse[m * capacity + j]
-        remove_both(args, leaf, j, errors)
-    float_array(args, POLK_ARGUMENTS.dropped)[leaf] += spent
-    refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
-    sample[NORM] = norm_by_gram(args, leaf, solved)
+FIELDS = argument_fields(*INVERSE_FIELDS._fields, "learning_rate", "decay", "max_error", "dropped")
 
 
 @dataclass(frozen=True)
-class POLK(GramBase):
+class POLK(InverseBase):
     """Parsimonious online learning with kernels: a gradient step, then compression.
 
         g <- (1 - learning_rate * regularization) f - learning_rate * l'(f(x), y) k(x, .)
@@ -101,24 +63,66 @@ class POLK(GramBase):
     learning_rate: float = 0.1
     compression: float = 0.01
     budget: int = 100
-    places = POLK_ARGUMENTS
-    step = polk
-    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+    arguments = FIELDS
 
     def __post_init__(self) -> None:
-        self._positive("learning_rate", 0.1)
-        self._at_least("compression", 0, 0.01)
-        self._count("budget", "how many centres to keep")
+        check.settings(
+            self,
+            learning_rate=check.positive(0.1),
+            compression=check.at_least(0, 0.01),
+            budget=check.whole("Give how many centres to keep, 1 or more."),
+        )
 
     def check(self, objective: Objective) -> None:
-        self._check_decay(objective)
+        check_decay(self, objective)
 
-    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
-        return {**super().own_shapes(capacity, dimension), "dropped": ()}
+    def state_shapes(self, capacity: int, dimension: int) -> Shapes:
+        return {**super().state_shapes(capacity, dimension), "dropped": ()}
 
-    def settings(self, objective: Objective) -> Mapping[str, float]:
+    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
         return {
-            "learning_rate": self.learning_rate,
-            "keep": 1.0 - self.learning_rate * objective.regularization,
-            "most_error": self.compression * self.compression,
+            **super().step_arguments(group, dimension),
+            "decay": 1.0 - self.learning_rate * group.objective.regularization,
+            "max_error": self.compression * self.compression,
         }
+
+    @staticmethod
+    def step(args, leaf, number):
+        """A gradient step, then remove centres while f stays within the compression."""
+        sample = float_array(args, FIELDS.sample)
+        capacity = read_int(args, FIELDS.capacity)
+        solved = float_array(args, FIELDS.work)
+        errors = pointer(solved, capacity)
+        factor = pointer(errors, capacity)
+        coefficients = coefficients_of(args, leaf)
+        size = size_of(args, leaf)
+        change = -read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
+        rest = project_point(args, leaf, solved)
+        # g = decay f - learning_rate l' k(x, .), or with k(x, .) projected if it is not new.
+        for m in range(size):
+            coefficients[m] *= read_float(args, FIELDS.decay)
+        if rest > DEPENDENT * sample[SAMPLE.self_kernel]:
+            append_to_both(args, leaf, change, solved, rest)
+        else:
+            for m in range(size):
+                coefficients[m] += change * solved[m]
+
+        # Removing centre j and projecting on the others costs alpha_j^2 / (K^-1)_jj of norm^2.
+        inverse = inverse_of(args, leaf)
+        spent = 0.0
+        while size_of(args, leaf) > 0:
+            size = size_of(args, leaf)
+            for m in range(size):
+                errors[m] = coefficients[m] * coefficients[m] / inverse[m * capacity + m]
+            j = least(errors, size)
+            within = spent + errors[j] <= read_float(args, FIELDS.max_error)
+            if size < capacity and not (size > 1 and within):
+                break
+            spent += errors[j]
+            share = coefficients[j] / inverse[j * capacity + j]
+            for m in range(size):
+                coefficients[m] -= share * inverse[m * capacity + j]
+            remove_from_both(args, leaf, j, errors)
+        float_array(args, FIELDS.dropped)[leaf] += spent
+        refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
+        sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, solved)

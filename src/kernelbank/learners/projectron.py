@@ -3,46 +3,31 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from ..losses.objective import Objective
 from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_float, read_int
-from .feature_steps import NORM, PREDICTION, SELF, SINGLE, TARGET, coefficients_of, size_of
-from .gram import GramBase
-from .gram_steps import INVERSE, append_both, norm_by_gram, refresh_inverse, solve_now
-from .perceptron import for_labels
+from ..utils import validation as check
+from .base import check_labels
+from .feature_learner import SAMPLE, coefficients_of, size_of
+from .gram import (
+    DEPENDENT,
+    INVERSE_FIELDS,
+    InverseBase,
+    append_to_both,
+    norm_from_gram,
+    project_point,
+    refresh_inverse,
+)
 
-PROJECTRON_ARGUMENTS = argument_fields(*INVERSE._fields, "tolerance")
-_DEPENDENT = 1e-6  # of k(x, x): less is not worth a centre, and would spoil the inverse
-
-
-def projectron(args, leaf, number):
-    """On a mistake: add the sample's projection if that is near enough, else the sample."""
-    sample = float_array(args, SINGLE.sample)
-    capacity = read_int(args, SINGLE.capacity)
-    solved = float_array(args, SINGLE.work)
-    factor = pointer(solved, 2 * capacity)
-    if sample[TARGET] * sample[PREDICTION] <= 0.0:
-        size = size_of(args, leaf)
-        rest = solve_now(args, leaf, solved)
-        near = np.sqrt(rest) <= read_float(args, PROJECTRON_ARGUMENTS.tolerance) and size > 0
-        if near or rest <= _DEPENDENT * sample[SELF] or size == capacity - 1:
-            coefficients = coefficients_of(args, leaf)
-            for m in range(size):
-                coefficients[m] += sample[TARGET] * solved[m]
-        else:
-            append_both(args, leaf, sample[TARGET], solved, rest)
-        sample[NORM] = norm_by_gram(args, leaf, solved)
-    refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
+FIELDS = argument_fields(*INVERSE_FIELDS._fields, "tolerance")
 
 
 @dataclass(frozen=True)
-class Projectron(GramBase):
+class Projectron(InverseBase):
     """The Projectron: on a mistake the sample joins, or its projection on the centres does.
 
     On a mistake, y f(x) <= 0, with d = K^-1 k(x, centres) and what is new in x,
@@ -73,16 +58,34 @@ class Projectron(GramBase):
 
     tolerance: float = 0.1
     budget: int = 100
-    places = PROJECTRON_ARGUMENTS
-    step = projectron
-    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+    arguments = FIELDS
 
     def __post_init__(self) -> None:
-        self._at_least("tolerance", 0, 0.1)
-        self._count("budget", "how many centres to keep")
+        check.settings(
+            self,
+            tolerance=check.at_least(0, 0.1),
+            budget=check.whole("Give how many centres to keep, 1 or more."),
+        )
 
     def check(self, objective: Objective) -> None:
-        for_labels(self, objective)
+        check_labels(self, objective)
 
-    def settings(self, objective: Objective) -> Mapping[str, float]:
-        return {"tolerance": self.tolerance}
+    @staticmethod
+    def step(args, leaf, number):
+        """On a mistake: alpha += y d if the projection is near enough, else f += y k(x, .)."""
+        sample = float_array(args, FIELDS.sample)
+        capacity = read_int(args, FIELDS.capacity)
+        d = float_array(args, FIELDS.work)  # K^-1 k(x, centres)
+        factor = pointer(d, 2 * capacity)
+        if sample[SAMPLE.target] * sample[SAMPLE.prediction] <= 0.0:
+            size = size_of(args, leaf)
+            rest = project_point(args, leaf, d)
+            near = np.sqrt(rest) <= read_float(args, FIELDS.tolerance) and size > 0
+            if near or rest <= DEPENDENT * sample[SAMPLE.self_kernel] or size == capacity - 1:
+                coefficients = coefficients_of(args, leaf)
+                for m in range(size):
+                    coefficients[m] += sample[SAMPLE.target] * d[m]
+            else:
+                append_to_both(args, leaf, sample[SAMPLE.target], d, rest)
+            sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, d)
+        refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))

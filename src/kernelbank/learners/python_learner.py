@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +50,6 @@ class PythonLearner(Learner):
 
     leaf_width = 1
     uses_kernel_rows = False
-    cost: ClassVar[str] = "window + 1 values and a step, in Python"
 
     # --- what a subclass writes -----------------------------------------------------------------
 
@@ -98,9 +97,9 @@ class PythonLearner(Learner):
                 group.predictions[leaf, t, 0] = prediction
                 slope = float(loss.derivative(prediction, y))
                 self._step(group, leaf, x, float(y), slope)
-                now = history_length + number % SLIDE_PERIOD
+                newest = history_length + number % SLIDE_PERIOD
                 for age in range(min(number + 1, window)):
-                    value = self._value(group, leaf, inputs[:, now - age])
+                    value = self._value(group, leaf, inputs[:, newest - age])
                     group.values[leaf, t + 1, window - 1 - age, 0] = value
                 state, kernel = _locked(group, leaf), group.kernels[leaf][0]
                 group.norms[leaf, t + 1, 0] = self._number(self.norm(state, kernel), "norm")

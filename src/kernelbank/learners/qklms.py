@@ -5,32 +5,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
-from ..losses.objective import Objective
 from ..native.dense import dot
 from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import float_array, read_float, read_int
-from .centres import CentresBase, places
-from .centres_steps import append, centre, centres_of, kernel_values, norm_by_definition
-from .feature_steps import NORM, PREDICTION, SELF, SINGLE, SLOPE, coefficients_of, size_of
+from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..utils import validation as check
+from .base import SlotGroup
+from .centres import FIELDS as CENTRES_FIELDS
+from .centres import (
+    CentresBase,
+    append_centre,
+    centres_of,
+    copy_centre,
+    kernel_values,
+    norm_from_centres,
+)
+from .feature_learner import SAMPLE, coefficients_of, size_of
 
-QKLMS_ARGUMENTS = places("learning_rate", "squared_quantization")
+FIELDS = argument_fields(*CENTRES_FIELDS._fields, "learning_rate", "squared_quantization")
 
 
 @inline
-def nearest(args, leaf, distances):
-    """The centre nearest to the present point, the first of equals; distances[j] is squared."""
-    capacity = read_int(args, SINGLE.capacity)
+def _nearest_centre(args, leaf, distances):
+    """The index of the centre nearest to x, the first of equals; distances[j] = |x - c_j|^2."""
+    capacity = read_int(args, FIELDS.capacity)
     centres = centres_of(args, leaf)
-    point = float_array(args, SINGLE.point)
+    point = float_array(args, FIELDS.point)
     size = size_of(args, leaf)
     for m in range(size):
         distances[m] = 0.0
-    for k in range(read_int(args, SINGLE.dimension)):
+    for k in range(read_int(args, FIELDS.dimension)):
         column = pointer(centres, k * capacity)
         for m in range(size):
             distances[m] += (column[m] - point[k]) * (column[m] - point[k])
@@ -39,33 +47,6 @@ def nearest(args, leaf, distances):
         if distances[m] < distances[best]:
             best = m
     return best
-
-
-def qklms(args, leaf, number):
-    """The gradient step, on the nearest centre if it is near enough."""
-    sample = float_array(args, SINGLE.sample)
-    capacity = read_int(args, SINGLE.capacity)
-    work = float_array(args, SINGLE.work)
-    size = size_of(args, leaf)
-    change = -read_float(args, QKLMS_ARGUMENTS.learning_rate) * sample[SLOPE]
-    value, own = sample[PREDICTION], sample[SELF]
-    merged = False
-    if size > 0:
-        j = nearest(args, leaf, work)
-        near = work[j] <= read_float(args, QKLMS_ARGUMENTS.squared_quantization)
-        if near or size == capacity - 1:
-            merged = True
-            point = pointer(work, capacity)
-            centre(args, leaf, j, point)
-            kernel_values(args, leaf, point, centres_of(args, leaf), capacity, size, work)
-            value, own = dot(coefficients_of(args, leaf), work, size), work[j]
-            coefficients_of(args, leaf)[j] += change
-    if not merged:
-        append(args, leaf, change)
-    norm = sample[NORM] + 2.0 * change * value + change * change * own
-    if (number + 1) % read_int(args, SINGLE.slide_period) == 0:
-        norm = norm_by_definition(args, leaf, work)
-    sample[NORM] = max(norm, 0.0)
 
 
 @dataclass(frozen=True)
@@ -101,20 +82,49 @@ class QKLMS(CentresBase):
     learning_rate: float = 0.1
     quantization: float = 0.1
     budget: int = 100
-    places = QKLMS_ARGUMENTS
-    step = qklms
-    cost: ClassVar[str] = "O(budget dimension)"
+    arguments = FIELDS
 
     def __post_init__(self) -> None:
-        self._positive("learning_rate", 0.1)
-        self._at_least("quantization", 0, 0.1)
-        self._count("budget", "how many centres to keep")
+        check.settings(
+            self,
+            learning_rate=check.positive(0.1),
+            quantization=check.at_least(0, 0.1),
+            budget=check.whole("Give how many centres to keep, 1 or more."),
+        )
 
-    def settings(self, objective: Objective) -> Mapping[str, float]:
+    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
         return {
-            "learning_rate": self.learning_rate,
+            **super().step_arguments(group, dimension),
             "squared_quantization": float(np.square(self.quantization)),
         }
 
-    def work(self, capacity: int, dimension: int) -> int:
+    def work_size(self, capacity: int, dimension: int) -> int:
         return capacity + dimension
+
+    @staticmethod
+    def step(args, leaf, number):
+        """Add -learning_rate l' to the coefficient of the nearest centre, or of a new one."""
+        sample = float_array(args, FIELDS.sample)
+        capacity = read_int(args, FIELDS.capacity)
+        work = float_array(args, FIELDS.work)
+        size = size_of(args, leaf)
+        change = -read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
+        value, self_kernel = sample[SAMPLE.prediction], sample[SAMPLE.self_kernel]
+        merged = False
+        if size > 0:
+            j = _nearest_centre(args, leaf, work)
+            near = work[j] <= read_float(args, FIELDS.squared_quantization)
+            if near or size == capacity - 1:
+                merged = True
+                nearest = pointer(work, capacity)
+                copy_centre(args, leaf, j, nearest)
+                kernel_values(args, leaf, nearest, centres_of(args, leaf), capacity, size, work)
+                value, self_kernel = dot(coefficients_of(args, leaf), work, size), work[j]
+                coefficients_of(args, leaf)[j] += change
+        if not merged:
+            append_centre(args, leaf, change)
+        # |f + change k(c, .)|^2 = |f|^2 + 2 change f(c) + change^2 k(c, c)
+        norm = sample[SAMPLE.squared_norm] + 2.0 * change * value + change * change * self_kernel
+        if (number + 1) % read_int(args, FIELDS.slide_period) == 0:
+            norm = norm_from_centres(args, leaf, work)
+        sample[SAMPLE.squared_norm] = max(norm, 0.0)

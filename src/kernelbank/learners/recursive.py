@@ -1,63 +1,58 @@
-"""Learners that do recursive least squares on features (see `_hot.recursive`)."""
+"""Recursive least squares on features, in one pass over the covariance per sample.
+
+The covariance P of the weights is symmetric: only rows up to the diagonal are kept, packed one
+behind the other. A step needs u = P phi and then changes P everywhere. It leaves that change
+*pending*, and the next step makes it while it multiplies:
+
+    P_ij <- s_i s_j P_ij + a u_i u_j + b v_i v_j,   and c (1 - s_i^2) on the diagonal,
+
+with s = scaling, u = first_vector, v = second_vector and (a, b, c) = pending. So the matrix, whose
+memory traffic dominates the cost, is read and written once per sample. The pending change is part
+of the state: it does not matter whether the next sample is in the same block.
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from ..kernels.base import Kernel
 from ..losses.objective import Objective
+from ..native.dense import dot
 from ..native.formulas import pointer
+from ..native.jit import inline
 from ..native.phases import argument_fields, float_array, read_float, read_int
-from ..native.simd import WIDTH
+from ..native.simd import WIDTH, broadcast, fma, lane, load, store
 from ..utils import validation as check
 from ..utils.validation import Floats
-from . import recursive_steps as hot
 from .base import SlotGroup
-from .feature_learner import FeatureLearner, Shapes
-from .feature_steps import SINGLE, size_of
+from .feature_learner import FIELDS as FEATURE_FIELDS
+from .feature_learner import SAMPLE, FeatureLearner, Shapes, coefficients_of, size_of
 
-RECURSIVE = (
-    *hot.RECURSIVE._fields,
-    "forget",
+RECURSIVE_NAMES = (
+    "covariance",  # (leaves, capacity (capacity + 1) / 2)
+    "pending",  # (leaves, 3): a, b, c
+    "scaling",  # (leaves, capacity)
+    "first_vector",  # (leaves, capacity)
+    "second_vector",  # (leaves, capacity)
+    "forget_rule",
     "forgetting",
-    "constant",
+    "constant",  # index of the constant feature, which may have a forgetting of its own
     "constant_forgetting",
     "ridge",
 )
-"""The names that the tables of such learners have somewhere behind those of SINGLE."""
+FIELDS = argument_fields(*FEATURE_FIELDS._fields, *RECURSIVE_NAMES)
 
-PLACES = argument_fields(*SINGLE._fields, *RECURSIVE)
-"""Where `recursive` finds them; each learner has a variant of it with its own."""
+FIRST, SECOND, DIAGONAL = range(3)  # a, b, c of the pending change
 
-_LONGEST = 5.0
-"""How much, in units of exp, the covariance may grow until the dummies come round to a weight."""
+NEVER, EXPONENTIAL, PRIOR = range(3)
+FORGET_RULES = {"exponential": EXPONENTIAL, "prior": PRIOR}
 
-FORGET = {"exponential": hot.EXPONENTIAL, "prior": hot.PRIOR}
-
-
-def recursive(args, leaf, number):
-    """One sample of least squares, then some forgetting."""
-    capacity = read_int(args, SINGLE.capacity)
-    triangle = capacity * (capacity + 1) // 2
-    hot.recursive_step(
-        args,
-        leaf,
-        number,
-        size_of(args, leaf),
-        pointer(float_array(args, PLACES.covariance), leaf * triangle),
-        pointer(float_array(args, PLACES.pending), leaf * hot.PENDING),
-        pointer(float_array(args, PLACES.scaling), leaf * capacity),
-        pointer(float_array(args, PLACES.first_vector), leaf * capacity),
-        pointer(float_array(args, PLACES.second_vector), leaf * capacity),
-        read_int(args, PLACES.forget),
-        read_float(args, PLACES.forgetting),
-        read_int(args, PLACES.constant),
-        read_float(args, PLACES.constant_forgetting),
-        read_float(args, PLACES.ridge),
-    )
+_MAX_GROWTH = 5.0
+"""The covariance may grow by exp(this) at most until every weight had a dummy observation."""
 
 
 class RecursiveLeastSquares(FeatureLearner):
@@ -70,23 +65,22 @@ class RecursiveLeastSquares(FeatureLearner):
     constant_forgetting: float | None
 
     def _check_forgetting(self) -> None:
-        self._share("forgetting", 0.999)
-        self._positive("forgetting", 0.999)
-        self._positive("ridge", 0.01)
+        fraction = check.fraction(0.999, positive=True)
+        check.settings(self, forgetting=fraction, ridge=check.positive(0.01))
         owner = type(self).__name__
-        check.choice("forget", self.forget, owner, FORGET)
+        check.choice("forget", self.forget, owner, FORGET_RULES)
         if self.constant_forgetting is not None:
-            self._share("constant_forgetting", 0.9)
+            check.settings(self, constant_forgetting=check.fraction(0.9))
             if self.forget != "prior" or self.forgetting == 1:
                 remedy = 'Use forget="prior" with forgetting below 1.'
                 rule = "be given with forgetting to the prior only"
                 value = self.constant_forgetting
                 raise check.refuse("constant_forgetting", rule, value, remedy, owner)
 
-    def own_shapes(self, capacity: int, dimension: int) -> Shapes:
+    def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {
             "covariance": (capacity * (capacity + 1) // 2,),
-            "pending": (hot.PENDING,),
+            "pending": (3,),
             "scaling": (capacity,),
             "first_vector": (capacity,),
             "second_vector": (capacity,),
@@ -96,8 +90,8 @@ class RecursiveLeastSquares(FeatureLearner):
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> Shapes:
         size = self.capacity(kernel, dimension)
-        if self.forget == "exponential" and -size * np.log(self.forgetting) > _LONGEST:
-            least = np.exp(-_LONGEST / size)
+        if self.forget == "exponential" and -size * np.log(self.forgetting) > _MAX_GROWTH:
+            least = np.exp(-_MAX_GROWTH / size)
             raise check.refuse(
                 "forgetting",
                 f"be >= {least:.4g} for {size} features, if it is exponential",
@@ -114,17 +108,17 @@ class RecursiveLeastSquares(FeatureLearner):
         group.state["scaling"][:] = 1.0
         group.state["size"][:] = capacity
 
-    def settings(self, objective: Objective) -> Mapping[str, float]:
-        kind = FORGET[self.forget] if self.forgetting < 1 else hot.NEVER
-        own = self.constant_forgetting
+    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
+        constant_forgetting = self.constant_forgetting
+        if constant_forgetting is None:
+            constant_forgetting = self.forgetting
         return {
-            "forget": kind,
-            "forgetting": self.forgetting,
-            "constant_forgetting": self.forgetting if own is None else own,
-            "ridge": self.ridge,
+            **super().step_arguments(group, dimension),
+            "forget_rule": FORGET_RULES[self.forget] if self.forgetting < 1 else NEVER,
+            "constant_forgetting": constant_forgetting,
         }
 
-    def work(self, capacity: int, dimension: int) -> int:
+    def work_size(self, capacity: int, dimension: int) -> int:
         return capacity
 
     def variance(self, group: SlotGroup, points: Floats) -> Floats:
@@ -133,12 +127,15 @@ class RecursiveLeastSquares(FeatureLearner):
         features = self.feature_rows(group, points)
         for leaf in range(group.leaves):
             size = features.shape[2]
-            full = unpacked(group.state["covariance"][leaf], size)
-            first, second, diagonal = group.state["pending"][leaf]
+            full = unpack_triangle(group.state["covariance"][leaf], size)
+            first, second, diagonal = group.state["pending"][leaf]  # a, b, c
             scale = group.state["scaling"][leaf]
-            one, two = group.state["first_vector"][leaf], group.state["second_vector"][leaf]
-            full = np.outer(scale, scale) * full + first * np.outer(one, one)
-            full = full + second * np.outer(two, two)
+            first_vector, second_vector = (
+                group.state["first_vector"][leaf],
+                group.state["second_vector"][leaf],
+            )
+            full = np.outer(scale, scale) * full + first * np.outer(first_vector, first_vector)
+            full = full + second * np.outer(second_vector, second_vector)
             full[np.diag_indices(size)] += diagonal * (1 - scale**2)
             rows = features[leaf]
             out[leaf, :, 0] = np.maximum(((rows @ full) * rows).sum(axis=1), 0.0)
@@ -148,9 +145,115 @@ class RecursiveLeastSquares(FeatureLearner):
         """(leaves, n, size): the features of some points."""
         raise NotImplementedError
 
+    @staticmethod
+    def step(args, leaf, number):
+        """One sample of least squares, then forgetting (see `FourierRLS`)."""
+        capacity = read_int(args, FIELDS.capacity)
+        triangle = capacity * (capacity + 1) // 2
+        covariance = pointer(float_array(args, FIELDS.covariance), leaf * triangle)
+        pending = pointer(float_array(args, FIELDS.pending), leaf * 3)
+        scaling = pointer(float_array(args, FIELDS.scaling), leaf * capacity)
+        first = pointer(float_array(args, FIELDS.first_vector), leaf * capacity)
+        second = pointer(float_array(args, FIELDS.second_vector), leaf * capacity)
+        rule = read_int(args, FIELDS.forget_rule)
+        forgetting = read_float(args, FIELDS.forgetting)
+        ridge = read_float(args, FIELDS.ridge)
+        sample = float_array(args, FIELDS.sample)
+        phi = float_array(args, FIELDS.point_features)
+        u = float_array(args, FIELDS.work)
+        weights = coefficients_of(args, leaf)
+        size = size_of(args, leaf)
 
-def unpacked(triangle: Floats, size: int) -> Floats:
-    """The symmetric matrix whose lower triangle lies row by row."""
+        # u = P phi, s = 1 / weight + phi'u, weights += u e / s, P -= u u' / s.
+        _multiply_pending(covariance, pending, scaling, first, second, phi, size, u)
+        variance = dot(phi, u, size)
+        s = 1.0 / sample[SAMPLE.weight] + variance
+        informed = variance > 0.0  # otherwise rounding is all there is
+        change = sample[SAMPLE.error] / s if informed else 0.0
+        scale = 1.0
+        if rule == EXPONENTIAL:
+            scale = 1.0 / np.sqrt(forgetting)
+        elif rule == PRIOR:
+            scale = np.sqrt(forgetting)
+        pending[FIRST] = -1.0 / s if informed else 0.0
+        pending[SECOND] = 0.0
+        pending[DIAGONAL] = 1.0 / ridge if rule == PRIOR else 0.0
+        for m in range(size):
+            weights[m] += u[m] * change
+            scaling[m] = scale
+            first[m] = scale * u[m]
+            second[m] = 0.0
+
+        if rule == PRIOR:  # P <- r P + (1 - r) I / ridge, weights <- sqrt(r) weights
+            constant = read_int(args, FIELDS.constant)
+            if constant < size:
+                scaling[constant] = np.sqrt(read_float(args, FIELDS.constant_forgetting))
+                first[constant] = scaling[constant] * u[constant]
+            for m in range(size):
+                weights[m] *= scaling[m]
+        if rule == EXPONENTIAL:
+            # P <- P / r, and a dummy observation that weight j is 0, each weight in turn. In `size`
+            # samples it adds as much as the prior loses, so that the ridge never fades.
+            j = number % size
+            _copy_column(covariance, size, j, second)
+            share = pending[FIRST] * first[j]
+            for m in range(size):
+                second[m] = scale * scale * second[m] + share * first[m]  # column j of P
+            s = 1.0 / (size * (1.0 - forgetting) * ridge) + second[j]
+            pending[SECOND] = -1.0 / s
+            change = weights[j] / s
+            for m in range(size):
+                weights[m] -= second[m] * change
+        sample[SAMPLE.squared_norm] = dot(weights, weights, size)
+
+
+def unpack_triangle(triangle: Floats, size: int) -> Floats:
+    """The symmetric matrix (size, size) whose lower triangle is packed row by row."""
     full = np.zeros((size, size))
     full[np.tril_indices(size)] = triangle
     return np.asarray(full + np.tril(full, -1).T)
+
+
+@inline
+def _multiply_pending(covariance, pending, scaling, first, second, vector, count, out):
+    """Make the pending change of P (see above), and out = P vector with the changed P.
+
+    covariance: (count (count + 1) / 2,); pending: (3,); all others: (count,).
+    """
+    for i in range(count):
+        out[i] = 0.0
+    for i in range(count):
+        row = pointer(covariance, i * (i + 1) // 2)
+        scale = scaling[i]
+        one = pending[FIRST] * first[i]
+        two = pending[SECOND] * second[i]
+        own = vector[i]
+        total = broadcast(0.0)
+        even = i - i % WIDTH
+        for j in range(0, even, WIDTH):
+            value = scale * load(pointer(scaling, j), 0) * load(pointer(row, j), 0)
+            value = fma(one, load(pointer(first, j), 0), value)
+            value = fma(two, load(pointer(second, j), 0), value)
+            store(pointer(row, j), 0, value)
+            store(pointer(out, j), 0, fma(own, value, load(pointer(out, j), 0)))
+            total = fma(value, load(pointer(vector, j), 0), total)
+        result = (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
+        for j in range(even, i):
+            value = scale * scaling[j] * row[j] + one * first[j] + two * second[j]
+            row[j] = value
+            out[j] += own * value
+            result += value * vector[j]
+        value = scale * scale * row[i] + one * first[i] + two * second[i]
+        value += pending[DIAGONAL] * (1.0 - scale * scale)
+        row[i] = value
+        out[i] += result + own * value
+
+
+@inline
+def _copy_column(covariance, count, j, out):
+    """out = column j of P as it is stored, without the pending change."""
+    row = pointer(covariance, j * (j + 1) // 2)
+    for i in range(j + 1):
+        out[i] = row[i]
+    for i in range(j + 1, count):
+        out[i] = covariance[i * (i + 1) // 2 + j]

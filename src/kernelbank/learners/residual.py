@@ -150,12 +150,12 @@ class Residual(Around):
         inner = group.parts["inner"][0]
         return np.asarray(self.learner.variance(inner, points) + known[None, :, None])
 
-    def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+    def extend_inputs(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
         own = ("values", "norms", "alive", *_OWN)
         for name in own:
             new[name][...] = old[name]
         inner = {name: array for name, array in new.items() if name not in own}
-        self.learner.widen({name: old[name] for name in inner}, inner)
+        self.learner.extend_inputs({name: old[name] for name in inner}, inner)
 
 
 _OWN = ("left_targets", "inner_state_values", "inner_state_norms")

@@ -4,20 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..native.phases import read_int
-from .feature_steps import SINGLE, size_of
-from .ridge import RidgeBase
-from .ridge_steps import RIDGE, join, leave, settle
-
-
-def sliding(args, leaf, number):
-    """The sample joins; beyond the budget the oldest leaves; solve."""
-    join(args, leaf)
-    if size_of(args, leaf) == read_int(args, SINGLE.capacity):
-        leave(args, leaf, 0)
-    settle(args, leaf, number)
+from ..utils import validation as check
+from .feature_learner import size_of
+from .ridge import FIELDS, RidgeBase, append_sample, finish_step, remove_sample
 
 
 @dataclass(frozen=True)
@@ -49,10 +40,19 @@ class SlidingWindowKRLS(RidgeBase):
 
     budget: int = 50
     ridge: float = 0.01
-    places = RIDGE
-    step = sliding
-    cost: ClassVar[str] = "O(budget dimension + budget^2)"
+    arguments = FIELDS
 
     def __post_init__(self) -> None:
-        self._count("budget", "how many samples to keep")
-        self._positive("ridge", 0.01)
+        check.settings(
+            self,
+            budget=check.whole("Give how many samples to keep, 1 or more."),
+            ridge=check.positive(0.01),
+        )
+
+    @staticmethod
+    def step(args, leaf, number):
+        """Keep the sample; beyond the budget remove the oldest; solve."""
+        append_sample(args, leaf)
+        if size_of(args, leaf) == read_int(args, FIELDS.capacity):
+            remove_sample(args, leaf, 0)
+        finish_step(args, leaf, number)

@@ -6,7 +6,7 @@ from ..native.formulas import call_loss, int_pointer, pointer
 from ..native.hash_rng import stirred
 from ..native.phases import argument_fields, float_array, int_array, read_float, read_int
 from ..native.simd import WIDTH, store
-from .feature_steps import curvature_above
+from .feature_learner import curvature_above
 from .tree_inference import SIZE, squared_norm, walk
 from .tree_split import BESIDE, take_in
 

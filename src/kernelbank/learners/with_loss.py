@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -103,17 +102,8 @@ class WithLoss(Around):
     def variance(self, group: SlotGroup, points: Floats) -> Floats:
         return self.learner.variance(self._seen(group), points)
 
-    def widen(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
-        self.learner.widen(old, new)
-
-    def remember(self, group: SlotGroup) -> list[Any]:
-        return self.learner.remember(self._seen(group))
-
-    def recall(self, group: SlotGroup, kept: list[Any]) -> None:
-        self.learner.recall(self._seen(group), kept)
-
-    def dropped(self, group: SlotGroup) -> Floats:
-        return self.learner.dropped(self._seen(group))
+    def extend_inputs(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+        self.learner.extend_inputs(old, new)
 
     def step_ratio(self, group: SlotGroup) -> Floats:
         return self.learner.step_ratio(self._seen(group))

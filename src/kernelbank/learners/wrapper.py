@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..kernels.base import Kernel
 from ..losses.objective import Objective
 from ..utils.validation import Floats
@@ -26,10 +24,6 @@ class Around(Learner):
     @property
     def float32_arrays(self) -> frozenset[str]:  # type: ignore[override]
         return self.learner.float32_arrays
-
-    @property
-    def cost(self) -> str:  # type: ignore[override]
-        return self.learner.cost
 
     @property
     def accepts_new_inputs(self) -> bool:  # type: ignore[override]
@@ -58,15 +52,6 @@ class Around(Learner):
 
     def prepare(self, group: SlotGroup) -> None:
         self.learner.prepare(group)
-
-    def remember(self, group: SlotGroup) -> list[Any]:
-        return self.learner.remember(group)
-
-    def recall(self, group: SlotGroup, kept: list[Any]) -> None:
-        self.learner.recall(group, kept)
-
-    def dropped(self, group: SlotGroup) -> Floats:
-        return self.learner.dropped(group)
 
     def step_ratio(self, group: SlotGroup) -> Floats:
         return self.learner.step_ratio(group)

@@ -1,7 +1,7 @@
 """Checks of arguments. Every message has the name, the rule, the value and the remedy."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -173,3 +173,38 @@ def one_target(y: Any) -> Floats:
     array = array.reshape(1)
     within_range("y", array)
     return array
+
+
+Rule = Callable[[str, Any, str], Any]
+"""rule(name, value, owner): the checked value, or an `InvalidArgument`."""
+
+
+def settings(instance: Any, **rules: Rule) -> None:
+    """Check fields of a frozen dataclass, and store the checked values."""
+    for name, rule in rules.items():
+        value = rule(name, getattr(instance, name), type(instance).__name__)
+        object.__setattr__(instance, name, value)
+
+
+def positive(example: float) -> Rule:
+    """A positive number."""
+    remedy = f"Give a positive number, such as {example:g}."
+    return lambda name, value, owner: number(name, value, owner, remedy, above=0)
+
+
+def at_least(least: float, example: float) -> Rule:
+    """A number of at least `least`."""
+    remedy = f"Give {least:g} or more, such as {example:g}."
+    return lambda name, value, owner: number(name, value, owner, remedy, least=least)
+
+
+def fraction(example: float, *, positive: bool = False) -> Rule:
+    """A number from 0 to 1; not 0 itself if `positive`."""
+    remedy = f"Give a number between 0 and 1, such as {example:g}."
+    bound = {"above": 0.0} if positive else {"least": 0.0}
+    return lambda name, value, owner: number(name, value, owner, remedy, most=1, **bound)
+
+
+def whole(remedy: str, *, least: int = 1, most: int | None = None) -> Rule:
+    """A whole number of at least `least`."""
+    return lambda name, value, owner: count(name, value, owner, remedy, least=least, most=most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -124,11 +125,11 @@ class LocalExecutor(Executor):
         return {
             int(number): kept
             for shard in self._shards
-            for learner, group in shard.groups
-            for number, kept in zip(group.numbers, learner.remember(group), strict=True)
+            for _, group in shard.groups
+            for number, kept in zip(group.numbers, copy.deepcopy(group.models), strict=True)
         }
 
     def recall(self, kept: Mapping[int, Any]) -> None:
         for shard in self._shards:
-            for learner, group in shard.groups:
-                learner.recall(group, [kept[int(number)] for number in group.numbers])
+            for _, group in shard.groups:
+                group.models = [kept[int(number)] for number in group.numbers]

@@ -261,8 +261,8 @@ class ShardWorker:
         """Copies of what learners keep besides arrays, by leaf."""
         return {
             int(number): kept
-            for learner, group in self._shard.groups
-            for number, kept in zip(group.numbers, learner.remember(group), strict=True)
+            for _, group in self._shard.groups
+            for number, kept in zip(group.numbers, copy.deepcopy(group.models), strict=True)
         }
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -273,8 +273,8 @@ class ShardWorker:
         for name, (_, array) in self._shard.arrays().items():
             array[...] = state[name]
         self._buffer.forget_rows()
-        for learner, group in self._shard.groups:
-            learner.recall(group, [models[int(number)] for number in group.numbers])
+        for _, group in self._shard.groups:
+            group.models = [models[int(number)] for number in group.numbers]
 
     def start(self, first_input: Floats) -> None:
         """Set the first sample's inputs."""
