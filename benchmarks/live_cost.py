@@ -20,7 +20,7 @@ from unittest import mock
 from urllib.parse import urlsplit
 
 import numpy as np
-from run_cost import wishes, written
+from run_cost import options, written
 
 from kernelbank.app.cli import run as command
 from kernelbank.app.live.live import Live
@@ -70,12 +70,12 @@ class Seconds:
         if not self.noted:
             assert pictures._live is not None
             self.opened(pictures._live)
-        self.noted.append((now, run.progress.rows))  # type: ignore[attr-defined]
+        self.noted.append((now, run.rows))  # type: ignore[attr-defined]
         if int(now) % 2:
             self._plain(pictures, run)  # type: ignore[arg-type]
         seconds = now - self.noted[0][0]
         if seconds:
-            self.share = run.diary.seconds[PAGE] / seconds  # type: ignore[attr-defined]
+            self.share = run.timings.seconds[PAGE] / seconds  # type: ignore[attr-defined]
             assert pictures._live is not None
             self.server = processor_time(pictures._live._process.pid) / seconds
 
@@ -111,7 +111,7 @@ def main() -> None:
                 seconds.update(pictures, run)
 
             with mock.patch.object(Pictures, "update", update):
-                command.run(wishes(path, live=0))
+                command.run(options(path, live=0))
             if seconds.watching is not None:
                 seconds.watching.kill()
                 seconds.watching.wait()

@@ -12,15 +12,13 @@ import random
 import shutil
 import tempfile
 import time
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.app.cli.run import Wishes, run
-from kernelbank.app.cli.run_options import run_command
-from kernelbank.app.runner.run import Run
+from kernelbank.app.cli.run import run
+from kernelbank.app.runner.runner import Runner
 from kernelbank.io.sources import open_source
 
 COLUMNS = ["wind", "rain", "sun", "hour"]
@@ -38,19 +36,13 @@ def written(path: Path, rows: int) -> None:
             table.writerow([*x, round(y + 0.1 * draw.gauss(0, 1), 4)])
 
 
-def wishes(path: Path, **given: object) -> Wishes:
-    """The command's defaults, and what is given."""
-    own = {option.name: option.default for option in run_command.params}
-    known = {field.name for field in fields(Wishes)}
-    defaults = {name: value for name, value in own.items() if name in known}
-    for name, value in defaults.items():
-        if type(value).__name__ == "Sentinel" or repr(value).startswith("Sentinel"):
-            defaults[name] = None
-    return Wishes(**(defaults | {"source": str(path), "target": "load", "quiet": True} | given))
+def options(path: Path, **given: object) -> dict[str, object]:
+    """The options of a quiet run."""
+    return {"source": str(path), "target": "load", "quiet": True, **given}
 
 
 def read(path: Path) -> np.ndarray:
-    tables = [b.table(numeric=[*COLUMNS, "load"]).numbers for b in open_source(path).blocks()]
+    tables = [b.parse(numeric=[*COLUMNS, "load"]).numbers for b in open_source(path).blocks()]
     return np.concatenate(tables)
 
 
@@ -71,7 +63,7 @@ def main() -> None:
             for file in ("out.csv", name):
                 shutil.rmtree(folder / file, ignore_errors=True)
                 (folder / file).unlink(missing_ok=True)
-            run(wishes(path, size=given.size, predictions=str(folder / "out.csv"), **more))
+            run(options(path, size=given.size, predictions=str(folder / "out.csv"), **more))
 
         ways = {
             "reading the file": lambda: read(path),
@@ -81,19 +73,19 @@ def main() -> None:
             "kernelbank run": lambda: with_state("none"),
             "the same with --state": lambda: with_state("state", state=folder / "state"),
         }
-        marked: list[float] = []
-        plain_mark = Run.mark
+        committing: list[float] = []
+        commit = Runner.commit
 
-        def timed_mark(play: Run) -> None:
+        def timed_commit(runner: Runner) -> None:
             start = time.perf_counter()
-            plain_mark(play)
-            marked[-1] += time.perf_counter() - start
+            commit(runner)
+            committing[-1] += time.perf_counter() - start
 
-        Run.mark = timed_mark  # type: ignore[method-assign]
+        Runner.commit = timed_commit  # type: ignore[method-assign]
         times: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(given.repeats):
             for name, way in ways.items():
-                marked.append(0.0)
+                committing.append(0.0)
                 start = time.perf_counter()
                 way()
                 times[name].append(time.perf_counter() - start)
@@ -103,7 +95,7 @@ def main() -> None:
             best, worst = (1e6 * one / given.rows for one in (min(seconds), max(seconds)))
             print(f"| {name} | {1e6 / best:,.0f} | {best:.1f} | {best:.1f} to {worst:.1f} |")
         plain, kept = times["kernelbank run"], times["the same with --state"]
-        shares = [mark / whole for mark, whole in zip(marked[3::4], kept, strict=True)]
+        shares = [spent / whole for spent, whole in zip(committing[3::4], kept, strict=True)]
         gain = min(kept) / min(plain) - 1
         print(f"\nDurability at the default interval: {gain:+.1%} by the best runs.")
         print(f"Spent in checkpoints: {min(shares):.1%} to {max(shares):.1%} of the time.")

@@ -10,11 +10,10 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.app.report import report_data as story
-from kernelbank.app.report import run_snapshot as account
 from kernelbank.app.report.report_data import Story
-from kernelbank.app.report.run_snapshot import of_state
-from kernelbank.app.runner.history import EXTREMES, TOTALS, POINTS, History
-from kernelbank.app.runner.settings import Settings
+from kernelbank.app.runner import model_session
+from kernelbank.app.runner.history import EXTREMES, POINTS, TOTALS, History
+from kernelbank.app.runner.status import RunStatus
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from support.running import as_csv, good, numbers, one_line, refused, run
@@ -25,7 +24,7 @@ X, Y = numbers(ROWS)
 
 def told(folder):
     """The parts of a run's state."""
-    return read(Story().parts(of_state(folder)))
+    return read(Story().parts(RunStatus.of_state(folder)))
 
 
 def read(parts):
@@ -177,12 +176,12 @@ def test_what_ran_is_told(tmp_path):
     assert parts["run"]["status"] == "saved"
     assert [one["row"] for one in parts["bad"]["examples"]] == [31, 61]
     assert parts["bad"]["count"] == parts["now"]["bad"] == 2
-    assert dict(parts["now"]["time"])["the bank"] > 0
+    assert dict(parts["now"]["time"])["the model"] > 0
     assert parts["now"]["starts"] == 2
 
 
 def test_signals_stand_where_they_were_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(Settings, "bank", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_line)
     level = Y + 1000 * (np.arange(ROWS) > 400)
     source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, level]))
     found = {}
@@ -200,13 +199,13 @@ def test_a_run_tells_the_same_as_its_state(tmp_path, monkeypatch):
     kept, going_on = {}, Story()
 
     def noted(self, run):
-        going_on.parts(account.of_run(run, "running"))
-        kept["run"] = account.of_run(run, "saved")
+        going_on.parts(RunStatus.of_run(run, "running"))
+        kept["run"] = RunStatus.of_run(run, "saved")
 
     monkeypatch.setattr("kernelbank.app.live.publisher.Pictures.update", noted)
     source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
     good(source, "--target", "y", "--state", tmp_path / "state", "--checkpoint-every", 90)
-    mine, other = going_on.parts(kept["run"]), Story().parts(of_state(tmp_path / "state"))
+    mine, other = going_on.parts(kept["run"]), Story().parts(RunStatus.of_state(tmp_path / "state"))
     assert mine.keys() == other.keys()
     assert {name for name in mine if mine[name] != other[name]} <= {"now", "run"}
     times = {"seconds", "speed", "time", "updated"}
@@ -232,7 +231,7 @@ def filled(rows, slots):
 def test_a_page_of_many_rows_is_small(state):
     """10^5 rows of as many slots as the largest size has."""
     slots = len(_large().names)
-    given = dataclasses.replace(of_state(state), history=filled(100_000, slots))
+    given = dataclasses.replace(RunStatus.of_state(state), history=filled(100_000, slots))
     parts = Story().parts(given)
     snapshots = (
         len(parts["snapshot/now"]) * 40 * 4
@@ -248,7 +247,7 @@ def _large():
 
 def test_parts_stay_as_they_are(state):
     """Only what has changed is put into words anew."""
-    given, telling = of_state(state), Story()
+    given, telling = RunStatus.of_state(state), Story()
     history = filled(0, 3)
     seen = []
     for count in (1, 1, 40, 1000):
@@ -269,7 +268,7 @@ def test_parts_stay_as_they_are(state):
 
 
 def test_the_present_function_may_be_that_told_last(state):
-    given, telling = of_state(state), Story()
+    given, telling = RunStatus.of_state(state), Story()
     first = telling.parts(given, present=False)  # there is none yet: it is made
     given.bank.run(X[:50], Y[:50])
     assert telling.parts(given, present=False)["snapshot/now"] is first["snapshot/now"]
@@ -282,7 +281,7 @@ def test_what_is_not_finite_is_null(state):
     rows[:, 0] = 1.0
     wild = np.full((3, 2), np.inf)
     history.add(rows, np.full((3, len(EXTREMES)), np.nan), np.full((3, 2), np.nan), wild)
-    parts = read(Story().parts(dataclasses.replace(of_state(state), history=history)))
+    parts = read(Story().parts(dataclasses.replace(RunStatus.of_state(state), history=history)))
     assert parts["points/0"]["loss"] == [None] * 3
     assert parts["points/0"]["losses"] == [[None, None]] * 3
     assert parts["points/0"]["worst_loss"] == [None] * 3
@@ -374,26 +373,26 @@ def test_what_is_no_state(tmp_path):
 
 
 FORGED = [
-    ("settings", {}),
-    ("settings.coverage", "much"),
-    ("settings.coverage", 2.0),
-    ("settings.delay", "1"),
-    ("settings.preset", "other"),
-    ("settings.task", "cooking"),
-    ("settings.features", 5),
-    ("settings.more", 5),
+    ("options", {}),
+    ("options.coverage", "much"),
+    ("options.coverage", 2.0),
+    ("options.delay", "1"),
+    ("options.preset", "other"),
+    ("options.task", "cooking"),
+    ("options.features", 5),
+    ("options.more", 5),
     ("source", 5),
-    ("places", None),
+    ("predictions", None),
     ("features", 7),
-    ("levels", [["a"]]),
-    ("progress", [1]),
-    ("progress", ["a", "b"]),
-    ("bad_rows", {"count": 3, "first": [], "last": []}),
-    ("diary", {}),
-    ("diary.seconds", 5),
-    ("diary.started", "now"),
-    ("diary.versions", 5),
-    ("diary.updated", 5),
+    ("categories", [["a"]]),
+    ("rows", [1]),
+    ("rows", "a"),
+    ("rejected_rows", {"count": 3, "first": [], "last": []}),
+    ("timings", {}),
+    ("timings.seconds", 5),
+    ("timings.started", "now"),
+    ("timings.versions", 5),
+    ("timings.updated", 5),
     ("history.slots", 2),
     ("bank", {}),
 ]
@@ -409,7 +408,7 @@ def test_forged_states_are_refused(state, tmp_path, name, value):
     place[last] = value
     checkpoint.write(tmp_path / "state.kb", header, arrays)
     with pytest.raises(FileRefused):
-        Story().parts(of_state(tmp_path))
+        Story().parts(RunStatus.of_state(tmp_path))
 
 
 def test_an_empty_run_has_a_page(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.app.runner.settings import Settings
+from kernelbank.app.runner import model_session
 from support import running
 from support.running import (
     ROWS,
@@ -21,6 +21,7 @@ from support.running import (
     numbers,
     objects,
     one_line,
+    options_of,
     refused,
     run,
     same,
@@ -140,7 +141,7 @@ def test_the_papers_slots(source, tmp_path):
 @pytest.mark.parametrize(("delay", "equal"), [(7, True), (1100, False)])
 def test_questions_that_look_alike_or_wait_long(delay, equal, tmp_path, monkeypatch):
     """More of them than a bank remembers by itself, or with the same inputs."""
-    monkeypatch.setattr(Settings, "bank", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_line)
     count = delay + 200
     rows, targets = numbers(count)
     if equal:
@@ -167,13 +168,13 @@ def test_persistence_knows_no_target_before_it_comes(tmp_path):
     path = as_csv(tmp_path / "s.csv", ["a", "y"], np.column_stack([X[:50, 0], targets]))
     for delay in (0, 4):
         done = good(path, "--target", "y", "--delay", delay, "--log-json")
-        assert json.loads(done.err.splitlines()[-1])["persistence"] == delay + 1
+        assert json.loads(done.err.splitlines()[-1])["baseline_error"] == delay + 1
 
 
 @pytest.mark.parametrize("delay", [0, 3])
 def test_labels(delay, tmp_path, monkeypatch):
     if delay:  # row by row: one slot is enough
-        monkeypatch.setattr(Settings, "bank", one_line)
+        monkeypatch.setattr(model_session, "make_model", one_line)
     count = 1100  # more than the first snapshot needs
     inputs, _ = numbers(count)
     labels = np.where(inputs[:, 0] * inputs[:, 1] > 0, "yes", "no").astype(object)
@@ -191,7 +192,7 @@ def test_labels(delay, tmp_path, monkeypatch):
     assert header == ["row", "prediction", "probability", "target"]
     assert [row[3] for row in rows] == labels.tolist()
     assert all(row[1:3] == ["", ""] for row in rows[: delay + 1])  # no class was known
-    bank = Settings("y", "classification", size="small").bank("serial")
+    bank = model_session.make_model(options_of(task="classification"), "serial")
     trace = bank.run(inputs, labels, delay)
     assert [row[1] for row in rows[delay + 1 :]] == list(trace.predictions[delay + 1 :])
     sure = trace.probabilities.max(axis=1)[delay + 1 :]
@@ -251,7 +252,7 @@ def test_warnings_are_notes(source, monkeypatch):
         warnings.warn("a slot\nis out", kb.errors.SlotQuarantined, stacklevel=1)
         return kb.AutoBank(size="small", engine=engine)
 
-    monkeypatch.setattr(Settings, "bank", warn)
+    monkeypatch.setattr(model_session, "make_model", warn)
     assert good(source, "--target", "y").err.startswith("note: a slot is out\n")
     assert good(source, "--target", "y", "--quiet").err == ""
     first = good(source, "--target", "y", "--log-json").err.splitlines()[0]
@@ -268,7 +269,7 @@ def test_a_missing_library_is_one_line(tmp_path, monkeypatch):
 @pytest.mark.parametrize("delay", [0, 2])
 def test_neither_blocks_nor_checkpoints_change_a_bit(delay, tmp_path, monkeypatch):
     if delay:  # row by row: one slot is enough
-        monkeypatch.setattr(Settings, "bank", one_line)
+        monkeypatch.setattr(model_session, "make_model", one_line)
     count = 1060
     inputs, targets = numbers(count)
     words = [f"k{n // 500}" for n in range(count)]
@@ -281,7 +282,7 @@ def test_neither_blocks_nor_checkpoints_change_a_bit(delay, tmp_path, monkeypatc
         out, state = tmp_path / f"{every}.csv", tmp_path / f"{every}"
         good(path, *options, "--predictions", out, "--state", state, "--checkpoint-every", every)
         header, arrays = saved(state)
-        found[every] = (out.read_bytes(), header["history"], header["levels"], arrays)
+        found[every] = (out.read_bytes(), header["history"], header["categories"], arrays)
     first = found.pop(10_000)
     assert first[1]["snapshots"] == [64, 128, 256, 512, 1024]
     for other in found.values():
@@ -293,7 +294,7 @@ def test_neither_blocks_nor_checkpoints_change_a_bit(delay, tmp_path, monkeypatc
 def test_bad_rows_of_a_run_that_skips_them_stand_beside_the_predictions(tmp_path):
     path = as_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), ("x", 3), (4, 5)])
     done = good(path, "--target", "y", "--on-bad-row", "skip", "--predictions", tmp_path / "o.csv")
-    assert f"1 set aside, in {tmp_path}/o.csv.bad-rows.jsonl" in done.err
+    assert f"1 skipped, in {tmp_path}/o.csv.bad-rows.jsonl" in done.err
     assert len(objects(tmp_path / "o.csv.bad-rows.jsonl")) == 1
     done = good(path, "--target", "y", "--on-bad-row", "skip")
-    assert "1 set aside, not kept" in done.err
+    assert "1 skipped, not saved" in done.err

@@ -6,8 +6,8 @@ import signal
 import numpy as np
 import pytest
 
-from kernelbank.app.cli.run import Stop
-from kernelbank.app.runner.settings import Settings
+from kernelbank.app.cli.run import StopFlag
+from kernelbank.app.runner import model_session
 from support.running import (
     as_csv,
     column,
@@ -26,7 +26,7 @@ COUNT = 20
 X, Y = numbers(COUNT)
 
 CSV = {
-    "text": ("{x},b?,{y}", "b", "b?", "is no number"),
+    "text": ("{x},b?,{y}", "b", "b?", "is not a number"),
     "nan": ("{x},NaN,{y}", "b", "NaN", "is missing"),
     "infinite": ("{x},-inf,{y}", "b", "-inf", "is an overflow"),
     "overflow": ("{x},1e999,{y}", "b", "1e999", "is an overflow"),
@@ -34,13 +34,13 @@ CSV = {
     "short": ("{x},{x}", None, "{x},{x}", "has 2 cells under 3 columns"),
     "long": ("{x},{x},{y},7", None, "{x},{x},{y},7", "has 4 cells under 3 columns"),
     "target": ("{x},{x},", "y", "", "is missing"),
-    "target text": ("{x},{x},high", "y", "high", "is no number"),
+    "target text": ("{x},{x},high", "y", "high", "is not a number"),
     # Not closed; or, if another one follows, with text after what then closes it.
     "quote": ('{x},"{x},{y}', None, '{x},"{x},{y}', "has "),
-    "bytes": ("{x},\udcff,{y}", "b", "\\udcff", "is no number"),
+    "bytes": ("{x},\udcff,{y}", "b", "\\udcff", "is not a number"),
 }
 JSON = {
-    "text": ('{{"a": {x}, "b": "b?", "y": {y}}}', "b", "b?", "is no number"),
+    "text": ('{{"a": {x}, "b": "b?", "y": {y}}}', "b", "b?", "is not a number"),
     "nan": ('{{"a": {x}, "b": NaN, "y": {y}}}', "b", "nan", "is missing"),
     "infinite": ('{{"a": {x}, "b": -Infinity, "y": {y}}}', "b", "-inf", "is an overflow"),
     "overflow": ('{{"a": {x}, "b": 1e999, "y": {y}}}', "b", "inf", "is an overflow"),
@@ -49,7 +49,7 @@ JSON = {
     "missing": ('{{"a": {x}, "y": {y}}}', "b", "None", "is missing"),
     "target": ('{{"a": {x}, "b": {x}}}', "y", "None", "is missing"),
     "broken": ('{{"a": {x}, "b": ', None, '{{"a": {x}, "b":', "is broken JSON"),
-    "list": ("[{x}, {x}, {y}]", None, "[{x}, {x}, {y}]", "is no JSON object"),
+    "list": ("[{x}, {x}, {y}]", None, "[{x}, {x}, {y}]", "is not a JSON object"),
 }
 PLACES = {"first": [0], "middle": [9], "last": [COUNT - 1], "several": [4, 5, 6, 11]}
 CASES = [
@@ -65,7 +65,7 @@ CASES = [
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
     """One cheap slot: it is the rows that are tried here."""
-    monkeypatch.setattr(Settings, "bank", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_line)
 
 
 def written(folder, kind, name, places):
@@ -103,12 +103,12 @@ def test_bad_rows(kind, name, places, tmp_path):
         rows = table(target)[1] if target.stat().st_size else []
         assert [row[0] for row in rows] == [str(n + 1) for n in range(places[0])]
     header, _ = saved(state)
-    assert (header["progress"][0], header["bad_rows"]["count"]) == (places[0], 0)
+    assert (header["rows"], header["rejected_rows"]["count"]) == (places[0], 0)
 
     # go on and skip; then compare with a run that skipped from the start
     skip = ("--on-bad-row", "skip")
     done = good(path, *options, "--predictions", out, "--state", state, *skip)
-    assert f"{len(places)} set aside, in {state}/bad-rows.jsonl" in done.err
+    assert f"{len(places)} skipped, in {state}/bad-rows.jsonl" in done.err
     aside = objects(state / "bad-rows.jsonl")
     assert [one["row"] for one in aside] == [place + 1 for place in places]
     first = {"row": places[0] + 1, "where": f"rows.{kind}, line {line}", "column": where}
@@ -125,7 +125,7 @@ def test_line_breaks_inside_quotes_are_counted(tmp_path):
     path = tmp_path / "s.csv"
     path.write_bytes(text.encode())
     said = refused(path, "--target", "y", "--features", "a")
-    assert "s.csv, line 6, column 'y': '?' is no number." in said
+    assert "s.csv, line 6, column 'y': '?' is not a number." in said
 
 
 def test_a_bad_row_behind_the_last_one_wanted_is_not_looked_at(tmp_path):
@@ -138,7 +138,7 @@ def test_bad_times(tmp_path):
     rows = [("2024-01-01", 1), ("yesterday", 2), ("1e300", 3), ("", 4), ("1704067200", 5)]
     path = as_csv(tmp_path / "s.csv", ["t", "y"], rows)
     options = ("--target", "y", "--time", "t")
-    assert "line 3, column 't': 'yesterday' is no time" in refused(path, *options)
+    assert "line 3, column 't': 'yesterday' is not a time" in refused(path, *options)
     good(path, *options, "--on-bad-row", "skip", "--state", tmp_path / "s")
     aside = objects(tmp_path / "s" / "bad-rows.jsonl")
     assert [(one["row"], one["value"]) for one in aside] == [
@@ -156,7 +156,7 @@ def test_objects_on_standard_input_that_begin_badly(tmp_path):
     state = tmp_path / "state"
     good("-", "--target", "y", "--on-bad-row", "skip", "--state", state, stdin=path)
     header = saved(state)[0]
-    assert (header["progress"], header["bad_rows"]["count"]) == ([2, 0], 2)
+    assert (header["rows"], header["rejected_rows"]["count"]) == (2, 2)
     assert saved(state)[0]["features"] == ["a"]
 
 
@@ -189,7 +189,7 @@ def test_files_that_cannot_be_read(tmp_path):
         "blank.csv": "no header",
         "folder.csv": "is a folder",
         "s.txt": "be .csv",
-        "s.csv.gz": "no gzip file",
+        "s.csv.gz": "not a gzip file",
         "twice.csv": "more than one column",
     }.items():
         more = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
@@ -279,24 +279,24 @@ def test_other_settings_or_another_source(source, tmp_path):
 
 
 def test_stopping_keeps_everything(source, tmp_path, monkeypatch):
-    class Pressed(Stop):
+    class Pressed(StopFlag):
         def __init__(self):
-            self.number = signal.SIGINT
+            self.signal_number = signal.SIGINT
 
-    monkeypatch.setattr("kernelbank.app.cli.run.Stop", Pressed)
+    monkeypatch.setattr("kernelbank.app.cli.run.StopFlag", Pressed)
     state = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
     done = run(source, "--target", "y", *state, "--checkpoint-every", 5)
     assert done.code == 130
     assert done.err.splitlines()[-1].startswith(
-        "Stopped. Nothing is lost. To go on, give the same command"
+        "Stopped. Nothing is lost. To resume, give the same command"
     )
     assert f"kernelbank run {source} --target y" in done.err
     assert len(table(tmp_path / "out.csv")[1]) == 5
     monkeypatch.undo()
-    monkeypatch.setattr(Settings, "bank", one_line)
-    assert good(source, "--target", "y", *state).err.startswith("Going on after 5 rows.\n")
+    monkeypatch.setattr(model_session, "make_model", one_line)
+    assert good(source, "--target", "y", *state).err.startswith("Resuming after 5 rows.\n")
     assert len(table(tmp_path / "out.csv")[1]) == COUNT
-    monkeypatch.setattr("kernelbank.app.cli.run.Stop", Pressed)
+    monkeypatch.setattr("kernelbank.app.cli.run.StopFlag", Pressed)
     assert "Without --state" in run(source, "--target", "y").err
 
 

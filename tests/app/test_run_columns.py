@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.app.runner.feature_encoder import LEVELS, PERIODS, periodic
-from kernelbank.app.runner.settings import Settings
+from kernelbank.app.runner import model_session
+from kernelbank.app.runner.feature_encoder import MAX_CATEGORIES, PERIODS, encode_time
 from support import running
 from support.running import (
     ROWS,
@@ -87,18 +87,18 @@ def test_categories_that_come_late(tmp_path):
 def test_too_many_categories_are_none_of_the_first(tmp_path, monkeypatch):
     words = [f"k{n % 130}" for n in range(ROWS)]
     path = as_csv(tmp_path / "s.csv", ["a", "k", "y"], zip(X[:, 0], words, Y, strict=True))
-    monkeypatch.setattr(Settings, "bank", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_line)
     out = tmp_path / "out.csv"
     options = ("--target", "y", "--categorical", "k", "--state", tmp_path / "state")
     good(path, *options, "--predictions", out)
     header, _ = saved(tmp_path / "state")
-    assert header["levels"] == [["k", f"k{n}"] for n in range(LEVELS)]
-    assert header["bank"]["dimension"] == 1 + LEVELS
+    assert header["categories"] == [["k", f"k{n}"] for n in range(MAX_CATEGORIES)]
+    assert header["bank"]["dimension"] == 1 + MAX_CATEGORIES
     bank, found = one_line(), []
     for n, word in enumerate(words):
-        known = min(n + 1, LEVELS)
+        known = min(n + 1, MAX_CATEGORIES)
         x = [X[n, 0], *(float(word == f"k{level}") for level in range(known))]
-        found.append(bank.run([x], Y[n : n + 1], added=int(0 < n < LEVELS)).predictions[0])
+        found.append(bank.run([x], Y[n : n + 1], added=int(0 < n < MAX_CATEGORIES)).predictions[0])
     assert same(column(out, "prediction"), found)
 
 
@@ -112,7 +112,7 @@ def test_times_in_all_their_forms(tmp_path):
         "none": [moment.replace(tzinfo=None).isoformat(sep=" ") for moment in moments],
         "east": [moment.astimezone(east).isoformat() for moment in moments],
     }
-    waves = np.array([periodic(repr(moment.timestamp())) for moment in moments])
+    waves = np.array([encode_time(repr(moment.timestamp())) for moment in moments])
     trace = kb.AutoBank(size="small").run(np.column_stack([X[:, 0], waves]), Y)
     for name, cells in forms.items():
         path = as_csv(
@@ -124,13 +124,13 @@ def test_times_in_all_their_forms(tmp_path):
 
 def test_waves_of_a_time():
     assert list(PERIODS) == ["day", "week", "year"]
-    noon = periodic("1970-01-01T12:00:00")
+    noon = encode_time("1970-01-01T12:00:00")
     assert np.allclose(noon[:2], [0, -1])
-    assert np.allclose(periodic("1970-01-01T08:00:00+02:00"), periodic(str(6 * 3600)))
-    assert np.allclose(periodic("-86400")[:2], [0, 1])
+    assert np.allclose(encode_time("1970-01-01T08:00:00+02:00"), encode_time(str(6 * 3600)))
+    assert np.allclose(encode_time("-86400")[:2], [0, 1])
     for cell in ("", "soon", "nan", "inf", "1e300", "1_000", "2024-13-01", None):
         with pytest.raises(ValueError):  # noqa: PT011  (whatever it says, it is told anew)
-            periodic(cell)
+            encode_time(cell)
 
 
 # --- how many rows --------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ import re
 import struct
 import termios
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from kernelbank.app.cli.console import Pace, cropped, line
+from kernelbank.app.cli.console import SpeedMeter, cropped, status_line
 from kernelbank.app.cli.run_options import run_command
-from kernelbank.app.cli.run_summary import Summary
 from support.running import as_csv, good, numbers, run
 
 CLEAR = "\r\x1b[K"
@@ -53,7 +53,7 @@ def on_terminal(columns, source, *options):
 def often(monkeypatch):
     """A terminal that can, drawn on after every block, and a file that is read little by little."""
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("kernelbank.app.cli.console._PERIOD", 0.0)
+    monkeypatch.setattr("kernelbank.app.cli.console._LINE_PERIOD", 0.0)
     monkeypatch.setattr("kernelbank.io.sources.gzip_stream.PIECE", 4096)
 
 
@@ -68,19 +68,19 @@ def test_a_terminal(columns, source, tmp_path):
     lives = drawn[1:]
     assert len(lives) > 20
     # One line, within its width, and gone before the table.
-    assert all(len(text) < columns and text.isprintable() for text in drawn)
+    assert [t for t in drawn if not (len(t) < columns and t.isprintable())] == []
     assert last.startswith("rows ")
     assert not re.search(r"[\x00-\x09\x0b\x0c\x0e-\x1f]", last)
     # What matters most is there at any width; time is left, as it is a file.
     for text in lives[5:-1]:
         assert re.match(r" *[\d,]+ rows  ", text)
-        assert re.search(r"error +\d", text)
+        assert re.search(r"RMSE +\d", text)
         assert text.rstrip().endswith("left") or columns > 80
     if columns == 120:
-        assert all(" persistence " in text and " best slot " in text for text in lives[5:])
+        assert all(" baseline " in text and " best slot " in text for text in lives[5:])
         assert all(re.search(r"  0\.\d\d [a-z]+: ", text) for text in lives[5:])
     # Numbers do not jump: as soon as all is there, each part keeps its place.
-    starts = {text.index("error") for text in lives[5:]}
+    starts = {text.index("RMSE") for text in lives[5:]}
     assert len(starts) <= 2
     check_end(last.replace("\r\n", "\n"), columns, out)
 
@@ -94,7 +94,7 @@ def check_end(text, columns, out):
     place = re.match(r"rows +", lines[0]).end()
     assert all(text[place - 1] == " " and text[place] != " " for text in lines)
     labels = [text[:place].strip() for text in lines]
-    for label in ("rows", "time", "root mean square error", "bad rows", "predictions"):
+    for label in ("rows", "time", "RMSE", "bad rows", "predictions"):
         assert label in labels
     assert lines[labels.index("rows")].endswith("  3,000")
     assert lines[labels.index("predictions")].endswith(f"  {out}")
@@ -133,50 +133,48 @@ def test_without_a_terminal(source, tmp_path, monkeypatch):
     assert lines[-2].split() == ["predictions", str(out)]
     assert lines[-1].split() == ["state", str(state)]
     again = good(source, *options).err.splitlines()
-    assert again[0] == "Going on after 600 rows."
+    assert again[0] == "Resuming after 600 rows."
     assert again[2].split() == ["done", "before", "600"]
 
 
 def test_the_speed_of_now_and_the_time_left():
-    pace = Pace()
-    pace.note(0.0, 1000, 0.5)  # gone on with: half was done before
-    assert pace.speed is None
-    assert pace.left(None, 1000) is None
-    pace.note(2.0, 1200, 0.6)
-    assert pace.speed == 100
-    assert pace.left(None, 1200) == pytest.approx(8)
-    assert pace.left(1300, 1200) == pytest.approx(1)
+    meter = SpeedMeter()
+    meter.add(0.0, 1000, 0.5)  # gone on with: half was done before
+    assert meter.rows_per_second is None
+    assert meter.seconds_left(None, 1000) is None
+    meter.add(2.0, 1200, 0.6)
+    assert meter.rows_per_second == 100
+    assert meter.seconds_left(None, 1200) == pytest.approx(8)
+    assert meter.seconds_left(1300, 1200) == pytest.approx(1)
     for second in range(3, 40):
-        pace.note(float(second), 1200 + 10 * second, None)
-    assert pace.speed == pytest.approx(10)
-    assert pace.left(None, 1500) is None
-    assert pace.left(1700, 1600) == pytest.approx(10)
+        meter.add(float(second), 1200 + 10 * second, None)
+    assert meter.rows_per_second == pytest.approx(10)
+    assert meter.seconds_left(None, 1500) is None
+    assert meter.seconds_left(1700, 1600) == pytest.approx(10)
 
 
-def summary(**changed):
-    own = Summary.__new__(Summary)
-    figures = {
-        "labels": False,
+def status(**changed):
+    """What the line reads of a RunStatus."""
+    values = {
+        "is_classification": False,
         "rows": 12345,
-        "bad": 3,
+        "rejected": SimpleNamespace(count=3),
         "error": 0.5,
-        "persistence": 5.2,
-        "best": 0.61,
+        "baseline_error": 5.2,
+        "best_slot": ("standard: tree", 0.61),
+        "largest_weights": [("standard: tree", 0.31), ("rank: line", 0.2)],
     }
-    own.__dict__.update(
-        {**figures, "carriers": [("standard: tree", 0.31), ("rank: line", 0.2)], **changed}
-    )
-    return own
+    return SimpleNamespace(**{**values, **changed})
 
 
 @pytest.mark.parametrize("width", range(0, 140, 3))
 @pytest.mark.parametrize("labels", [False, True])
 def test_the_line_fits(width, labels):
-    text = line(summary(labels=labels), 2345.6, 75.0, width)
+    text = status_line(status(is_classification=labels), 2345.6, 75.0, width)
     assert len(text) <= width
     if width >= 38:
         assert "12,345 rows" in text
-        assert ("wrong 50.00 %" if labels else "error 0.500") in text
+        assert ("errors 50.00 %" if labels else "RMSE 0.500") in text
     if width > 130:
         assert "2,346/s" in text
         assert "3 bad" in text
@@ -185,8 +183,9 @@ def test_the_line_fits(width, labels):
 
 
 def test_nothing_is_known_yet():
-    text = line(summary(error=np.nan, persistence=np.nan, best=np.nan, carriers=[]), None, None, 80)
-    assert "12,345 rows  error   nan" in text
+    unknown = {"error": np.nan, "baseline_error": np.nan, "best_slot": ("", np.nan)}
+    text = status_line(status(**unknown, largest_weights=[]), None, None, 80)
+    assert "12,345 rows  RMSE   nan" in text
 
 
 def test_cropped():

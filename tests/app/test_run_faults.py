@@ -14,7 +14,7 @@ import pytest
 
 from kernelbank.errors import RunRefused
 from kernelbank.io import checkpoint
-from kernelbank.io.sinks.csv import Lines
+from kernelbank.io.sinks.csv import CsvSink
 from support.run_cases import CASES, Bench, one_line, opened, slow
 from support.run_faults import FULL, Fault
 
@@ -81,8 +81,8 @@ def test_polite_signals(bench: Bench, number: signal.Signals, label: str) -> Non
     said = " ".join(ended.said.split())
     assert "give the same command again: kernelbank run ../messy.csv" in said
     header, _ = checkpoint.read(folder / "state/state.kb")
-    assert header["outputs"][0]["bytes"] == (folder / "answers.csv").stat().st_size
-    assert 0 < header["progress"][0] < wanted["state"][0]["progress"][0]
+    assert header["sinks"][0]["bytes"] == (folder / "answers.csv").stat().st_size
+    assert 0 < header["rows"] < wanted["state"][0]["rows"]
     assert bench.run("messy", folder).code == 0
     bench.compare("messy", folder, wanted, number)
 
@@ -95,7 +95,7 @@ def test_parts_are_complete_after_a_signal(bench: Bench) -> None:
     assert bench.run("parts", folder, fault).code == 128 + signal.SIGTERM
     header, _ = checkpoint.read(folder / "state/state.kb")
     rows = sum(pq.read_metadata(f).num_rows for f in (folder / "answers.parquet").iterdir())
-    assert rows == header["progress"][0]
+    assert rows == header["rows"]
     assert bench.run("parts", folder).code == 0
     bench.compare("parts", folder, wanted, fault)
 
@@ -142,14 +142,14 @@ def until(true: Any) -> None:
 
 
 def test_two_runs_do_not_share_an_empty_file(tmp_path: Path) -> None:
-    one, other = Lines(tmp_path / "a.csv", ["row"]), Lines(tmp_path / "a.csv", ["row"])
-    one.vacant()
-    other.vacant()
-    one.begin()
+    one, other = CsvSink(tmp_path / "a.csv", ["row"]), CsvSink(tmp_path / "a.csv", ["row"])
+    one.check_vacant()
+    other.check_vacant()
+    one.start()
     with pytest.raises(RunRefused, match="being written by another run"):
-        other.begin()
-    one.close(whole=True)
-    other.close(whole=False)
+        other.start()
+    one.close(complete=True)
+    other.close(complete=False)
 
 
 def test_a_stale_lock_is_no_obstacle(bench: Bench) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kernelbank.app.runner.settings import Settings
+from kernelbank.app.runner import model_session
 from kernelbank.io.sources import open_source
 from support.running import objects, one_line, run, table
 
@@ -89,7 +89,7 @@ OPTIONS = st.sampled_from(
 def light():
     """One cheap slot: it is the rows that are tried here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Settings, "bank", one_line)
+        patch.setattr(model_session, "make_model", one_line)
         yield
 
 

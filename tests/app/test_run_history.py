@@ -9,11 +9,11 @@ from kernelbank.app.runner.history import (
     DRAWN,
     EARLY,
     EXTREMES,
-    TOTALS,
     FIRST_SNAPSHOT,
     GRID,
     POINTS,
     SNAPSHOTS,
+    TOTALS,
     History,
     Snapshot,
 )
@@ -68,7 +68,7 @@ def test_points_do_not_depend_on_blocks(count, cuts):
     history = filled(count, cuts)
     stride, sums = row_by_row(count)
     assert (history.stride, history.rows) == (stride, count)
-    assert same(history.state()["sums"], sums)
+    assert same(history.arrays()["sums"], sums)
     assert history.points <= POINTS
     assert history.points > POINTS // 2 or history.stride == 1
 
@@ -107,7 +107,7 @@ def taken(history, count):
         some = min(history.until_snapshot, count - history.rows)
         add(history, np.resize(ROWS, (some, ROWS.shape[1])))
         if history.due(history.rows):
-            history.take(Snapshot(history.rows, np.full((2, 4, GRID), float(history.rows))))
+            history.add_snapshot(Snapshot(history.rows, np.full((2, 4, GRID), float(history.rows))))
     return history
 
 
@@ -129,18 +129,18 @@ def test_snapshots_are_thinned_out():
 @pytest.mark.parametrize("count", [1, 700, POINTS * 2, 40 * FIRST_SNAPSHOT])
 def test_restored_goes_on_with_the_same_bits(count):
     history = taken(History(SLOTS), count)
-    copy = History.restored(history.facts(), history.state())
+    copy = History.restore(history.to_json(), history.arrays())
     for one in (history, copy):
         taken(one, count + 900)
-    assert copy.facts() == history.facts()
-    mine, other = copy.state(), history.state()
+    assert copy.to_json() == history.to_json()
+    mine, other = copy.arrays(), history.arrays()
     assert mine.keys() == other.keys()
     assert all(same(mine[name], other[name]) for name in mine)
 
 
 def test_an_empty_history_is_restored():
     history = History(SLOTS)
-    assert History.restored(history.facts(), history.state()).facts() == history.facts()
+    assert History.restore(history.to_json(), history.arrays()).to_json() == history.to_json()
 
 
 FORGED = {
@@ -168,17 +168,17 @@ FORGED = {
 )
 def test_forged_facts_are_refused(name, value):
     history = taken(History(SLOTS), FIRST_SNAPSHOT)
-    state = history.state() | {f"snapshot{n}": history.snapshots[0].values for n in range(40)}
-    facts = history.facts()
+    state = history.arrays() | {f"snapshot{n}": history.snapshots[0].values for n in range(40)}
+    facts = history.to_json()
     assert repr(facts[name]) != repr(value)
-    History.restored(facts, state)
+    History.restore(facts, state)
     with pytest.raises(FileRefused):
-        History.restored({**facts, name: value}, state)
+        History.restore({**facts, name: value}, state)
 
 
 def test_forged_arrays_are_refused():
     history = taken(History(SLOTS), FIRST_SNAPSHOT)
-    facts, state = history.facts(), history.state()
+    facts, state = history.to_json(), history.arrays()
     other = state["sums"].copy()
     other[0, 0] += 1
     for forged in (
@@ -192,4 +192,4 @@ def test_forged_arrays_are_refused():
         {"snapshot0": np.zeros((DRAWN + 1, 4, GRID))},
     ):
         with pytest.raises(FileRefused):
-            History.restored(facts, {**state, **forged})
+            History.restore(facts, {**state, **forged})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.app.runner.settings import Settings
+from kernelbank.app.runner import model_session
 from support import ray_cluster
 from support.running import as_csv, good, numbers, one_line, refused, saved
 
@@ -52,7 +52,7 @@ def test_the_same_answers_on_ray(source, tmp_path, ray):
 @pytest.mark.slow
 def test_a_shard_that_cannot_be_brought_back(source, tmp_path, ray, monkeypatch):
     """The run stops with a clear message; from its last checkpoint the same command goes on."""
-    monkeypatch.setattr(Settings, "bank", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_line)
     wanted, out = tmp_path / "wanted.csv", tmp_path / "out.csv"
     good(source, "--target", "y", "--predictions", wanted)
     options = ("--predictions", out, "--state", tmp_path / "state", "--checkpoint-every", 100)
@@ -71,6 +71,6 @@ def test_a_shard_that_cannot_be_brought_back(source, tmp_path, ray, monkeypatch)
         said = refused(source, "--target", "y", *options, "--engine", "ray")
     assert "shard 1" in said
     assert "Nothing is lost" in said
-    assert 0 < saved(tmp_path / "state")[0]["progress"][0] < len(X)
+    assert 0 < saved(tmp_path / "state")[0]["rows"] < len(X)
     good(source, "--target", "y", *options)
     assert out.read_bytes() == wanted.read_bytes()

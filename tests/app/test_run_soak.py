@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from kernelbank.app.runner.run import Run
-from kernelbank.app.runner.settings import Settings
+
+from kernelbank.app.runner import model_session
 from support.running import one_line, run
 
 ROWS = 1_000_000
@@ -37,7 +37,7 @@ def test_memory_is_flat(tmp_path, monkeypatch):
                 f"{a:.6f},{b:.6f},k{n % 3},{t:.6f}\n" if n % 9_999 else "1,?,k0,2\n"
                 for n, ((a, b), t) in enumerate(zip(rows.tolist(), y.tolist(), strict=True))
             )
-    monkeypatch.setattr(Settings, "bank", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_line)
     seen = {}
     mark = Run.mark
 

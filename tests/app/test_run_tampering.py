@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelbank.app.runner.checkpoint_dir import Journal
-from kernelbank.app.runner.model_session import header_of
-from kernelbank.app.runner.run import Run
-from kernelbank.app.runner.settings import Settings
+from kernelbank.app.runner.checkpoint_dir import CheckpointDir
+from kernelbank.app.runner.model_session import prediction_columns
+from kernelbank.app.runner.options import RunOptions
+from kernelbank.app.runner.runner import Runner
 from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.io import checkpoint
-from kernelbank.io.sinks.csv import Lines
+from kernelbank.io.sinks.csv import CsvSink, JsonLinesSink
 from kernelbank.io.sources import open_source
 from support.run_cases import CASES, Bench, disk, one_line, opened
 from support.run_faults import Fault
@@ -43,7 +43,7 @@ def halfway(bench: Bench) -> dict[str, Path]:
 
 @pytest.fixture
 def broken_off(bench: Bench, halfway: dict[str, Path]) -> Any:
-    """A copy of such a run's folder, to tamper with. (Places are absolute: the same name again.)"""
+    """A copy of such a run's folder, to tamper with. (RowLocations are absolute: the same name again.)"""
     kept = []
 
     def copy(name: str) -> Path:
@@ -216,28 +216,28 @@ class Kept:
         rows = [f"{n % 7},{n % 5},{n % 7 - n % 5}" for n in range(40)]
         self.source.write_text("\n".join(["a,b,y", *rows]) + "\n")
         run, journal = self.opened()
-        run.begin()
-        run.play(lambda: False, lambda _: None)
-        run.mark()
+        run.start()
+        run.run(lambda: False, lambda _: None)
+        run.commit()
         self.close(run, journal)
         self.state = (root / "state/state.kb").read_bytes()
         self.disk = disk(root)
 
-    def opened(self) -> tuple[Run, Journal]:
-        journal = Journal(self.root / "state")
-        answers = Lines(self.root / "few-answers.csv", header_of("regression"))
-        run = Run(
-            Settings("y", size="small", delay=3),
+    def opened(self) -> tuple[Runner, CheckpointDir]:
+        journal = CheckpointDir(self.root / "state")
+        answers = CsvSink(self.root / "few-answers.csv", prediction_columns("regression"))
+        run = Runner(
+            RunOptions(source="", target="y", size="small", delay=3),
             open_source(self.source),
             [answers],
-            Lines(journal.folder / "bad-rows.jsonl"),
+            JsonLinesSink(journal.folder / "bad-rows.jsonl"),
             journal,
         )
         return run, journal
 
-    def close(self, run: Run, journal: Journal) -> None:
-        for output in run._all_outputs():
-            output.close(whole=False)
+    def close(self, run: Runner, journal: CheckpointDir) -> None:
+        for output in run._all_sinks():
+            output.close(complete=False)
         journal.close()
 
     def resumes(self) -> bool:

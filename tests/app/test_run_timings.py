@@ -1,13 +1,13 @@
-"""What a run notes of itself: when and how long, and which rows it set aside."""
+"""What a run notes of itself: when and how long, and which rows it set rejected."""
 
 import itertools
 
 import pytest
 
-from kernelbank.app.runner.rejected_rows import SHOWN, Aside
-from kernelbank.app.runner.timings import BANK, PARTS, READING, Diary
+from kernelbank.app.runner.rejected_rows import SHOWN, RejectedRows
+from kernelbank.app.runner.timings import ACTIVITIES, MODEL, READING, Timings
 from kernelbank.errors import FileRefused
-from kernelbank.io.sources import Bad
+from kernelbank.io.sources import RejectedRow
 
 
 class Clock:
@@ -21,21 +21,21 @@ class Clock:
 
 
 def test_seconds_go_to_their_parts():
-    diary = Diary(Clock())
-    assert list(diary.each(READING, iter("abc"))) == ["a", "b", "c"]
-    with pytest.raises(ZeroDivisionError), diary.during(BANK):
+    timings = Timings(Clock())
+    assert list(timings.measure_each(READING, iter("abc"))) == ["a", "b", "c"]
+    with pytest.raises(ZeroDivisionError), timings.measure(MODEL):
         1 / 0  # noqa: B018
-    assert diary.seconds == {**dict.fromkeys(PARTS, 0.0), READING: 4.0, BANK: 1.0}
+    assert timings.seconds == {**dict.fromkeys(ACTIVITIES, 0.0), READING: 4.0, MODEL: 1.0}
 
 
 def test_it_goes_on():
-    first, second = Diary(Clock()), Diary(Clock())
-    for diary in (first, second):
-        with diary.during(BANK):
+    first, second = Timings(Clock()), Timings(Clock())
+    for timings in (first, second):
+        with timings.measure(MODEL):
             pass
-    told = first.plain()
-    second.go_on(told)
-    assert (second.starts, second.seconds[BANK]) == (2, 2.0)
+    told = first.to_json()
+    second.restore(told)
+    assert (second.starts, second.seconds[MODEL]) == (2, 2.0)
     assert second.started == first.started
     assert set(told["versions"]) == {"kernelbank", "Python", "numpy", "numba", "system"}
 
@@ -49,25 +49,21 @@ def test_it_goes_on():
         {"starts": 10**13},
         {"started": "yesterday"},
         {"started": "<script>"},
-        {"seconds": {BANK: -1.0}},
-        {"seconds": {BANK: float("nan")}},
-        {"seconds": {BANK: float("inf")}},
-        {"seconds": {BANK: "much"}},
+        {"seconds": {MODEL: -1.0}},
+        {"seconds": {MODEL: float("nan")}},
+        {"seconds": {MODEL: float("inf")}},
+        {"seconds": {MODEL: "much"}},
     ],
 )
 def test_forged_diaries_are_refused(forged):
     with pytest.raises((FileRefused, ValueError)):
-        Diary().go_on({**Diary().plain(), **forged})
-
-
-class Rows:
-    first = 100
+        Timings().restore({**Timings().to_json(), **forged})
 
 
 def taken(count):
-    aside = Aside()
+    rejected = RejectedRows()
     for n in range(count):
-        words = aside.take(Rows, Bad(n, f"line {n}", "a", str(n), "is bad"))
+        words = rejected.add(RejectedRow(n, f"line {n}", "a", str(n), "is bad"), 101 + n)
         assert words == {
             "row": 101 + n,
             "where": f"line {n}",
@@ -75,18 +71,18 @@ def taken(count):
             "value": str(n),
             "reason": "is bad",
         }
-    return aside
+    return rejected
 
 
 @pytest.mark.parametrize("count", [0, 1, SHOWN, SHOWN + 1, 2 * SHOWN, 5 * SHOWN])
 def test_the_first_and_the_last_bad_rows_are_kept(count):
-    aside = taken(count)
-    assert aside.count == count
-    rows = [words["row"] - 101 for words in (*aside.first, *aside.last)]
+    rejected = taken(count)
+    assert rejected.count == count
+    rows = [words["row"] - 101 for words in (*rejected.first, *rejected.last)]
     assert rows == [n for n in range(count) if n < SHOWN or n >= count - SHOWN]
-    other = Aside()
-    other.restore(aside.plain())
-    assert other.plain() == aside.plain()
+    other = RejectedRows()
+    other.restore(rejected.to_json())
+    assert other.to_json() == rejected.to_json()
 
 
 @pytest.mark.parametrize(
@@ -101,7 +97,7 @@ def test_the_first_and_the_last_bad_rows_are_kept(count):
     ],
 )
 def test_forged_bad_rows_are_refused(forged):
-    plain = taken(31).plain()
-    Aside().restore(plain)
+    plain = taken(31).to_json()
+    RejectedRows().restore(plain)
     with pytest.raises(FileRefused):
-        Aside().restore({**plain, **forged})
+        RejectedRows().restore({**plain, **forged})

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from kernelbank.errors import FileRefused, InvalidArgument, SourceLost
-from kernelbank.io.sources import RedisOutput, addresses, open_source
+from kernelbank.io.sources import addresses, open_source
 from kernelbank.io.sources import kafka as kafka_topic
 from support import source_rigs
 from support.source_rigs import EXPECTED, ROWS, KafkaRig, RedisRig, read
@@ -62,9 +62,9 @@ def test_redis_says_where_and_tells_bad_rows(redis_server):
     rows, bad, positions = read(rig.open(), numeric="a", text=())
     assert rows == [(1,), (5,)]
     assert bad == [
-        f"stream {rig.name}, id 1701-0, column 'a': '\\\\udcff' is no number.",
+        f"stream {rig.name}, id 1701-0, column 'a': '\\\\udcff' is not a number.",
         f"stream {rig.name}, id 1702-0, column 'a': 'None' is missing.",
-        f"stream {rig.name}, id 1703-0, column 'a': 'x' is no number.",
+        f"stream {rig.name}, id 1703-0, column 'a': 'x' is not a number.",
     ]
     assert positions[-1] == {"rows": 5, "id": "1704-0"}
 
@@ -90,7 +90,7 @@ def test_redis_survives_a_restart_and_refuses_a_stream_that_began_anew(own_serve
     rig = RedisRig(own_server, ROWS)
     source = open_source(rig.address, patience=10)
     blocks = source.blocks(size=3)
-    rows = [row for _ in range(3) for row in next(blocks).table(numeric=["wind"]).numbers.tolist()]
+    rows = [row for _ in range(3) for row in next(blocks).parse(numeric=["wind"]).numbers.tolist()]
     assert len(rows) == 7
     kept = own_server.client.xrange(rig.name)
     own_server.stop()
@@ -102,7 +102,7 @@ def test_redis_survives_a_restart_and_refuses_a_stream_that_began_anew(own_serve
     while not sizes[-1]:
         block = next(blocks)
         sizes.append(len(block))
-    assert block.table(numeric=["wind"]).numbers.tolist() == [[42.0]]
+    assert block.parse(numeric=["wind"]).numbers.tolist() == [[42.0]]
     position = block.position(0)
     own_server.stop()
     own_server.start()
@@ -123,13 +123,6 @@ def test_redis_gives_up_after_a_stated_time(own_server):
     with pytest.raises(SourceLost, match=r"no connection for 0\.5 seconds"):
         list(open_source(rig.address, patience=0.5).blocks())
     assert 0.4 < time.monotonic() - begun < 2.0
-    output = RedisOutput(rig.address, patience=0.2)
-    output.add(0, {"a": 1})
-    with pytest.raises(SourceLost):
-        output.flush()
-    own_server.start()
-    output.flush()  # what waited is not lost
-    assert len(own_server.client.xrange(rig.name)) == 1
 
 
 def test_redis_refuses_what_is_no_stream_and_wrong_passwords(own_server):
@@ -146,41 +139,6 @@ def test_redis_refuses_what_is_no_stream_and_wrong_passwords(own_server):
     )
     good = f"redis://reader:s%40cret@127.0.0.1:{own_server.port}/other?db=2"
     assert read(open_source(good, idle=0.05))[0] == []
-
-
-def test_redis_output_writes_every_row_once(redis_server):
-    name = uuid.uuid4().hex
-    address = f"redis://127.0.0.1:{redis_server.port}/{name}"
-    first = RedisOutput(address, batch=4)
-    assert first.last is None
-    for number in range(10):
-        first.add(number, {"p": number / 7})
-    assert redis_server.client.xlen(name) == 8  # two whole batches; then the run breaks off
-    assert first.last == 7
-    second = RedisOutput(address, batch=3)
-    for number in range(5, 20):
-        second.add(number, {"p": number / 7})
-    second.close()
-    entries = redis_server.client.xrange(name)
-    assert [(key.decode(), float(fields[b"p"])) for key, fields in entries] == [
-        (f"{number}-1", number / 7) for number in range(20)
-    ]
-    with pytest.raises(InvalidArgument, match="above 19"):
-        second.add(19, {"p": 0})
-    with pytest.raises(InvalidArgument, match="fields"):
-        second.add(20, {})
-    other = RedisOutput(address)
-    other.add(3, {"p": "something else"})
-    with pytest.raises(FileRefused, match=r"not written \(at id 3-1\)"):
-        other.flush()
-    redis_server.client.xdel(name, "4-1")
-    gone = RedisOutput(address)
-    gone.add(4, {"p": 4 / 7})
-    with pytest.raises(FileRefused, match="at id 4-1"):
-        gone.flush()
-    redis_server.client.xadd(name, {"p": 1})
-    with pytest.raises(FileRefused, match="has not written"):
-        RedisOutput(address).last  # noqa: B018
 
 
 @pytest.mark.slow
@@ -216,8 +174,8 @@ def test_kafka_partitions_in_order_bad_rows_and_any_position(kafka_broker):
     said = {text.partition(": ")[0].removeprefix(f"topic {rig.topic}, "): text for text in bad}
     assert said["partition 0, offset 1"].endswith("'{' is broken JSON.")
     assert said["partition 2, offset 1"].endswith("'' is a message without a value.")
-    assert said["partition 2, offset 2"].endswith("'[]' is no JSON object.")
-    assert said["partition 0, offset 3, column 'a'"].endswith("is no number.")
+    assert said["partition 2, offset 2"].endswith("'[]' is not a JSON object.")
+    assert said["partition 0, offset 3, column 'a'"].endswith("is not a number.")
 
 
 @pytest.mark.slow

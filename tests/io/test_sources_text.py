@@ -91,7 +91,7 @@ def readings(source, position=None, size=5, names=("a", "b")):
     """(line, values or None) of every row, and the position after each."""
     found, positions = [], []
     for block in source.blocks(position, size):
-        table = block.table(text=names, allow_missing=True)
+        table = block.parse(text=names, allow_missing=True)
         values = dict(
             zip(table.rows.tolist(), zip(*table.texts.values(), strict=True), strict=True)
         )
@@ -99,9 +99,11 @@ def readings(source, position=None, size=5, names=("a", "b")):
             line = int(block.where(row).rpartition(" ")[2])
             found.append((line, values.get(row)))
             positions.append(block.position(row))
-        assert {one.row for one in table.bad} == set(range(len(block))) - set(values)
-        assert [one.where for one in table.bad] == [block.where(one.row) for one in table.bad]
-        assert all(str(one).encode() for one in table.bad)
+        assert {one.row for one in table.rejected} == set(range(len(block))) - set(values)
+        assert [one.where for one in table.rejected] == [
+            block.where(one.row) for one in table.rejected
+        ]
+        assert all(str(one).encode() for one in table.rejected)
     return found, positions
 
 
@@ -270,7 +272,7 @@ def test_standard_input_knows_its_form_by_the_first_byte(begin):
 def test_standard_input_of_a_process():
     code = (
         "from kernelbank.io.sources import open_source\n"
-        "for block in open_source('-').blocks(): print(block.table(numeric=['b']).numbers.tolist())"
+        "for block in open_source('-').blocks(): print(block.parse(numeric=['b']).numbers.tolist())"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], input=b"a,b\n1,2\n3,4\n", capture_output=True, check=True
@@ -297,7 +299,7 @@ def test_a_long_stream_through_a_pipe_goes_on_where_it_was():
         rows, positions = [], []
         try:
             for block in StandardInput(descriptor=reading).blocks(position):
-                rows += block.table(numeric="b").numbers[:, 0].tolist()
+                rows += block.parse(numeric="b").numbers[:, 0].tolist()
                 positions += [block.position(len(block) - 1)] * bool(len(block))
         finally:
             while os.read(reading, 1 << 16):

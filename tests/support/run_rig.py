@@ -142,9 +142,10 @@ def child(job: dict[str, Any]) -> int:
     if job["limit"] is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
-    from kernelbank.app.cli import commands, run
+    from kernelbank.app.cli import commands
+    from kernelbank.io.sinks import parquet
 
-    run.PART_ROWS = 64
+    parquet.PART_ROWS = 64
     sys.argv = ["kernelbank", *job["args"]]
     code = 0
     try:

@@ -13,6 +13,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.app.cli import commands
+from kernelbank.app.runner.options import RunOptions
 from kernelbank.io import checkpoint
 
 
@@ -63,9 +64,14 @@ def refused(source, *options, code=2, **more):
     return done.err
 
 
-def one_line(settings=None, engine="serial"):
-    """A bank of one cheap slot, to take the place of `Settings.bank` where rows are the matter."""
-    task, lags = ("regression", 0) if settings is None else (settings.task, settings.lags)
+def options_of(**given):
+    """Options of a small model for column y."""
+    return RunOptions(source="", target="y", **{"size": "small", **given})
+
+
+def one_line(options=None, engine="serial"):
+    """A bank of one cheap slot, to take the place of `make_model` where rows are the matter."""
+    task, lags = ("regression", 0) if options is None else (options.task, options.lags)
     slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())]
     return kb.AutoBank(task, lags, "small", slots=slots, engine=engine)
 

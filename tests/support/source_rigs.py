@@ -41,8 +41,8 @@ def read(source, position=None, size=3, numeric=("wind", "load"), text=("station
     rows, bad, positions = [], [], []
     for block in source.blocks(position, size):
         assert block.first == (position or {"rows": 0})["rows"] + len(positions)
-        table = block.table(numeric, text, **options)
-        assert sorted([*table.rows.tolist(), *(one.row for one in table.bad)]) == list(
+        table = block.parse(numeric, text, **options)
+        assert sorted([*table.rows.tolist(), *(one.row for one in table.rejected)]) == list(
             range(len(block))
         )
         texts = (
@@ -51,7 +51,7 @@ def read(source, position=None, size=3, numeric=("wind", "load"), text=("station
         rows += [
             (*numbers, *said) for numbers, said in zip(table.numbers.tolist(), texts, strict=True)
         ]
-        bad += [str(one) for one in table.bad]
+        bad += [str(one) for one in table.rejected]
         positions += [json.loads(json.dumps(block.position(row))) for row in range(len(block))]
     return rows, bad, positions
 

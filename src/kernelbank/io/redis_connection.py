@@ -1,4 +1,4 @@
-"""A connection to Redis that survives breaks of it, for a stated time."""
+"""A connection to Redis that is tried again after breaks, for a stated time."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 
 
-class Link:
-    """Calls to one Redis server.
+class RedisConnection:
+    """A connection to one Redis server.
 
     Parameters
     ----------
-    address : where it is.
-    patience : seconds for which a broken connection is tried again before it is given up.
+    address : the address of the server.
+    patience : seconds for which a broken connection is tried again before `SourceLost`.
     """
 
     def __init__(self, address: RedisAddress, patience: float = PATIENCE) -> None:
@@ -45,7 +45,7 @@ class Link:
         self._patience = patience
         self._pause = _FIRST_PAUSE
         self._broken_since: float | None = None
-        # The client's own repetitions are off: here the time that they may take is stated.
+        # The client's own retries are off: `patience` limits their time here.
         self._client = redis.Redis(
             host=address.host,
             port=address.port,
@@ -60,7 +60,7 @@ class Link:
         )
 
     def attempt(self, action: Callable[[Any], Result]) -> Result | None:
-        """The action's result; None if the connection is broken now, after a pause."""
+        """The action's result; None, after a pause, if the connection is broken now."""
         try:
             result = action(self._client)
         except redis.AuthenticationError as error:
@@ -76,8 +76,8 @@ class Link:
         self._pause = _FIRST_PAUSE
         return result
 
-    def insist(self, action: Callable[[Any], Result]) -> Result:
-        """The action's result, however often it takes, within the patience."""
+    def call(self, action: Callable[[Any], Result]) -> Result:
+        """The action's result; it is tried again while the connection is broken."""
         while True:
             result = self.attempt(action)
             if result is not None:
@@ -90,11 +90,11 @@ class Link:
         if now - self._broken_since >= self._patience:
             raise SourceLost(
                 f"{self._address.shown}: no connection for {self._patience:g} seconds ({error}). "
-                "Start the server or check the address; the run can go on afterwards."
+                "Start the server or check the address; the run can be resumed afterwards."
             ) from None
         time.sleep(min(self._pause, self._patience))
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._client.close()

@@ -177,10 +177,10 @@ def report(state: Path, out: Path) -> None:
     """
     with one_line():
         from ..report.file import check_place, write
-        from ..report.run_snapshot import of_state
+        from ..runner.status import RunStatus
 
         check_place(out, "--out")
-        write(out, of_state(state))
+        write(out, RunStatus.of_state(state))
     click.echo(f"Wrote {out}", err=True)
 
 

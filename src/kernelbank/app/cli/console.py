@@ -1,7 +1,7 @@
-"""What a person sees of a run: a line that lives, and a table at the end; or a log for machines.
+"""What a run prints: a line that is updated on a terminal, a summary at the end, or a JSON log.
 
-All of it goes to standard error. Without a terminal there there is no line that lives and no
-control character.
+Everything goes to standard error. Without a terminal there is no updated line and no control
+character.
 """
 
 from __future__ import annotations
@@ -15,204 +15,196 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from ..runner.run import Run
-from .run_summary import Summary
+from ..runner.runner import Runner
+from ..runner.status import RunStatus
 
-_PERIOD = 0.25
+_LINE_PERIOD = 0.25
 _LOG_PERIOD = 5.0
-_MEMORY = 10.0
-"""Seconds over which the speed of the living line is taken: it neither jumps nor lags."""
+_SPEED_PERIOD = 10.0
+"""Seconds over which the displayed speed is averaged."""
 
 _CLEAR = "\r\x1b[K"
 _GAP = "  "
-_LEAST = 16
-"""Columns below which a slot's name says nothing."""
+_SHORTEST_NAME = 16
+"""The least columns for the weight and the name of a slot."""
 
 
-class Screen:
+class Console:
     """Shows a run on a terminal, in a log, or not at all."""
 
     def __init__(self, *, quiet: bool, log_json: bool, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._quiet, self._log = quiet, log_json
         terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
-        self._lives = terminal and not quiet and not log_json
-        self._drawn = ""
-        self._last = 0.0
-        self._pace = Pace()
+        self._has_line = terminal and not quiet and not log_json
+        self._line = ""
+        self._updated = 0.0
+        self._speed = SpeedMeter()
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> Console:
         self._draw("Starting. The very first run compiles its loops, up to a minute.")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._draw("")
-        self._lives = False
+        self._has_line = False
 
-    def say(self, event: str, words: str, **facts: Any) -> None:
-        """A sentence, or an object of the log."""
-        if self._quiet:
+    def message(self, event: str, text: str, *, always: bool = False, **facts: Any) -> None:
+        """Print a sentence, or an object of the log; with `always`, even if quiet."""
+        if self._quiet and not always:
             return
         if self._log:
-            self._write({"event": event, **facts})
+            self._write_json({"event": event, **facts})
             return
-        drawn = self._drawn
+        line = self._line
         self._draw("")
-        self._print(words)
-        self._draw(drawn)
+        self._print(text)
+        self._draw(line)
 
-    def insist(self, event: str, words: str, **facts: Any) -> None:
-        """A sentence that is said even if the screen is to be quiet: somebody has asked for it."""
-        quiet, self._quiet = self._quiet, False
-        self.say(event, words, **facts)
-        self._quiet = quiet
-
-    def refuse(self, message: str) -> bool:
-        """Say what went wrong, if it belongs into the log: whether that was so."""
+    def log_error(self, message: str) -> bool:
+        """Write an error to the log; False if there is no log."""
         if self._log:
-            self._write({"event": "error", "message": message})
+            self._write_json({"event": "error", "message": message})
         return self._log
 
-    def update(self, run: Run) -> None:
-        """After a block."""
-        if self._quiet or not (self._log or self._lives):
+    def update(self, run: Runner) -> None:
+        """Show the status after a block, if it is time to."""
+        if self._quiet or not (self._log or self._has_line):
             return
         now = time.monotonic()
-        self._pace.note(now, run.progress.rows + run.aside.count, run.source.share)
-        if now - self._last < (_LOG_PERIOD if self._log else _PERIOD):
+        self._speed.add(now, run.rows + run.rejected.count, run.source.share)
+        if now - self._updated < (_LOG_PERIOD if self._log else _LINE_PERIOD):
             return
-        self._last = now
-        summary = Summary(run)
+        self._updated = now
+        status = RunStatus.of_run(run)
         if self._log:
-            self._write({"event": "progress", **summary.plain()})
+            self._write_json({"event": "progress", **status.to_json()})
         else:
-            left = self._pace.left(run.most, run.progress.rows)
+            left = self._speed.seconds_left(run.options.max_rows, run.rows)
             # A full last column would make some terminals begin a new line.
-            self._draw(line(summary, self._pace.speed, left, self._width() - 1))
+            self._draw(status_line(status, self._speed.rows_per_second, left, self._width() - 1))
 
-    def end(self, run: Run, reason: str, places: Sequence[tuple[str, str]]) -> None:
-        """The table; `places` say what is where."""
+    def summary(self, status: RunStatus, reason: str, places: Sequence[tuple[str, str]]) -> None:
+        """Print the summary at the end; `places` are names and addresses of what was written."""
         if self._quiet:
             return
-        summary = Summary(run)
         if self._log:
             where = {name: place for name, place in places if name in ("predictions", "state")}
-            self._write({"event": "end", "reason": reason, **summary.plain(), **where})
+            self._write_json({"event": "end", "reason": reason, **status.to_json(), **where})
             return
-        self._print("\n".join(table(summary, run, places, self._width())))
+        self._print("\n".join(summary_table(status, places, self._width())))
 
     # --- writing --------------------------------------------------------------------------------
 
     def _width(self) -> int:
-        """Of the terminal; without one, lines may be as long as they are."""
+        """The width of the terminal; without one, lines may have any length."""
         try:
             return os.get_terminal_size(self._stream.fileno()).columns or 80
-        except (OSError, ValueError):  # no terminal, or no file at all
+        except (OSError, ValueError):  # not a terminal, or not a file
             return 1000
 
     def _draw(self, text: str) -> None:
-        """Replace the line that lives."""
-        if self._lives and (text or self._drawn):
+        """Replace the updated line."""
+        if self._has_line and (text or self._line):
             self._stream.write(_CLEAR + text[: max(self._width() - 1, 0)])
             self._stream.flush()
-            self._drawn = text
+            self._line = text
 
     def _print(self, text: str) -> None:
         self._stream.write(text + "\n")
         self._stream.flush()
 
-    def _write(self, facts: dict[str, Any]) -> None:
+    def _write_json(self, facts: dict[str, Any]) -> None:
         self._print(json.dumps(facts, ensure_ascii=False, allow_nan=False))
 
 
-class Pace:
-    """How fast it goes now, and how long it will take."""
+class SpeedMeter:
+    """The speed of a run over the last seconds, and the time that is left."""
 
     def __init__(self) -> None:
-        self._notes: deque[tuple[float, int, float | None]] = deque()
+        self._points: deque[tuple[float, int, float | None]] = deque()
 
-    def note(self, now: float, rows: int, share: float | None) -> None:
-        """So many rows, and this share of the source, are done."""
-        self._notes.append((now, rows, share))
-        while len(self._notes) > 2 and self._notes[1][0] <= now - _MEMORY:
-            self._notes.popleft()
+    def add(self, now: float, rows: int, share: float | None) -> None:
+        """At time `now`, `rows` rows and the share `share` of the source are done."""
+        self._points.append((now, rows, share))
+        while len(self._points) > 2 and self._points[1][0] <= now - _SPEED_PERIOD:
+            self._points.popleft()
 
     @property
-    def speed(self) -> float | None:
-        """Rows a second; None before that can be told."""
-        (first, before, _), (now, rows, _) = self._notes[0], self._notes[-1]
+    def rows_per_second(self) -> float | None:
+        """None before it is known."""
+        (first, before, _), (now, rows, _) = self._points[0], self._points[-1]
         return (rows - before) / (now - first) if now > first else None
 
-    def left(self, most: int | None, done: int) -> float | None:
-        """Seconds until the source, or the number of rows asked for, is at its end."""
-        (first, _, before), (now, _, share) = self._notes[0], self._notes[-1]
+    def seconds_left(self, max_rows: int | None, rows: int) -> float | None:
+        """Seconds until the source ends, or `max_rows` is reached; None if that is unknown."""
+        (first, _, before), (now, _, share) = self._points[0], self._points[-1]
         ends = []
         if share is not None and before is not None and share > before:
             ends.append((now - first) * (1 - share) / (share - before))
-        if most is not None and self.speed:
-            ends.append((most - done) / self.speed)
+        if max_rows is not None and self.rows_per_second:
+            ends.append((max_rows - rows) / self.rows_per_second)
         return min(ends, default=None)
 
 
-def line(summary: Summary, speed: float | None, left: float | None, width: int) -> str:
-    """The line that lives: what matters most is there first, whatever the width."""
-    name = "wrong" if summary.labels else "error"
-    known = [  # in the order of the line; the first numbers have a place in the order of weight
-        (0, f"{summary.rows:>7,} rows"),
+def status_line(status: RunStatus, speed: float | None, left: float | None, width: int) -> str:
+    """The updated line: the most important parts are in it, whatever the width."""
+    labels = status.is_classification
+    bad = status.rejected.count
+    parts = [  # in the order of the line, each with its rank of importance
+        (0, f"{status.rows:>7,} rows"),
         (4, "" if speed is None else f"{speed:>6,.0f}/s"),
-        (1, f"{name} {_steady(summary.error, summary.labels)}"),
-        (5, f"persistence {_steady(summary.persistence, summary.labels)}"),
-        (6, "" if summary.labels else f"best slot {_steady(summary.best, False)}"),
-        (2, f"{summary.bad:,} bad" if summary.bad else ""),
-        (3, "" if left is None else f"{_clock(max(left, 1)):>5} left"),
+        (1, f"{'errors' if labels else 'RMSE'} {_fixed_width(status.error, labels)}"),
+        (5, f"baseline {_fixed_width(status.baseline_error, labels)}"),
+        (6, "" if labels else f"best slot {_fixed_width(status.best_slot[1], False)}"),
+        (2, f"{bad:,} bad" if bad else ""),
+        (3, "" if left is None else f"{_duration(max(left, 1)):>5} left"),
     ]
     chosen: set[int] = set()
     used = -len(_GAP)
-    for weight, text in sorted(known):
+    for rank, text in sorted(parts):
         if text and used + len(_GAP) + len(text) <= width:
-            chosen.add(weight)
+            chosen.add(rank)
             used += len(_GAP) + len(text)
-    words = [text for weight, text in known if weight in chosen]
-    for slot, share in summary.carriers:
-        room = width - used - len(_GAP)
-        if room < _LEAST:
+    words = [text for rank, text in parts if rank in chosen]
+    for slot, weight in status.largest_weights:
+        free = width - used - len(_GAP)
+        if free < _SHORTEST_NAME:
             break
-        words.append(cropped(f"{share:.2f} {slot}", room))
+        words.append(cropped(f"{weight:.2f} {slot}", free))
         used += len(_GAP) + len(words[-1])
     return _GAP.join(words)[:width]
 
 
-def table(
-    summary: Summary, run: Run, places: Sequence[tuple[str, str]], width: int = 1000
+def summary_table(
+    status: RunStatus, places: Sequence[tuple[str, str]], width: int = 1000
 ) -> list[str]:
-    """The lines at the end. Only what must be whole, a place, may be longer than `width`."""
-    progress = run.progress
-    rows: list[tuple[str, str]] = [("rows", f"{summary.rows:,}")]
-    if progress.first_row:
-        rows.append(("  done before", f"{progress.first_row:,}"))
-    if run.player.predicted_only:
-        rows.append(("  without a target", f"{run.player.predicted_only:,}"))
-    speed = f"{summary.speed:,.0f} rows/s" if summary.rows > progress.first_row else "no new rows"
-    rows.append(("time", f"{_clock(summary.seconds)}, {speed}"))
-    if summary.answered:
-        name = "wrong answers" if summary.labels else "root mean square error"
-        rows.append((name, _shown(summary.error, summary.labels)))
-        rows.append(("  of persistence", _shown(summary.persistence, summary.labels)))
-        best = _shown(summary.best, summary.labels)
-        rows.append(("  of the best slot", f"{best}  {summary.best_name}"))
-        if not summary.labels:
-            asked = f"{100 * run.settings.coverage:.4g} %"
-            rows.append(
-                ("targets inside", f"{100 * summary.coverage:.1f} % of the {asked} intervals")
-            )
-    for place, (slot, weight) in enumerate(summary.carriers):
-        rows.append(("largest weights" if not place else "", f"{weight:.2f}  {slot}"))
-    changes = run.bank.ledger.changes
+    """The lines of the summary. Only addresses may be longer than `width`."""
+    labels = status.is_classification
+    rows: list[tuple[str, str]] = [("rows", f"{status.rows:,}")]
+    if status.rows_before:
+        rows.append(("  done before", f"{status.rows_before:,}"))
+    if status.rows_without_target:
+        rows.append(("  without a target", f"{status.rows_without_target:,}"))
+    new = status.rows > status.rows_before
+    speed = f"{status.rows_per_second:,.0f} rows/s" if new else "no new rows"
+    rows.append(("time", f"{_duration(status.seconds)}, {speed}"))
+    if status.scored:
+        name, best = status.best_slot
+        rows.append(("error rate" if labels else "RMSE", _number(status.error, labels)))
+        rows.append(("  baseline (last value)", _number(status.baseline_error, labels)))
+        rows.append(("  best slot", f"{_number(best, labels)}  {name}"))
+        if not labels:
+            level = f"{100 * status.options.coverage:.4g} %"
+            inside = f"{100 * status.coverage:.1f} % of the targets inside their {level} intervals"
+            rows.append(("coverage", inside))
+    for number, (slot, weight) in enumerate(status.largest_weights):
+        rows.append(("" if number else "largest weights", f"{weight:.2f}  {slot}"))
+    changes = status.bank.ledger.changes
     if changes:
         last = changes[-1]
-        rows.append(
-            ("signals of change", f"{len(changes)}, the last after row {last.row:,}: {last.what}")
-        )
+        text = f"{len(changes)}, the last after row {last.row:,}: {last.what}"
+        rows.append(("detected changes", text))
     first = max(len(label) for label, _ in rows) + len(_GAP)
     lines = [cropped(f"{label:<{first}}{text}", width) for label, text in rows]
     lines += [f"{label:<{first}}{text}" for label, text in places if text]
@@ -220,20 +212,20 @@ def table(
 
 
 def cropped(text: str, width: int) -> str:
-    """The text, or its beginning and a sign that there is more."""
+    """The text, or its beginning and "..."."""
     return text if len(text) <= width else text[: max(width - 3, 0)] + "..."
 
 
-def _steady(value: float, share: bool) -> str:
+def _fixed_width(value: float, is_share: bool) -> str:
     """A number whose width seldom changes."""
-    return f"{100 * value:5.2f} %" if share else f"{value:#.3g}".rstrip(".").rjust(5)
+    return f"{100 * value:5.2f} %" if is_share else f"{value:#.3g}".rstrip(".").rjust(5)
 
 
-def _shown(value: float, share: bool) -> str:
-    return f"{100 * value:.2f} %" if share else f"{value:.4g}"
+def _number(value: float, is_share: bool) -> str:
+    return f"{100 * value:.2f} %" if is_share else f"{value:.4g}"
 
 
-def _clock(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     whole = round(seconds)
     if whole < 100:
         return f"{whole} s" if whole else "less than 1 s"
@@ -242,6 +234,6 @@ def _clock(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {left:02d} s"
 
 
-def quoted(words: Sequence[str]) -> str:
+def shell_command(words: Sequence[str]) -> str:
     """A command as it can be typed again."""
     return " ".join(shlex.quote(word) for word in words)

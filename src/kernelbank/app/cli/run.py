@@ -1,4 +1,4 @@
-"""`kernelbank run`: what its options mean, and how it starts, stops and goes on."""
+"""`kernelbank run`: opens what the options name, runs, and says how it ended."""
 
 from __future__ import annotations
 
@@ -6,276 +6,206 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...bank.engines import Engine, Ray, Serial, Threads
 from ...errors import BadRow, KernelBankError, KernelBankWarning, RunRefused, ShardLost
-from ...io.sinks.base import Output
-from ...io.sinks.csv import Lines
-from ...io.sinks.parquet import Parts
-from ...io.sinks.redis import Stream
+from ...io.sinks.base import Sink
+from ...io.sinks.csv import CsvSink, JsonLinesSink
+from ...io.sinks.parquet import ParquetSink
 from ...io.sources import open_source
 from ...io.sources.addresses import without_password
 from ..live.live import Live
 from ..live.publisher import Pictures, only_here
 from ..report.file import check_place
-from ..runner.checkpoint_dir import BAD_ROWS, Journal
-from ..runner.model_session import header_of
-from ..runner.run import Run
-from ..runner.settings import Settings
-from .console import Screen, quoted
-
-PART_ROWS = 50_000
-BROKERS = ("redis://", "rediss://")
+from ..runner.checkpoint_dir import BAD_ROWS, CheckpointDir
+from ..runner.model_session import prediction_columns
+from ..runner.options import REDIS_SCHEMES, RunOptions
+from ..runner.runner import Runner
+from ..runner.status import RunStatus
+from .console import Console, shell_command
 
 REFUSED = 2
-"""The exit code of what cannot be done; that of a signal is 128 and its number."""
+"""The exit code of what cannot be done; a signal's exit code is 128 plus its number."""
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """The options."""
-
-    source: str
-    target: str
-    features: str | None
-    categorical: str | None
-    time: str | None
-    task: str
-    lags: int
-    delay: int
-    preset: str
-    size: str
-    coverage: float
-    engine: str
-    ray_address: str | None
-    shards: int | None
-    state: Path | None
-    predictions: str | None
-    checkpoint_every: int
-    on_bad_row: str
-    allow_missing: bool
-    predict_missing: bool
-    max_rows: int | None
-    stop_when_idle: float | None
-    delimiter: str
-    report: Path | None
-    live: int | None
-    live_host: str
-    quiet: bool
-    log_json: bool
-
-    @property
-    def settings(self) -> Settings:
-        return Settings(
-            target=self.target,
-            task=self.task,
-            features=None if self.features is None else _words(self.features),
-            categorical=_words(self.categorical or ""),
-            time=self.time,
-            lags=self.lags,
-            delay=self.delay,
-            preset=self.preset,
-            size=self.size,
-            coverage=self.coverage,
-            on_bad_row=self.on_bad_row,
-            allow_missing=self.allow_missing,
-            predict_missing=self.predict_missing,
-        )
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def run(wishes: Wishes) -> int:
-    """Play the source; the exit code."""
-    screen = Screen(quiet=wishes.quiet, log_json=wishes.log_json)
+def run(given: Mapping[str, Any]) -> int:
+    """Run with the options that are given (None for the default); returns the exit code."""
+    console = Console(quiet=bool(given.get("quiet")), log_json=bool(given.get("log_json")))
     try:
-        with _noted(screen), ExitStack() as opened:
-            return _run(wishes, screen, opened)
+        with _warnings_to(console), ExitStack() as opened:
+            options = RunOptions(**{n: value for n, value in given.items() if value is not None})
+            return _run(options, console, opened)
     except KeyboardInterrupt:
-        kept = wishes.state is not None
-        said = (
-            f"To go on, give the same command again: {_command()}" if kept else "Nothing is kept."
-        )
-        screen.say("broken off", f"Broken off. {said}", command=_command())
+        resume = f"To resume, give the same command again: {_command()}"
+        text = "Nothing is saved." if given.get("state") is None else resume
+        console.message("interrupted", f"Interrupted. {text}", command=_command())
         return 128 + signal.SIGINT
     except ModuleNotFoundError as error:
         if error.name is not None:  # not a message of ours about an extra
             raise
         raise RunRefused(str(error)) from None
     except (KernelBankError, OSError) as error:
-        if screen.refuse(" ".join(str(error).split())):
+        if console.log_error(" ".join(str(error).split())):
             return REFUSED
         raise
 
 
-def _run(wishes: Wishes, screen: Screen, opened: ExitStack) -> int:
-    """`opened` lets go of what is opened here, however this ends."""
-    _check_predictions(wishes.predictions)
-    if wishes.report is not None:
-        check_place(wishes.report, "--report")
-    if wishes.source == "-" and sys.stdin is None:
+def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
+    """`opened` closes what is opened here, however this ends."""
+    if options.report is not None:
+        check_place(options.report, "--report")
+    if options.source == "-" and sys.stdin is None:
         raise RunRefused("standard input is closed. Send rows to it, or give a file.")
-    source = open_source(wishes.source, idle=wishes.stop_when_idle, delimiter=wishes.delimiter)
+    source = open_source(options.source, idle=options.stop_when_idle, delimiter=options.delimiter)
     opened.callback(source.close)
-    journal = None if wishes.state is None else Journal(wishes.state)
-    if journal is not None:
-        opened.callback(journal.close)
-    play = Run(
-        wishes.settings,
-        source,
-        _outputs(wishes),
-        _bad_rows(wishes, journal),
-        journal,
-        engine=_engine(wishes),
-        every=wishes.checkpoint_every,
-        most=wishes.max_rows,
+    checkpoints = None if options.state is None else CheckpointDir(options.state)
+    if checkpoints is not None:
+        opened.callback(checkpoints.close)
+    bad_rows = _bad_rows_sink(options, checkpoints)
+    runner = Runner(
+        options, source, _prediction_sinks(options), bad_rows, checkpoints, _engine(options)
     )
-    with _stopping() as stop:
+    with _stop_on_signals() as stop:
         try:
-            if play.resume():
-                rows = play.progress.rows
-                screen.say("resumed", f"Going on after {rows:,} row{'s' * (rows != 1)}.", rows=rows)
-            pictures = opened.enter_context(Pictures(wishes.report, _live(wishes, screen)))
-            with screen:
-                reason = _played(play, stop, screen, journal, pictures)
-            play.close(whole=True)
+            if runner.resume():
+                text = f"Resuming after {runner.rows:,} row{'s' * (runner.rows != 1)}."
+                console.message("resumed", text, rows=runner.rows)
+            publisher = opened.enter_context(Pictures(options.report, _live_page(options, console)))
+            with console:
+                reason = _run_to_end(runner, stop, console, publisher)
+            runner.close(complete=True)
         except BaseException as error:
-            play.close(whole=False)
+            runner.close(complete=False)
             refused = isinstance(error, (RunRefused, ShardLost))
-            if refused and journal is not None and play.progress.rows:
-                raise RunRefused(f"{error} {_again(wishes, journal)}") from None
+            if refused and checkpoints is not None and runner.rows:
+                raise RunRefused(f"{error} {_how_to_resume(options)}") from None
             raise
-    screen.end(play, reason, _places(wishes, play, journal))
+    phase = "stopped" if reason == "stopped" else "ended"
+    console.summary(RunStatus.of_run(runner, phase), reason, _places(runner))
     if reason == "stopped":
-        screen.say("stopped", f"Stopped. {_again(wishes, journal)}", command=_command())
-        return 128 + stop.number
+        text = f"Stopped. {_how_to_resume(options)}"
+        console.message("stopped", text, command=_command())
+        return 128 + stop.signal_number
     return 0
 
 
-def _played(
-    play: Run, stop: Stop, screen: Screen, journal: Journal | None, pictures: Pictures
-) -> str:
-    """Why it ended; everything is marked and drawn then."""
+def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Pictures) -> str:
+    """Run, commit and draw; returns why it ended."""
 
-    def shown(run: Run) -> None:
-        screen.update(run)
-        pictures.update(run)
+    def on_block(run: Runner) -> None:
+        console.update(run)
+        publisher.update(run)
 
     try:
-        reason = play.play(stop.is_set, shown)
-        play.finish()
+        reason = runner.run(stop.is_set, on_block)
+        runner.finish()
     except BadRow as error:
-        play.mark()
-        play.close(whole=True)
-        pictures.end(play, "stopped")
-        raise BadRow(f"{error} {_past_it(journal)}") from None
-    pictures.end(play, "stopped" if reason == "stopped" else "ended")
+        runner.commit()
+        runner.close(complete=True)
+        publisher.end(runner, "stopped")
+        raise BadRow(f"{error} {_how_to_pass_bad_row(runner.checkpoints)}") from None
+    publisher.end(runner, "stopped" if reason == "stopped" else "ended")
     return reason
 
 
-def _engine(wishes: Wishes) -> Engine:
-    if wishes.ray_address is not None and wishes.engine != "ray":
-        raise RunRefused("--ray-address needs --engine ray.")
-    if wishes.shards is not None and wishes.engine == "serial":
-        raise RunRefused("--shards needs --engine threads or --engine ray.")
-    if wishes.engine == "ray":
-        return Ray(wishes.shards, wishes.ray_address)
-    return Threads(wishes.shards) if wishes.engine == "threads" else Serial()
+# --- what the options name ------------------------------------------------------------------------
 
 
-def _live(wishes: Wishes, screen: Screen) -> Live | None:
-    if wishes.live is None:
+def _engine(options: RunOptions) -> Engine:
+    if options.engine == "ray":
+        return Ray(options.shards, options.ray_address)
+    return Threads(options.shards) if options.engine == "threads" else Serial()
+
+
+def _prediction_sinks(options: RunOptions) -> list[Sink]:
+    if options.predictions is None:
+        return []
+    columns = prediction_columns(options.task)
+    if options.predictions.startswith(REDIS_SCHEMES):
+        from ...io.sinks.redis import RedisSink
+
+        return [RedisSink(options.predictions, columns)]
+    path = Path(options.predictions)
+    return [ParquetSink(path, columns) if path.suffix == ".parquet" else CsvSink(path, columns)]
+
+
+def _bad_rows_sink(options: RunOptions, checkpoints: CheckpointDir | None) -> JsonLinesSink | None:
+    if checkpoints is not None:
+        return JsonLinesSink(checkpoints.folder / BAD_ROWS)
+    is_file = options.predictions is not None and "://" not in options.predictions
+    if is_file and options.on_bad_row == "skip":
+        return JsonLinesSink(Path(f"{options.predictions}.{BAD_ROWS}"))
+    return None
+
+
+def _live_page(options: RunOptions, console: Console) -> Live | None:
+    if options.live is None:
         return None
-    live = Live(wishes.live_host, wishes.live)
-    screen.insist("live", f"Live page: {live.address}", address=live.address)
-    if not only_here(wishes.live_host):
-        said = (
-            "other machines may reach the live page. Whoever has its address can read it, and so "
-            "can whoever listens on the way: it is not encrypted."
+    live = Live(options.live_host, options.live)
+    text = f"Live page: {live.address}"
+    console.message("live", text, always=True, address=live.address)
+    if not only_here(options.live_host):
+        warning = (
+            "other machines may reach the live page. Anyone who has its address can read it, and "
+            "so can anyone who listens on the network: it is not encrypted."
         )
-        screen.say("note", f"note: {said}", message=said)
+        console.message("note", f"note: {warning}", message=warning)
     return live
 
 
+# --- messages -------------------------------------------------------------------------------------
+
+
 def _command(*more: str) -> str:
-    return quoted(["kernelbank", *sys.argv[1:], *more])
+    return shell_command(["kernelbank", *sys.argv[1:], *more])
 
 
-def _past_it(journal: Journal | None) -> str:
-    if journal is None:
-        return "Mend it, or use --on-bad-row skip."
+def _how_to_pass_bad_row(checkpoints: CheckpointDir | None) -> str:
+    if checkpoints is None:
+        return "Correct it, or use --on-bad-row skip."
     return (
-        "Everything before it is kept. Mend it and give the same command again, or set it aside: "
+        "Everything before it is saved. Correct it and give the same command again, or skip it: "
         f"{_command('--on-bad-row', 'skip')}"
     )
 
 
-def _again(wishes: Wishes, journal: Journal | None) -> str:
-    if journal is not None:
-        return f"Nothing is lost. To go on, give the same command again: {_command()}"
-    kept = "" if wishes.predictions is None else f"The answers so far are in {wishes.predictions}. "
-    return f"{kept}Without --state, the run cannot be gone on with."
+def _how_to_resume(options: RunOptions) -> str:
+    if options.state is not None:
+        return f"Nothing is lost. To resume, give the same command again: {_command()}"
+    written = ""
+    if options.predictions is not None:
+        written = f"The predictions so far are in {options.predictions}. "
+    return f"{written}Without --state, the run cannot be resumed."
 
 
-def _places(wishes: Wishes, play: Run, journal: Journal | None) -> list[tuple[str, str]]:
-    """What the user may look for, and where it is."""
-    bad = f"{play.aside.count:,} set aside"
-    if play.aside.count and isinstance(play.bad_rows, Lines):
-        bad += f", in {play.bad_rows.path}"
-    elif play.aside.count:
-        bad += ", not kept: give --state or --predictions"
-    shown = without_password(wishes.predictions or "")
+def _places(runner: Runner) -> list[tuple[str, str]]:
+    """What was written, and where it is."""
+    options, count = runner.options, runner.rejected.count
+    bad = "none"
+    if count and isinstance(runner.bad_rows, JsonLinesSink):
+        bad = f"{count:,} skipped, in {runner.bad_rows.path}"
+    elif count:
+        bad = f"{count:,} skipped, not saved: give --state or --predictions"
+    predictions = options.predictions or ""
     return [
-        ("bad rows", bad if play.aside.count else "none"),
-        ("predictions", shown if "://" in (wishes.predictions or "") else wishes.predictions or ""),
-        ("state", "" if journal is None else str(journal.folder)),
-        ("report", "" if wishes.report is None else str(wishes.report)),
+        ("bad rows", bad),
+        ("predictions", without_password(predictions) if "://" in predictions else predictions),
+        ("state", "" if runner.checkpoints is None else str(runner.checkpoints.folder)),
+        ("report", "" if options.report is None else str(options.report)),
     ]
 
 
-def _check_predictions(address: str | None) -> None:
-    if address is not None and not address.startswith(BROKERS):
-        if address.endswith((".csv", ".parquet")) and "://" not in address:
-            return
-        raise RunRefused(
-            "--predictions must end with .csv or .parquet, or be redis://host:port/stream; "
-            f"got {address}."
-        )
-
-
-def _outputs(wishes: Wishes) -> list[Output]:
-    if wishes.predictions is None:
-        return []
-    header = header_of(wishes.task)
-    if wishes.predictions.startswith(BROKERS):
-        return [Stream(wishes.predictions, header)]
-    path = Path(wishes.predictions)
-    return [Parts(path, header, PART_ROWS) if path.suffix == ".parquet" else Lines(path, header)]
-
-
-def _bad_rows(wishes: Wishes, journal: Journal | None) -> Output | None:
-    if journal is not None:
-        return Lines(journal.folder / BAD_ROWS)
-    beside = wishes.predictions is not None and "://" not in wishes.predictions
-    if beside and wishes.on_bad_row == "skip":
-        return Lines(Path(f"{wishes.predictions}.{BAD_ROWS}"))
-    return None
-
-
 @contextmanager
-def _noted(screen: Screen) -> Iterator[None]:
-    """Warnings are notes: a line each on a screen, an object each in a log."""
+def _warnings_to(console: Console) -> Iterator[None]:
+    """Show warnings as notes: one line each, or one object of the log."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        said = " ".join(str(message).split())
-        screen.say("note", f"note: {said}", message=said)
+        text = " ".join(str(message).split())
+        console.message("note", f"note: {text}", message=text)
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", KernelBankWarning)
@@ -283,25 +213,28 @@ def _noted(screen: Screen) -> Iterator[None]:
         yield
 
 
-class Stop:
-    """Whether somebody has asked to stop, and by which signal."""
+# --- signals --------------------------------------------------------------------------------------
+
+
+class StopFlag:
+    """Whether a signal has asked to stop, and which one."""
 
     def __init__(self) -> None:
-        self.number = 0
+        self.signal_number = 0
 
     def is_set(self) -> bool:
-        return bool(self.number)
+        return bool(self.signal_number)
 
     def __call__(self, number: int, _: object) -> None:
-        if self.number:
-            raise KeyboardInterrupt  # asked twice: now, with what was marked last
-        self.number = number
+        if self.signal_number:
+            raise KeyboardInterrupt  # the second signal: end at once, with the last checkpoint
+        self.signal_number = number
 
 
 @contextmanager
-def _stopping() -> Iterator[Stop]:
-    """Ctrl-C and a polite kill end the run after the present block; the second time, at once."""
-    stop = Stop()
+def _stop_on_signals() -> Iterator[StopFlag]:
+    """SIGINT and SIGTERM end the run after the present block; the second one ends it at once."""
+    stop = StopFlag()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..report.file import write
 from ..report.report_data import Story
-from ..report.run_snapshot import of_run
-from ..runner.run import Run
+from ..runner.runner import Runner
+from ..runner.status import RunStatus
 from ..runner.timings import PAGE
 from .live import Live
 
@@ -32,7 +32,7 @@ class Pictures(AbstractContextManager["Pictures"]):
         self._story = Story()
         self._next = self._look = 0.0
 
-    def update(self, run: Run) -> None:
+    def update(self, run: Runner) -> None:
         """Tell how the run stands, if it is time to."""
         begin = time.monotonic()
         if self._live is None or begin < self._next:
@@ -40,19 +40,19 @@ class Pictures(AbstractContextManager["Pictures"]):
         present = begin >= self._look
         if present:
             self._look = begin + PRESENT
-        with run.diary.during(PAGE):
-            self._live.publish(self._story.parts(of_run(run, "running"), present=present))
+        with run.timings.measure(PAGE):
+            self._live.publish(self._story.parts(RunStatus.of_run(run), present=present))
         spent = time.monotonic() - begin
         self._next = begin + max(PERIOD, spent / SHARE)
 
-    def end(self, run: Run, status: str) -> None:
+    def end(self, run: Runner, status: str) -> None:
         """Tell how it ended, and leave the file."""
-        account = of_run(run, status)
+        final = RunStatus.of_run(run, status)
         if self._live is not None:
-            self._live.publish(self._story.parts(account))
+            self._live.publish(self._story.parts(final))
             self._live.end()
         if self._file is not None:
-            write(self._file, account)
+            write(self._file, final)
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from ...errors import RunRefused
+from ..runner.status import RunStatus
 from .page import page
 from .report_data import Story
-from .run_snapshot import Account
 
 
 def check_place(path: Path, option: str) -> None:
@@ -23,9 +23,9 @@ def check_place(path: Path, option: str) -> None:
         raise RunRefused(f"{option}: {path.absolute().parent} cannot be written to.")
 
 
-def write(path: Path, account: Account) -> None:
+def write(path: Path, status: RunStatus) -> None:
     """Write the page; at any moment the old or the new one is there, whole."""
-    text = page(Story().parts(account))
+    text = page(Story().parts(status))
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_text(text, encoding="utf-8")

@@ -21,8 +21,8 @@ import numpy as np
 
 from ...utils.validation import Floats
 from ..runner.history import EXTREMES, TOTALS, History, Snapshot
-from ..runner.snapshots import drawn, snapshot
-from .run_snapshot import Account
+from ..runner.snapshots import snapshot_inputs, take_snapshot
+from ..runner.status import RunStatus
 
 POINTS = 32
 """Points of a part."""
@@ -41,15 +41,15 @@ class Story:
         self._kept: dict[str, tuple[Any, str]] = {}
         self._now: str | None = None
 
-    def parts(self, account: Account, *, present: bool = True) -> dict[str, str]:
+    def parts(self, status: RunStatus, *, present: bool = True) -> dict[str, str]:
         """The present parts. Without `present`, the function of now is that told last."""
         told = {
-            "run": _text(_run(account)),
-            "now": _text(_now(account)),
-            "changes": _text(_changes(account)),
-            "bad": _text(_bad(account)),
+            "run": _text(_run(status)),
+            "now": _text(_now(status)),
+            "changes": _text(_changes(status)),
+            "bad": _text(_bad(status)),
         }
-        history = account.history
+        history = status.history
         if history is not None:
             for first in range(0, history.points, POINTS):
                 name = f"points/{first // POINTS}"
@@ -59,9 +59,9 @@ class Story:
             for one in history.snapshots:
                 name = f"snapshot/{one.row}"
                 told[name] = self._once(name, one, _snapshot, one)
-            coverage, features = account.settings.coverage, len(account.features)
+            coverage, features = status.options.coverage, len(status.features)
             if present or self._now is None:
-                found = snapshot(account.bank, history, features, coverage)
+                found = take_snapshot(status.bank, history, features, coverage)
                 self._now = None if found is None else _snapshot(found)
             if self._now is not None:
                 told["snapshot/now"] = self._now
@@ -79,94 +79,103 @@ class Story:
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def _run(account: Account) -> dict[str, Any]:
-    settings, bank = account.settings, account.bank
-    labels = settings.task == "classification"
+def _run(status: RunStatus) -> dict[str, Any]:
+    options, bank = status.options, status.bank
+    labels = options.task == "classification"
     classes = [str(label) for label in bank.classes]
-    source = _source(account)
+    source = _source(status)
     return {
-        "title": f"{settings.target} from {PurePath(source).name or source}",
-        "task": settings.task,
-        "target": settings.target,
-        "status": account.status,
-        "facts": _facts(account),
+        "title": f"{options.target} from {PurePath(source).name or source}",
+        "task": options.task,
+        "target": options.target,
+        "status": status.phase,
+        "facts": _facts(status),
         "slots": list(bank.names),
-        "coverage": settings.coverage,
+        "coverage": options.coverage,
         "weights_of": classes[0] if len(classes) > 2 else "",
         "loss": "wrong answers" if labels else "squared error",
         "classes": classes,
-        "columns": drawn(account.features, bank, settings.target),
+        "columns": snapshot_inputs(status.features, bank, options.target),
     }
 
 
-def _source(account: Account) -> str:
-    address = account.source.get("address")
-    return str(account.source.get("kind", "") if address in (None, "-") else address)
+def _source(status: RunStatus) -> str:
+    address = status.source.get("address")
+    return str(status.source.get("kind", "") if address in (None, "-") else address)
 
 
-def _facts(account: Account) -> list[list[Any]]:
-    settings, diary = account.settings, account.diary
+def _facts(status: RunStatus) -> list[list[Any]]:
+    options, timings = status.options, status.timings
     data = [
-        ["source", _source(account)],
-        ["target", settings.target],
-        ["numeric inputs", _listed(account.features)],
+        ["source", _source(status)],
+        ["target", options.target],
+        ["numeric inputs", _listed(status.features)],
     ]
-    for column in settings.categorical:
-        levels = [level for name, level in account.levels if name == column]
+    for column in options.categorical:
+        levels = [level for name, level in status.categories if name == column]
         data.append([f"categories of {column}", _listed(levels)])
-    if settings.time:
-        data.append(["time", settings.time])
-    for place in account.places:
+    if options.time:
+        data.append(["time", options.time])
+    for place in status.predictions:
         data.append(["predictions", place])
     told = [
-        ["task", settings.task],
-        ["slots", f"{settings.preset}, size {settings.size}: {len(account.bank.names)}"],
-        ["lagged targets", settings.lags],
-        ["delay of targets", f"{settings.delay} rows"],
-        ["coverage of intervals", f"{100 * settings.coverage:.4g} %"],
-        ["bad rows", "stop at the first" if settings.on_bad_row == "stop" else "set aside"],
-        ["missing inputs", "allowed" if settings.allow_missing else "are bad rows"],
-        ["missing targets", "predicted" if settings.predict_missing else "are bad rows"],
+        ["task", options.task],
+        ["slots", f"{options.preset}, size {options.size}: {len(status.bank.names)}"],
+        ["lagged targets", options.lags],
+        ["delay of targets", f"{options.delay} rows"],
+        ["coverage of intervals", f"{100 * options.coverage:.4g} %"],
+        ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skipped"],
+        ["missing inputs", "allowed" if options.allow_missing else "are bad rows"],
+        ["missing targets", "predicted" if options.predict_missing else "are bad rows"],
     ]
-    when = [["begun", diary["started"]], ["as of", diary["updated"]], ["starts", diary["starts"]]]
-    sections = {"Data": data, "Settings": told, "Time": when, "Versions": diary["versions"].items()}
+    when = [
+        ["begun", timings["started"]],
+        ["as of", timings["updated"]],
+        ["starts", timings["starts"]],
+    ]
+    sections = {
+        "Data": data,
+        "Settings": told,
+        "Time": when,
+        "Versions": timings["versions"].items(),
+    }
     return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
 
 
-def _now(account: Account) -> dict[str, Any]:
-    history, diary = account.history, account.diary
-    seconds = sum(diary["seconds"].values())
+def _now(status: RunStatus) -> dict[str, Any]:
+    history, timings = status.history, status.timings
+    seconds = sum(timings["seconds"].values())
     return {
-        "rows": account.rows,
+        "rows": status.rows,
         "stride": 1 if history is None else history.stride,
         "points": 0 if history is None else history.points,
-        "bad": account.aside.count,
-        "without_target": account.without_target,
+        "bad": status.rejected.count,
+        "without_target": status.rows_without_target,
         "seconds": seconds,
-        "speed": account.rows / seconds if seconds else None,
-        "time": [[part, spent] for part, spent in diary["seconds"].items()],
-        "started": diary["started"],
-        "starts": diary["starts"],
-        "updated": diary["updated"],
+        "speed": status.rows / seconds if seconds else None,
+        "time": [[part, spent] for part, spent in timings["seconds"].items()],
+        "started": timings["started"],
+        "starts": timings["starts"],
+        "updated": timings["updated"],
     }
 
 
-def _changes(account: Account) -> list[list[Any]]:
+def _changes(status: RunStatus) -> list[list[Any]]:
     """Signals, at the row after which they were noticed: targets come with a delay."""
-    names = account.features
+    names = status.features
     return [
         [
-            change.row + account.settings.delay,
+            change.row + status.options.delay,
             change.what,
             names[change.column] if 0 <= change.column < len(names) else "",
         ]
-        for change in account.bank.ledger.changes
+        for change in status.bank.ledger.changes
     ]
 
 
-def _bad(account: Account) -> dict[str, Any]:
-    aside = account.aside
-    return {"count": aside.count, "examples": [*aside.first, *aside.last]}
+def _bad(status: RunStatus) -> dict[str, Any]:
+    rejected = status.rejected
+    return {"count": rejected.count, "examples": [*rejected.first, *rejected.last]}
 
 
 def _points(history: History, first: int) -> str:

@@ -1,4 +1,4 @@
-"""The folder of a run: one file that says how far everything is, and a lock."""
+"""The folder of a run (`--state`): the checkpoint in one file, the bad rows, and a lock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from ...auto.serialization import RUN
 from ...errors import FileRefused, RunRefused
 from ...io import checkpoint
-from ...io.sinks.base import fsync_folder, told
+from ...io.sinks.base import fsync_folder, named_os_errors
 from ...utils.validation import Floats
 
 STATE = "state.kb"
@@ -19,8 +19,8 @@ BAD_ROWS = "bad-rows.jsonl"
 LOCK = "lock"
 
 
-class Journal:
-    """The folder, held by this process until `close`."""
+class CheckpointDir:
+    """The folder, locked by this process until `close`."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -42,36 +42,39 @@ class Journal:
                 f"{folder} is in use by another process ({owner}). Wait for it, stop it, or use "
                 "another --state."
             ) from None
-        # Who it is, for the message above. Not worth a failure: the lock holds without it.
+        # The process id, for the message above. The lock holds without it, so errors are ignored.
         with suppress(OSError):
             os.ftruncate(self._lock, 0)
             os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
-        self._sweep()
+        self._remove_temporary_files()
 
     @property
     def path(self) -> Path:
-        """The file with the state."""
+        """The checkpoint file."""
         return self.folder / STATE
 
     def read(self) -> tuple[dict[str, Any], dict[str, Floats]] | None:
-        """What was written last, or None if nothing was."""
-        if not self.path.exists():
-            return None
-        header, arrays = checkpoint.read(self.path)
-        if header.get("kind") != RUN:
-            raise FileRefused(f"{self.path} is not the state of a run.")
-        return header, arrays
+        """The last checkpoint, or None if there is none."""
+        return read_checkpoint(self.path) if self.path.exists() else None
 
     def write(self, header: dict[str, Any], arrays: dict[str, Floats]) -> None:
-        """Replace the state; at any moment the old or the new one is there, whole."""
-        with told(self.path):
+        """Replace the checkpoint atomically: at any moment the old or the new one is there."""
+        with named_os_errors(self.path):
             checkpoint.write(self.path, {"kind": RUN, **header}, arrays)
 
-    def _sweep(self) -> None:
+    def _remove_temporary_files(self) -> None:
         """Remove what a process that was killed while writing has left behind."""
         for file in self.folder.glob(f".{STATE}.*"):
             file.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Release the lock."""
         os.close(self._lock)
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """The header and the arrays of a run's checkpoint; any other file is refused."""
+    header, arrays = checkpoint.read(path)
+    if header.get("kind") != RUN:
+        raise FileRefused(f"{path} is not the state of a run.")
+    return header, arrays

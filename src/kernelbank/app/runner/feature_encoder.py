@@ -1,189 +1,179 @@
-"""Rows of a source become rows of a bank: numbers, waves of a time, one column a category."""
+"""Rows of a source to inputs of a model: numbers, waves of a time, one-hot categories."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import RunRefused
-from ...io.sources import Bad, Block, Table
+from ...io.sources import ParsedRows, RejectedRow, RowBlock
 from ...utils.validation import Floats
+from .options import RunOptions
 
-LEVELS = 100
-"""Most categories of a column that become columns; later ones are none of these."""
+MAX_CATEGORIES = 100
+"""The most categories of a column that get an input; a later category has none of them set."""
 
 PERIODS = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
 """Seconds."""
 
 
-class Piece(NamedTuple):
-    """Rows that can be played at once: all with a target, or one without."""
+class Batch(NamedTuple):
+    """Rows that the model takes at once: all with a target, or a single one without."""
 
     rows: list[int]
-    """Their indices in the block; there is no bad row between them."""
+    """(n,) their indices in the block; no bad row is between them."""
     X: Floats
+    """(n, d) inputs."""
     targets: list[Any]
-    """Numbers or labels; [None] where the target is missing."""
-    added: int
-    """How many of the last columns are new from this piece on."""
+    """(n,) numbers or labels; [None] where the target is missing."""
+    new_inputs: int
+    """How many of the last columns of X are new from this batch on."""
+
+    def part(self, begin: int, end: int) -> Batch:
+        """Rows `begin` to `end` of the batch."""
+        cut = slice(begin, end)
+        new = 0 if begin else self.new_inputs
+        return Batch(self.rows[cut], self.X[cut], self.targets[cut], new)
 
 
-class Intake:
-    """Which columns of the source the bank sees, and how.
+class FeatureEncoder:
+    """Chooses the columns of the source that the model sees, and encodes them."""
 
-    features : numeric columns; None for all that are nothing else.
-    """
-
-    def __init__(
-        self,
-        target: str,
-        task: str,
-        features: Sequence[str] | None,
-        categorical: Sequence[str],
-        time: str | None,
-        *,
-        allow_missing: bool,
-        predict_missing: bool,
-        lags: int = 0,
-    ) -> None:
-        self.target = target
-        self.task = task
-        self.categorical = list(categorical)
-        self.time = time
-        self._features = None if features is None else list(features)
-        self._allow_missing = allow_missing
-        self._predict_missing = predict_missing
-        self._lags = lags
-        self.levels: list[tuple[str, str]] = []
-        """(column, category) of the columns that stand behind the others."""
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._features = None if options.features is None else list(options.features)
+        self.categories: list[tuple[str, str]] = []
+        """(column, category) of the one-hot inputs, which stand behind the other inputs."""
 
     # --- columns --------------------------------------------------------------------------------
 
     @property
     def features(self) -> list[str]:
-        """The numeric columns, once they are known."""
+        """The numeric columns, once the source's columns are known."""
         return self._features or []
 
-    def settle(self, columns: Sequence[str]) -> None:
-        """Look at the source's columns, once they are known."""
-        given = [self.target, *self.categorical, *([self.time] if self.time else [])]
-        asked = [("--target", self.target), *(("--categorical", name) for name in self.categorical)]
-        asked += [("--time", self.time)] if self.time else []
-        asked += [("--features", name) for name in self._features or []]
-        for option, name in asked:
+    def set_columns(self, columns: Sequence[str]) -> None:
+        """Check the options against the source's columns, and choose the features."""
+        options = self._options
+        used = [("--target", options.target)]
+        used += [("--categorical", name) for name in options.categorical]
+        used += [("--time", options.time)] if options.time else []
+        reserved = [name for _, name in used]
+        used += [("--features", name) for name in self.features]
+        for option, name in used:
             if name not in columns:
                 names = [one if one.isprintable() else repr(one) for one in columns[:20]]
                 shown = ", ".join(names) + (", ..." if len(columns) > 20 else "")
                 raise RunRefused(
                     f"{option}: there is no column {name!r}. There are: {shown or 'none'}."
                 )
-        names = [name for _, name in asked]
+        names = [name for _, name in used]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            options = " and ".join(dict.fromkeys(option for option, n in asked if n == twice))
-            raise RunRefused(f"{options}: column {twice!r} is named twice. Give it one part.")
+            flags = " and ".join(dict.fromkeys(option for option, name in used if name == twice))
+            raise RunRefused(f"{flags}: column {twice!r} is named twice. Use it once.")
         if self._features is None:
-            self._features = [name for name in columns if name not in given]
-        if not self._features and not self.categorical and self.time is None and not self._lags:
+            self._features = [name for name in columns if name not in reserved]
+        others = options.categorical or options.time is not None or options.lags
+        if not self._features and not others:
             raise RunRefused("There are no inputs beside the target. Use --lags for its past.")
-
-    @property
-    def names(self) -> list[str]:
-        """The bank's columns, in words."""
-        periods = [f"{self.time}: {word} {wave}" for word in PERIODS for wave in ("sin", "cos")]
-        own = [*self.features, *(periods if self.time else [])]
-        return [*own, *(f"{column}={level}" for column, level in self.levels)] or ["(nothing)"]
 
     # --- rows -----------------------------------------------------------------------------------
 
-    def take(self, block: Block) -> tuple[list[Piece], list[Bad]]:
-        """The rows of a block in pieces, and those that cannot be used."""
-        numeric = [*self.features]
-        text = [*self.categorical, *([self.time] if self.time else [])]
-        if self.task == "regression":
-            numeric.append(self.target)
-        else:
-            text.append(self.target)
-        missing = [*self.features, *self.categorical] if self._allow_missing else []
-        missing += [self.target] if self._predict_missing else []
-        table = block.table(numeric, text, allow_missing=missing)
-        bad = list(table.bad)
-        rows, good = table.numbers[:, : len(self.features)], np.ones(len(table), dtype=bool)
-        if self.time:
-            waves = np.zeros((len(table), 2 * len(PERIODS)))
-            for i, cell in enumerate(table.texts[self.time]):
+    def encode(self, block: RowBlock) -> tuple[list[Batch], list[RejectedRow]]:
+        """The rows of a block in batches, and the rows that cannot be used."""
+        options = self._options
+        regression = options.task == "regression"
+        numeric = [*self.features, *([options.target] if regression else [])]
+        text = [*options.categorical, *([options.time] if options.time else [])]
+        text += [] if regression else [options.target]
+        may_miss = [*self.features, *options.categorical] if options.allow_missing else []
+        may_miss += [options.target] if options.predict_missing else []
+        parsed = block.parse(numeric, text, allow_missing=may_miss)
+        rejected = list(parsed.rejected)
+        inputs = parsed.numbers[:, : len(self.features)]
+        usable = np.ones(len(parsed), dtype=bool)
+        if options.time:
+            waves = np.zeros((len(parsed), 2 * len(PERIODS)))
+            for i, cell in enumerate(parsed.texts[options.time]):
                 try:
-                    waves[i] = periodic(cell)
+                    waves[i] = encode_time(cell)
                 except ValueError:
-                    good[i] = False
-                    row = int(table.rows[i])
-                    reason = "is no time: give seconds since 1970, or ISO 8601"
-                    bad.append(Bad(row, block.where(row), self.time, str(cell), reason))
-            rows = np.hstack([rows, waves])
-        targets = self._targets(table.numbers, table.texts)
-        bad.sort(key=lambda one: one.row)
-        cuts = {one.row for one in bad}
-        return list(self._pieces(table, rows, targets, good, cuts)), bad
+                    usable[i] = False
+                    row = int(parsed.rows[i])
+                    reason = "is not a time: give seconds since 1970, or ISO 8601"
+                    where = block.where(row)
+                    rejected.append(RejectedRow(row, where, options.time, str(cell), reason))
+            inputs = np.hstack([inputs, waves])
+        targets: list[Any]
+        if regression:
+            targets = [None if math.isnan(y) else y for y in parsed.numbers[:, -1].tolist()]
+        else:
+            targets = list(parsed.texts[options.target])
+        rejected.sort(key=lambda one: one.row)
+        cuts = {one.row for one in rejected}
+        return list(self._batches(parsed, inputs, targets, usable, cuts)), rejected
 
-    def _targets(self, numbers: Floats, texts: Mapping[str, list[str | None]]) -> list[Any]:
-        if self.task == "regression":
-            return [None if math.isnan(y) else y for y in numbers[:, -1].tolist()]
-        return list(texts[self.target])
-
-    def _pieces(
-        self, table: Table, rows: Floats, targets: list[Any], good: np.ndarray, cuts: set[int]
-    ) -> Iterator[Piece]:
+    def _batches(
+        self,
+        parsed: ParsedRows,
+        inputs: Floats,
+        targets: list[Any],
+        usable: np.ndarray,
+        cuts: set[int],
+    ) -> Iterator[Batch]:
         """Cut where a category is new, at bad rows, and around rows without a target."""
-        places = {pair: i for i, pair in enumerate(self.levels)}
-        counts = {name: sum(c == name for c, _ in self.levels) for name in self.categorical}
-        waiting: list[int] = []
+        columns = self._options.categorical
+        index = {pair: i for i, pair in enumerate(self.categories)}
+        counts = {name: sum(c == name for c, _ in self.categories) for name in columns}
+        collected: list[int] = []
         added = 0
 
-        def piece(some: list[int], new: int) -> Piece:
-            indicators = np.zeros((len(some), len(self.levels)))
+        def batch(some: list[int], new: int) -> Batch:
+            one_hot = np.zeros((len(some), len(self.categories)))
             for line, i in enumerate(some):
-                for name in self.categorical:
-                    level = table.texts[name][i]
-                    if level is None:
-                        own = [place for pair, place in places.items() if pair[0] == name]
-                        indicators[line, own] = np.nan
-                    elif (name, level) in places:
-                        indicators[line, places[name, level]] = 1.0
-            X = np.hstack([rows[some], indicators])
+                for name in columns:
+                    category = parsed.texts[name][i]
+                    if category is None:
+                        one_hot[line, [k for pair, k in index.items() if pair[0] == name]] = np.nan
+                    elif (name, category) in index:
+                        one_hot[line, index[name, category]] = 1.0
+            X = np.hstack([inputs[some], one_hot])
             if not X.shape[1]:
                 X = np.zeros((len(some), 1))
-            return Piece([int(table.rows[i]) for i in some], X, [targets[i] for i in some], new)
+            return Batch([int(parsed.rows[i]) for i in some], X, [targets[i] for i in some], new)
 
-        for i in np.flatnonzero(good).tolist():
+        for i in np.flatnonzero(usable).tolist():
             new = []
-            for name in self.categorical:
-                level = table.texts[name][i]
-                if level is not None and (name, level) not in places and counts[name] < LEVELS:
-                    new.append((name, level))
+            for name in columns:
+                category = parsed.texts[name][i]
+                known = category is None or (name, category) in index
+                if not known and counts[name] < MAX_CATEGORIES:
+                    new.append((name, str(category)))
                     counts[name] += 1
-            before = int(table.rows[waiting[-1]]) if waiting else 0
-            cut = any(row in cuts for row in range(before + 1, int(table.rows[i])))
-            if waiting and (new or cut or targets[i] is None):
-                yield piece(waiting, added)
-                waiting, added = [], 0
+            before = int(parsed.rows[collected[-1]]) if collected else 0
+            cut = any(row in cuts for row in range(before + 1, int(parsed.rows[i])))
+            if collected and (new or cut or targets[i] is None):
+                yield batch(collected, added)
+                collected, added = [], 0
             for pair in new:
-                places[pair] = len(self.levels)
-                self.levels.append(pair)
+                index[pair] = len(self.categories)
+                self.categories.append(pair)
                 added += 1
-            waiting.append(i)
+            collected.append(i)
             if targets[i] is None:
-                yield piece(waiting, added)
-                waiting, added = [], 0
-        if waiting:
-            yield piece(waiting, added)
+                yield batch(collected, added)
+                collected, added = [], 0
+        if collected:
+            yield batch(collected, added)
 
 
-def periodic(cell: str | None) -> list[float]:
-    """Sine and cosine of the time of day, week and year; raises ValueError for what is no time."""
+def encode_time(cell: str | None) -> list[float]:
+    """Sine and cosine of the time of day, week and year; ValueError if the cell is not a time."""
     if cell is None or "_" in cell:
         raise ValueError
     try:

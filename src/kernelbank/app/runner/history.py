@@ -41,8 +41,8 @@ baseline (last value); targets inside their interval, or correct labels; widths 
 predicted probabilities."""
 
 EXTREMES = ("worst_loss", "target_high", "prediction_high", "target_low", "prediction_low")
-"""Over the rows of a point, so that merging points loses no spike: the largest loss of a prediction;
-the highest and lowest target and prediction. Labels have no order: NaN."""
+"""Over the rows of a point, so that merged points keep spikes: the largest loss; the highest and
+lowest target and prediction. Labels have no order: NaN."""
 
 _SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
 """A lowest value is kept as the highest of the negative ones."""
@@ -132,7 +132,7 @@ class History:
         """Whether there is to be a snapshot after so many rows."""
         return row in EARLY or (row > 0 and row % self.snapshot_stride == 0)
 
-    def take(self, snapshot: Snapshot) -> None:
+    def add_snapshot(self, snapshot: Snapshot) -> None:
         """Keep a snapshot that was due."""
         self.snapshots.append(snapshot)
         if sum(s.row not in EARLY for s in self.snapshots) > SNAPSHOTS:
@@ -141,7 +141,7 @@ class History:
 
     # --- in a file ------------------------------------------------------------------------------
 
-    def facts(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "slots": self.slots,
             "stride": self.stride,
@@ -150,14 +150,14 @@ class History:
             "snapshots": [s.row for s in self.snapshots],
         }
 
-    def state(self) -> dict[str, Floats]:
+    def arrays(self) -> dict[str, Floats]:
         own = {"sums": self._sums[: self.points].copy(), "tops": self._tops[: self.points].copy()}
         for number, snapshot in enumerate(self.snapshots):
             own[f"snapshot{number}"] = snapshot.values
         return own
 
     @classmethod
-    def restored(cls, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> History:
+    def restore(cls, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> History:
         """What `facts` and `state` said. Nothing of it is believed before it is looked at."""
         rows = _whole(facts["rows"], 0, _MOST_ROWS, "rows")
         stride = _doubled(facts["stride"], 1, "rows of a point")

@@ -1,4 +1,4 @@
-"""The bank of a run at work: pieces of rows in, answers out, and what is remembered of them."""
+"""The model of a run: predicts and learns batches, and records the history of the predictions."""
 
 from __future__ import annotations
 
@@ -11,198 +11,218 @@ from ...auto import AutoBank
 from ...auto.auto_serialization import describe
 from ...auto.serialization import restored
 from ...bank.engines import as_engine
+from ...bank.layout import Slot
 from ...bank.state import under
+from ...combiners import Simplex
 from ...io.sinks.base import Row
+from ...kernels.dictionary import gaussian_grid
+from ...learners import Norma
 from ...utils.validation import Floats
-from .feature_encoder import Piece
+from .feature_encoder import Batch
 from .history import EARLY, EXTREMES, TOTALS, History
-from .settings import Settings
-from .snapshots import snapshot
-from .timings import BANK, SNAPSHOTS, Diary
+from .options import RunOptions
+from .snapshots import take_snapshot
+from .timings import MODEL, SNAPSHOTS, Timings
 
-NUMBERS = ("row", "prediction", "lower", "upper", "target")
-LABELS = ("row", "prediction", "probability", "target")
+REGRESSION_COLUMNS = ("row", "prediction", "lower", "upper", "target")
+CLASSIFICATION_COLUMNS = ("row", "prediction", "probability", "target")
 
 _MOST_MEMORY = 2**32
 
 
-def header_of(task: str) -> tuple[str, ...]:
+def prediction_columns(task: str) -> tuple[str, ...]:
     """The columns of the predictions."""
-    return NUMBERS if task == "regression" else LABELS
+    return REGRESSION_COLUMNS if task == "regression" else CLASSIFICATION_COLUMNS
 
 
-class Player:
-    """A bank, the rows whose targets it waits for, and the history of its answers."""
+def make_model(options: RunOptions, engine: Any) -> AutoBank:
+    """The untrained model that the options describe."""
+    own: dict[str, Any] = {}
+    if options.preset == "paper":
+        own = {
+            "slots": [Slot(kernel, Norma()) for kernel in gaussian_grid(0.1, 10, 20)],
+            "combiner": Simplex(),
+            "window": 10,
+            "regularization": 0.01,
+        }
+    return AutoBank(options.task, options.lags, options.size, engine=engine, **own)
 
-    def __init__(self, settings: Settings, engine: Any, diary: Diary) -> None:
-        self.settings = settings
-        self.diary = diary
-        self.bank: AutoBank = settings.bank(engine)
+
+class ModelSession:
+    """A model, the rows whose targets are still to come, and the history of the predictions."""
+
+    def __init__(self, options: RunOptions, engine: Any, timings: Timings) -> None:
+        self.options = options
+        self.timings = timings
+        self.bank: AutoBank = make_model(options, engine)
         self.history: History | None = None
-        self.predicted_only = 0
-        """How many rows had no target."""
+        self.rows_without_target = 0
         self._engine = engine
-        self._due = False
-        self._last: Any = None
-        self._waiting: list[tuple[Floats, Any]] = []
-        """Rows that were answered and whose target has not come."""
-        self._deepen()
+        self._snapshot_due = False
+        self._last_target: Any = None
+        self._pending: list[tuple[Floats, Any]] = []
+        """Rows that were predicted and whose target has not come: (inputs, target)."""
+        self._raise_pending_limit()
 
-    def _deepen(self) -> None:
-        """Let the bank remember as many questions as wait for their targets."""
+    def _raise_pending_limit(self) -> None:
+        """Let the bank keep as many predicted rows as wait for their targets."""
         pending = self.bank._pending
-        pending.most = max(pending.most, self.settings.delay + 1)
+        pending.most = max(pending.most, self.options.delay + 1)
 
     @property
-    def room(self) -> int:
-        """How many rows may be played at once: none beyond the next snapshot."""
+    def max_batch(self) -> int:
+        """How many rows may be learned at once: none beyond the next snapshot."""
         return EARLY[0] if self.history is None else self.history.until_snapshot
 
-    def play(self, piece: Piece, numeric: int) -> list[Row]:
-        """Answer a piece, and learn what is due; snapshots are along the first `numeric` inputs."""
-        X, targets, added = piece.X, piece.targets, piece.added
-        with self.diary.during(BANK):
-            if self.settings.delay:
-                answers = self._play_late(X, targets, added)
+    def predict_and_learn(self, batch: Batch, features: int) -> list[Row]:
+        """The predictions of a batch; targets that have come are learned.
+
+        Snapshots are taken along the first `features` inputs.
+        """
+        X, targets, new_inputs = batch.X, batch.targets, batch.new_inputs
+        with self.timings.measure(MODEL):
+            if self.options.delay:
+                predictions = self._run_delayed(X, targets, new_inputs)
             elif targets == [None]:
-                answers = [self._predict_only(X, added)]
+                predictions = [self._predict_only(X, new_inputs)]
             else:
-                answers = self._play_at_once(X, targets, added)
-        with self.diary.during(SNAPSHOTS):
-            self._look(numeric)
-        return answers
+                predictions = self._run_batch(X, targets, new_inputs)
+        with self.timings.measure(SNAPSHOTS):
+            self._take_snapshot(features)
+        return predictions
 
-    def _play_at_once(self, X: Floats, targets: list[Any], added: int) -> list[Row]:
+    def _run_batch(self, X: Floats, targets: list[Any], new_inputs: int) -> list[Row]:
         trace = self.bank.run(
-            X, targets, record="all", coverage=self.settings.coverage, added=added
+            X, targets, record="all", coverage=self.options.coverage, added=new_inputs
         )
-        self._remember(trace, targets)
-        return self._worded(trace, targets)
+        self._record(trace, targets)
+        return self._prediction_rows(trace, targets)
 
-    def _play_late(self, X: Floats, targets: list[Any], added: int) -> list[Row]:
-        self._widen(added)
-        answers: list[Row] = []
+    def _run_delayed(self, X: Floats, targets: list[Any], new_inputs: int) -> list[Row]:
+        self._add_inputs(new_inputs)
+        predictions: list[Row] = []
         for x, target in zip(X, targets, strict=True):
-            if target is None:  # it waits as the others do, so that all come so many rows later
-                answers.append(self._predict_only(x[None], 0))
+            if target is None:  # it waits like the others: targets are learned `delay` rows later
+                predictions.append(self._predict_only(x[None], 0))
             else:
-                trace = self.bank.answer_one(x, record="all", coverage=self.settings.coverage)
-                self._remember(trace, [target])
-                answers += self._worded(trace, [target])
-            self._waiting.append((x, target))
-            if len(self._waiting) > self.settings.delay:
+                trace = self.bank.answer_one(x, record="all", coverage=self.options.coverage)
+                self._record(trace, [target])
+                predictions += self._prediction_rows(trace, [target])
+            self._pending.append((x, target))
+            if len(self._pending) > self.options.delay:
                 self._learn_oldest()
-        return answers
+        return predictions
 
-    def _widen(self, added: int) -> None:
-        if added:
-            self.bank.add_inputs(added)
-            self._waiting = [(np.append(x, [np.nan] * added), y) for x, y in self._waiting]
+    def _add_inputs(self, count: int) -> None:
+        if count:
+            self.bank.add_inputs(count)
+            self._pending = [(np.append(x, [np.nan] * count), y) for x, y in self._pending]
 
     def _learn_oldest(self) -> None:
-        x, target = self._waiting.pop(0)
+        x, target = self._pending.pop(0)
         if target is not None:
             self.bank.learn_one(x, target)
-            self._last = target
+            self._last_target = target
 
-    def _predict_only(self, X: Floats, added: int) -> Row:
-        """A row without a target: answered, not learned, and not remembered as a question."""
-        self.predicted_only += 1
-        self._widen(added)
-        coverage = self.settings.coverage
-        if self.settings.task == "regression":
-            low, high = self.bank.predict_interval(X, coverage)[0].tolist()
+    def _predict_only(self, X: Floats, new_inputs: int) -> Row:
+        """A row without a target: predicted and not learned; the bank does not wait for it."""
+        self.rows_without_target += 1
+        self._add_inputs(new_inputs)
+        if self.options.task == "regression":
+            low, high = self.bank.predict_interval(X, self.options.coverage)[0].tolist()
             return float(self.bank.predict(X)[0]), low, high, None
         if not self.bank.classes:
             return None, None, None
-        shares = self.bank.predict_proba(X)[0]
-        return _plain(self.bank.predict(X)[0]), float(shares.max()), None
+        probabilities = self.bank.predict_proba(X)[0]
+        return _as_python(self.bank.predict(X)[0]), float(probabilities.max()), None
 
-    def _worded(self, trace: Any, targets: list[Any]) -> list[Row]:
-        if self.settings.task == "regression":
+    def _prediction_rows(self, trace: Any, targets: list[Any]) -> list[Row]:
+        if self.options.task == "regression":
             columns = (trace.predictions.tolist(), trace.lower.tolist(), trace.upper.tolist())
             return list(zip(*columns, targets, strict=True))
-        shares = trace.probabilities.max(axis=1, initial=0.0).tolist()
-        labels = [_plain(label) for label in trace.predictions]
+        probabilities = trace.probabilities.max(axis=1, initial=0.0).tolist()
+        labels = [_as_python(label) for label in trace.predictions]
         return [
-            # Before the first class is known there is no answer, only what a trace fills in.
-            (label, share, target) if share else (None, None, target)
-            for label, share, target in zip(labels, shares, targets, strict=True)
+            # Before the first class is known there is no prediction, only the trace's filler.
+            (label, probability, target) if probability else (None, None, target)
+            for label, probability, target in zip(labels, probabilities, targets, strict=True)
         ]
 
     # --- history ----------------------------------------------------------------------------------
 
-    def _remember(self, trace: Any, targets: list[Any]) -> None:
+    def _record(self, trace: Any, targets: list[Any]) -> None:
+        """Add the predictions of a trace to the history."""
         slots = trace.weights.shape[1]
         if self.history is None:
             self.history = History(slots)
         count = len(targets)
-        figures = np.zeros((count, len(TOTALS)))
+        totals = np.zeros((count, len(TOTALS)))
         extremes = np.full((count, len(EXTREMES)), np.nan)
-        figures[:, :2] = 1.0
-        if self.settings.task == "regression":
+        totals[:, :2] = 1.0
+        first = self._last_target is None
+        baseline = [targets[0] if first else self._last_target, *targets[:-1]]
+        if self.options.task == "regression":
             y = np.array(targets)
-            before = np.concatenate([[self._last if self._last is not None else y[0]], y[:-1]])
-            figures[:, 2] = (trace.predictions - y) ** 2
-            figures[:, 3] = (before - y) ** 2
-            figures[:, 4] = (trace.lower <= y) & (y <= trace.upper)
-            figures[:, 5] = trace.upper - trace.lower
+            totals[:, 2] = (trace.predictions - y) ** 2
+            totals[:, 3] = (np.array(baseline) - y) ** 2
+            totals[:, 4] = (trace.lower <= y) & (y <= trace.upper)
+            totals[:, 5] = trace.upper - trace.lower
             losses = (trace.slot_predictions - y[:, None]) ** 2
             extremes[:, 1:] = np.column_stack([y, trace.predictions, y, trace.predictions])
         else:
-            last = [self._last if self._last is not None else targets[0], *targets[:-1]]
-            figures[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
-            figures[:, 3] = [a != b for a, b in zip(last, targets, strict=True)]
-            figures[:, 4] = 1.0 - figures[:, 2]
-            figures[:, 5] = trace.probabilities.max(axis=1, initial=0.0)
-            places = {label: place for place, label in enumerate(trace.classes)}
-            numbers = np.array([places.get(label, -2) for label in targets])
-            losses = (trace.slot_classes != numbers[:, None]).astype(np.float64)
-        extremes[:, 0] = figures[:, 2]
-        if self._last is None:  # the first answer was given before any target was known
-            figures[0, 1:] = 0.0
+            totals[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
+            totals[:, 3] = [a != b for a, b in zip(baseline, targets, strict=True)]
+            totals[:, 4] = 1.0 - totals[:, 2]
+            totals[:, 5] = trace.probabilities.max(axis=1, initial=0.0)
+            numbers = {label: number for number, label in enumerate(trace.classes)}
+            classes = np.array([numbers.get(label, -2) for label in targets])
+            losses = (trace.slot_classes != classes[:, None]).astype(np.float64)
+        extremes[:, 0] = totals[:, 2]
+        if first:  # the first prediction was made before any target was known: not scored
+            totals[0, 1:] = 0.0
             losses[0] = 0.0
             extremes[0, [0, 2, 4]] = np.nan
-        if not self.settings.delay:  # else it is the last target that has been learned
-            self._last = targets[-1]
-        self.history.add(figures, extremes, trace.weights, losses)
-        self._due = self.history.due(self.history.rows)
+        if not self.options.delay:  # else it is the last target that has been learned
+            self._last_target = targets[-1]
+        self.history.add(totals, extremes, trace.weights, losses)
+        self._snapshot_due = self.history.due(self.history.rows)
 
-    def _look(self, numeric: int) -> None:
-        """Take a snapshot if one is due."""
-        if self.history is not None and self._due:
-            self._due = False
-            taken = snapshot(self.bank, self.history, numeric, self.settings.coverage)
+    def _take_snapshot(self, features: int) -> None:
+        if self.history is not None and self._snapshot_due:
+            self._snapshot_due = False
+            taken = take_snapshot(self.bank, self.history, features, self.options.coverage)
             if taken is not None:
-                self.history.take(taken)
+                self.history.add_snapshot(taken)
 
-    # --- in a file --------------------------------------------------------------------------------
+    # --- in the checkpoint ------------------------------------------------------------------------
 
-    def described(self) -> tuple[dict[str, Any], dict[str, Floats]]:
-        """Everything that the next answer depends on: plain data, and arrays."""
+    def describe(self) -> tuple[dict[str, Any], dict[str, Floats]]:
+        """Everything that the next prediction depends on: JSON data, and arrays."""
         header, arrays = describe(self.bank)
-        own = {f"bank/{name}": array for name, array in arrays.items()}
+        state = {f"bank/{name}": array for name, array in arrays.items()}
         if self.history is not None:
-            own |= {f"history/{name}": array for name, array in self.history.state().items()}
-        own["waiting"] = np.array([x for x, _ in self._waiting] or np.zeros((0, 0)))
+            state |= {f"history/{name}": array for name, array in self.history.arrays().items()}
+        state["pending"] = np.array([x for x, _ in self._pending] or np.zeros((0, 0)))
         facts = {
-            "waiting": [y for _, y in self._waiting],
-            "last": self._last,
+            "rows_without_target": self.rows_without_target,
+            "pending_targets": [y for _, y in self._pending],
+            "last_target": self._last_target,
             "bank": header,
-            "history": None if self.history is None else self.history.facts(),
+            "history": None if self.history is None else self.history.to_json(),
         }
-        return facts, own
+        return facts, state
 
     def restore(self, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> None:
-        """Go on from what `described` said."""
+        """Continue from what `describe` returned."""
         engine = as_engine(self._engine)
         self.bank = restored(facts["bank"], under("bank/", state), engine, {}, _MOST_MEMORY)
-        self._deepen()
+        self._raise_pending_limit()
         if facts["history"] is not None:
-            self.history = History.restored(facts["history"], under("history/", state))
-        self._last = facts["last"]
-        self._waiting = list(zip(state["waiting"], facts["waiting"], strict=True))
+            self.history = History.restore(facts["history"], under("history/", state))
+        self.rows_without_target = int(facts["rows_without_target"])
+        self._last_target = facts["last_target"]
+        self._pending = list(zip(state["pending"], facts["pending_targets"], strict=True))
 
 
-def _plain(label: Any) -> Any:
+def _as_python(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label

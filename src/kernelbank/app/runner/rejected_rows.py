@@ -1,4 +1,4 @@
-"""Rows that were set aside: how many, and some of them to be shown."""
+"""The bad rows that a run has skipped: their number, and the first and last of them."""
 
 from __future__ import annotations
 
@@ -6,51 +6,51 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import FileRefused
-from ...io.sources import Bad, Block
+from ...io.sources import RejectedRow
 
 SHOWN = 20
-"""So many of the first bad rows are kept to be shown, and so many of the last."""
+"""How many of the first bad rows are kept for the page, and how many of the last."""
 
 _FIELDS = ("row", "where", "column", "value", "reason")
 
 
-class Aside:
-    """How many rows were set aside, and the first and last of them in words."""
+class RejectedRows:
+    """Counts rejected rows and keeps the first and the last of them as JSON data."""
 
     def __init__(self) -> None:
         self.count = 0
         self.first: list[dict[str, Any]] = []
         self.last: list[dict[str, Any]] = []
 
-    def take(self, block: Block, bad: Bad) -> dict[str, Any]:
-        """Count a row; what is to be told of it."""
-        words = {
-            "row": block.first + bad.row + 1,
-            "where": bad.where,
-            "column": bad.column,
-            "value": bad.value,
-            "reason": bad.reason,
+    def add(self, rejected: RejectedRow, number: int) -> dict[str, Any]:
+        """Count row `number` of the source; returns its record for the file of bad rows."""
+        record = {
+            "row": number,
+            "where": rejected.where,
+            "column": rejected.column,
+            "value": rejected.value,
+            "reason": rejected.reason,
         }
         self.count += 1
         if len(self.first) < SHOWN:
-            self.first.append(words)
+            self.first.append(record)
         else:
-            self.last = [*self.last, words][-SHOWN:]
-        return words
+            self.last = [*self.last, record][-SHOWN:]
+        return record
 
-    def plain(self) -> dict[str, Any]:
-        """As what JSON can hold."""
+    def to_json(self) -> dict[str, Any]:
+        """The state as JSON data, for the checkpoint."""
         return {"count": self.count, "first": self.first, "last": self.last}
 
-    def restore(self, before: Mapping[str, Any]) -> None:
-        """Go on from what `plain` said."""
-        count, first, last = before["count"], list(before["first"]), list(before["last"])
-        known = isinstance(count, int) and not isinstance(count, bool)
-        if not known or len(first) != min(count, SHOWN):
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Continue from what `to_json` returned, after checking it."""
+        count, first, last = saved["count"], list(saved["first"]), list(saved["last"])
+        is_count = isinstance(count, int) and not isinstance(count, bool)
+        if not is_count or len(first) != min(count, SHOWN):
             raise FileRefused(f"it claims {count!r} bad rows.")
         if len(last) != min(count - len(first), SHOWN):
-            raise FileRefused("it has the wrong number of bad rows to show.")
-        for words in (*first, *last):
-            if tuple(words) != _FIELDS:
-                raise FileRefused("a bad row has other words than it should.")
+            raise FileRefused("it holds the wrong number of bad rows.")
+        for record in (*first, *last):
+            if tuple(record) != _FIELDS:
+                raise FileRefused("a bad row in it has the wrong fields.")
         self.count, self.first, self.last = count, first, last

@@ -1,4 +1,4 @@
-"""The function along one input, the others at their medians."""
+"""The model's function along one input, with the other inputs at their medians."""
 
 from __future__ import annotations
 
@@ -11,32 +11,35 @@ from ...utils.validation import Floats
 from .history import DRAWN, GRID, History, Snapshot
 
 RECENT = 1024
-"""Rows whose targets say how far a lagged target is drawn."""
+"""Rows whose targets give the range along which a lagged target is drawn."""
 
 
-def drawn(features: Sequence[str], bank: AutoBank, target: str) -> list[str]:
-    """The names of the inputs that snapshots are taken along: numbers, and the last targets."""
+def snapshot_inputs(features: Sequence[str], bank: AutoBank, target: str) -> list[str]:
+    """The names of the inputs of a snapshot: numeric features, and lagged targets."""
     inputs, lags = _counts(len(features), bank)
     return [*features[:inputs], *(f"{target}, {k + 1} before" for k in range(lags))]
 
 
 def _counts(features: int, bank: AutoBank) -> tuple[int, int]:
-    """How many numeric inputs are drawn, and how many of the last targets."""
+    """How many numeric features, and how many lagged targets, a snapshot has."""
     lags = bank.lags if bank.task == "regression" else 0  # labels have no order
     inputs = min(features, DRAWN - min(lags, 1))
     return inputs, min(lags, DRAWN - inputs)
 
 
-def snapshot(bank: AutoBank, history: History, features: int, coverage: float) -> Snapshot | None:
-    """The present function along some of the `features` first inputs and of the last targets.
+def take_snapshot(
+    bank: AutoBank, history: History, features: int, coverage: float
+) -> Snapshot | None:
+    """The present function along some of the first `features` inputs and the lagged targets.
 
-    None before there is one. Last targets that are not drawn along are those of now.
+    None before the model has learned. Lagged targets that are not drawn along keep their present
+    values.
     """
     desk = bank._desk
     if desk is None or not desk.banks:
         return None
     inputs, lags = _counts(features, bank)
-    typical = desk.scaling.typical()
+    typical = desk.scaling.typical()  # (d, 3): median, low, high
     values = np.empty((inputs + lags, 4, GRID))
     rows = np.tile(typical[:, 0], (len(values) * GRID, 1))
     lagged = np.tile(desk.lagged, (len(rows), 1))
@@ -45,18 +48,18 @@ def snapshot(bank: AutoBank, history: History, features: int, coverage: float) -
         if k < inputs:
             values[k, 0] = rows[own, k] = np.linspace(typical[k, 1], typical[k, 2], GRID)
         else:
-            values[k, 0] = lagged[own, k - inputs] = np.linspace(*_targets(history), GRID)
+            values[k, 0] = lagged[own, k - inputs] = np.linspace(*_target_range(history), GRID)
     if len(values):
         said = desk.ask(rows, lagged, 0.5 * (1 - coverage))
-        answers = np.array([one.answer for one in said])
+        predictions = np.array([one.answer for one in said])
         if bank.task == "classification":
-            answers = np.repeat(answers[:, :1], 3, axis=1)
-        values[:, 1:] = answers.reshape(len(values), GRID, 3).transpose(0, 2, 1)
+            predictions = np.repeat(predictions[:, :1], 3, axis=1)
+        values[:, 1:] = predictions.reshape(len(values), GRID, 3).transpose(0, 2, 1)
     return Snapshot(history.rows, values)
 
 
-def _targets(history: History) -> tuple[float, float]:
-    """Between what the last targets were."""
-    some = slice(-max(1, RECENT // history.stride), None)
-    found: list[Floats] = [history.extremes[f"target_{end}"][some] for end in ("low", "high")]
+def _target_range(history: History) -> tuple[float, float]:
+    """The lowest and the highest of the recent targets."""
+    recent = slice(-max(1, RECENT // history.stride), None)
+    found: list[Floats] = [history.extremes[f"target_{end}"][recent] for end in ("low", "high")]
     return float(found[0].min()), float(found[1].max())

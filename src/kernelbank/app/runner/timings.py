@@ -1,4 +1,4 @@
-"""When a run was at work, how long and on what: of the machine, not of the rows."""
+"""When a run was active, and how long each of its activities took."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ... import __version__
 from ...errors import FileRefused
 
 READING = "reading, and waiting for rows"
-COLUMNS = "turning cells into numbers"
-BANK = "the bank"
-SNAPSHOTS = "snapshots for pictures"
+ENCODING = "turning cells into numbers"
+MODEL = "the model"
+SNAPSHOTS = "snapshots for charts"
 WRITING = "writing predictions"
 CHECKPOINTS = "checkpoints"
 PAGE = "the live page"
 
-PARTS = (READING, COLUMNS, BANK, SNAPSHOTS, WRITING, CHECKPOINTS, PAGE)
+ACTIVITIES = (READING, ENCODING, MODEL, SNAPSHOTS, WRITING, CHECKPOINTS, PAGE)
 
-_LONG = 10**12
+_LIMIT = 10**12
 
 
-class Diary:
-    """Seconds by part over all processes of a run, as far as their work was kept."""
+class Timings:
+    """Seconds by activity, summed over all processes of a run up to its last checkpoint."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.started = _now()
-        """When the first process began."""
+        """When the first process started."""
         self.starts = 1
-        """How many processes there were."""
-        self.seconds = dict.fromkeys(PARTS, 0.0)
+        """How many processes have worked on the run."""
+        self.seconds = dict.fromkeys(ACTIVITIES, 0.0)
         self.versions = {
             "kernelbank": __version__,
             "Python": platform.python_version(),
@@ -45,54 +45,55 @@ class Diary:
         self._clock = clock
 
     @contextmanager
-    def during(self, part: str) -> Iterator[None]:
-        """What happens inside belongs to this part."""
+    def measure(self, activity: str) -> Iterator[None]:
+        """Add the time of the `with` block to an activity."""
         begin = self._clock()
         try:
             yield
         finally:
-            self.seconds[part] += self._clock() - begin
+            self.seconds[activity] += self._clock() - begin
 
-    def each(self, part: str, items: Iterator[Any]) -> Iterator[Any]:
-        """The items; what it takes to get each belongs to this part."""
+    def measure_each(self, activity: str, items: Iterator[Any]) -> Iterator[Any]:
+        """Yield the items; the time to get each one is added to an activity."""
         while True:
-            with self.during(part):
+            with self.measure(activity):
                 item = next(items, None)
             if item is None:
                 return
             yield item
 
-    def plain(self) -> dict[str, Any]:
-        """As what JSON can hold."""
+    def to_json(self) -> dict[str, Any]:
+        """The state as JSON data, for the checkpoint and the page."""
         return {
             "started": self.started,
             "starts": self.starts,
             "updated": _now(),
-            "seconds": {part: round(spent, 6) for part, spent in self.seconds.items()},
+            "seconds": {name: round(spent, 6) for name, spent in self.seconds.items()},
             "versions": self.versions,
         }
 
-    def go_on(self, before: Mapping[str, Any]) -> None:
-        """This process goes on with what another has written. Versions are those of now."""
-        then = looked_at(before)
-        self.started, self.starts = then["started"], then["starts"] + 1
-        self.seconds = {part: self.seconds[part] + then["seconds"][part] for part in PARTS}
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Continue from what an earlier process saved; the versions are those of this process."""
+        earlier = check_timings(saved)
+        self.started, self.starts = earlier["started"], earlier["starts"] + 1
+        for name, seconds in earlier["seconds"].items():
+            self.seconds[name] += seconds
 
 
-def looked_at(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What `Diary.plain` said. Nothing of it is believed before it is looked at."""
-    starts = told["starts"]
-    if isinstance(starts, bool) or not isinstance(starts, int) or not 0 < starts < _LONG:
-        raise FileRefused(f"its diary claims {starts!r} starts.")
-    spent = {part: float(told["seconds"].get(part, 0.0)) for part in PARTS}
-    if not all(0 <= seconds < _LONG for seconds in spent.values()):
-        raise FileRefused("its diary claims impossible times.")
+def check_timings(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Timings.to_json` returned, after checking it."""
+    starts = saved["starts"]
+    if isinstance(starts, bool) or not isinstance(starts, int) or not 0 < starts < _LIMIT:
+        raise FileRefused(f"its timings claim {starts!r} starts.")
+    seconds = {name: float(saved["seconds"].get(name, 0.0)) for name in ACTIVITIES}
+    if not all(0 <= spent < _LIMIT for spent in seconds.values()):
+        raise FileRefused("its timings claim impossible times.")
     return {
-        "started": datetime.fromisoformat(told["started"]).isoformat(),
+        "started": datetime.fromisoformat(saved["started"]).isoformat(),
         "starts": starts,
-        "updated": datetime.fromisoformat(told["updated"]).isoformat(),
-        "seconds": spent,
-        "versions": {str(name): str(number) for name, number in told["versions"].items()},
+        "updated": datetime.fromisoformat(saved["updated"]).isoformat(),
+        "seconds": seconds,
+        "versions": {str(name): str(number) for name, number in saved["versions"].items()},
     }
 
 

@@ -1,1 +1,1 @@
-"""Where predictions go: CSV files, Parquet folders, Redis streams."""
+"""Where predictions and bad rows are written: CSV, JSON lines, Parquet, Redis streams."""

@@ -1,8 +1,9 @@
-"""Where answers go. Each output can say how far it is, and go back there after a crash."""
+"""What every sink offers. A sink says how far it is, and can go back there after a crash."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,62 +12,64 @@ from typing import Any
 from ...errors import RunRefused
 
 Row = tuple[Any, ...]
-"""The plain values of one answer, None where there is none."""
+"""The plain values of one prediction, None where there is none."""
 
-PIECE = 1 << 20
-"""Bytes that are read at once when a file is compared with what was written."""
+CHUNK_BYTES = 1 << 20
+"""How many bytes are read at once when a file is compared with its hash."""
 
-PUT_BACK = "Put back what was there, or start anew with another --state and other outputs."
+RESTORE = "Restore what was there, or start a new run with another --state and other outputs."
 
 
-class Output:
+class Sink(ABC):
     """Something to which rows are appended.
 
-    A new run calls `vacant`, then `begin`; one that goes on calls `check`, then `rewind`. Neither
-    `vacant` nor `check` changes anything.
+    A new run calls `check_vacant`, then `start`; a resumed one calls `check`, then `rewind`.
+    Neither `check_vacant` nor `check` changes anything.
     """
 
-    place: str
-    """Where it is, in words that a later process compares."""
+    address: str
+    """Where it is; a resumed run must have the same address."""
 
-    def vacant(self) -> None:
-        """Refuse a place where something is already."""
-        raise NotImplementedError
+    @abstractmethod
+    def check_vacant(self) -> None:
+        """Refuse an address at which something is already."""
 
-    def begin(self) -> None:
-        """Take the place."""
-        raise NotImplementedError
+    @abstractmethod
+    def start(self) -> None:
+        """Take the address."""
 
+    @abstractmethod
     def write(self, rows: Sequence[Row]) -> None:
-        """Append; the rows need not last before `mark`."""
-        raise NotImplementedError
+        """Append rows; they need not be durable before `commit`."""
 
-    def mark(self) -> dict[str, Any]:
-        """Make everything so far last, and say how far it is, as plain data."""
-        raise NotImplementedError
+    @abstractmethod
+    def commit(self) -> dict[str, Any]:
+        """Make all rows durable; returns how far the sink is, as JSON data for the checkpoint."""
 
-    def check(self, mark: Mapping[str, Any]) -> None:
-        """Refuse to go on if what was there at a mark is not there now."""
-        raise NotImplementedError
+    @abstractmethod
+    def check(self, commit: Mapping[str, Any]) -> None:
+        """Refuse to resume if what was there at a commit has changed."""
 
-    def rewind(self, mark: Mapping[str, Any]) -> None:
-        """Go back to a mark that was checked: what was written after it is taken away."""
-        raise NotImplementedError
+    @abstractmethod
+    def rewind(self, commit: Mapping[str, Any]) -> None:
+        """Go back to a commit that was checked: what was written after it is removed."""
 
-    def close(self, *, whole: bool) -> None:
-        """Let go; `whole` if all is well and what waits should be seen."""
+    @abstractmethod
+    def close(self, *, complete: bool) -> None:
+        """Close; with `complete`, rows that are held back are written."""
 
 
-def occupied(place: object) -> RunRefused:
-    """The error for an output that is there before its run."""
+def occupied(address: object) -> RunRefused:
+    """The error for a sink that exists before its run."""
     return RunRefused(
-        f"{place} exists, and belongs to no run with this --state. Remove it, or give another."
+        f"{address} exists, and belongs to no run with this --state. Move it away, or give "
+        "another name."
     )
 
 
 @contextmanager
-def told(path: object) -> Iterator[None]:
-    """What the system refuses is said with the name of the file."""
+def named_os_errors(path: object) -> Iterator[None]:
+    """Turn errors of the system into errors that name the file."""
     try:
         yield
     except OSError as error:
@@ -75,7 +78,7 @@ def told(path: object) -> Iterator[None]:
 
 
 def fsync_folder(path: Path) -> None:
-    """Make the names in a folder last."""
+    """Make the names in a folder durable."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -83,6 +86,8 @@ def fsync_folder(path: Path) -> None:
         os.close(folder)
 
 
-def worded(value: Any) -> str:
-    """A float with all its digits: what is read again is the same number."""
+def cell_text(value: Any) -> str:
+    """A value as text: floats with all their digits, nothing for None."""
+    if value is None:
+        return ""
     return repr(value) if isinstance(value, float) else str(value)

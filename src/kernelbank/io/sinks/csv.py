@@ -1,4 +1,4 @@
-"""Answers, or rows that were set aside, to a file of lines."""
+"""Files of lines: predictions as CSV, bad rows as JSON lines."""
 
 from __future__ import annotations
 
@@ -6,42 +6,54 @@ import csv
 import fcntl
 import hashlib
 import io
+import json
 import os
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...errors import RunRefused
-from .base import PIECE, PUT_BACK, Output, Row, fsync_folder, occupied, told, worded
+from .base import (
+    CHUNK_BYTES,
+    RESTORE,
+    Row,
+    Sink,
+    cell_text,
+    fsync_folder,
+    named_os_errors,
+    occupied,
+)
 
 
-class Lines(Output):
-    """A file of lines: a table with a header, or one JSON object a line.
+class LineFileSink(Sink):
+    """A file of lines. A commit holds its length and the hash of all its bytes."""
 
-    A mark holds the length and the hash of all that is before it.
-    """
-
-    def __init__(self, path: Path, header: Sequence[str] | None = None) -> None:
+    def __init__(self, path: Path, header: str = "") -> None:
         self.path = path
-        self.place = str(path.resolve())
-        self._title = b"" if header is None else f"{','.join(header)}\n".encode()
-        self._digest = hashlib.sha256()
+        self.address = str(path.resolve())
+        self._header = header.encode()
+        self._hash = hashlib.sha256()
         self._length = 0
         self._file: BinaryIO | None = None
-        self._new = False
+        self._is_new = False
 
-    def vacant(self) -> None:
+    @abstractmethod
+    def _lines(self, rows: Sequence[Row]) -> str:
+        """The rows as lines."""
+
+    def check_vacant(self) -> None:
         if os.path.lexists(self.path) and (not self.path.is_file() or self.path.stat().st_size):
             raise occupied(self.path)
 
-    def begin(self) -> None:
+    def start(self) -> None:
         self._open()
-        self.vacant()  # again: now nobody else writes to it
-        self._new = True
+        self.check_vacant()  # again: now that the file is locked
+        self._is_new = True
 
     def _open(self) -> None:
-        with told(self.path):
+        with named_os_errors(self.path):
             self._file = open(self.path, "ab")  # noqa: SIM115  (closed by `close`)
         try:
             fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -51,65 +63,74 @@ class Lines(Output):
             ) from None
 
     def write(self, rows: Sequence[Row]) -> None:
-        text = io.StringIO()
-        if self._title:
-            table = csv.writer(text, lineterminator="\n")
-            table.writerows(
-                [["" if cell is None else worded(cell) for cell in row] for row in rows]
-            )
-        else:
-            text.writelines(f"{row[0]}\n" for row in rows)
-        self._append(text.getvalue().encode("utf-8", "surrogateescape"))
-
-    def _append(self, data: bytes) -> None:
         assert self._file is not None
+        data = self._lines(rows).encode("utf-8", "surrogateescape")
         if not self._length:
-            data = self._title + data
-        with told(self.path):
+            data = self._header + data
+        with named_os_errors(self.path):
             self._file.write(data)
-        self._digest.update(data)
+        self._hash.update(data)
         self._length += len(data)
 
-    def mark(self) -> dict[str, Any]:
+    def commit(self) -> dict[str, Any]:
         assert self._file is not None
-        with told(self.path):
+        with named_os_errors(self.path):
             self._file.flush()
             os.fsync(self._file.fileno())
-            if self._new:
+            if self._is_new:
                 fsync_folder(self.path.parent)
-        self._new = False
-        return {"bytes": self._length, "sha256": self._digest.hexdigest()}
+        self._is_new = False
+        return {"bytes": self._length, "sha256": self._hash.hexdigest()}
 
-    def check(self, mark: Mapping[str, Any]) -> None:
-        length = int(mark["bytes"])
+    def check(self, commit: Mapping[str, Any]) -> None:
+        length = int(commit["bytes"])
         if not self.path.is_file():
-            raise RunRefused(f"{self.path} is gone. {PUT_BACK}")
+            raise RunRefused(f"{self.path} is gone. {RESTORE}")
         found = self.path.stat().st_size
         if found < length:
-            raise RunRefused(f"{self.path} was cut: {found} of {length} bytes. {PUT_BACK}")
-        digest = hashlib.sha256()
+            raise RunRefused(f"{self.path} was cut: {found} of {length} bytes. {RESTORE}")
+        prefix_hash = hashlib.sha256()
         with open(self.path, "rb") as file:
             left = length
             while left:
-                piece = file.read(min(left, PIECE))
-                digest.update(piece)
-                left -= len(piece)
-            # Nothing was marked yet: a stranger's file must not be taken for what was begun.
-            ours = length or self._title.startswith(file.read(len(self._title)))
-        if not ours or digest.hexdigest() != mark["sha256"]:
-            raise RunRefused(f"{self.path} was changed since. {PUT_BACK}")
-        self._digest, self._length = digest, length
+                chunk = file.read(min(left, CHUNK_BYTES))
+                prefix_hash.update(chunk)
+                left -= len(chunk)
+            # At the first commit the file was empty: another file must not be taken for it.
+            is_ours = length or self._header.startswith(file.read(len(self._header)))
+        if not is_ours or prefix_hash.hexdigest() != commit["sha256"]:
+            raise RunRefused(f"{self.path} was changed since. {RESTORE}")
+        self._hash, self._length = prefix_hash, length
 
-    def rewind(self, mark: Mapping[str, Any]) -> None:
+    def rewind(self, commit: Mapping[str, Any]) -> None:
         self._open()
         assert self._file is not None
-        with told(self.path):
-            self._file.truncate(mark["bytes"])
-            self._file.seek(mark["bytes"])
+        with named_os_errors(self.path):
+            self._file.truncate(commit["bytes"])
+            self._file.seek(commit["bytes"])
 
-    def close(self, *, whole: bool) -> None:
+    def close(self, *, complete: bool) -> None:
         if self._file is None:
             return
-        # After a failure, what has not been written yet is of no use.
-        with told(self.path) if whole else suppress(OSError):
+        # After a failure, bytes that are still in the buffer do not matter.
+        with named_os_errors(self.path) if complete else suppress(OSError):
             self._file.close()
+
+
+class CsvSink(LineFileSink):
+    """A CSV file with a header."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        super().__init__(path, f"{','.join(columns)}\n")
+
+    def _lines(self, rows: Sequence[Row]) -> str:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([map(cell_text, row) for row in rows])
+        return text.getvalue()
+
+
+class JsonLinesSink(LineFileSink):
+    """A file with one JSON object per line; a row is a tuple of one object."""
+
+    def _lines(self, rows: Sequence[Row]) -> str:
+        return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for (record,) in rows)

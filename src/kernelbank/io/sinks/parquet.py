@@ -1,4 +1,4 @@
-"""Answers to a folder of Parquet files."""
+"""Predictions as a folder of Parquet files."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RunRefused
-from .base import PIECE, PUT_BACK, Output, Row, fsync_folder, occupied, told
+from .base import CHUNK_BYTES, RESTORE, Row, Sink, fsync_folder, named_os_errors, occupied
+
+PART_ROWS = 50_000
+"""Rows of one file."""
 
 _PART = re.compile(r"\.?part-\d{6,}\.parquet")
 
 
-class Parts(Output):
-    """A folder of Parquet files of `size` rows each; rows of the next one wait in the mark.
+class ParquetSink(Sink):
+    """A folder of Parquet files of PART_ROWS rows each.
 
-    At an orderly end they are written too, as a shorter part that is taken away when the run goes
-    on.
+    Rows that do not fill a file are held back, and are part of a commit. `close` writes them as a
+    shorter file, which is removed when the run is resumed.
     """
 
-    def __init__(self, folder: Path, header: Sequence[str], size: int) -> None:
+    def __init__(self, folder: Path, columns: Sequence[str]) -> None:
         try:
             import pyarrow  # noqa: F401
         except ModuleNotFoundError as error:
@@ -31,92 +34,92 @@ class Parts(Output):
                 "Predictions as .parquet need pyarrow. Install it: pip install 'kernelbank[files]'"
             ) from error
         self.path = folder
-        self.place = str(folder.resolve())
-        self._header = list(header)
-        self._size = size
+        self.address = str(folder.resolve())
+        self._columns = list(columns)
         self._parts = 0
-        self._digest = hashlib.sha256()
-        self._waiting: list[Row] = []
-        self._new = False
+        self._hash = hashlib.sha256()
+        self._held_back: list[Row] = []
+        self._is_new = False
 
-    def vacant(self) -> None:
+    def check_vacant(self) -> None:
         if os.path.lexists(self.path) and (not self.path.is_dir() or any(self.path.iterdir())):
             raise occupied(self.path)
 
-    def begin(self) -> None:
-        with told(self.path):
+    def start(self) -> None:
+        with named_os_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        self._new = True
+        self._is_new = True
 
     def write(self, rows: Sequence[Row]) -> None:
-        self._waiting += rows
-        while len(self._waiting) >= self._size:
-            self._part(self._waiting[: self._size])
-            self._waiting = self._waiting[self._size :]
+        self._held_back += rows
+        while len(self._held_back) >= PART_ROWS:
+            self._write_part(self._held_back[:PART_ROWS])
+            self._held_back = self._held_back[PART_ROWS:]
 
-    def _name(self, number: int) -> Path:
+    def _part_path(self, number: int) -> Path:
         return self.path / f"part-{number:06d}.parquet"
 
-    def _part(self, rows: list[Row]) -> None:
+    def _write_part(self, rows: list[Row]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        # Types by name, not by what is there: a part may have no target at all.
-        label = pa.string() if "probability" in self._header else pa.float64()
+        # Types by column name, not by the values: a part may have no target at all.
+        label = pa.string() if "probability" in self._columns else pa.float64()
         types = {"row": pa.int64(), "prediction": label, "target": label}
-        schema = pa.schema([(name, types.get(name, pa.float64())) for name in self._header])
-        columns = [[row[i] for row in rows] for i in range(len(self._header))]
+        schema = pa.schema([(name, types.get(name, pa.float64())) for name in self._columns])
+        columns = [[row[i] for row in rows] for i in range(len(self._columns))]
         memory = io.BytesIO()
         pq.write_table(pa.table(columns, schema=schema), memory)
-        final = self._name(self._parts)
+        final = self._part_path(self._parts)
         temporary = self.path / f".{final.name}"
-        with told(final):
+        with named_os_errors(final):
             with open(temporary, "wb") as file:
                 file.write(memory.getbuffer())
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, final)
-        self._digest.update(memory.getbuffer())
+        self._hash.update(memory.getbuffer())
         self._parts += 1
 
-    def mark(self) -> dict[str, Any]:
-        with told(self.path):
+    def commit(self) -> dict[str, Any]:
+        with named_os_errors(self.path):
             fsync_folder(self.path)
-            if self._new:
+            if self._is_new:
                 fsync_folder(self.path.parent)
-        self._new = False
+        self._is_new = False
         return {
             "parts": self._parts,
-            "sha256": self._digest.hexdigest(),
-            "waiting": [list(row) for row in self._waiting],
+            "sha256": self._hash.hexdigest(),
+            "held_back": [list(row) for row in self._held_back],
         }
 
-    def check(self, mark: Mapping[str, Any]) -> None:
+    def check(self, commit: Mapping[str, Any]) -> None:
         if not self.path.is_dir():
-            raise RunRefused(f"{self.path} is gone. {PUT_BACK}")
-        digest = hashlib.sha256()
-        for number in range(int(mark["parts"])):
-            if not self._name(number).is_file():
-                raise RunRefused(f"{self._name(number)} is gone. {PUT_BACK}")
-            with open(self._name(number), "rb") as file:
-                while piece := file.read(PIECE):
-                    digest.update(piece)
-        if digest.hexdigest() != mark["sha256"]:
-            raise RunRefused(f"{self.path}: a part was changed since. {PUT_BACK}")
-        self._digest = digest
+            raise RunRefused(f"{self.path} is gone. {RESTORE}")
+        found = hashlib.sha256()
+        for number in range(int(commit["parts"])):
+            part = self._part_path(number)
+            if not part.is_file():
+                raise RunRefused(f"{part} is gone. {RESTORE}")
+            with open(part, "rb") as file:
+                while chunk := file.read(CHUNK_BYTES):
+                    found.update(chunk)
+        if found.hexdigest() != commit["sha256"]:
+            raise RunRefused(f"{self.path}: a part was changed since. {RESTORE}")
+        self._hash = found
 
-    def rewind(self, mark: Mapping[str, Any]) -> None:
-        kept = {self._name(number).name for number in range(mark["parts"])}
-        with told(self.path):
+    def rewind(self, commit: Mapping[str, Any]) -> None:
+        kept = {self._part_path(number).name for number in range(commit["parts"])}
+        with named_os_errors(self.path):
             for file in list(self.path.iterdir()):
                 if _PART.fullmatch(file.name) and file.name not in kept:
                     file.unlink()
-        self._parts = mark["parts"]
-        self._waiting = [tuple(row) for row in mark["waiting"]]
+        self._parts = commit["parts"]
+        self._held_back = [tuple(row) for row in commit["held_back"]]
 
-    def close(self, *, whole: bool) -> None:
-        if whole and self._waiting:
-            self._part(self._waiting)
-            self._waiting = []
-            with told(self.path):
+    def close(self, *, complete: bool) -> None:
+        if complete and self._held_back:
+            self._write_part(self._held_back)
+            self._held_back = []
+            with named_os_errors(self.path):
                 fsync_folder(self.path)

@@ -2,9 +2,9 @@
 
     source = open_source("sensors.csv")             # or .csv.gz .parquet .jsonl - redis:// kafka://
     for block in source.blocks(position):           # None, or where an earlier run stopped
-        table = block.table(numeric=["wind", "load"], text=["station"], allow_missing=["wind"])
+        table = block.parse(numeric=["wind", "load"], text=["station"], allow_missing=["wind"])
         table.numbers, table.texts                  # of the good rows: block rows table.rows
-        for bad in table.bad: print(bad)            # sensors.csv, line 17, column 'load': ...
+        for bad in table.rejected: print(bad)            # sensors.csv, line 17, column 'load': ...
         position = block.position(len(block) - 1)   # plain JSON data, after any row of the block
 
 Ideas that hold for all of them:
@@ -16,7 +16,7 @@ Ideas that hold for all of them:
 - A *position* says how to go on after a row. Blocks from there on are the rows that would have
   followed. Files go on by byte, Parquet by row number, Redis by id, Kafka by the offsets of all
   partitions; standard input must be sent again and is compared by a hash.
-- The *identity* of a source, with `Source.recognise`, keeps a position from being used on another.
+- The *fingerprint* of a source, with `Source.verify`, keeps a position from being used on another.
 
 What a cell means is in `cells`, CSV in `delimited`, JSON in `objects`, lines and bytes in `lines`.
 """
@@ -26,7 +26,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,13 +35,10 @@ from ...utils.validation import Floats
 from .addresses import kafka_address, redis_address
 from .base import Source
 from .files import TextFile
-from .rows import Bad, Block, Table
+from .rows import ParsedRows, RejectedRow, RowBlock
 from .standard_input import StandardInput
 
-if TYPE_CHECKING:
-    from ..sinks.redis_writer import RedisOutput
-
-__all__ = ["Bad", "Block", "RedisOutput", "Source", "Table", "open_source", "read_columns"]
+__all__ = ["ParsedRows", "RejectedRow", "RowBlock", "Source", "open_source", "read_columns"]
 
 TEXTS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 FORMS = ".csv, .csv.gz, .jsonl, .jsonl.gz, .parquet, -, redis:// or kafka://"
@@ -72,7 +68,7 @@ def open_source(
     ...     _ = path.write_text("hour,load\\n0,1.5\\n1,2.5\\n")
     ...     source = open_source(path)
     ...     [block] = source.blocks()
-    >>> source.columns, block.table(numeric=["load"]).numbers.tolist()
+    >>> source.columns, block.parse(numeric=["load"]).numbers.tolist()
     (('hour', 'load'), [[1.5], [2.5]])
     """
     owner = "open_source"
@@ -127,19 +123,11 @@ def read_columns(source: Source, columns: Sequence[str], limit: int | None = Non
     """
     parts = [np.empty((0, len(columns)))]
     for block in source.blocks(columns=columns):
-        table = block.table(numeric=columns)
+        table = block.parse(numeric=columns)
         end = len(block) if limit is None else min(limit - block.first, len(block))
-        if table.bad and table.bad[0].row < end:
-            raise FileRefused(str(table.bad[0]))
+        if table.rejected and table.rejected[0].row < end:
+            raise FileRefused(str(table.rejected[0]))
         parts.append(table.numbers[:end])
         if block.first + end == limit:
             break
     return np.concatenate(parts)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "RedisOutput":
-        from ..sinks.redis_writer import RedisOutput
-
-        return RedisOutput
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What every source offers: its columns, its identity, and its rows in blocks."""
+"""What every source offers: its columns, its fingerprint, and its rows in blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import FileRefused
 from ...utils import validation as check
-from .rows import Block, Position
+from .rows import Position, RowBlock
 
 SIZE = 1024
 """The most rows of a block, unless told otherwise."""
@@ -30,7 +30,7 @@ class Source(ABC):
     ...     source = open_source(path)
     ...     first = next(source.blocks(size=2))
     ...     [second] = source.blocks(first.position(1))
-    >>> source.columns, first.where(1), second.table(numeric=["a"]).numbers.tolist()
+    >>> source.columns, first.where(1), second.parse(numeric=["a"]).numbers.tolist()
     (('a',), 'small.jsonl, line 2', [[3.0]])
     """
 
@@ -53,18 +53,18 @@ class Source(ABC):
 
     @property
     @abstractmethod
-    def identity(self) -> dict[str, Any]:
-        """Plain JSON data by which a later process recognises the source: see `recognise`."""
+    def fingerprint(self) -> dict[str, Any]:
+        """Plain JSON data by which a later process recognises the source: see `verify`."""
 
-    def identity_at(self, position: Position | None) -> dict[str, Any]:
-        """The identity as far as it was read up to a position: what comes after may be mended."""
+    def fingerprint_at(self, position: Position | None) -> dict[str, Any]:
+        """The fingerprint of what was read up to a position: later rows may be corrected."""
         del position
-        return self.identity
+        return self.fingerprint
 
-    def recognise(self, identity: dict[str, Any]) -> None:
-        """Refuse to be taken for the source with another identity; take its columns if unknown."""
-        mine = self.identity
-        for key, then in identity.items():
+    def verify(self, fingerprint: dict[str, Any]) -> None:
+        """Refuse a fingerprint of another source; take over its columns if they are unknown."""
+        mine = self.fingerprint
+        for key, then in fingerprint.items():
             if key == "columns" and self.columns is None:
                 self.columns = None if then is None else tuple(then)
             elif key in mine and mine[key] != then and not (key == "columns" and then is None):
@@ -80,12 +80,12 @@ class Source(ABC):
         position: Position | None = None,
         size: int = SIZE,
         columns: Sequence[str] | None = None,
-    ) -> Iterator[Block]:
+    ) -> Iterator[RowBlock]:
         """The rows after `position`, in blocks of at most `size`.
 
         Parameters
         ----------
-        position : what `Block.position` said of the last row that is done; None for the start.
+        position : what `RowBlock.position` said of the last row that is done; None for the start.
         size : the most rows of a block.
         columns : those that will be asked for; a Parquet file reads no others.
 
@@ -117,7 +117,7 @@ def whole(position: Position, key: str, name: str) -> int:
 
 def foreign(position: object, name: str) -> Exception:
     """The error for a position that no source of this kind has made."""
-    remedy = f"Give what Block.position said of a row of {name}, or None."
+    remedy = f"Give what RowBlock.position said of a row of {name}, or None."
     return check.refuse("position", "be a position in this source", position, remedy, "blocks")
 
 

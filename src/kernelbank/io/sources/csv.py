@@ -20,7 +20,7 @@ from ...utils.validation import Floats
 from . import parsing as cells
 from .lines import LONGEST, TOO_LONG, Parsed, Splitter
 from .parsing import Fault
-from .rows import Content
+from .rows import RowData
 
 UNCLOSED = "has a quote that is not closed"
 
@@ -31,7 +31,7 @@ _WORDS = {
 }
 
 
-class DelimitedSplitter(Splitter):
+class CsvSplitter(Splitter):
     """Bytes of a CSV file to rows of cells."""
 
     def __init__(self, delimiter: str, offset: int = 0, line: int = 1) -> None:
@@ -109,7 +109,7 @@ class DelimitedSplitter(Splitter):
         return Parsed(rows, firsts, lasts, at, broken)
 
 
-class Cells(Content):
+class CsvRows(RowData):
     """Rows of a CSV file: as many cells as there are columns, or broken."""
 
     def __init__(
@@ -170,7 +170,7 @@ def names_of(header: Sequence[str], source: str, line: int) -> tuple[str, ...]:
             name.encode("utf-8")
         except UnicodeEncodeError:
             raise FileRefused(
-                f"{source}, line {line}: the name of column {index + 1} is no UTF-8 text. "
+                f"{source}, line {line}: the name of column {index + 1} is not UTF-8 text. "
                 "Save the table as UTF-8."
             ) from None
     return names
@@ -178,4 +178,4 @@ def names_of(header: Sequence[str], source: str, line: int) -> tuple[str, ...]:
 
 def _in_words(error: csv.Error) -> str:
     said = str(error)
-    return next((words for part, words in _WORDS.items() if part in said), f"is no row ({said})")
+    return next((words for part, words in _WORDS.items() if part in said), f"is not a row ({said})")

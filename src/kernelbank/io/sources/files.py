@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 from ...errors import FileRefused
 from .base import SIZE, Source, rows_per_block, whole
 from .gzip_stream import MAGIC, plain, skipped, unpacked
-from .rows import Block, Position
-from .text import Format, Opening, Rows, Start
+from .rows import Position, RowBlock
+from .text import Format, HeaderReader, Rows, Start
 
 HEAD = 1 << 16
 """By how many first bytes a file is recognised."""
@@ -25,7 +25,7 @@ def open_file(path: Path) -> BinaryIO:
     try:
         if not path.is_dir() and path.exists() and not path.is_file():
             raise FileRefused(
-                f"{path}: this is no ordinary file. Send its rows to standard input, and give '-'."
+                f"{path}: this is not a regular file. Send its rows to standard input, and give '-'."
             )
         return path.open("rb")
     except FileNotFoundError:
@@ -63,10 +63,10 @@ class TextFile(Source):
             first = file.read(2)
             self._packed = first == MAGIC
             if path.name.endswith(".gz") and not self._packed:
-                raise FileRefused(f"{path}: this is no gzip file. Pack it, or take .gz off.")
+                raise FileRefused(f"{path}: this is not a gzip file. Pack it, or take .gz off.")
             if first in OTHER_ENCODINGS:
                 raise FileRefused(f"{path}: this is UTF-16 text. Save it as UTF-8.")
-            opening = Opening(self._form, self.name)
+            opening = HeaderReader(self._form, self.name)
             for piece in self._pieces(file, 0):
                 if opening.feed(piece, last=False):
                     break
@@ -79,7 +79,7 @@ class TextFile(Source):
         return min(self._read / self._size, 1.0)
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def fingerprint(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "address": str(self._path.resolve()),
@@ -87,34 +87,34 @@ class TextFile(Source):
             "head": self._head,
         }
 
-    def identity_at(self, position: Position | None) -> dict[str, Any]:
+    def fingerprint_at(self, position: Position | None) -> dict[str, Any]:
         done = 0 if position is None else whole(position, "bytes", self.name)
         if self._packed or done >= HEAD:
-            return self.identity
+            return self.fingerprint
         with open_file(self._path) as file:
-            return {**self.identity, "head": head_of(file, done)}
+            return {**self.fingerprint, "head": head_of(file, done)}
 
-    def recognise(self, identity: dict[str, Any]) -> None:
-        then = identity.get("head")
+    def verify(self, fingerprint: dict[str, Any]) -> None:
+        then = fingerprint.get("head")
         if isinstance(then, dict) and isinstance(then.get("bytes"), int):
             # A file that has grown since has the same beginning, as far as it went then.
             with open_file(self._path) as file:
                 now = head_of(file, min(max(then["bytes"], 0), HEAD))
-            identity = {**identity, "head": self._head if now == then else "of other bytes"}
-        super().recognise(identity)
+            fingerprint = {**fingerprint, "head": self._head if now == then else "of other bytes"}
+        super().verify(fingerprint)
 
     def blocks(
         self,
         position: Position | None = None,
         size: int = SIZE,
         columns: Sequence[str] | None = None,
-    ) -> Iterator[Block]:
+    ) -> Iterator[RowBlock]:
         del columns  # a row of text is read whole
         start = self._start if position is None else Start.of(position, self.name)
         rows = Rows(self._form, self.name, self.columns, start, rows_per_block(size))
         return self._blocks(rows, start)
 
-    def _blocks(self, rows: Rows, start: Start) -> Iterator[Block]:
+    def _blocks(self, rows: Rows, start: Start) -> Iterator[RowBlock]:
         with open_file(self._path) as file:
             # One byte more than needed: it tells whether a line ended there.
             back = min(1, start.bytes)

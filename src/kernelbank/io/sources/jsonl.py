@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .lines import LONGEST, TOO_LONG, Parsed, Splitter
-from .rows import Content
+from .rows import RowData
 
 BROKEN = "is broken JSON"
-NO_OBJECT = "is no JSON object"
+NO_OBJECT = "is not a JSON object"
 
 
 def object_of(text: str) -> dict[str, Any] | str:
@@ -25,7 +25,7 @@ def object_of(text: str) -> dict[str, Any] | str:
     return value if isinstance(value, dict) else NO_OBJECT
 
 
-class ObjectSplitter(Splitter):
+class JsonSplitter(Splitter):
     """Bytes of JSON lines to rows."""
 
     def _parse(self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
@@ -47,7 +47,7 @@ class ObjectSplitter(Splitter):
         return Parsed(rows, firsts, firsts, len(lines), broken)
 
 
-class Objects(Content):
+class JsonRows(RowData):
     """Rows that are dictionaries. A key that a row lacks is a missing value."""
 
     def __init__(
@@ -63,12 +63,8 @@ class Objects(Content):
     def column(self, name: str) -> Sequence[Any]:
         return [row.get(name) for row in self._sound]
 
-    def unlike(self, columns: Collection[str]) -> Iterator[tuple[int, list[str], list[str]]]:
-        known = dict.fromkeys(columns)
-        for index, row in enumerate(self.rows):
-            if row is not None and row.keys() != known.keys():
-                lacks = [name for name in known if name not in row]
-                yield index, lacks, [name for name in row if name not in known]
+    def first_keys(self) -> tuple[str, ...] | None:
+        return next((tuple(row) for row in self._sound if row), None)
 
 
 def first_keys(rows: Sequence[Mapping[str, Any] | None]) -> tuple[str, ...] | None:

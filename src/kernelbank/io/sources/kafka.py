@@ -13,8 +13,8 @@ from ...errors import FileRefused, SourceLost
 from ...utils import validation as check
 from .addresses import KafkaAddress
 from .base import POLL, SIZE, Source, foreign, rows_per_block, whole
-from .jsonl import Objects, first_keys, object_of
-from .rows import Block, Places, Position, nothing
+from .jsonl import JsonRows, first_keys, object_of
+from .rows import Position, RowBlock, RowLocations, nothing
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -71,7 +71,7 @@ class KafkaTopic(Source):
             raise FileRefused(f"{address.shown}: {_words(error)}. Check the settings.") from None
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def fingerprint(self) -> dict[str, Any]:
         # The servers may change their names: the topic is the same.
         columns = None if self.columns is None else list(self.columns)
         return {"kind": self.kind, "address": self._address.shown, "columns": columns}
@@ -81,7 +81,7 @@ class KafkaTopic(Source):
         position: Position | None = None,
         size: int = SIZE,
         columns: Sequence[str] | None = None,
-    ) -> Iterator[Block]:
+    ) -> Iterator[RowBlock]:
         del columns
         count, offsets = 0, {}
         if position is not None:
@@ -92,7 +92,7 @@ class KafkaTopic(Source):
             offsets = {int(key): whole(stored, key, self.name) for key in stored}
         return self._blocks(count, offsets, rows_per_block(size))
 
-    def _blocks(self, count: int, offsets: dict[int, int], size: int) -> Iterator[Block]:
+    def _blocks(self, count: int, offsets: dict[int, int], size: int) -> Iterator[RowBlock]:
         assigned: set[int] = set()
         looked = -LOOK_AGAIN
         heard = time.monotonic()
@@ -104,10 +104,10 @@ class KafkaTopic(Source):
                 looked = time.monotonic()
             messages = self._poll(size)
             if messages:
-                places = OffsetPlaces(self.name, count, messages, dict(offsets))
+                places = OffsetLocations(self.name, count, messages, dict(offsets))
                 content = _content(messages)
                 self.columns = self.columns or first_keys(content.rows)
-                yield Block(content, places)
+                yield RowBlock(content, places)
                 count += len(messages)
                 offsets.update(places.reached(len(messages) - 1))
                 heard = time.monotonic()  # the time in which the rows were used is not idle
@@ -213,7 +213,7 @@ class KafkaTopic(Source):
         self._consumer.close()
 
 
-class OffsetPlaces(Places):
+class OffsetLocations(RowLocations):
     """Messages by partition and offset."""
 
     def __init__(
@@ -240,7 +240,7 @@ class OffsetPlaces(Places):
         return {"rows": self.first + row + 1, "offsets": offsets}
 
 
-def _content(messages: Sequence[Any]) -> Objects:
+def _content(messages: Sequence[Any]) -> JsonRows:
     rows: list[dict[str, Any] | None] = []
     broken: dict[int, tuple[Any, str]] = {}
     for index, message in enumerate(messages):
@@ -252,7 +252,7 @@ def _content(messages: Sequence[Any]) -> Objects:
             rows.append(None)
         else:
             rows.append(row)
-    return Objects(rows, broken)
+    return JsonRows(rows, broken)
 
 
 def _words(error: KafkaException) -> str:

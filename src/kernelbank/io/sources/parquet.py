@@ -17,7 +17,7 @@ from .base import SIZE, Source, rows_per_block, whole
 from .csv import place
 from .files import HEAD, head_of, open_file
 from .parsing import Fault
-from .rows import Block, Content, Places, Position
+from .rows import Position, RowBlock, RowData, RowLocations
 
 try:
     import pyarrow
@@ -55,7 +55,7 @@ class ParquetFile(Source):
                 ]
             except (pyarrow.ArrowException, OSError) as error:
                 raise FileRefused(
-                    f"{path}: this is no whole Parquet file ({_first_line(error)}). Write it again."
+                    f"{path}: this is not a complete Parquet file ({_first_line(error)}). Write it again."
                 ) from None
         for index, name in enumerate(names):
             if not name or names.index(name) != index:
@@ -73,7 +73,7 @@ class ParquetFile(Source):
         return self._read / self.length if self.length else 1.0
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def fingerprint(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "address": str(self._path.resolve()),
@@ -88,7 +88,7 @@ class ParquetFile(Source):
         position: Position | None = None,
         size: int = SIZE,
         columns: Sequence[str] | None = None,
-    ) -> Iterator[Block]:
+    ) -> Iterator[RowBlock]:
         assert self.columns is not None
         for name in columns or ():
             place(name, self.columns)
@@ -100,7 +100,7 @@ class ParquetFile(Source):
             )
         return self._blocks(done, rows_per_block(size), None if columns is None else list(columns))
 
-    def _blocks(self, done: int, size: int, columns: list[str] | None) -> Iterator[Block]:
+    def _blocks(self, done: int, size: int, columns: list[str] | None) -> Iterator[RowBlock]:
         group, before = 0, 0
         while group < len(self._groups) and before + self._groups[group] <= done:
             before += self._groups[group]
@@ -123,7 +123,7 @@ class ParquetFile(Source):
                     if after > done:
                         part = batch.slice(max(done - before, 0))
                         first = after - part.num_rows
-                        yield Block(Columns(part), RowPlaces(self.name, first))
+                        yield RowBlock(Columns(part), RowNumbers(self.name, first))
                         self._read = after
                     before = after
             except (pyarrow.ArrowException, OSError) as error:
@@ -133,7 +133,7 @@ class ParquetFile(Source):
                 ) from None
 
 
-class RowPlaces(Places):
+class RowNumbers(RowLocations):
     """Rows that have nothing but their number, counted from 1 in words."""
 
     def __init__(self, name: str, first: int) -> None:
@@ -147,7 +147,7 @@ class RowPlaces(Places):
         return {"rows": self.first + row + 1}
 
 
-class Columns(Content):
+class Columns(RowData):
     """A batch of arrow's columns. Null is missing."""
 
     def __init__(self, batch: Any) -> None:

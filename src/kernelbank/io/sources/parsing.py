@@ -1,4 +1,4 @@
-"""Cells to numbers and texts: what a value of a source means, whatever source it came from.
+"""CsvRows to numbers and texts: what a value of a source means, whatever source it came from.
 
 A number is what Python's `float` takes, but without underscores; true and false are 1 and 0.
 Empty cells and the words NA, N/A, NaN, null and none, in any case, are missing. A number beyond
@@ -25,11 +25,11 @@ from . import fast_float as quick
 MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none"))
 TRUTH = {"true": 1.0, "false": 0.0}
 
-NO_NUMBER = "is no number"
+NO_NUMBER = "is not a number"
 MISSING = "is missing"
 TOO_LARGE = f"is an overflow, beyond {LARGEST:g}"
 NESTED = "is nested"
-NO_TEXT = "is no UTF-8 text"
+NO_TEXT = "is not UTF-8 text"
 
 Fault = tuple[int, str]
 """Which of the values is wrong, and why."""

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 from ...errors import FileRefused
-from ..redis_connection import PATIENCE, Link
+from ..redis_connection import PATIENCE, RedisConnection
 from .addresses import RedisAddress
 from .base import POLL, SIZE, Source, foreign, rows_per_block, whole
-from .jsonl import Objects
-from .rows import Block, Places, Position, nothing
+from .jsonl import JsonRows
+from .rows import Position, RowBlock, RowLocations, nothing
 
 _ID = re.compile(r"\d{1,20}-\d{1,20}")
 _BEGINNING = "0-0"
@@ -30,10 +30,10 @@ class RedisStream(Source):
         self.name = f"stream {address.stream}"
         self._address = address
         self._idle = idle
-        self._link = Link(address, patience)
+        self._link = RedisConnection(address, patience)
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def fingerprint(self) -> dict[str, Any]:
         columns = None if self.columns is None else list(self.columns)
         return {"kind": self.kind, "address": self._address.shown, "columns": columns}
 
@@ -42,7 +42,7 @@ class RedisStream(Source):
         position: Position | None = None,
         size: int = SIZE,
         columns: Sequence[str] | None = None,
-    ) -> Iterator[Block]:
+    ) -> Iterator[RowBlock]:
         del columns
         count, last = 0, _BEGINNING
         if position is not None:
@@ -51,7 +51,7 @@ class RedisStream(Source):
                 raise foreign(position, self.name)
         return self._blocks(count, last, rows_per_block(size))
 
-    def _blocks(self, count: int, last: str, size: int) -> Iterator[Block]:
+    def _blocks(self, count: int, last: str, size: int) -> Iterator[RowBlock]:
         heard = time.monotonic()
         checked = False
         while True:
@@ -63,11 +63,11 @@ class RedisStream(Source):
                 continue
             entries = self._link.attempt(partial(self._read, last, size))
             if entries:
-                places = IdPlaces(self.name, count, [name.decode() for name, _ in entries])
+                places = IdLocations(self.name, count, [name.decode() for name, _ in entries])
                 rows = [_row(fields) for _, fields in entries]
                 if self.columns is None:
                     self.columns = tuple(rows[0])
-                yield Block(Objects(rows, {}), places)
+                yield RowBlock(JsonRows(rows, {}), places)
                 count += len(rows)
                 last = places.ids[-1]
                 heard = time.monotonic()  # the time in which the rows were used is not idle
@@ -105,7 +105,7 @@ class RedisStream(Source):
         self._link.close()
 
 
-class IdPlaces(Places):
+class IdLocations(RowLocations):
     """Entries by their ids."""
 
     def __init__(self, name: str, first: int, ids: list[str]) -> None:

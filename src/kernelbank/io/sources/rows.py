@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ Position = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Bad:
+class RejectedRow:
     """A row that cannot be used, told so that its owner finds it.
 
     Parameters
@@ -34,8 +34,8 @@ class Bad:
     value : what stands there, shortened.
     reason : what is wrong with it, as the end of a sentence.
 
-    >>> str(Bad(0, "sensors.csv, line 17", "load", "1e999", "is an overflow, beyond 1e+150"))
-    "sensors.csv, line 17, column 'load': '1e999' is an overflow, beyond 1e+150."
+    >>> str(RejectedRow(0, "sensors.csv, line 17", "load", "?", "is not a number"))
+    "sensors.csv, line 17, column 'load': '?' is not a number."
     """
 
     row: int
@@ -50,7 +50,7 @@ class Bad:
 
 
 @dataclass(frozen=True)
-class Table:
+class ParsedRows:
     """The columns asked for, of the rows that have them all, and the rows that do not.
 
     Parameters
@@ -58,16 +58,16 @@ class Table:
     rows : (n,) the indices, in the block, of the rows that are here, in order.
     numbers : (n, d) float64, a column for each numeric one in the order asked; missing is NaN.
     texts : by name, the n values of each text column; missing is None.
-    bad : the other rows of the block, in order, one entry each.
+    rejected : the other rows of the block, in order, one entry each.
 
-    >>> Table(np.arange(2), np.zeros((2, 1)), {}, [])
-    Table of 2 rows: 1 number and 0 texts each; 0 bad rows
+    >>> ParsedRows(np.arange(2), np.zeros((2, 1)), {}, [])
+    ParsedRows of 2 rows: 1 number and 0 texts each; 0 bad rows
     """
 
     rows: NDArray[np.int64]
     numbers: Floats
     texts: dict[str, list[str | None]]
-    bad: list[Bad]
+    rejected: list[RejectedRow]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -75,12 +75,12 @@ class Table:
     def __repr__(self) -> str:
         width = self.numbers.shape[1]
         return (
-            f"Table of {len(self)} rows: {width} number{'s' * (width != 1)} and "
-            f"{len(self.texts)} texts each; {len(self.bad)} bad rows"
+            f"ParsedRows of {len(self)} rows: {width} number{'s' * (width != 1)} and "
+            f"{len(self.texts)} texts each; {len(self.rejected)} bad rows"
         )
 
 
-class Content(ABC):
+class RowData(ABC):
     """The values of a block's rows. `broken` rows have none: they map to a value and a reason."""
 
     broken: dict[int, tuple[Any, str]]
@@ -101,13 +101,12 @@ class Content(ABC):
         """A column as texts, and what is wrong with some of them."""
         return cells.texts(self.column(name), allow_missing)
 
-    def unlike(self, columns: Collection[str]) -> Iterator[tuple[int, list[str], list[str]]]:
-        """Rows with other keys than `columns`: row, keys that it lacks, keys that are new."""
-        del columns
-        yield from ()
+    def first_keys(self) -> tuple[str, ...] | None:
+        """The keys of the first row that has any, where rows have keys (JSON)."""
+        return None
 
 
-class Places(ABC):
+class RowLocations(ABC):
     """Where the rows of a block stand in their source."""
 
     first: int
@@ -122,7 +121,7 @@ class Places(ABC):
         """Where to go on after a row."""
 
 
-class Block:
+class RowBlock:
     """Some rows of a source, in their order. It may be empty: then nothing has come for a while.
 
     `len(block)` counts all rows, bad ones too, and `block.first` those of the source before it.
@@ -133,16 +132,16 @@ class Block:
     ...     path = pathlib.Path(folder, "small.csv")
     ...     _ = path.write_text("hour,load,day\\n0,1.5,mon\\n1,?,tue\\n2,3.5,wed\\n")
     ...     [block] = open_source(path).blocks()
-    >>> table = block.table(numeric=["hour", "load"], text=["day"])
+    >>> table = block.parse(numeric=["hour", "load"], text=["day"])
     >>> table.numbers.tolist(), table.texts
     ([[0.0, 1.5], [2.0, 3.5]], {'day': ['mon', 'wed']})
-    >>> print(table.bad[0])
-    small.csv, line 3, column 'load': '?' is no number.
+    >>> print(table.rejected[0])
+    small.csv, line 3, column 'load': '?' is not a number.
     >>> block.position(1)
     {'rows': 2, 'bytes': 32, 'lines': 3}
     """
 
-    def __init__(self, content: Content, places: Places) -> None:
+    def __init__(self, content: RowData, places: RowLocations) -> None:
         self._content = content
         self._places = places
 
@@ -162,16 +161,16 @@ class Block:
         """Where to go on after row `row` of the block: plain JSON data for `Source.blocks`."""
         return self._places.position(self._index(row))
 
-    def unlike(self, columns: Collection[str]) -> list[tuple[int, list[str], list[str]]]:
-        """Rows whose keys are not `columns`: row, keys it lacks, keys that are new (JSON only)."""
-        return list(self._content.unlike(columns))
+    def first_keys(self) -> tuple[str, ...] | None:
+        """The keys of the first row that has any; None without one, or if rows have no keys."""
+        return self._content.first_keys()
 
-    def table(
+    def parse(
         self,
         numeric: Sequence[str] = (),
         text: Sequence[str] = (),
         allow_missing: bool | Collection[str] = False,
-    ) -> Table:
+    ) -> ParsedRows:
         """The columns asked for, and the rows that do not have them as they should.
 
         Parameters
@@ -188,7 +187,7 @@ class Block:
         if broken:
             sound = np.delete(sound, list(broken))
         bad = {
-            row: Bad(row, self.where(row), None, cells.shown(value), reason)
+            row: RejectedRow(row, self.where(row), None, cells.shown(value), reason)
             for row, (value, reason) in broken.items()
         }
 
@@ -200,7 +199,7 @@ class Block:
                 row = int(sound[index])
                 if row not in bad:
                     value = cells.shown(values[index])
-                    bad[row] = Bad(row, self.where(row), name, value, reason)
+                    bad[row] = RejectedRow(row, self.where(row), name, value, reason)
 
         numbers = np.empty((len(sound), len(numeric)))
         texts: dict[str, list[str | None]] = {}
@@ -215,12 +214,12 @@ class Block:
             sound, numbers = sound[good], numbers[good]
             keep = np.flatnonzero(good).tolist()
             texts = {name: [values[i] for i in keep] for name, values in texts.items()}
-        return Table(sound, numbers, texts, [bad[row] for row in sorted(bad)])
+        return ParsedRows(sound, numbers, texts, [bad[row] for row in sorted(bad)])
 
     def _index(self, row: int) -> int:
         if not 0 <= row < len(self):
             remedy = "Count the rows of a block from 0."
-            raise check.refuse("row", f"be below {len(self)}", row, remedy, "Block")
+            raise check.refuse("row", f"be below {len(self)}", row, remedy, "RowBlock")
         return row
 
 
@@ -228,7 +227,7 @@ def _may(name: str, allow_missing: bool | Collection[str]) -> bool:
     return allow_missing if isinstance(allow_missing, bool) else name in allow_missing
 
 
-class Nothing(Content, Places):
+class Nothing(RowData, RowLocations):
     """No rows: what a source yields when nothing has come for a while."""
 
     def __init__(self, first: int) -> None:
@@ -243,13 +242,13 @@ class Nothing(Content, Places):
         return ()
 
     def where(self, row: int) -> str:
-        raise NotImplementedError  # Block has refused the row
+        raise NotImplementedError  # RowBlock has refused the row
 
     def position(self, row: int) -> Position:
         raise NotImplementedError
 
 
-def nothing(first: int) -> Block:
+def nothing(first: int) -> RowBlock:
     """An empty block after `first` rows."""
     content = Nothing(first)
-    return Block(content, content)
+    return RowBlock(content, content)

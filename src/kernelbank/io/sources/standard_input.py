@@ -18,8 +18,8 @@ from ...errors import FileRefused
 from ...utils import validation as check
 from .base import POLL, SIZE, Source, foreign, rows_per_block
 from .gzip_stream import MAGIC
-from .rows import Block, Position, nothing
-from .text import Digest, Format, Opening, Rows, Start
+from .rows import Position, RowBlock, nothing
+from .text import Digest, Format, HeaderReader, Rows, Start
 
 PIECE = 1 << 16
 _BLANK = b" \t\r\n\xef\xbb\xbf"
@@ -42,7 +42,7 @@ class StandardInput(Source):
         self._ended = False
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def fingerprint(self) -> dict[str, Any]:
         columns = None if self.columns is None else list(self.columns)
         return {"kind": self.kind, "address": "-", "columns": columns}
 
@@ -51,7 +51,7 @@ class StandardInput(Source):
         position: Position | None = None,
         size: int = SIZE,
         columns: Sequence[str] | None = None,
-    ) -> Iterator[Block]:
+    ) -> Iterator[RowBlock]:
         del columns
         if self._used:
             remedy = "Go on with the iterator of the first call."
@@ -65,11 +65,11 @@ class StandardInput(Source):
         self._used = True
         return self._blocks(start, wanted, size)
 
-    def _blocks(self, start: Start, wanted: str | None, size: int) -> Iterator[Block]:
+    def _blocks(self, start: Start, wanted: str | None, size: int) -> Iterator[RowBlock]:
         pieces = self._pieces()
         # The beginning, until it tells what the rows are. It is kept, to be hashed.
         head = b""
-        opening: Opening | None = None
+        opening: HeaderReader | None = None
         form = Format("jsonl")
         fed = 0
         for piece in pieces:
@@ -83,7 +83,7 @@ class StandardInput(Source):
                 if head.strip(_BLANK)[:1] == b"{":
                     break
                 form = Format("csv", self._delimiter)
-                opening = Opening(form, self.name)
+                opening = HeaderReader(form, self.name)
             if opening is not None:
                 known = opening.feed(head[fed:], last=False)
                 fed = len(head)
@@ -122,7 +122,7 @@ class StandardInput(Source):
         start: Start,
         digest: hashlib._Hash,
         wanted: str | None,
-    ) -> Iterator[Block]:
+    ) -> Iterator[RowBlock]:
         """Hash the bytes before `start`; what came after them is left in `_left`."""
         still = start.bytes
         while True:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ...errors import FileRefused
 from .base import foreign, whole
-from .csv import Cells, DelimitedSplitter, names_of
-from .jsonl import Objects, ObjectSplitter, first_keys
+from .csv import CsvRows, CsvSplitter, names_of
+from .jsonl import JsonRows, JsonSplitter, first_keys
 from .lines import Chunk, Splitter
-from .rows import Block, Content, Places, Position
+from .rows import Position, RowBlock, RowData, RowLocations
 
 Seal = Callable[[int], str]
 """The hash of all bytes up to one."""
@@ -50,21 +50,21 @@ class Format:
         """A splitter that goes on at `start`."""
         line = start.lines if start.open else start.lines + 1
         if self.kind == "csv":
-            return DelimitedSplitter(self.delimiter, start.bytes, line)
-        return ObjectSplitter(start.bytes, line)
+            return CsvSplitter(self.delimiter, start.bytes, line)
+        return JsonSplitter(start.bytes, line)
 
-    def content(self, chunk: Chunk, begin: int, end: int, columns: tuple[str, ...]) -> Content:
+    def content(self, chunk: Chunk, begin: int, end: int, columns: tuple[str, ...]) -> RowData:
         """Rows `begin` to `end` of a chunk."""
         rows = chunk.rows[begin:end]
         broken = {
             index - begin: said for index, said in chunk.broken.items() if begin <= index < end
         }
         if self.kind == "csv":
-            return Cells(rows, columns, broken, self.delimiter)
-        return Objects(rows, broken)
+            return CsvRows(rows, columns, broken, self.delimiter)
+        return JsonRows(rows, broken)
 
 
-class Opening:
+class HeaderReader:
     """Reads the beginning of a text until the columns are known.
 
     For CSV that is the header, after which rows begin; for JSON lines it is the first object,
@@ -109,7 +109,7 @@ class Opening:
         self.start = Start(0, int(chunk.ends[0]), int(chunk.lasts[0]), is_open)
 
 
-class LinePlaces(Places):
+class LineLocations(RowLocations):
     """Rows `begin` and on of a chunk."""
 
     def __init__(
@@ -160,7 +160,7 @@ class Rows:
         self._digest = digest
         return self
 
-    def feed(self, data: bytes, last: bool) -> Iterator[Block]:
+    def feed(self, data: bytes, last: bool) -> Iterator[RowBlock]:
         """The blocks that are whole now."""
         if self._must_end:
             data = self._held = self._held + data
@@ -175,7 +175,7 @@ class Rows:
             for begin in range(0, len(chunk.rows), self._size):
                 end = min(begin + self._size, len(chunk.rows))
                 content = self._form.content(chunk, begin, end, self.columns or ())
-                yield Block(content, LinePlaces(self._name, chunk, begin, self.count, seal))
+                yield RowBlock(content, LineLocations(self._name, chunk, begin, self.count, seal))
                 self.count += end - begin
 
     def _refuse_growth(self, data: bytes) -> None:

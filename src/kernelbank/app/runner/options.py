@@ -1,0 +1,338 @@
+"""The options of a run, declared once.
+
+The click options of `kernelbank run`, its grouped help, the checks, and the options that the
+checkpoint holds all follow from the fields of `RunOptions` and their metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from ...errors import FileRefused, RunRefused
+
+REDIS_SCHEMES = ("redis://", "rediss://")
+
+FIXED = "fixed"
+"""Saved in the checkpoint; a resumed run must have the same value."""
+
+FREE = "free"
+"""Saved in the checkpoint; a resumed run may have another value."""
+
+
+@dataclass(frozen=True)
+class OptionSpec:
+    """What is declared about one option, beside its name, type and default.
+
+    Parameters
+    ----------
+    group : the heading of the help under which it stands.
+    help : its line in the help.
+    metavar : how its value is called in the help.
+    choices : the allowed values.
+    low, high : the range of a number; None for no bound.
+    open_range : whether the bounds themselves are excluded.
+    bare_value : the value if the option is given without one.
+    saved : FIXED, FREE, or None if the checkpoint does not hold it.
+    """
+
+    group: str
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    open_range: bool = False
+    bare_value: Any = None
+    saved: str | None = None
+
+
+def _option(group: str, text: str, default: Any = MISSING, **declared: Any) -> Any:
+    return field(default=default, metadata={"option": OptionSpec(group, text, **declared)})
+
+
+def _columns(text: str, default: Any = MISSING, **declared: Any) -> Any:
+    return _option("Columns", text, default, **declared)
+
+
+def _learning(text: str, default: Any, **declared: Any) -> Any:
+    return _option("Learning", text, default, **declared)
+
+
+def _results(text: str, default: Any, **declared: Any) -> Any:
+    return _option("Results", text, default, **declared)
+
+
+def _rows(text: str, default: Any, **declared: Any) -> Any:
+    return _option("Rows", text, default, **declared)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """All options of a run, checked when it is made.
+
+    >>> RunOptions(source="sensors.csv", target="load", lags=3).coverage
+    0.9
+    """
+
+    source: str
+    """A file, `-` for standard input, or the address of a broker."""
+
+    target: str = _columns("Column to predict.", metavar="NAME", saved=FIXED)
+    features: tuple[str, ...] | None = _columns(
+        "Numeric inputs; by default all other columns.", None, metavar="A,B,C", saved=FIXED
+    )
+    categorical: tuple[str, ...] = _columns(
+        "Text inputs: each category becomes an input of its own.", (), metavar="A,B", saved=FIXED
+    )
+    time: str | None = _columns(
+        "Column of times (ISO 8601, or seconds since 1970): becomes the time of day, week and "
+        "year.",
+        None,
+        metavar="NAME",
+        saved=FIXED,
+    )
+    delimiter: str = _columns("Character between the cells of CSV.", ",", metavar="CHARACTER")
+
+    task: str = _learning(
+        "Whether the target is a number or a label.",
+        "regression",
+        choices=("regression", "classification"),
+        saved=FIXED,
+    )
+    lags: int = _learning(
+        "Number of previous targets that are inputs too.",
+        0,
+        metavar="N",
+        low=0,
+        high=1000,
+        saved=FIXED,
+    )
+    delay: int = _learning(
+        "Number of rows after which a target is known.",
+        0,
+        metavar="N",
+        low=0,
+        high=100_000,
+        saved=FIXED,
+    )
+    preset: str = _learning(
+        "Slots: AutoBank's default ones, or the twenty Gaussian kernels and the weights of the "
+        "paper.",
+        "auto",
+        choices=("auto", "paper"),
+        saved=FIXED,
+    )
+    size: str = _learning(
+        "Number of slots, and so the time per row.",
+        "default",
+        choices=("small", "default", "large"),
+        saved=FIXED,
+    )
+    coverage: float = _learning(
+        "Share of the targets inside their intervals.",
+        0.9,
+        metavar="SHARE",
+        low=0,
+        high=1,
+        open_range=True,
+        saved=FIXED,
+    )
+    engine: str = _learning(
+        "Where the slots run; the results are the same.",
+        "serial",
+        choices=("serial", "threads", "ray"),
+    )
+    ray_address: str | None = _learning(
+        "Ray cluster for --engine ray; by default Ray is started on this machine.",
+        None,
+        metavar="HOST:PORT",
+    )
+    shards: int | None = _learning(
+        "Processes for --engine ray, threads for --engine threads; by default one per processor.",
+        None,
+        metavar="N",
+        low=1,
+    )
+
+    predictions: str | None = _results(
+        "Where predictions are written: a .csv file, a .parquet folder, or "
+        "redis://host:port/stream.",
+        None,
+        metavar="PLACE",
+    )
+    state: Path | None = _results(  # noqa: RUF009
+        "Folder of the checkpoint: with it, the same command resumes after a crash, a kill or "
+        "Ctrl-C.",
+        None,
+        metavar="FOLDER",
+    )
+    checkpoint_every: int = _results(
+        "Rows between checkpoints. A kill costs the time since the last one, never results.",
+        10_000,
+        metavar="ROWS",
+        low=1,
+    )
+    report: Path | None = _results(  # noqa: RUF009
+        "Write a page with charts of the run to this .html file at the end.", None, metavar="FILE"
+    )
+    live: int | None = _results(
+        "Serve that page during the run, at an address that is printed; by default at a free port.",
+        None,
+        metavar="[PORT]",
+        low=0,
+        high=65_535,
+        bare_value=0,
+    )
+    live_host: str = _results(
+        "Network address that the live page listens on.", "127.0.0.1", metavar="ADDRESS"
+    )
+    quiet: bool = _results("Print errors only.", False)
+    log_json: bool = _results("Print everything as JSON, one object per line.", False)
+
+    on_bad_row: str = _rows(
+        "Stop at a row that cannot be used, or write it to the bad rows and go on.",
+        "stop",
+        choices=("stop", "skip"),
+        saved=FREE,
+    )
+    allow_missing: bool = _rows("Inputs may be missing (empty, NaN, null).", False, saved=FREE)
+    predict_missing: bool = _rows(
+        "Rows without a target are predicted, not learned.", False, saved=FREE
+    )
+    max_rows: int | None = _rows("Stop after this number of rows.", None, metavar="N", low=1)
+    stop_when_idle: float | None = _rows(
+        "Stop when no row has come for this time (standard input, brokers).",
+        None,
+        metavar="SECONDS",
+        low=0,
+        open_range=True,
+    )
+
+    def __post_init__(self) -> None:
+        for name, spec in OPTIONS.items():
+            value = getattr(self, name)
+            optional = DEFAULTS[name] is None
+            if not (optional and value is None) and not _fits(value, KINDS[name], spec):
+                raise RunRefused(f"{flag(name)} must be {_allowed(name, spec)}; got {value!r}.")
+        if self.ray_address is not None and self.engine != "ray":
+            raise RunRefused("--ray-address needs --engine ray.")
+        if self.shards is not None and self.engine == "serial":
+            raise RunRefused("--shards needs --engine threads or --engine ray.")
+        self._check_predictions()
+
+    def _check_predictions(self) -> None:
+        address = self.predictions
+        if address is None or address.startswith(REDIS_SCHEMES):
+            return
+        if "://" in address or not address.endswith((".csv", ".parquet")):
+            raise RunRefused(
+                "--predictions must end with .csv or .parquet, or be redis://host:port/stream; "
+                f"got {address}."
+            )
+
+    # --- in the checkpoint ------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """The saved options as JSON data."""
+        values = {name: getattr(self, name) for name, spec in OPTIONS.items() if spec.saved}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> RunOptions:
+        """The options that `to_json` wrote, checked; those that are not saved have defaults."""
+        values = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in saved.items()
+        }
+        if values.keys() != {name for name, spec in OPTIONS.items() if spec.saved}:
+            raise FileRefused("its options are not the options of a run.")
+        try:
+            return cls(source="", **values)
+        except RunRefused as error:
+            raise FileRefused(f"its options are wrong: {error}") from None
+
+    def check_resumes(self, saved: Mapping[str, Any], folder: Path) -> None:
+        """Refuse to resume a run with other options; the message says which ones differ."""
+        mine = self.to_json()
+        different = [
+            f"{flag(name)} was {_shown(saved.get(name))}, now {_shown(value)}"
+            for name, value in mine.items()
+            if OPTIONS[name].saved == FIXED and value != saved.get(name)
+        ]
+        if different:
+            raise RunRefused(
+                f"{folder} is the state of a run with other options: {'; '.join(different)}. "
+                "Give the earlier options, or another --state."
+            )
+
+
+OPTIONS: dict[str, OptionSpec] = {
+    one.name: one.metadata["option"] for one in fields(RunOptions) if one.metadata
+}
+"""Every option, in the order of the help."""
+
+DEFAULTS: dict[str, Any] = {one.name: one.default for one in fields(RunOptions)}
+
+
+def _kind(hint: Any) -> type:
+    """The type of an option's value, without None and type arguments."""
+    if get_origin(hint) is tuple:
+        return tuple
+    return next((_kind(one) for one in get_args(hint) if one is not type(None)), hint)
+
+
+KINDS: dict[str, type] = {
+    name: _kind(hint) for name, hint in get_type_hints(RunOptions).items() if name in OPTIONS
+}
+"""The type of every option: str, int, float, bool, Path, or tuple for a list of names."""
+
+
+def flag(name: str) -> str:
+    """How an option is written in a command: `--max-rows`."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _fits(value: Any, kind: type, spec: OptionSpec) -> bool:
+    if kind is tuple:
+        return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        return False
+    if spec.choices:
+        return value in spec.choices
+    if spec.low is None and spec.high is None:
+        return True
+    low = float("-inf") if spec.low is None else spec.low
+    high = float("inf") if spec.high is None else spec.high
+    return bool(low < value < high if spec.open_range else low <= value <= high)
+
+
+def _allowed(name: str, spec: OptionSpec) -> str:
+    if spec.choices:
+        return " or ".join(spec.choices)
+    words = {
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        bool: "true or false",
+        Path: "a path",
+        tuple: "column names",
+    }[KINDS[name]]
+    if spec.low is not None:
+        words += f" {'above' if spec.open_range else 'from'} {spec.low:g}"
+    if spec.high is not None:
+        words += f" {'and below' if spec.open_range else 'to'} {spec.high:g}"
+    return words
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)

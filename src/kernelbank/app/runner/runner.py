@@ -1,0 +1,274 @@
+"""The run itself: reads blocks, predicts and learns them, writes predictions, writes checkpoints.
+
+`Runner.commit` writes the checkpoint: first every sink makes its rows durable and says how far it
+is, then one file is replaced atomically that holds the model, the position in the source and how
+far every sink is. `Runner.resume` goes back to that file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ... import __version__
+from ...auto import AutoBank
+from ...auto.serialization import DAMAGE
+from ...errors import BadRow, FileRefused, RunRefused
+from ...io.sinks.base import Sink
+from ...io.sources import RejectedRow, RowBlock, Source
+from ...utils.validation import Floats
+from .checkpoint_dir import CheckpointDir
+from .feature_encoder import Batch, FeatureEncoder
+from .history import History
+from .model_session import ModelSession
+from .options import RunOptions
+from .rejected_rows import RejectedRows
+from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
+
+BLOCK_ROWS = 1024
+
+
+class Runner:
+    """One run over a source.
+
+    Parameters
+    ----------
+    options : all options of the run.
+    source : where rows are read.
+    sinks : where predictions are written.
+    bad_rows : where rejected rows are written, if anywhere.
+    checkpoints : the folder of the checkpoint, if there is one.
+    engine : where the slots run.
+
+    A new run calls `run`, `finish` and `close`; one with a checkpoint calls `resume` before.
+    """
+
+    def __init__(
+        self,
+        options: RunOptions,
+        source: Source,
+        sinks: list[Sink],
+        bad_rows: Sink | None,
+        checkpoints: CheckpointDir | None,
+        engine: Any = "serial",
+    ) -> None:
+        self.options = options
+        self.source = source
+        self.sinks = sinks
+        self.bad_rows = bad_rows
+        self.checkpoints = checkpoints
+        self.encoder = FeatureEncoder(options)
+        self.timings = Timings()
+        self.rejected = RejectedRows()
+        self.session = ModelSession(options, engine, self.timings)
+        self.rows = 0
+        """Rows that are predicted, over all processes of the run."""
+        self.rows_before = 0
+        """Rows that were predicted when this process started."""
+        self.started = time.monotonic()
+        self._position: Any = None
+        self._known_categories = 0
+        """Categories that the model has as inputs. The encoder is up to a block ahead."""
+        self._uncommitted_rows = 0
+        self._columns_known = False
+        self._sinks_started = False
+
+    @property
+    def bank(self) -> AutoBank:
+        """The model."""
+        return self.session.bank
+
+    @property
+    def history(self) -> History | None:
+        """The history of the predictions, once there is one."""
+        return self.session.history
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def run(self, should_stop: Callable[[], bool], on_block: Callable[[Runner], None]) -> str:
+        """Run blocks until the source ends; returns why it ended.
+
+        `on_block` is called after every block, also after an empty one.
+        """
+        for block in self._blocks():
+            if len(block):
+                if not self._columns_known:
+                    columns = self.source.columns
+                    self._set_columns(block.first_keys() if columns is None else columns)
+                if not self._sinks_started:
+                    self.start()
+                self._run_block(block)
+            elif self._uncommitted_rows:
+                self.commit()  # no row has come for a while: commit now
+            on_block(self)
+            if self.is_full:
+                return "--max-rows"
+            if should_stop():
+                return "stopped"
+        return "end"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether `--max-rows` rows are predicted."""
+        return self.options.max_rows is not None and self.rows >= self.options.max_rows
+
+    def finish(self) -> None:
+        """Commit. Pending targets stay pending: the source may have more rows one day."""
+        if self._sinks_started:
+            self.commit()
+        else:
+            self.start()
+
+    def _blocks(self) -> Iterator[RowBlock]:
+        size = min(BLOCK_ROWS, self.options.checkpoint_every)
+        if not self._columns_known:
+            self._set_columns(self.source.columns)
+        yield from self.timings.measure_each(READING, self.source.blocks(self._position, size))
+
+    def _set_columns(self, columns: Sequence[str] | None) -> None:
+        """Check the columns; None if they are unknown, as all rows so far are broken."""
+        if columns is not None:
+            self.encoder.set_columns(list(columns))
+            self._columns_known = True
+
+    def _run_block(self, block: RowBlock) -> None:
+        """Run the rows of a block in order: batches, and bad rows, which stop it or are skipped."""
+        with self.timings.measure(ENCODING):
+            batches, rejected = self.encoder.encode(block)
+        if batches and not self._columns_known:  # JSON objects without any key
+            self._set_columns(())
+        steps: list[tuple[int, Batch | RejectedRow]] = [(one.rows[0], one) for one in batches]
+        steps += [(one.row, one) for one in rejected]
+        for _, step in sorted(steps, key=lambda pair: pair[0]):
+            if self.is_full:
+                return
+            if isinstance(step, Batch):
+                self._run_batch(block, step)
+            elif self.options.on_bad_row == "stop":
+                raise BadRow(str(step))
+            else:
+                self._skip(block, step)
+
+    def _run_batch(self, block: RowBlock, batch: Batch) -> None:
+        """Predict, learn and write a batch, cut where a snapshot is due and at `--max-rows`."""
+        most = self.options.max_rows
+        count = len(batch.rows) if most is None else min(len(batch.rows), most - self.rows)
+        done = 0
+        while done < count:
+            part = batch.part(done, min(done + self.session.max_batch, count))
+            self._known_categories += part.new_inputs
+            predictions = self.session.predict_and_learn(part, len(self.encoder.features))
+            first = block.first + 1
+            numbered = [
+                (first + row, *values) for row, values in zip(part.rows, predictions, strict=True)
+            ]
+            with self.timings.measure(WRITING):
+                for sink in self.sinks:
+                    sink.write(numbered)
+            self.rows += len(part.rows)
+            self._advance(block, part.rows[-1], len(part.rows))
+            done += len(part.rows)
+
+    def _advance(self, block: RowBlock, row: int, count: int) -> None:
+        """`count` more rows are done, up to row `row` of the block; commit if it is time."""
+        self._position = block.position(row)
+        self._uncommitted_rows += count
+        if self._uncommitted_rows >= self.options.checkpoint_every:
+            self.commit()
+
+    def _skip(self, block: RowBlock, rejected: RejectedRow) -> None:
+        record = self.rejected.add(rejected, block.first + rejected.row + 1)
+        if self.bad_rows is not None:
+            self.bad_rows.write([(record,)])
+        self._advance(block, rejected.row, 1)
+
+    # --- the checkpoint ---------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Take the sinks of a new run, and commit that they are ours before any row is written."""
+        for sink in self._all_sinks():
+            sink.check_vacant()
+        for sink in self._all_sinks():
+            sink.start()
+        self.commit()
+
+    def commit(self) -> None:
+        """Write the checkpoint. Without a folder for it, only the sinks are made durable."""
+        with self.timings.measure(CHECKPOINTS):
+            self._uncommitted_rows = 0
+            self._sinks_started = True
+            commits = [sink.commit() for sink in self._all_sinks()]
+            if self.checkpoints is not None:
+                self._write_checkpoint(self.checkpoints, commits)
+
+    def _write_checkpoint(self, checkpoints: CheckpointDir, commits: list[Any]) -> None:
+        facts, arrays = self.session.describe()
+        header = {
+            "version": __version__,
+            "options": self.options.to_json(),
+            "source": self.source.fingerprint_at(self._position),
+            "position": self._position,
+            "rows": self.rows,
+            "rejected_rows": self.rejected.to_json(),
+            "timings": self.timings.to_json(),
+            "sinks": commits,
+            "predictions": [sink.address for sink in self.sinks],
+            "categories": [list(one) for one in self.encoder.categories[: self._known_categories]],
+            "features": self.encoder.features if self._columns_known else None,
+            **facts,
+        }
+        checkpoints.write(header, arrays)
+
+    def resume(self) -> bool:
+        """Go back to the last checkpoint; False if there is none. A refusal changes no file."""
+        checkpoints = self.checkpoints
+        found = None if checkpoints is None else checkpoints.read()
+        if found is None or checkpoints is None:
+            return False
+        header, arrays = found
+        try:
+            self.options.check_resumes(header["options"], checkpoints.folder)
+            self.source.verify(header["source"])
+            self._check_sinks(header["predictions"], checkpoints)
+            self._restore(header, arrays)
+            committed = list(zip(self._all_sinks(), header["sinks"], strict=True))
+            for sink, commit in committed:
+                sink.check(commit)
+        except FileRefused:
+            raise
+        except DAMAGE as error:
+            raise FileRefused(f"{checkpoints.path} is damaged: {error}") from None
+        for sink, commit in committed:
+            sink.rewind(commit)
+        return True
+
+    def _check_sinks(self, earlier: list[str], checkpoints: CheckpointDir) -> None:
+        now = [sink.address for sink in self.sinks]
+        if earlier != now:
+            raise RunRefused(
+                f"{checkpoints.folder} is the state of a run with other outputs: --predictions "
+                f"was {', '.join(earlier) or 'none'}, now {', '.join(now) or 'none'}. Give the "
+                "earlier one, or another --state."
+            )
+
+    def _restore(self, header: Any, arrays: dict[str, Floats]) -> None:
+        try:
+            self.session.restore(header, arrays)
+            self.rejected.restore(header["rejected_rows"])
+            self.timings.restore(header["timings"])
+        except FileRefused as error:
+            raise ValueError(str(error)) from None  # `resume` adds the name of the file
+        self._position = header["position"]
+        self.rows = self.rows_before = int(header["rows"])
+        self.encoder.categories = [(str(c), str(name)) for c, name in header["categories"]]
+        self._known_categories = len(self.encoder.categories)
+        self._sinks_started = True
+
+    def close(self, *, complete: bool) -> None:
+        """Close the sinks; with `complete`, rows that they hold back are written."""
+        for sink in self._all_sinks():
+            sink.close(complete=complete)
+
+    def _all_sinks(self) -> list[Sink]:
+        return [*self.sinks, *([self.bad_rows] if self.bad_rows is not None else [])]

@@ -1,0 +1,206 @@
+"""The state of a run as a viewer sees it: terminal line, JSON log, summary and page read this."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...auto import AutoBank
+from ...auto.serialization import DAMAGE
+from ...errors import FileRefused, RunRefused
+from .checkpoint_dir import STATE, read_checkpoint
+from .history import History
+from .model_session import ModelSession
+from .options import RunOptions
+from .rejected_rows import RejectedRows
+from .timings import Timings, check_timings
+
+if TYPE_CHECKING:
+    from .runner import Runner
+
+_LARGEST_WEIGHTS = 3
+_VISIBLE_WEIGHT = 0.005
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """What a run has done and how well, at one moment.
+
+    `of_run` makes it from a run in this process, `of_state` from the folder of a checkpoint.
+    Errors are RMSE, or error rates of classification; NaN before any prediction is scored.
+    """
+
+    options: RunOptions
+    phase: str
+    """running, ended, stopped or saved."""
+    source: Mapping[str, Any]
+    """The fingerprint of the source."""
+    predictions: Sequence[str]
+    """Where the predictions are written."""
+    features: Sequence[str]
+    categories: Sequence[tuple[str, str]]
+    bank: AutoBank
+    """The model."""
+    history: History | None
+    rows: int
+    rows_before: int
+    """Rows that were done when the present process started."""
+    rows_without_target: int
+    rejected: RejectedRows
+    timings: Mapping[str, Any]
+    """What `Timings.to_json` returns."""
+    seconds: float
+    """Since the present process started; of a saved run, the time of all processes."""
+
+    @classmethod
+    def of_run(cls, run: Runner, phase: str = "running") -> RunStatus:
+        """The status of a run in this process."""
+        return cls(
+            options=run.options,
+            phase=phase,
+            source=run.source.fingerprint,
+            predictions=[sink.address for sink in run.sinks],
+            features=run.encoder.features,
+            categories=run.encoder.categories,
+            bank=run.bank,
+            history=run.history,
+            rows=run.rows,
+            rows_before=run.rows_before,
+            rows_without_target=run.session.rows_without_target,
+            rejected=run.rejected,
+            timings=run.timings.to_json(),
+            seconds=max(time.monotonic() - run.started, 1e-9),
+        )
+
+    @classmethod
+    def of_state(cls, folder: str | os.PathLike[str]) -> RunStatus:
+        """The status of a run from its checkpoint. The run may be active; it is not disturbed."""
+        path = Path(folder, STATE)
+        if not path.exists():
+            raise RunRefused(
+                f"{folder} is not the state of a run: there is no {STATE} in it. Give the folder "
+                "of --state of a `kernelbank run`."
+            )
+        header, arrays = read_checkpoint(path)
+        try:
+            options = RunOptions.from_json(header["options"])
+            session = ModelSession(options, "serial", Timings())
+            session.restore(header, arrays)
+            history, bank = session.history, session.bank
+            if history is not None and history.slots != len(bank.names):
+                raise FileRefused("its history belongs to another model.")
+            rejected = RejectedRows()
+            rejected.restore(header["rejected_rows"])
+            timings = check_timings(header["timings"])
+            return cls(
+                options=options,
+                phase="saved",
+                source=dict(header["source"]),
+                predictions=[str(address) for address in header["predictions"]],
+                features=[str(name) for name in header["features"] or []],
+                categories=[(str(column), str(name)) for column, name in header["categories"]],
+                bank=bank,
+                history=history,
+                rows=int(header["rows"]),
+                rows_before=0,
+                rows_without_target=session.rows_without_target,
+                rejected=rejected,
+                timings=timings,
+                seconds=max(sum(timings["seconds"].values()), 1e-9),
+            )
+        except (FileRefused, *DAMAGE) as error:
+            raise FileRefused(f"{path} is damaged: {error}") from None
+
+    # --- derived ----------------------------------------------------------------------------------
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether errors are error rates."""
+        return self.options.task == "classification"
+
+    @property
+    def rows_per_second(self) -> float:
+        """The mean speed of the present process."""
+        return (self.rows - self.rows_before) / self.seconds
+
+    @cached_property
+    def scored(self) -> int:
+        """How many predictions the errors are taken over."""
+        return int(self._totals["scored"])
+
+    @property
+    def error(self) -> float:
+        """RMSE, or error rate, of the model."""
+        return self._error(self._totals["loss"])
+
+    @property
+    def baseline_error(self) -> float:
+        """RMSE, or error rate, of the baseline (last value)."""
+        return self._error(self._totals["baseline_loss"])
+
+    @property
+    def coverage(self) -> float:
+        """Share of the targets inside their intervals; NaN for classification."""
+        if self.is_classification or not self.scored:
+            return math.nan
+        return self._totals["covered"] / self.scored
+
+    @cached_property
+    def best_slot(self) -> tuple[str, float]:
+        """The name and the error of the slot that alone has the smallest error."""
+        if self.history is None or not self.scored:
+            return "", math.nan
+        losses = self.history.losses.sum(axis=0)
+        best = int(np.argmin(losses))
+        return self.bank.names[best], self._error(float(losses[best]))
+
+    @cached_property
+    def largest_weights(self) -> list[tuple[str, float]]:
+        """The slots with the largest weights now, and these weights."""
+        if self.history is None or not self.scored:
+            return []
+        weights = self.history.weights[-1]
+        order = np.argsort(-weights, kind="stable")[:_LARGEST_WEIGHTS].tolist()
+        names = self.bank.names
+        return [(names[i], float(weights[i])) for i in order if weights[i] > _VISIBLE_WEIGHT]
+
+    @cached_property
+    def _totals(self) -> dict[str, float]:
+        if self.history is None:
+            return {"scored": 0.0, "loss": 0.0, "baseline_loss": 0.0, "covered": 0.0}
+        return {name: float(values.sum()) for name, values in self.history.totals.items()}
+
+    def _error(self, loss: float) -> float:
+        if not self.scored:
+            return math.nan
+        mean = loss / self.scored
+        return mean if self.is_classification else math.sqrt(mean)
+
+    def to_json(self) -> dict[str, Any]:
+        """The status as an object of the JSON log; None for what is unknown."""
+        name, error = self.best_slot
+        record = {
+            "rows": self.rows,
+            "bad_rows": self.rejected.count,
+            "rows_without_target": self.rows_without_target,
+            "seconds": round(self.seconds, 3),
+            "rows_per_second": round(self.rows_per_second, 1),
+            "error": self.error,
+            "baseline_error": self.baseline_error,
+            "best_slot": name or None,
+            "best_slot_error": error,
+            "coverage": self.coverage,
+            "weights": dict(self.largest_weights),
+        }
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in record.items()
+        }

@@ -1,0 +1,79 @@
+"""The Redis sink: every row once, whatever breaks in between."""
+
+import uuid
+
+import pytest
+
+from kernelbank.errors import FileRefused, RunRefused, SourceLost
+from kernelbank.io.sinks import redis as redis_sink
+from kernelbank.io.sinks.redis import RedisSink
+from support.source_rigs import RedisServer, needs_redis_server
+
+
+@pytest.fixture
+def server(tmp_path):
+    needs_redis_server()
+    server = RedisServer(tmp_path)
+    yield server
+    server.client.close()
+    server.stop()
+
+
+def sink_at(server, name, **options):
+    address = f"redis://127.0.0.1:{server.port}/{name}"
+    return RedisSink(address, ["row", "p"], **options)
+
+
+def rows(begin, end):
+    return [(number, number / 7) for number in range(begin, end)]
+
+
+def test_redis_sink_after_a_kill_holds_every_row_once(server, monkeypatch):
+    monkeypatch.setattr(redis_sink, "BATCH_ROWS", 4)
+    name = uuid.uuid4().hex
+    first = sink_at(server, name)
+    first.check_vacant()
+    first.start()
+    first.write(rows(0, 10))
+    assert server.client.xlen(name) == 8  # two full batches; then the process is killed
+    second = sink_at(server, name)
+    second.check({"last": 4})
+    second.rewind({"last": 4})
+    second.write(rows(5, 20))
+    assert second.commit() == {"last": 19}
+    entries = server.client.xrange(name)
+    assert [(key.decode(), float(fields[b"p"])) for key, fields in entries] == [
+        (f"{number}-1", number / 7) for number in range(20)
+    ]
+    with pytest.raises(RunRefused, match="exists, and belongs to no run"):
+        second.check_vacant()
+    with pytest.raises(RunRefused, match="has lost rows: 20 were written, and it ends at 19"):
+        second.check({"last": 20})
+
+
+def test_redis_sink_with_entries_of_others_is_refused(server):
+    name = uuid.uuid4().hex
+    first = sink_at(server, name)
+    first.write(rows(0, 5))
+    first.commit()
+    other = sink_at(server, name)
+    other.write([(3, "something else")])
+    with pytest.raises(FileRefused, match=r"not written \(at id 3-1\)"):
+        other.commit()
+    server.client.xdel(name, "4-1")
+    removed = sink_at(server, name)
+    removed.write([(4, 4 / 7)])
+    with pytest.raises(FileRefused, match="at id 4-1"):
+        removed.commit()
+
+
+def test_redis_sink_without_a_server_keeps_unsent_rows(server):
+    name = uuid.uuid4().hex
+    sink = sink_at(server, name, patience=0.2)
+    server.stop()
+    sink.write(rows(1, 2))
+    with pytest.raises(SourceLost):
+        sink.commit()
+    server.start()
+    sink.commit()
+    assert len(server.client.xrange(name)) == 1
