@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
+from kernelbank.io import checkpoint
 from kernelbank.io.specs import from_spec, to_spec
-from kernelbank.kernels.base import sources_of
+from kernelbank.kernels.base import number_statistics
 from support import naive
 from support.instances import cauchy, stream
 
@@ -66,7 +67,7 @@ def test_low_order_kernels_of_many_widths_share_statistics_and_a_group():
     kernels = [K.Additive(K.Gaussian(width), 2) for width in (0.5, 1.0, 2.0, 4.0)]
     bank = kb.KernelBank(kernels, Norma(0.02, 20))
     assert len(bank._layout.leaves) == 1
-    assert len(sources_of(kernels, 6)) == math.comb(6, 2)
+    assert len(number_statistics(kernels, 6)) == math.comb(6, 2)
     X, y = stream(4, 50, 6)
     bank.run(X, y)
     assert [bank.predict_one(x) for x in X] == bank.predict(X).tolist()
@@ -108,7 +109,7 @@ def test_a_file_whose_inputs_are_too_narrow_for_its_kernels_is_damaged(tmp_path,
     bank = kb.KernelBank([K.ActiveDims(K.Gaussian(1.0), [2])])
     bank.learn_one(np.zeros(3), 1.0)
     bank.save(tmp_path / "bank.kb")
-    read = kb.checkpoint.read
+    read = checkpoint.read
 
     def narrow(path):
         header, arrays = read(path)

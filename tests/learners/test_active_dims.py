@@ -7,7 +7,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.io import checkpoint
-from kernelbank.kernels.dimensions import base_of, view_of
+from kernelbank.kernels.dimensions import active_coordinates, without_active_dims
 from support.instances import VIEWS, name_of, stream
 
 K, L = kb.kernels, kb.learners
@@ -187,11 +187,11 @@ def test_a_file_with_another_view_is_refused(tmp_path, kernel, learner):
 
 def test_what_is_looked_at():
     kernel = K.ActiveDims(K.ActiveDims(K.Linear(), [2, 0]), [5, 1, 3])
-    assert base_of(kernel) == K.Linear()
-    assert view_of(kernel, 6) == (3, 5)
-    assert view_of(K.Linear() + kernel, 6) == (0, 1, 2, 3, 4, 5)
+    assert without_active_dims(kernel) == K.Linear()
+    assert active_coordinates(kernel, 6) == (3, 5)
+    assert active_coordinates(K.Linear() + kernel, 6) == (0, 1, 2, 3, 4, 5)
     with pytest.raises(ValueError, match="at least 6 columns"):
-        view_of(kernel, 5)
+        active_coordinates(kernel, 5)
 
 
 CELLS = K.ActiveDims(K.TreeKernel(), [1])

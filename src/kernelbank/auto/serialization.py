@@ -14,7 +14,7 @@ from ..bank.bank import KernelBank
 from ..bank.engines import Engine, as_engine
 from ..bank.engines.base import workspace_bytes
 from ..bank.layout import Slot
-from ..bank.state import forms, under
+from ..bank.state import array_specs, under
 from ..errors import FileRefused, InvalidArgument
 from ..io import checkpoint
 from ..io.specs import from_spec
@@ -120,7 +120,7 @@ def _restored(
     """The bank that a header and arrays describe."""
     bank, dimension, said = _bank_of(header, given, engine)
     found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
-    if found != forms(bank, dimension):
+    if found != array_specs(bank, dimension):
         raise FileRefused("its arrays do not fit its settings.")
     samples = arrays["ledger/running"][-1]
     if not (samples >= 0 and samples == np.floor(samples) and samples < _MOST_SAMPLES):

@@ -94,7 +94,7 @@ class Layout:
                 base = slot.learner.base
                 raise check.refuse("base", "be the place of an earlier slot", base, remedy)
         for place, slot in enumerate(ordered):
-            members.setdefault((slot.kernel.shape, slot.learner), []).append(place)
+            members.setdefault((slot.kernel.structure_key, slot.learner), []).append(place)
         leaves: list[Leaf] = []
         learners: list[Learner] = []
         for number, ((_, learner), places) in enumerate(members.items()):

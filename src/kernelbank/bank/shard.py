@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..kernels.base import Program
-from ..kernels.sample_buffer import Form, SampleBuffer
+from ..kernels.base import PackedProgram
+from ..kernels.sample_buffer import ArraySpec, SampleBuffer
 from ..learners import Residual
 from ..learners.base import Learner, SlotGroup
 from ..losses.objective import Objective
@@ -56,9 +56,9 @@ class Shard:
         for number, members in sorted(by_group.items()):
             learner = layout.learners[number]
             kernels = layout.kernels(members)
-            program = Program.none()
+            program = PackedProgram.none()
             if learner.uses_kernel_rows:
-                program = Program.pack(kernels, buffer.numbers, dimension)
+                program = PackedProgram.pack(kernels, buffer.statistic_numbers, dimension)
             group = SlotGroup(
                 objective,
                 kernels,
@@ -228,9 +228,9 @@ class Shard:
     # --- state ----------------------------------------------------------------------------------
 
     @staticmethod
-    def forms(objective: Objective, layout: Layout, dimension: int) -> dict[str, Form]:
+    def array_specs(objective: Objective, layout: Layout, dimension: int) -> dict[str, ArraySpec]:
         """Shape and dtype of all arrays of a bank's state, in leaf order, without making any."""
-        result = SampleBuffer.forms(layout.history_length(objective), dimension)
+        result = SampleBuffer.array_specs(layout.history_length(objective), dimension)
         counts = Counter(leaf.group for leaf in layout.leaves)
         for number, learner in enumerate(layout.learners):
             leaves = counts[number]

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from ..io.specs import to_spec
-from ..kernels.dimensions import base_of, view_of
-from ..kernels.sample_buffer import Form
+from ..kernels.dimensions import active_coordinates, without_active_dims
+from ..kernels.sample_buffer import ArraySpec
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .layout import Slot
@@ -76,17 +76,17 @@ def write_driver(bank: KernelBank, given: Mapping[str, Floats]) -> None:
             bank._work.memory[name][...] = array
 
 
-def forms(bank: KernelBank, dimension: int | None) -> dict[str, Form]:
+def array_specs(bank: KernelBank, dimension: int | None) -> dict[str, ArraySpec]:
     """Shape and dtype of the arrays for inputs of that width, without making any."""
     shapes: dict[str, tuple[int, ...]] = {"weights": (len(bank.slots),)}
     shapes |= {f"ledger/{name}": a.shape for name, a in bank.ledger.state().items()}
-    slots: dict[str, Form] = {}
+    slots: dict[str, ArraySpec] = {}
     if dimension is not None:
         shapes["recent"] = (bank.window - 1,)
         memory = bank.combiner.shapes(len(bank.slots))
         shapes |= {f"combiner/{name}": shape for name, shape in memory.items()}
-        slots = Shard.forms(bank._objective, bank._layout, dimension)
-    found: dict[str, Form] = {name: (shape, "float64") for name, shape in shapes.items()}
+        slots = Shard.array_specs(bank._objective, bank._layout, dimension)
+    found: dict[str, ArraySpec] = {name: (shape, "float64") for name, shape in shapes.items()}
     return found | {f"slots/{name}": form for name, form in slots.items()}
 
 
@@ -114,11 +114,11 @@ def check_wider(old: KernelBank, new: KernelBank, dimension: int) -> None:
         raise check.refuse("slots", rule, len(new.slots), "Give one slot for each.", "with_inputs")
     one, other = old._layout, new._layout
     for place, (before, after) in enumerate(zip(old.slots, new.slots, strict=True)):
-        seen = view_of(after.kernel, dimension)
-        known = view_of(before.kernel, old._dimension or 0)
-        base = Slot(base_of(after.kernel), after.learner)
+        seen = active_coordinates(after.kernel, dimension)
+        known = active_coordinates(before.kernel, old._dimension or 0)
+        base = Slot(without_active_dims(after.kernel), after.learner)
         more = seen[: len(known)] == known and takes_up(base, len(known), len(seen))
-        alike = base == Slot(base_of(before.kernel), before.learner)
+        alike = base == Slot(without_active_dims(before.kernel), before.learner)
         if not alike or not (seen == known or more):
             rule = f"go on from slot {place}, which is {before!r}"
             raise check.refuse("slots", rule, after, remedy, "with_inputs")

@@ -33,8 +33,8 @@ class _Pair(Kernel):
         require_kernel("right", self.right, type(self).__name__)
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        return (type(self).__name__, self.left.shape, self.right.shape)
+    def structure_key(self) -> tuple[Any, ...]:
+        return (type(self).__name__, self.left.structure_key, self.right.structure_key)
 
     @property
     def domains(self) -> frozenset[str]:
@@ -44,8 +44,8 @@ class _Pair(Kernel):
     def callbacks(self) -> tuple[Callback, ...]:
         return (*self.left.callbacks, *self.right.callbacks)
 
-    def at(self, dimension: int) -> Kernel:
-        return type(self)(self.left.at(dimension), self.right.at(dimension))
+    def for_dimension(self, dimension: int) -> Kernel:
+        return type(self)(self.left.for_dimension(dimension), self.right.for_dimension(dimension))
 
     def check_width(self, width: int, name: str) -> None:
         self.left.check_width(width, name)
@@ -86,8 +86,8 @@ class Scaled(Kernel):
         object.__setattr__(self, "factor", factor)
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        return ("Scaled", self.kernel.shape)
+    def structure_key(self) -> tuple[Any, ...]:
+        return ("Scaled", self.kernel.structure_key)
 
     @property
     def domains(self) -> frozenset[str]:
@@ -97,8 +97,8 @@ class Scaled(Kernel):
     def callbacks(self) -> tuple[Callback, ...]:
         return self.kernel.callbacks
 
-    def at(self, dimension: int) -> Kernel:
-        return Scaled(self.kernel.at(dimension), self.factor)
+    def for_dimension(self, dimension: int) -> Kernel:
+        return Scaled(self.kernel.for_dimension(dimension), self.factor)
 
     def check_width(self, width: int, name: str) -> None:
         self.kernel.check_width(width, name)

@@ -47,14 +47,14 @@ def _compiled_profile(profile: Callable[..., Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Source:
+class BoundStatistic:
     """A statistic with its parameter and coordinates (None: all), as a program refers to it."""
 
     statistic: Any
     parameter: float = 0.0
     coordinates: tuple[int, ...] | None = None
 
-    def on(self, coordinates: tuple[int, ...]) -> Source:
+    def on(self, coordinates: tuple[int, ...]) -> BoundStatistic:
         """The same for an input that is made of some coordinates of another."""
         own = self.coordinates
         chosen = coordinates if own is None else tuple(coordinates[k] for k in own)
@@ -66,12 +66,12 @@ class Instruction:
     """One step of a kernel's postfix program (see `_hot.rows`)."""
 
     operation: int
-    source: Source | None = None
+    source: BoundStatistic | None = None
     profile: Callable[..., Any] | None = None
     constants: tuple[float, ...] = ()
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def structure_key(self) -> tuple[Any, ...]:
         """What slots must have in common to run side by side: all but the constants."""
         return (self.operation, self.source, self.profile)
 
@@ -108,7 +108,7 @@ class Kernel(Copied):
         """The postfix program that computes this kernel."""
         raise NotImplementedError
 
-    def at(self, dimension: int) -> Kernel:
+    def for_dimension(self, dimension: int) -> Kernel:
         """The kernel that this one is for inputs of so many coordinates; that one has a program."""
         return self
 
@@ -116,9 +116,9 @@ class Kernel(Copied):
         """Refuse inputs that lack a coordinate which the kernel looks at."""
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def structure_key(self) -> tuple[Any, ...]:
         """Kernels of equal shape differ only in constants, and are computed side by side."""
-        return tuple(instruction.shape for instruction in self.program())
+        return tuple(instruction.structure_key for instruction in self.program())
 
     @property
     def domains(self) -> frozenset[str]:
@@ -187,12 +187,12 @@ class Elementary(Kernel):
         return type(self).profile
 
     def program(self) -> tuple[Instruction, ...]:
-        source = Source(self.statistic, self.parameter())
+        source = BoundStatistic(self.statistic, self.parameter())
         return (Instruction(hot.EVALUATE, source, self.formula(), self.constants()),)
 
 
 @dataclass(frozen=True)
-class Program:
+class PackedProgram:
     """The programs of kernels of one shape, packed for the loops: leaves of four side by side."""
 
     code: np.ndarray
@@ -200,16 +200,16 @@ class Program:
     depth: int
 
     @classmethod
-    def none(cls) -> Program:
+    def none(cls) -> PackedProgram:
         """For learners that never ask for kernel values."""
         return cls(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 0, CONSTANTS, WIDTH)), 0)
 
     @classmethod
     def pack(
-        cls, kernels: list[list[Kernel]], number_of: dict[Source, int], dimension: int
-    ) -> Program:
+        cls, kernels: list[list[Kernel]], number_of: dict[BoundStatistic, int], dimension: int
+    ) -> PackedProgram:
         """`kernels[leaf]` holds up to four; missing ones repeat the leaf's first."""
-        first = kernels[0][0].at(dimension).program()
+        first = kernels[0][0].for_dimension(dimension).program()
         code = np.zeros((len(first), 3), dtype=np.int64)
         depth = most = 0
         for i, instruction in enumerate(first):
@@ -225,14 +225,14 @@ class Program:
         for leaf, members in enumerate(kernels):
             for lane in range(WIDTH):
                 kernel = members[lane] if lane < len(members) else members[0]
-                for i, instruction in enumerate(kernel.at(dimension).program()):
+                for i, instruction in enumerate(kernel.for_dimension(dimension).program()):
                     given = instruction.constants
                     constants[leaf, i, : len(given), lane] = given
         return cls(code, constants, most)
 
 
 @dataclass(frozen=True)
-class Sources:
+class PackedStatistics:
     """Statistics one after the other, packed for the loops.
 
     Statistic s looks at coordinates[starts[s]] up to, and without, coordinates[starts[s + 1]].
@@ -244,7 +244,7 @@ class Sources:
     starts: np.ndarray
 
     @classmethod
-    def pack(cls, sources: Iterable[Source], dimension: int) -> Sources:
+    def pack(cls, sources: Iterable[BoundStatistic], dimension: int) -> PackedStatistics:
         listed = list(sources)
         everything = tuple(range(dimension))
         chosen = [everything if s.coordinates is None else s.coordinates for s in listed]
@@ -256,19 +256,19 @@ class Sources:
         )
 
 
-def of_each_shape(kernels: Iterable[Kernel]) -> list[Kernel]:
+def distinct_structures(kernels: Iterable[Kernel]) -> list[Kernel]:
     """The first kernel of every shape: the others have the same statistics and instructions."""
     first: dict[tuple[Any, ...], Kernel] = {}
     for kernel in kernels:
-        first.setdefault(kernel.shape, kernel)
+        first.setdefault(kernel.structure_key, kernel)
     return list(first.values())
 
 
-def sources_of(kernels: Iterable[Kernel], dimension: int) -> dict[Source, int]:
+def number_statistics(kernels: Iterable[Kernel], dimension: int) -> dict[BoundStatistic, int]:
     """Every statistic that the kernels need, numbered in order of first use."""
-    numbers: dict[Source, int] = {}
-    for kernel in of_each_shape(kernels):
-        for instruction in kernel.at(dimension).program():
+    numbers: dict[BoundStatistic, int] = {}
+    for kernel in distinct_structures(kernels):
+        for instruction in kernel.for_dimension(dimension).program():
             if instruction.source is not None:
                 numbers.setdefault(instruction.source, len(numbers))
     return numbers
@@ -277,9 +277,9 @@ def sources_of(kernels: Iterable[Kernel], dimension: int) -> dict[Source, int]:
 def evaluate(kernel: Kernel, X: Floats, Z: Floats) -> Floats:
     """The matrix of kernel values, by the same row programs that the learners use."""
     dimension = X.shape[1]
-    numbers = sources_of([kernel], dimension)
-    program = Program.pack([[kernel]], numbers, dimension)
-    sources = Sources.pack(numbers, dimension)
+    numbers = number_statistics([kernel], dimension)
+    program = PackedProgram.pack([[kernel]], numbers, dimension)
+    sources = PackedStatistics.pack(numbers, dimension)
     statistics = np.empty((len(numbers), len(X) + 1, len(Z) + 1))
     hot.compare(
         sources.addresses,

@@ -14,7 +14,7 @@ from ..native.formulas import Callback, callback_statistic, write_result
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import kernel_rows as hot
-from .base import Instruction, Kernel, Source
+from .base import BoundStatistic, Instruction, Kernel
 from .elementary import itself
 
 
@@ -74,8 +74,8 @@ class Custom(Kernel):
         return values
 
     @cached_property
-    def _source(self) -> Source:
-        return Source(_CallbackStatistic(self.function, self.name))
+    def _source(self) -> BoundStatistic:
+        return BoundStatistic(_CallbackStatistic(self.function, self.name))
 
     def program(self) -> tuple[Instruction, ...]:
         return (Instruction(hot.EVALUATE, self._source, itself),)

@@ -80,12 +80,12 @@ class ActiveDims(_Around):
         return self.base.pairwise
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        return ("ActiveDims", self.coordinates, self.base.shape)
+    def structure_key(self) -> tuple[Any, ...]:
+        return ("ActiveDims", self.coordinates, self.base.structure_key)
 
-    def at(self, dimension: int) -> Kernel:
+    def for_dimension(self, dimension: int) -> Kernel:
         self.check_width(dimension, "X")
-        return ActiveDims(self.base.at(len(self.coordinates)), self.coordinates)
+        return ActiveDims(self.base.for_dimension(len(self.coordinates)), self.coordinates)
 
     def program(self) -> tuple[Instruction, ...]:
         return tuple(instruction.on(self.coordinates) for instruction in self.base.program())
@@ -105,15 +105,15 @@ class ActiveDims(_Around):
         self.base.check_inputs(X[:, list(self.coordinates)], name)
 
 
-def base_of(kernel: Kernel) -> Kernel:
+def without_active_dims(kernel: Kernel) -> Kernel:
     """The kernel without the `ActiveDims` around it, however many there are."""
     while isinstance(kernel, ActiveDims):
         kernel = kernel.base
     return kernel
 
 
-def view_of(kernel: Kernel, dimension: int) -> tuple[int, ...]:
-    """The coordinates of inputs of that width that `base_of(kernel)` is given, in its order."""
+def active_coordinates(kernel: Kernel, dimension: int) -> tuple[int, ...]:
+    """The coordinates of inputs of that width that `without_active_dims(kernel)` is given, in its order."""
     kernel.check_width(dimension, "X")
     view = tuple(range(dimension))
     while isinstance(kernel, ActiveDims):
@@ -155,12 +155,12 @@ class Additive(_Around):
         object.__setattr__(self, "order", check.count("order", self.order, "Additive", remedy))
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        return ("Additive", self.order, self.base.shape)
+    def structure_key(self) -> tuple[Any, ...]:
+        return ("Additive", self.order, self.base.structure_key)
 
-    def at(self, dimension: int) -> Kernel:
+    def for_dimension(self, dimension: int) -> Kernel:
         if self.order >= dimension:
-            return self.base.at(dimension)
+            return self.base.for_dimension(dimension)
         if not _at_most(dimension, self.order, MOST_SUBSETS):
             raise check.refuse(
                 "order",
@@ -170,10 +170,12 @@ class Additive(_Around):
                 "(kb.kernels.feature_map), which draws subsets instead of listing them.",
                 "Additive",
             )
-        return _Mean(self.base.at(self.order), dimension, self.order)
+        return _Mean(self.base.for_dimension(self.order), dimension, self.order)
 
     def program(self) -> tuple[Instruction, ...]:
-        raise TypeError("the subsets depend on the inputs' width: ask at(dimension) for a program")
+        raise TypeError(
+            "the subsets depend on the inputs' width: ask for_dimension(dimension) for a program"
+        )
 
     def check_width(self, width: int, name: str) -> None:
         self.base.check_width(min(self.order, width), name)

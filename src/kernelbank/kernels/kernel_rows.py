@@ -17,7 +17,7 @@ EVALUATE, ADD, MULTIPLY, SCALE = 0, 1, 2, 3
 """Instructions: push the values of a profile; combine the two topmost; scale the topmost."""
 
 
-TAKE = argument_fields(
+ADD_SAMPLES = argument_fields(
     "slide_period",
     "history_length",
     "dimension",
@@ -38,7 +38,7 @@ TAKE = argument_fields(
     "memo_statistics",
 )
 
-LOOK = argument_fields(
+QUERY = argument_fields(
     "slide_period",
     "history_length",
     "dimension",
@@ -73,19 +73,19 @@ def _equal(one, other, count):
 @inline
 def _recalled(args, first, count):
     """Whether the block is the one sample that was looked at last, with nothing learned since."""
-    memo = int_array(args, TAKE.memo)
+    memo = int_array(args, ADD_SAMPLES.memo)
     same = count == 1 and memo[VALID] == 1 and memo[SEEN] == first
     same = same and _equal(
-        float_array(args, TAKE.points),
-        float_array(args, TAKE.memo_point),
-        read_int(args, TAKE.dimension),
+        float_array(args, ADD_SAMPLES.points),
+        float_array(args, ADD_SAMPLES.memo_point),
+        read_int(args, ADD_SAMPLES.dimension),
     )
     memo[VALID] = 0
     memo[USED] = 1 if same else 0
     return same
 
 
-def take(args, first, count):
+def add_samples(args, first, count):
     """Write the block into the sliding tables, and compare each sample with those before it.
 
     Statistic s looks at coordinates[starts[s]] up to, and without, coordinates[starts[s + 1]].
@@ -93,16 +93,16 @@ def take(args, first, count):
     block. repeated[s, t] tells whether a row equals the one before bit for bit, as on a regular
     grid: then the kernel values are the same too and need no new exponential.
     """
-    slide_period = read_int(args, TAKE.slide_period)
-    history_length = read_int(args, TAKE.history_length)
-    dimension = read_int(args, TAKE.dimension)
-    points = float_array(args, TAKE.points)
-    inputs = float_array(args, TAKE.inputs)
-    targets = float_array(args, TAKE.targets)
-    statistics = float_array(args, TAKE.statistics)
-    coordinates = int_array(args, TAKE.coordinates)
-    starts = int_array(args, TAKE.starts)
-    steps = read_int(args, TAKE.steps)
+    slide_period = read_int(args, ADD_SAMPLES.slide_period)
+    history_length = read_int(args, ADD_SAMPLES.history_length)
+    dimension = read_int(args, ADD_SAMPLES.dimension)
+    points = float_array(args, ADD_SAMPLES.points)
+    inputs = float_array(args, ADD_SAMPLES.inputs)
+    targets = float_array(args, ADD_SAMPLES.targets)
+    statistics = float_array(args, ADD_SAMPLES.statistics)
+    coordinates = int_array(args, ADD_SAMPLES.coordinates)
+    starts = int_array(args, ADD_SAMPLES.starts)
+    steps = read_int(args, ADD_SAMPLES.steps)
     stride = history_length + slide_period
     position = history_length + first % slide_period
     if first > 0 and first % slide_period == 0:
@@ -113,29 +113,31 @@ def take(args, first, count):
     for t in range(count):
         for k in range(dimension):
             inputs[k * stride + position + t] = points[t * dimension + k]
-        store(targets, position + t, float_array(args, TAKE.new_targets)[t])
+        store(targets, position + t, float_array(args, ADD_SAMPLES.new_targets)[t])
     recalled = _recalled(args, first, count)
-    for s in range(read_int(args, TAKE.sources)):
+    for s in range(read_int(args, ADD_SAMPLES.sources)):
         for t in range(count):
             row = pointer(statistics, (s * steps + t + 1) * (history_length + 1))
             last = pointer(statistics, (s * steps + t) * (history_length + 1))
             if recalled:
                 for m in range(history_length + 1):
-                    row[m] = float_array(args, TAKE.memo_statistics)[s * (history_length + 1) + m]
+                    row[m] = float_array(args, ADD_SAMPLES.memo_statistics)[
+                        s * (history_length + 1) + m
+                    ]
             else:
                 call_statistic(
-                    int_array(args, TAKE.addresses)[s],
+                    int_array(args, ADD_SAMPLES.addresses)[s],
                     pointer(points, t * dimension),
                     pointer(inputs, position + t - history_length),
                     stride,
                     history_length + 1,
                     int_pointer(coordinates, starts[s]),
                     starts[s + 1] - starts[s],
-                    pointer(float_array(args, TAKE.parameters), s),
+                    pointer(float_array(args, ADD_SAMPLES.parameters), s),
                     row,
                 )
             same = 1 if _equal(row, last, history_length + 1) else 0
-            int_array(args, TAKE.repeated)[s * (steps - 1) + t] = same
+            int_array(args, ADD_SAMPLES.repeated)[s * (steps - 1) + t] = same
         for m in range(history_length + 1):  # for the next block
             place = s * steps * (history_length + 1) + m
             statistics[place] = statistics[place + count * (history_length + 1)]
@@ -156,18 +158,18 @@ def _append(point, dimension, terms, history_length):
         terms[k * (history_length + 1) + history_length] = point[k]
 
 
-def look(args, first, count):
+def query(args, first, count):
     """Compare the point that is looked at with the last inputs, and remember that."""
-    slide_period = read_int(args, LOOK.slide_period)
-    history_length = read_int(args, LOOK.history_length)
-    dimension = read_int(args, LOOK.dimension)
-    point = float_array(args, LOOK.point)
-    memo = int_array(args, LOOK.memo)
+    slide_period = read_int(args, QUERY.slide_period)
+    history_length = read_int(args, QUERY.history_length)
+    dimension = read_int(args, QUERY.dimension)
+    point = float_array(args, QUERY.point)
+    memo = int_array(args, QUERY.memo)
     memo[VALID] = 0
     start = 0 if first == 0 else (first - 1) % slide_period + 1
-    terms = float_array(args, LOOK.terms)
+    terms = float_array(args, QUERY.terms)
     _terms(
-        float_array(args, LOOK.inputs),
+        float_array(args, QUERY.inputs),
         history_length + slide_period,
         start,
         history_length,
@@ -175,29 +177,29 @@ def look(args, first, count):
         terms,
     )
     _append(point, dimension, terms, history_length)
-    coordinates = int_array(args, LOOK.coordinates)
-    starts = int_array(args, LOOK.starts)
-    for s in range(read_int(args, LOOK.sources)):
-        row = pointer(float_array(args, LOOK.memo_statistics), s * (history_length + 1))
+    coordinates = int_array(args, QUERY.coordinates)
+    starts = int_array(args, QUERY.starts)
+    for s in range(read_int(args, QUERY.sources)):
+        row = pointer(float_array(args, QUERY.memo_statistics), s * (history_length + 1))
         call_statistic(
-            int_array(args, LOOK.addresses)[s],
+            int_array(args, QUERY.addresses)[s],
             point,
             terms,
             history_length + 1,
             history_length + 1,
             int_pointer(coordinates, starts[s]),
             starts[s + 1] - starts[s],
-            pointer(float_array(args, LOOK.parameters), s),
+            pointer(float_array(args, QUERY.parameters), s),
             row,
         )
         last = pointer(
-            float_array(args, LOOK.statistics),
-            s * read_int(args, LOOK.steps) * (history_length + 1),
+            float_array(args, QUERY.statistics),
+            s * read_int(args, QUERY.steps) * (history_length + 1),
         )
         same = 1 if _equal(row, last, history_length + 1) else 0
-        int_array(args, LOOK.memo_repeated)[s] = same
+        int_array(args, QUERY.memo_repeated)[s] = same
     for k in range(dimension):
-        float_array(args, LOOK.memo_point)[k] = point[k]
+        float_array(args, QUERY.memo_point)[k] = point[k]
     memo[SEEN] = first
     memo[VALID] = 1
 

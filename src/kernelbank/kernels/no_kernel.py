@@ -22,8 +22,8 @@ class NoKernel(Kernel):
     pairwise: ClassVar[bool] = False
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        return ("external",)
+    def structure_key(self) -> tuple[Any, ...]:
+        return ("NoKernel",)
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:

@@ -21,7 +21,7 @@ from ..utils.validation import Floats
 from . import feature_steps as hot
 from .algebra import Scaled, Sum
 from .base import Kernel
-from .dimensions import ActiveDims, Additive, base_of, view_of
+from .dimensions import ActiveDims, Additive, active_coordinates, without_active_dims
 from .elementary import Gaussian, Laplacian, Linear, Matern
 
 
@@ -114,7 +114,7 @@ def feature_map(
     if not isinstance(draw, np.random.Generator):
         remedy = "Give np.random.default_rng(seed)."
         raise check.refuse("draw", "be a NumPy generator", draw, remedy, "feature_map")
-    view = view_of(kernel, dimension)
+    view = active_coordinates(kernel, dimension)
     result = FeatureMap(
         np.zeros((len(view), total)),
         np.zeros(total),
@@ -123,7 +123,7 @@ def feature_map(
         dimension,
         view,
     )
-    terms = _terms(base_of(kernel))
+    terms = _terms(without_active_dims(kernel))
     _write_waves(result, [term for term in terms if not term.linear], count // 2, draw)
     _write_lines(result, [term for term in terms if term.linear])
     return result
@@ -139,10 +139,10 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     (104, 112)
     """
     owner = "feature_map"
-    terms = _terms(base_of(kernel))
+    terms = _terms(without_active_dims(kernel))
     check.count("dimension", dimension, owner, "Give the width of the inputs.")
     kernel.check_width(dimension, "dimension")
-    seen = len(view_of(kernel, dimension))
+    seen = len(active_coordinates(kernel, dimension))
     remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
     if check.count("count", count, owner, remedy, least=2) % 2:
         raise check.refuse("count", "be even", count, remedy, owner)

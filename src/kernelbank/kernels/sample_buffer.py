@@ -11,9 +11,9 @@ from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import Floats
 from . import kernel_rows as hot
-from .base import Kernel, Sources, sources_of
+from .base import Kernel, PackedStatistics, number_statistics
 
-Form = tuple[tuple[int, ...], str]
+ArraySpec = tuple[tuple[int, ...], str]
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class SampleBuffer:
         self, history_length: int, kernels: list[Kernel], workspace: Workspace, first_input: Floats
     ) -> None:
         """`kernels` are those whose learners use rows of kernel values, with `history_length` terms."""
-        self.numbers = sources_of(kernels, len(first_input))
-        self._sources = Sources.pack(self.numbers, len(first_input))
-        sources = len(self.numbers)
+        self.statistic_numbers = number_statistics(kernels, len(first_input))
+        self._sources = PackedStatistics.pack(self.statistic_numbers, len(first_input))
+        sources = len(self.statistic_numbers)
         self.history_length = history_length
         self.inputs = np.zeros((len(first_input), self.history_length + SLIDE_PERIOD))
-        self.begin(first_input)
+        self.fill(first_input)
         self.targets = np.zeros((self.history_length + SLIDE_PERIOD, WIDTH))
         self.statistics = np.full((sources, workspace.size + 1, self.history_length + 1), np.nan)
         self.repeated = np.zeros((sources, workspace.size), dtype=np.int64)
@@ -53,10 +53,10 @@ class SampleBuffer:
         self.memo_statistics = np.zeros((sources, self.history_length + 1))
         self.memo_repeated = np.zeros((sources, 1), dtype=np.int64)
         self._terms = np.zeros((len(first_input), self.history_length + 1))
-        self.take = self._take(workspace)
+        self.add_samples = self._add_samples(workspace)
         self.query = self._query(workspace)
 
-    def begin(self, first_input: Floats) -> None:
+    def fill(self, first_input: Floats) -> None:
         """Terms that do not exist need finite kernel values: they start as copies of the first."""
         self.inputs[...] = first_input[:, None]
 
@@ -66,7 +66,9 @@ class SampleBuffer:
 
     def compare(self, seen: int, points: Floats) -> Floats:
         """(sources, n + 1, history_length + 1): points against the last inputs, for looking only."""
-        statistics = np.empty((len(self.numbers), len(points) + 1, self.history_length + 1))
+        statistics = np.empty(
+            (len(self.statistic_numbers), len(points) + 1, self.history_length + 1)
+        )
         start = self.next_start(seen)
         own = self._sources
         hot.compare(
@@ -82,10 +84,10 @@ class SampleBuffer:
         )
         return statistics
 
-    def _take(self, workspace: Workspace) -> Phase:
+    def _add_samples(self, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(hot.take),
-            hot.TAKE,
+            compiled(hot.add_samples),
+            hot.ADD_SAMPLES,
             slide_period=SLIDE_PERIOD,
             history_length=self.history_length,
             dimension=workspace.points.shape[1],
@@ -93,7 +95,7 @@ class SampleBuffer:
             new_targets=workspace.new_targets,
             inputs=self.inputs,
             targets=self.targets,
-            sources=len(self.numbers),
+            sources=len(self.statistic_numbers),
             addresses=self._sources.addresses,
             parameters=self._sources.parameters,
             coordinates=self._sources.coordinates,
@@ -108,13 +110,13 @@ class SampleBuffer:
 
     def _query(self, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(hot.look),
-            hot.LOOK,
+            compiled(hot.query),
+            hot.QUERY,
             slide_period=SLIDE_PERIOD,
             history_length=self.history_length,
             dimension=workspace.points.shape[1],
             inputs=self.inputs,
-            sources=len(self.numbers),
+            sources=len(self.statistic_numbers),
             addresses=self._sources.addresses,
             parameters=self._sources.parameters,
             coordinates=self._sources.coordinates,
@@ -132,7 +134,7 @@ class SampleBuffer:
     # --- state ----------------------------------------------------------------------------------
 
     @staticmethod
-    def forms(history_length: int, dimension: int) -> dict[str, Form]:
+    def array_specs(history_length: int, dimension: int) -> dict[str, ArraySpec]:
         """Shape and dtype of the state's arrays, without making any."""
         length = history_length + SLIDE_PERIOD
         return {
@@ -144,7 +146,7 @@ class SampleBuffer:
         """Everything that the next step depends on; writing to the arrays restores it."""
         return {"inputs": self.inputs, "targets": self.targets}
 
-    def forget_rows(self) -> None:
+    def clear_statistics(self) -> None:
         """After the state was written from outside: no row of statistics is known any more."""
         self.statistics[:, 0] = np.nan
         self.forget_query()

@@ -65,8 +65,8 @@ class TreeKernel(Kernel):
         return tuple(self.scale * self.decay**level for level in range(self.levels))
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        return ("nested cells",)
+    def structure_key(self) -> tuple[Any, ...]:
+        return ("TreeKernel",)
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:

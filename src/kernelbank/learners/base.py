@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels.base import Kernel, Program
+from ..kernels.base import Kernel, PackedProgram
 from ..kernels.sample_buffer import SampleBlock, SampleBuffer
 from ..losses.objective import Objective
 from ..native.phases import Phase
@@ -45,7 +45,7 @@ class SlotGroup:
         self,
         objective: Objective,
         kernels: list[list[Kernel]],
-        program: Program,
+        program: PackedProgram,
         columns: np.ndarray,
         numbers: np.ndarray,
         shapes: dict[str, tuple[int, ...]],

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels.base import Kernel, Program, Sources, sources_of
+from ..kernels.base import Kernel, PackedProgram, PackedStatistics, number_statistics
 from ..kernels.kernel_rows import EVALUATE, kernel_row
 from ..native.dense import strike_member
 from ..native.formulas import call_statistic, int_pointer, pointer
@@ -106,9 +106,9 @@ class CentresBase(FeatureLearner):
         super().extend_inputs(others, new)
 
     def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
-        numbers = sources_of([kernel for leaf in group.kernels for kernel in leaf], dimension)
-        program = Program.pack(group.kernels, numbers, dimension)
-        sources = Sources.pack(numbers, dimension)
+        numbers = number_statistics([kernel for leaf in group.kernels for kernel in leaf], dimension)
+        program = PackedProgram.pack(group.kernels, numbers, dimension)
+        sources = PackedStatistics.pack(numbers, dimension)
         capacity = group.state["coefficients"].shape[1]
         row_length = max(capacity, group.objective.window, 1)
         return {

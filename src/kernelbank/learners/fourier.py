@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from ..kernels.base import Kernel
-from ..kernels.dimensions import view_of
+from ..kernels.dimensions import active_coordinates
 from ..kernels.feature_steps import features
 from ..kernels.random_features import FeatureMap, feature_counts, feature_map
 from ..native.dense import dot
@@ -57,7 +57,7 @@ class FourierBase(FeatureLearner):
             raise InvalidArgument(words.replace("of feature_map", f"of {owner}")) from None
 
     def active_dims(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
-        return view_of(kernel, dimension)
+        return active_coordinates(kernel, dimension)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return feature_counts(kernel, self.features, dimension)[1]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels import Linear
 from ..kernels.base import Kernel
-from ..kernels.dimensions import base_of, view_of
+from ..kernels.dimensions import without_active_dims, active_coordinates
 from ..native.phases import argument_fields, float_array, read_int
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -67,13 +67,13 @@ class LinearRLS(RecursiveLeastSquares):
         self._check_forgetting()
 
     def check_kernel(self, kernel: Kernel) -> None:
-        if not isinstance(base_of(kernel), Linear):
+        if not isinstance(without_active_dims(kernel), Linear):
             remedy = "Use kb.kernels.Linear(...), or kb.learners.FourierRLS for other kernels."
             rule = "be Linear for LinearRLS, or ActiveDims(Linear(...), coordinates)"
             raise check.refuse("kernel", rule, kernel, remedy)
 
     def active_dims(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
-        return view_of(kernel, dimension)
+        return active_coordinates(kernel, dimension)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return len(self.active_dims(kernel, dimension)) + 1
@@ -118,5 +118,5 @@ class LinearRLS(RecursiveLeastSquares):
 
 def _constants(group: SlotGroup) -> Floats:
     """(leaves,): sqrt(offset) of each slot's kernel."""
-    bases = [base_of(kernel) for (kernel,) in group.kernels]
+    bases = [without_active_dims(kernel) for (kernel,) in group.kernels]
     return np.array([np.sqrt(base.offset) for base in bases if isinstance(base, Linear)])

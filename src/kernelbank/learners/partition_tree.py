@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels import Kernel, TreeKernel
-from ..kernels.dimensions import base_of, view_of
+from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..kernels.sample_buffer import SampleBuffer
 from ..losses import Logistic, Squared
 from ..losses.objective import Objective
@@ -117,7 +117,7 @@ class PartitionTree(Learner):
             )
 
     def check_kernel(self, kernel: Kernel) -> None:
-        if not isinstance(base_of(kernel), TreeKernel):
+        if not isinstance(without_active_dims(kernel), TreeKernel):
             remedy = "Use kb.kernels.TreeKernel(), or another learner for this kernel."
             rule = "be TreeKernel, or ActiveDims(TreeKernel(...), coordinates)"
             raise check.refuse("kernel", rule, kernel, remedy, "PartitionTree")
@@ -125,7 +125,7 @@ class PartitionTree(Learner):
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
-        seen = len(view_of(kernel, dimension))
+        seen = len(active_coordinates(kernel, dimension))
         entries = (leaves, (self.nodes + 1) // 2, self.split_after, seen + BESIDE)
         return {
             "cells": (leaves, self.nodes, SIZE),
@@ -212,7 +212,7 @@ class PartitionTree(Learner):
 
 def _cells(group: SlotGroup) -> list[TreeKernel]:
     """The kernel of every leaf, without the `ActiveDims` around it."""
-    bases = [base_of(kernel) for (kernel,) in group.kernels]
+    bases = [without_active_dims(kernel) for (kernel,) in group.kernels]
     return [base for base in bases if isinstance(base, TreeKernel)]
 
 
@@ -222,7 +222,7 @@ def _levels(group: SlotGroup) -> np.ndarray:
 
 def _reading(group: SlotGroup, apart: int) -> dict[str, Any]:
     """How to find what the trees look at in inputs whose neighbouring coordinates are `apart`."""
-    view = np.array(view_of(group.kernels[0][0], group.dimension), dtype=np.int64)
+    view = np.array(active_coordinates(group.kernels[0][0], group.dimension), dtype=np.int64)
     steps = np.diff(view) if len(view) > 1 else np.ones(1, dtype=np.int64)
     even = bool((steps == steps[0]).all())
     return {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...combiners import Combiner
-from ...kernels.base import of_each_shape, sources_of
+from ...kernels.base import distinct_structures, number_statistics
 from ...kernels.sample_buffer import SampleBlock
 from ...losses.objective import Objective
 from ...native.formulas import CONSTANTS, Callback
@@ -24,7 +24,7 @@ _SHORTEST = 8
 def bytes_per_sample(layout: Layout, objective: Objective, dimension: int) -> int:
     """What a sample of a block takes: the slots' values on the window, and the statistics."""
     values = len(layout.leaves) * 4 * (objective.window + 4)
-    sources = sources_of(layout.row_kernels, dimension)
+    sources = number_statistics(layout.row_kernels, dimension)
     return 8 * (values + len(sources) * (layout.history_length(objective) + 1))
 
 
@@ -43,8 +43,11 @@ def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int
     """What a bank works with beside its state: about so many bytes."""
     workspace = 8 * 8 * len(layout.slots)
     sample = bytes_per_sample(layout, objective, dimension) + workspace
-    length = {k.shape: len(k.at(dimension).program()) for k in of_each_shape(layout.row_kernels)}
-    programs = 8 * CONSTANTS * sum(length[kernel.shape] for kernel in layout.row_kernels)
+    length = {
+        k.structure_key: len(k.for_dimension(dimension).program())
+        for k in distinct_structures(layout.row_kernels)
+    }
+    programs = 8 * CONSTANTS * sum(length[kernel.structure_key] for kernel in layout.row_kernels)
     learners = enumerate(layout.learners)
     own = sum(m.scratch_size(objective, dimension, layout.first_kernel(k)) for k, m in learners)
     return (block_length(layout, objective, dimension) + 1) * sample + programs + 8 * own

@@ -45,7 +45,7 @@ class LocalExecutor(Executor):
         for shard in self._shards:
             looks += shard.looking
         self._looks = looks + stage.combine_query
-        phases = Phases([self._buffer.take])
+        phases = Phases([self._buffer.add_samples])
         for shard in self._shards:
             phases += shard.learning
         phases += stage.weight_phases
@@ -109,17 +109,17 @@ class LocalExecutor(Executor):
             for name, (numbers, array) in shard.arrays().items():
                 group = self._layout.leaves[int(numbers[0])].group
                 array[...] = state[name][numbers - self._layout.first_leaves[group]]
-        self._buffer.forget_rows()
+        self._buffer.clear_statistics()
 
     def reset(self) -> None:
         for array in self._buffer.arrays().values():
             array[...] = 0.0
         for shard in self._shards:
             shard.reset()
-        self._buffer.forget_rows()
+        self._buffer.clear_statistics()
 
     def start(self, first_input: Floats) -> None:
-        self._buffer.begin(first_input)
+        self._buffer.fill(first_input)
 
     def remember(self) -> dict[int, Any]:
         return {

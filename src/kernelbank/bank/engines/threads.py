@@ -85,7 +85,7 @@ class ThreadExecutor(LocalExecutor):
         learning = [shard.learning for shard in self._shards]
         mixing = [shard.mixing for shard in self._shards]
         self._stages = [
-            [Phases([self._buffer.take])],
+            [Phases([self._buffer.add_samples])],
             learning,
             *stage.weight_phases.stages(),
             mixing,

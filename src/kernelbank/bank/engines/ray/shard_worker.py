@@ -101,7 +101,7 @@ class ShardWorker:
             layout.history_length(objective), kernels, self._workspace, first_input
         )
         self._shard = Shard(objective, layout, leaves, self._workspace, self._buffer, alone=True)
-        self._learning = Phases([self._buffer.take]) + self._shard.learning
+        self._learning = Phases([self._buffer.add_samples]) + self._shard.learning
         self._querying = Phases([self._buffer.query]) + self._shard.looking
         parts: list[Any] = [objective.loss, *dict.fromkeys(kernels)]
         found = [callback for part in parts for callback in part.callbacks]
@@ -272,10 +272,10 @@ class ShardWorker:
             array[...] = state[name]
         for name, (_, array) in self._shard.arrays().items():
             array[...] = state[name]
-        self._buffer.forget_rows()
+        self._buffer.clear_statistics()
         for _, group in self._shard.groups:
             group.models = [models[int(number)] for number in group.numbers]
 
     def start(self, first_input: Floats) -> None:
         """Set the first sample's inputs."""
-        self._buffer.begin(first_input)
+        self._buffer.fill(first_input)
