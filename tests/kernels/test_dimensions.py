@@ -116,7 +116,7 @@ def test_a_file_whose_inputs_are_too_narrow_for_its_kernels_is_damaged(tmp_path,
         arrays["slots/inputs"] = arrays["slots/inputs"][:2]
         return {**header, "dimension": 2}, arrays
 
-    monkeypatch.setattr(kb.checkpoint, "read", narrow)
+    monkeypatch.setattr(checkpoint, "read", narrow)
     with pytest.raises(ValueError, match=r"damaged: 'X' must have at least 3 columns"):
         kb.load(tmp_path / "bank.kb")
 

@@ -106,7 +106,9 @@ class CentresBase(FeatureLearner):
         super().extend_inputs(others, new)
 
     def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
-        numbers = number_statistics([kernel for leaf in group.kernels for kernel in leaf], dimension)
+        numbers = number_statistics(
+            [kernel for leaf in group.kernels for kernel in leaf], dimension
+        )
         program = PackedProgram.pack(group.kernels, numbers, dimension)
         sources = PackedStatistics.pack(numbers, dimension)
         capacity = group.state["coefficients"].shape[1]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels import Linear
 from ..kernels.base import Kernel
-from ..kernels.dimensions import without_active_dims, active_coordinates
+from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..native.phases import argument_fields, float_array, read_int
 from ..utils import validation as check
 from ..utils.validation import Floats
