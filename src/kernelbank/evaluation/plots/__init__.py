@@ -1,18 +1,18 @@
-"""Pictures for papers, with matplotlib, which is imported when the first one is drawn.
+"""Figures for papers, with matplotlib, which is imported when the first one is drawn.
 
-Each function draws one picture and returns its Figure. With `ax=` it draws into Axes of yours, in
-your style, and returns their figure. No window is opened and pyplot is not touched: save a figure
-by `kb.plots.save` or `figure.savefig`, or look at it in a notebook.
+Each function draws one figure and returns it. With `ax=` it draws into your Axes, in your style,
+and returns their figure. No window is opened and pyplot is not used: save a figure by
+`kb.plots.save` or `figure.savefig`, or show it in a notebook.
 
 Figures have the widths of two-column papers, colours that stay apart for every kind of colour
-vision, and lines that stay apart in grey too. Long runs are thinned honestly: lines keep the lowest
-and the highest value of each stretch, weights are means over a stretch.
+vision, and lines that stay apart in grey too. Of long runs fewer points are drawn: lines keep the
+lowest and the highest value of each interval, weights are means over an interval.
 """
 
+from .banks import bars, function
 from .curves import running_means
 from .dashboard import trace
-from .functions import function
-from .predictions import predictions
+from .prediction_plots import predictions
 from .style import (
     BLUE,
     COLUMN,
@@ -30,7 +30,6 @@ from .style import (
     styled,
 )
 from .traces import cumulative_cost, cumulative_loss, weights
-from .weight_bars import bars
 
 __all__ = [
     "BLUE",

@@ -1,4 +1,4 @@
-"""A whole trace: what it answered, what it cost, who carried the weight."""
+"""A whole trace in one figure: predictions, costs and weights."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...bank.trace import Trace
 from ...utils import validation as check
-from .predictions import predictions
-from .style import PAGE, in_small_style, new_figure, settle
+from .prediction_plots import predictions
+from .style import PAGE, fix_tick_style, in_small_style, new_figure
 from .traces import NAMED, cumulative_cost, cumulative_loss, weights
-from .validation import are_labels, need
+from .validation import are_labels, check_trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @in_small_style
 def trace(trace: Trace, y: Any = None) -> Figure:
-    """A trace in panels, one below the other, of what it recorded.
+    """A trace in panels, one below the other, for the fields that it holds.
 
     Predictions (see `predictions`), then the sum of costs or losses (see `cumulative_cost` and
     `cumulative_loss`), then the weights (see `weights`).
@@ -34,7 +34,7 @@ def trace(trace: Trace, y: Any = None) -> Figure:
     >>> [axes.get_ylabel() for axes in figure.axes[:3]]
     ['target', 'cumulative squared error', '']
     """
-    need(trace)
+    check_trace(trace)
     held = trace.fields
     panels: list[tuple[float, Any, tuple[Any, ...]]] = []
     if ("probabilities" if are_labels(trace) else "predictions") in held:
@@ -63,9 +63,9 @@ def trace(trace: Trace, y: Any = None) -> Figure:
         squeeze=False,
     )
     for axes, (_, draw, given) in zip(all_axes[:, 0], panels, strict=True):
-        settle(axes)
+        fix_tick_style(axes)
         draw(*given, ax=axes)
         if axes is not all_axes[-1, 0]:
             axes.set_xlabel("")
-    settle(*(one for one in figure.axes if one not in all_axes))
+    fix_tick_style(*(one for one in figure.axes if one not in all_axes))
     return figure

@@ -1,4 +1,4 @@
-"""Fewer points, honestly: what a long run has in a stretch is shown by its ends, or by its mean."""
+"""Fewer points of a long run: extremes of intervals for lines and bands, means for images."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import numpy as np
 from ...utils.validation import Floats
 
 POINTS = 2000
-"""Of a line, at most; two for each stretch."""
+"""The most points of a line; two for each interval."""
 
 COLUMNS = 500
-"""Of an image, if there are twice as many or more: stretches of one sample here and two there would
-be uneven. So every column has a pixel in a figure as wide as a page."""
+"""The columns of an image if there are at least twice as many samples (intervals of one sample and
+of two would be uneven). Every column then has a pixel in a figure as wide as a page."""
 
 
-def starts(length: int, most: int) -> np.ndarray:
-    """Where stretches begin that cut `length` samples into at most `most`, as equal as can be."""
+def interval_starts(length: int, most: int) -> np.ndarray:
+    """Where at most `most` intervals of nearly equal length begin that cover `length` samples."""
     return np.unique(np.linspace(0, length, min(most, max(length, 1)), endpoint=False).astype(int))
 
 
-def thinned(values: Floats, most: int = POINTS) -> np.ndarray:
-    """The places that a line keeps: the lowest and the highest of each stretch, and both ends.
+def line_indices(values: Floats, most: int = POINTS) -> np.ndarray:
+    """The indices that a line keeps: the lowest and the highest of each interval, and both ends.
 
-    Values that are not finite are not looked at; a stretch that has no others keeps one of them, so
+    Values that are not finite are ignored; an interval that has no others keeps one of them, so
     that the line is broken there.
 
     >>> import numpy as np
     >>> bumpy = np.zeros(1000)
     >>> bumpy[[123, 777]] = 1.0, -1.0
-    >>> bumpy[thinned(bumpy, 10)].tolist()
+    >>> bumpy[line_indices(bumpy, 10)].tolist()
     [0.0, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0]
     """
     length = len(values)
     if length <= most:
         return np.arange(length)
-    begin = starts(length, most // 2)
+    begin = interval_starts(length, most // 2)
     finite = np.isfinite(values)
     kept = [np.array([0, length - 1])]
     for worst, better in ((np.inf, np.minimum), (-np.inf, np.maximum)):
@@ -42,29 +42,29 @@ def thinned(values: Floats, most: int = POINTS) -> np.ndarray:
         ends = better.reduceat(shown, begin)
         sizes = np.diff(begin, append=length)
         hit = np.flatnonzero(shown == np.repeat(ends, sizes))
-        stretch = np.searchsorted(begin, hit, side="right")
-        kept.append(hit[np.unique(stretch, return_index=True)[1]])  # the first of each stretch
+        interval = np.searchsorted(begin, hit, side="right")
+        kept.append(hit[np.unique(interval, return_index=True)[1]])  # the first of each interval
     return np.unique(np.concatenate(kept))
 
 
-def mean_of_stretches(rows: Floats, most: int = COLUMNS) -> Floats:
-    """(n, P) to (stretches, P): the mean of each.
+def interval_means(rows: Floats, most: int = COLUMNS) -> Floats:
+    """(n, P) to (intervals, P): the mean of each.
 
     >>> import numpy as np
-    >>> mean_of_stretches(np.arange(6.0)[:, None], 3).ravel().tolist()
+    >>> interval_means(np.arange(6.0)[:, None], 3).ravel().tolist()
     [0.5, 2.5, 4.5]
     """
-    begin = starts(len(rows), most if len(rows) >= 2 * most else len(rows))
+    begin = interval_starts(len(rows), most if len(rows) >= 2 * most else len(rows))
     sizes = np.diff(begin, append=len(rows))
     found: Floats = np.add.reduceat(rows, begin, axis=0) / sizes[:, None]
     return found
 
 
-def ends_of_stretches(low: Floats, high: Floats, most: int = POINTS) -> tuple[Floats, ...]:
-    """For a band: middles of stretches, the lowest of `low` and the highest of `high` in each."""
+def interval_band(low: Floats, high: Floats, most: int = POINTS) -> tuple[Floats, ...]:
+    """For a band: middles of intervals, the lowest of `low` and the highest of `high` in each."""
     length = len(low)
     if length <= most:
         return np.arange(length, dtype=float), low, high
-    begin = starts(length, most // 2)
+    begin = interval_starts(length, most // 2)
     middle = 0.5 * (begin + np.append(begin[1:], length) - 1)
     return middle, np.minimum.reduceat(low, begin), np.maximum.reduceat(high, begin)

@@ -1,4 +1,4 @@
-"""The house's style: colours, widths, and how a figure is made and saved."""
+"""The style of all figures: colours, sizes, and how a figure is made and saved."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ R = TypeVar("R")
 # Okabe and Ito's colours, which stay apart for every kind of colour vision.
 BLUE, RED, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, INK, GREY, PALE = "#E69F00", "#56B4E9", "#222222", "#9A9A9A", "#DDE8F0"
+CLASS_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 
 COLUMN, PAGE = 3.5, 7.2
-"""Inches: the width of one column of a two-column paper, and that of both."""
+"""Inches: the width of one column of a two-column paper, and of both."""
 
 _STYLE: Any = {
     "figure.dpi": 150,
@@ -52,7 +53,7 @@ _SMALL: Any = {
     "ytick.major.width": 0.6,
     "legend.fontsize": 7,
 }
-"""For figures that stand in a paper at their own size."""
+"""For figures that are printed in a paper at their own size."""
 
 _BARE: dict[str, dict[str, None]] = {
     "png": {"Software": None},
@@ -67,13 +68,13 @@ def _need_matplotlib() -> Any:
         import matplotlib
     except ImportError:
         raise KernelBankError(
-            "Pictures need matplotlib. Install it with: pip install 'kernelbank[plot]'"
+            "Plots need matplotlib. Install it with: pip install 'kernelbank[plot]'"
         ) from None
     return matplotlib
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Let a function draw in the house's style, and ask for matplotlib politely.
+    """Let a function draw in the style of kernelbank; says how to install matplotlib if missing.
 
     >>> import kernelbank as kb
     >>> @kb.plots.styled
@@ -94,7 +95,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def in_small_style(draw: Callable[P, R]) -> Callable[P, R]:
-    """The same in the style of figures that stand in a paper at their own size."""
+    """The same in the style of figures that are printed in a paper at their own size."""
 
     @wraps(draw)
     def within_style(*arguments: P.args, **named: P.kwargs) -> R:
@@ -106,33 +107,31 @@ def in_small_style(draw: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Any]:
-    """Axes to draw into: those that are given, in the style that they have, or new ones of this
-    size in the style of papers.
-    """
+    """Axes to draw into: the given ones in their own style, or new ones of this size."""
     matplotlib = _need_matplotlib()
     if ax is not None:
         from matplotlib.axes import Axes
 
         if not isinstance(ax, Axes):
-            remedy = "Give one of those that figure.subplots() returns, or leave it out."
+            remedy = "Give Axes that figure.subplots() returned, or leave it out."
             raise check.refuse("ax", "be Axes of matplotlib", ax, remedy)
         yield ax
         return
     with matplotlib.rc_context(_SMALL):
         figure, axes = new_figure(width, height)
-        settle(axes)
+        fix_tick_style(axes)
         yield axes
-        settle(*(one for one in figure.axes if one is not axes))
+        fix_tick_style(*(one for one in figure.axes if one is not axes))
 
 
 def plain(name: Any) -> str:
-    """A name as a label that matplotlib takes for text: no formula, and not one to be left out."""
+    """A name as text for matplotlib: not read as a formula, and not left out of a legend."""
     text = one_line(str(name)).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
 def figure_of(axes: Any) -> Figure:
-    """The figure that Axes stand in; they may stand in a part of it."""
+    """The figure of Axes, also if they are in a part of it (a subfigure)."""
     return axes.figure.figure
 
 
@@ -141,7 +140,7 @@ def new_figure(
 ) -> tuple[Figure, Any]:
     """A figure in inches and its axes, `panels` side by side, without any window.
 
-    `rows` of them stand one below the other; `options` go to matplotlib's `Figure.subplots`.
+    There are `rows` of them, one below the other; `options` go to matplotlib's `Figure.subplots`.
 
     >>> import kernelbank as kb
     >>> figure, (left, right) = kb.plots.new_figure(kb.plots.PAGE, 2.5, 2, sharey=True)
@@ -149,21 +148,21 @@ def new_figure(
     True
     """
     _need_matplotlib()
-    from .figures import Picture
+    from .notebook_figure import NotebookFigure
 
-    figure = Picture(figsize=(width, height), layout="constrained")
+    figure = NotebookFigure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, panels, **options)
 
 
-def settle(*all_axes: Any) -> None:
-    """Fix what matplotlib would else look up only when it draws, outside of the style."""
+def fix_tick_style(*all_axes: Any) -> None:
+    """Fix what matplotlib would otherwise look up when it draws, outside of the style."""
     import matplotlib
 
-    looks: Any = matplotlib.rcParams
+    settings: Any = matplotlib.rcParams
     for axes in all_axes:
         for side in ("x", "y"):
-            width = looks[f"{side}tick.major.width"]
-            axes.tick_params(axis=side, labelsize=looks["font.size"], width=width)
+            width = settings[f"{side}tick.major.width"]
+            axes.tick_params(axis=side, labelsize=settings["font.size"], width=width)
 
 
 def save(
@@ -180,10 +179,10 @@ def save(
     Parameters
     ----------
     figure : any figure of matplotlib.
-    folder : where to; it is made if it is not there.
-    name : of the files, without an ending.
+    folder : where to write; it is made if it does not exist.
+    name : of the files, without a suffix.
     formats : some of "png", "svg" and "pdf".
-    dpi : pixels an inch, for PNG and for the parts of the others that are images.
+    dpi : pixels per inch, for PNG and for images inside the others.
     palette : PNG of 256 colours, which takes about a third of the bytes.
 
     Returns the paths.
@@ -198,28 +197,28 @@ def save(
     matplotlib = _need_matplotlib()
     given = [formats] if isinstance(formats, str) else list(formats)
     chosen = [check.choice("formats", one, "save", _BARE) for one in given]
-    dots = check.number("dpi", dpi, "save", "Give pixels an inch, such as 150.", above=0)
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    paths = [place / f"{name}.{ending}" for ending in chosen]
+    dots = check.number("dpi", dpi, "save", "Give pixels per inch, such as 150.", above=0)
+    directory = Path(folder)
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = [directory / f"{name}.{suffix}" for suffix in chosen]
     with matplotlib.rc_context(_STYLE):
-        for path, ending in zip(paths, chosen, strict=True):
-            found = _settled(figure, ending, dots)
-            path.write_bytes(_reduced(found) if ending == "png" and palette else found)
+        for path, suffix in zip(paths, chosen, strict=True):
+            content = _rendered(figure, suffix, dots)
+            path.write_bytes(_reduced(content) if suffix == "png" and palette else content)
     return paths
 
 
-def _settled(figure: Figure, ending: str, dpi: float) -> bytes:
+def _rendered(figure: Figure, suffix: str, dpi: float) -> bytes:
     """The figure as a file, drawn until it no longer changes.
 
-    A layout begins where the last drawing left it, and needs one to three of them to come to rest.
+    A constrained layout starts from the last drawing, and needs one to three of them to converge.
     So the first file of a figure would differ from the second by fractions of a pixel.
     """
-    bare: Any = _BARE[ending]
+    metadata: Any = _BARE[suffix]
     last = b""
     for _ in range(6):
         file = io.BytesIO()
-        figure.savefig(file, format=ending, dpi=dpi, metadata=bare)
+        figure.savefig(file, format=suffix, dpi=dpi, metadata=metadata)
         if file.getvalue() == last:
             break
         last = file.getvalue()
@@ -227,7 +226,7 @@ def _settled(figure: Figure, ending: str, dpi: float) -> bytes:
 
 
 def _reduced(png: bytes) -> bytes:
-    """A PNG with a palette; Pillow is there wherever matplotlib is."""
+    """A PNG with a palette; matplotlib needs Pillow, so it is installed."""
     from PIL import Image
 
     file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""What every slot cost and weighed, sample by sample."""
+"""Plots of costs, losses and weights of every slot, sample by sample."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import numpy as np
 from ...bank.trace import Trace
 from ...utils import validation as check
 from ...utils.validation import Floats
-from .downsample import mean_of_stretches, thinned
+from .downsample import interval_means, line_indices
 from .style import BLUE, COLUMN, GREEN, GREY, INK, ORANGE, PAGE, RED, SKY, canvas, figure_of, plain
-from .validation import are_labels, labels, need, numbers
+from .validation import are_labels, check_trace, labels, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 NAMED = 40
-"""So many slots have their names at the left of an image; more are told by their numbers."""
+"""Up to this many slots have their names at the left of an image; more have numbers."""
 
 ROWS = 250
-"""Of an image, at most: beyond that, several slots share one."""
+"""The most rows of an image: beyond that, several slots share one."""
 
 _ABOVE, _BELOW = (SKY, BLUE, "#001F33"), ("#3D1A00", RED, ORANGE)
 
-SEEN = 100
-"""From so many lines on they are an image in a vector file, which would else be huge."""
+VECTOR_LINES = 100
+"""More lines are an image inside a vector file, which would otherwise be huge."""
 
 
 def cumulative_cost(trace: Trace, ax: Axes | None = None) -> Figure:
     """What the bank was charged since the trace began, and what every slot alone would have been.
 
     Figure 2 of the paper: every slot in grey, the best of them in green, the bank in blue. Slots
-    that cost many times more than most leave the picture at its top; the legend counts them.
+    that cost many times more than most leave the axes at the top; the legend counts them.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def cumulative_cost(trace: Trace, ax: Axes | None = None) -> Figure:
     >>> figure.axes[0].get_ylabel()
     'cumulative cost'
     """
-    need(trace, "cost", "slot_cost")
+    check_trace(trace, "cost", "slot_cost")
     with canvas(ax, COLUMN, 2.6) as axes:
         _sums(axes, trace.cost, trace.slot_cost, trace.names)  # type: ignore[union-attr]
         axes.set_ylabel("cumulative cost")
@@ -55,7 +55,7 @@ def cumulative_cost(trace: Trace, ax: Axes | None = None) -> Figure:
 
 
 def cumulative_loss(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figure:
-    """The sum of losses one step ahead, of the bank's predictions and of every slot's.
+    """The sum of losses one step ahead, of the bank and of every slot.
 
     Parameters
     ----------
@@ -82,19 +82,19 @@ def cumulative_loss(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figu
 
 
 def _losses(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
-    """Of the bank and, if they are known, of the slots; and what they are."""
-    need(trace)
+    """The losses of the bank, of the slots if they are known, and the label of the axis."""
+    check_trace(trace)
     if trace.task is None:
-        need(trace, "loss")
+        check_trace(trace, "loss")
         alone = trace.slot_loss if "slot_loss" in trace.fields else None
         return trace.loss, alone, "cumulative loss, one step ahead"
-    need(trace, "predictions")
+    check_trace(trace, "predictions")
     if y is None:
         remedy = "The trace of an AutoBank has no losses: give the targets it was run on."
         raise check.refuse("y", "be given", y, remedy)
     if are_labels(trace):
         pairs = zip(trace.predictions.tolist(), labels(y, trace), strict=True)
-        wrong = np.array([said != true for said, true in pairs], dtype=float)
+        wrong = np.array([predicted != true for predicted, true in pairs], dtype=float)
         return wrong, None, "wrong labels so far"
     target = numbers(y, trace)
     alone = None
@@ -104,21 +104,21 @@ def _losses(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
 
 
 def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
-    """Running sums: the bank's, and those of the slots behind it."""
+    """Running sums of the bank, and of the slots behind it."""
     from matplotlib.collections import LineCollection
 
     own = np.cumsum(bank)
-    x = thinned(own)
+    x = line_indices(own)
     axes.plot(x, own[x], color=BLUE, lw=1.8, zorder=4, label="the bank")
     top = own[-1]
     if slots is not None:
         lines = []
         last = np.empty(slots.shape[1])
-        for place in range(slots.shape[1]):  # one at a time: all of them may be gigabytes
+        for slot in range(slots.shape[1]):  # one at a time: all of them may be gigabytes
             with np.errstate(over="ignore", invalid="ignore"):
-                total = np.cumsum(slots[:, place])
-            last[place] = total[-1] if np.isfinite(total[-1]) else np.inf
-            kept = thinned(total, 800)
+                total = np.cumsum(slots[:, slot])
+            last[slot] = total[-1] if np.isfinite(total[-1]) else np.inf
+            kept = line_indices(total, 800)
             lines.append(np.column_stack([kept, np.where(np.isfinite(total), total, np.nan)[kept]]))
         best = int(np.argmin(last))
         usual = np.median(last[np.isfinite(last)]) if np.isfinite(last).any() else top
@@ -129,15 +129,15 @@ def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...])
         grey = LineCollection(
             lines,
             colors=GREY,
-            linewidths=0.6 if len(lines) <= SEEN else 0.2,
+            linewidths=0.6 if len(lines) <= VECTOR_LINES else 0.2,
             zorder=1,
             label=label,
-            rasterized=len(lines) > SEEN,
+            rasterized=len(lines) > VECTOR_LINES,
         )
         axes.add_collection(grey)
         if np.isfinite(last[best]):
-            look = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
-            axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **look)
+            style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
+            axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **style)
     axes.set(xlabel="sample", xlim=(0, max(len(own) - 1, 1)))
     if np.isfinite(top) and top > 0:
         axes.set_ylim(0, 1.06 * top)
@@ -145,10 +145,10 @@ def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...])
 
 
 def weights(trace: Trace, ax: Axes | None = None) -> Figure:
-    """The weight of every slot, sample by sample, as an image: a row for each slot.
+    """The weight of every slot, sample by sample, as an image: one row per slot.
 
     White is no weight; the bar has an arrow if a few weights go beyond it. From 1,000 samples on
-    each column is the mean over a stretch, and beyond 250 slots each row is the largest of a few
+    each column is the mean over an interval, and beyond 250 slots each row is the largest of a few
     neighbours, so that no single slot is lost.
 
     Parameters
@@ -163,7 +163,7 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['[0] Gaussian(width=0.5)', '[1] Gaussian(width=1)', '[2] Gaussian(width=2)']
     """
-    need(trace, "weights")
+    check_trace(trace, "weights")
     count = trace.weights.shape[1]
     together = -(-count // ROWS)
     image = _image(trace.weights, together)
@@ -171,7 +171,7 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
         from matplotlib.colors import LinearSegmentedColormap
 
         largest, signed = _darkest(image), bool((image < 0).any())
-        # Darker is more, whatever the eye or the printer makes of the colours.
+        # Darker is more, in grey and for every kind of colour vision.
         ramp = [*_BELOW, "white", *_ABOVE] if signed else ["white", *_ABOVE]
         drawn = axes.imshow(
             image,
@@ -186,7 +186,7 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
         axes.set_xlabel("sample")
         if count <= NAMED:
             axes.set_yticks(range(count), [plain(one[:60]) for one in trace.names])
-            if count > 16:  # names must not touch each other
+            if count > 16:  # names must not overlap
                 axes.tick_params(axis="y", labelsize=max(4.5, 8 - count / 10))
         else:
             axes.set_ylabel("slot" if together == 1 else f"slot (the largest of each {together})")
@@ -194,15 +194,15 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
         sides = (bool((image < -largest).any()), bool((image > largest).any()))
         extend = ("neither", "max", "min", "both")[2 * sides[0] + sides[1]]
         bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30, extend=extend)
-        stretch = len(trace) / image.shape[1]
-        bar.set_label("weight" if stretch == 1 else f"weight (means over {stretch:.3g} samples)")
+        length = len(trace) / image.shape[1]
+        bar.set_label("weight" if length == 1 else f"weight (means over {length:.3g} samples)")
         bar.outline.set(linewidth=0.6, edgecolor=INK)
     return figure_of(axes)
 
 
 def _image(rows: Floats, together: int) -> Floats:
-    """(n, P) as an image with a row for each slot, or for each few."""
-    image: Floats = mean_of_stretches(rows).T
+    """(n, P) as an image with one row per slot, or per `together` slots."""
+    image: Floats = interval_means(rows).T
     if together == 1:
         return image
     begin = np.arange(0, len(image), together)
@@ -213,7 +213,7 @@ def _image(rows: Floats, together: int) -> Floats:
 def _darkest(image: Floats) -> float:
     """The size that has the darkest colour.
 
-    A few cells far above all others must not make these pale: they are as dark as what is below.
+    A few cells far above all others must not make the others pale: they are just as dark.
     """
     sizes = np.abs(image[image != 0])
     if not len(sizes):

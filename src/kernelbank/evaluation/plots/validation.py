@@ -1,4 +1,4 @@
-"""What the pictures of traces ask of a trace, and of the targets beside it."""
+"""Checks of the traces and targets that are plotted."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ...utils import validation as check
 from ...utils.validation import Floats
 
 
-def need(trace: Any, *fields: str) -> None:
-    """Refuse what is no trace, has no samples, or lacks one of these fields."""
+def check_trace(trace: Any, *fields: str) -> None:
+    """Refuse anything but a trace, and one without samples or without one of these fields."""
     if not isinstance(trace, Trace):
         remedy = "Give what bank.run(X, y) returned."
         raise check.refuse("trace", "be a Trace", trace, remedy)
@@ -47,6 +47,6 @@ def labels(y: Any, trace: Trace) -> list[Any]:
 
 
 def are_labels(trace: Trace) -> bool:
-    """Whether the trace is that of a classification."""
-    need(trace)
+    """Whether the trace comes from a classification."""
+    check_trace(trace)
     return trace.task == "classification"

@@ -1,0 +1,199 @@
+"""Plots of a bank as it is now: its weights, and the function that it has learned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...auto import AutoBank
+from ...bank.bank import KernelBank
+from ...errors import InvalidArgument
+from ...utils import validation as check
+from ...utils.rendering import figure as short
+from ...utils.validation import Floats
+from .style import BLUE, CLASS_COLOURS, COLUMN, GREY, INK, RED, canvas, figure_of, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+AnyBank = KernelBank | AutoBank
+
+
+def bars(bank: AnyBank, most: int = 15, ax: Axes | None = None) -> Figure:
+    """The present weights as bars, in the order of the slots. Slots without weight have no bar.
+
+    With more than two classes an `AutoBank` has a bank for each: their mean is drawn.
+
+    Parameters
+    ----------
+    bank : a `KernelBank` or an `AutoBank`.
+    most : how many slots to show, those of largest weight; the axis label sums up the others.
+    ax : Axes to draw into, instead of a figure of its own.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
+    >>> figure = kb.plots.bars(bank)
+    >>> [f"{bar.get_width():.2f}" for bar in figure.axes[0].patches]
+    ['0.33', '0.33', '0.33']
+    """
+    with canvas(ax, COLUMN, 2.6) as axes:
+        _check_bank(bank)
+        limit = check.count("most", most, "bars", "Give how many slots to show, such as 15.")
+        weights, names = _present_weights(bank)
+        order = np.argsort(-np.abs(weights), kind="stable")
+        nonzero = int((weights != 0).sum())
+        shown = np.sort(order[: min(nonzero, limit)])
+        others = order[len(shown) : nonzero]
+        sizes = weights[shown]
+        colours = [BLUE if size >= 0 else RED for size in sizes]
+        rows = np.arange(len(shown))
+        axes.barh(rows, sizes, color=colours, height=0.72)
+        axes.set_yticks(rows, [plain(names[slot][:60]) for slot in shown])
+        axes.set_ylim(max(len(shown), 4) - 0.4, -0.6)  # bars of two slots are not too thick
+        axes.tick_params(axis="y", length=0)
+        for row, size in zip(rows, sizes, strict=True):
+            side = {"ha": "left", "va": "center", "color": INK, "fontsize": "small"}
+            axes.annotate(
+                short(float(size)),
+                (max(size, 0.0), row),
+                (3, 0),
+                textcoords="offset points",
+                **side,
+            )
+        axes.margins(x=0.18)
+        rest = []
+        if len(others):
+            rest.append(f"{short(float(weights[others].sum()))} on {len(others)} others")
+        if nonzero < len(weights):
+            rest.append(f"{len(weights) - nonzero} slots have none")
+        axes.set_xlabel("weight" + (f" ({', '.join(rest)})" if rest else ""))
+    return figure_of(axes)
+
+
+def _present_weights(bank: AnyBank) -> tuple[Floats, tuple[str, ...]]:
+    """The present weights and the names of the slots."""
+    if isinstance(bank, KernelBank):
+        return bank.weights, bank.names
+    if not bank.banks:
+        remedy = "Let it learn a few rows first; the slots start after the fifth."
+        raise check.refuse("bank", "have weights", bank, remedy)
+    return np.mean([one.weights for one in bank.banks], axis=0), bank.names
+
+
+def function(
+    bank: AnyBank,
+    along: int = 0,
+    at: Any = None,
+    between: tuple[float, float] | None = None,
+    coverage: float = 0.9,
+    points: int = 300,
+    ax: Axes | None = None,
+) -> Figure:
+    """The bank's prediction along one input, while the others are fixed.
+
+    An `AutoBank` is drawn with its interval, or, for labels, with the probability of each class; a
+    `KernelBank` with the estimates of the slots that have weight, in grey.
+
+    Parameters
+    ----------
+    bank : a `KernelBank` or an `AutoBank` that has learned something.
+    along : the index of the input that varies.
+    at : (d,), the values of the others. By default, for an `AutoBank`, their medians; a
+        `KernelBank` of one input needs none.
+    between : the ends of the range. By default, for an `AutoBank`, the range of the last values;
+        a `KernelBank` does not know it.
+    coverage : of the interval.
+    points : at how many inputs to predict.
+    ax : Axes to draw into, instead of a figure of its own.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> x = np.arange(100) / 10
+    >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
+    >>> trace = bank.run(x, np.sin(x))
+    >>> figure = kb.plots.function(bank, between=(0, 10))
+    >>> figure.axes[0].get_xlabel()
+    'input 0'
+    """
+    with canvas(ax, COLUMN, 2.6) as axes:
+        _check_bank(bank)
+        count = check.count("points", points, "function", "Give how many, such as 300.", least=2)
+        usual = _usual_inputs(bank, at, between)
+        remedy = f"Give a number from 0 to {len(usual) - 1}."
+        column = check.count("along", along, "function", remedy, least=0, most=len(usual) - 1)
+        rows = np.tile(usual[:, 0], (count, 1))
+        grid = rows[:, column] = np.linspace(*_ends(between, usual[column]), count)
+        if isinstance(bank, KernelBank):
+            slots = bank.predict_slots(rows)[:, bank.weights != 0]
+            lines = axes.plot(
+                grid, slots, color=GREY, lw=0.5, zorder=1, rasterized=slots.shape[1] > 99
+            )
+            if lines:
+                lines[0].set_label("slots with weight")
+            axes.plot(grid, bank.predict(rows), color=BLUE, lw=1.5, zorder=3, label="the bank")
+            axes.set_ylabel("prediction")
+        elif bank.task == "regression":
+            value, low, high = bank.survey(rows, coverage).T
+            axes.plot(grid, value, color=BLUE, lw=1.5, zorder=3, label="prediction")
+            style = {"color": BLUE, "alpha": 0.22, "lw": 0}
+            axes.fill_between(grid, low, high, label=f"interval of {coverage:.0%}", **style)
+            axes.set_ylabel("prediction")
+        else:
+            for index, (label, curve) in enumerate(
+                zip(bank.classes, bank.survey(rows).T, strict=True)
+            ):
+                colour = CLASS_COLOURS[index % len(CLASS_COLOURS)]
+                dash = ("-", "--", "-.", ":")[index % 4]
+                axes.plot(grid, curve, color=colour, ls=dash, lw=1.5, label=plain(label))
+            axes.set(ylabel="probability", ylim=(-0.02, 1.02))
+        axes.set(xlabel=f"input {column}", xlim=(grid[0], grid[-1]))
+        axes.legend()
+    return figure_of(axes)
+
+
+def _usual_inputs(bank: AnyBank, at: Any, between: Any) -> Floats:
+    """(d, 3): the value of each input, and the ends of its range."""
+    width = bank._dimension
+    if width is None:
+        remedy = "Let it learn some samples first."
+        raise check.refuse("bank", "have learned something", bank.samples, remedy)
+    if isinstance(bank, KernelBank):
+        if between is None:
+            remedy = "Give the ends of the range, such as between=(0, 1)."
+            raise check.refuse("between", "be given for a KernelBank", between, remedy)
+        if at is None and width > 1:
+            remedy = "Give the values of the other inputs, for example at=numpy.median(X, axis=0)."
+            raise check.refuse("at", f"be given for a KernelBank of {width} inputs", at, remedy)
+        usual = np.zeros((width, 3))
+    else:
+        usual = bank.typical()
+    if at is not None:
+        remedy = "Give one number for each input; the one that varies does not matter."
+        given = check.floats("at", at, remedy).ravel()
+        if len(given) != width:
+            raise check.refuse("at", f"hold {width} numbers", given.shape, remedy)
+        usual[:, 0] = given
+    return usual
+
+
+def _ends(between: Any, usual: Floats) -> tuple[float, float]:
+    if between is None:
+        return float(usual[1]), float(usual[2])
+    remedy = "Give the two ends of the range, such as between=(0, 1)."
+    try:
+        low, high = (check.number("between", end, "function", remedy) for end in between)
+    except InvalidArgument:
+        raise
+    except (TypeError, ValueError):
+        raise check.refuse("between", "be two numbers", between, remedy) from None
+    if not low < high:
+        raise check.refuse("between", "go from low to high", between, remedy)
+    return low, high
+
+
+def _check_bank(bank: Any) -> None:
+    """Refuse anything but a bank."""
+    if not isinstance(bank, (KernelBank, AutoBank)):
+        remedy = "Give a kb.KernelBank or a kb.AutoBank; of an estimator, its .bank."
+        raise check.refuse("bank", "be a bank", bank, remedy)

@@ -1,0 +1,64 @@
+"""Plots of a bank: its weights, and the function that it has learned."""
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.errors import InvalidArgument
+from support.plotting import drawn_line, run_bank
+
+P = kb.plots
+
+
+def test_bars_show_the_present_weights(regression_run, classification_run):
+    bank, *_ = run_bank()
+    drawn = [bar.get_width() for bar in P.bars(bank).axes[0].patches]
+    assert drawn == bank.weights[bank.weights != 0].tolist()
+    for auto, *_ in (regression_run, classification_run):
+        weights = np.mean([one.weights for one in auto.banks], axis=0)
+        axes = auto.plot_weights(most=3).axes[0]
+        assert sorted(bar.get_width() for bar in axes.patches) == sorted(weights)[-3:]
+        rest = weights.sum() - sum(sorted(weights)[-3:])
+        assert f"{rest:.3f} on" in axes.get_xlabel()
+
+
+def test_function_of_an_auto_bank_is_its_prediction_along_an_input(
+    regression_run, classification_run
+):
+    bank, *_ = regression_run
+    axes = P.function(bank, along=1, points=50, coverage=0.8).axes[0]
+    middle, low, high = bank.typical().T
+    rows = np.tile(middle, (50, 1))
+    rows[:, 1] = np.linspace(low[1], high[1], 50)
+    assert np.array_equal(drawn_line(axes, "prediction")[:, 1], bank.survey(rows)[:, 0])
+    ends = set(axes.collections[0].get_paths()[0].vertices[:, 1])
+    assert set(bank.survey(rows, 0.8)[:, 1:].ravel()) <= ends
+    axes = P.function(bank, at=[0.0, 1.5], between=(-1, 1), points=3).axes[0]
+    assert np.array_equal(
+        drawn_line(axes, "prediction")[:, 1], bank.predict([[-1, 1.5], [0, 1.5], [1, 1.5]])
+    )
+    bank, *_ = classification_run
+    assert len(P.function(bank).axes[0].lines) == 3
+
+
+def test_function_of_a_kernel_bank_needs_range_and_values():
+    draw = np.random.default_rng(0)
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5))
+    with pytest.raises(InvalidArgument, match="learned"):
+        P.function(bank, between=(0, 1))
+    X = draw.normal(size=(50, 2))
+    bank.run(X, X[:, 0])
+    with pytest.raises(InvalidArgument, match=r"'between'.*KernelBank"):
+        P.function(bank)
+    with pytest.raises(InvalidArgument, match=r"'at'.*2 inputs"):
+        P.function(bank, between=(0, 1))
+    for wrong in ((1, 0), (0,), "ab", (0, np.nan)):
+        with pytest.raises(InvalidArgument, match="'between'"):
+            P.function(bank, at=[0, 0], between=wrong)
+    with pytest.raises(InvalidArgument, match="'along'"):
+        P.function(bank, along=2, at=[0, 0], between=(0, 1))
+    with pytest.raises(InvalidArgument, match="'at'"):
+        P.function(bank, at=[0, 0, 0], between=(0, 1))
+    axes = P.function(bank, along=1, at=[0.5, 9.0], between=(-1, 1), points=5).axes[0]
+    rows = np.column_stack([np.full(5, 0.5), np.linspace(-1, 1, 5)])
+    assert np.array_equal(drawn_line(axes, "the bank")[:, 1], bank.predict(rows))

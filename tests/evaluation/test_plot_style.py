@@ -1,0 +1,147 @@
+"""Style and files of plots: the same bytes, nothing else changed, arguments checked."""
+
+import hashlib
+import io
+import os
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import kernelbank as kb
+from kernelbank.errors import InvalidArgument, KernelBankError
+from support.plotting import run_bank
+
+P = kb.plots
+
+
+def test_wrong_plot_arguments_are_refused():
+    bank, trace, _ = run_bank()
+    with pytest.raises(InvalidArgument, match="'ax'"):
+        P.weights(trace, ax=Figure())
+    with pytest.raises(InvalidArgument, match="'bank'"):
+        P.bars(trace)
+    with pytest.raises(InvalidArgument, match="'most'"):
+        P.bars(bank, most=0)
+    with pytest.raises(InvalidArgument, match="weights"):
+        kb.AutoBank().plot_weights()
+    with pytest.raises(InvalidArgument, match="'formats'"):
+        P.save(bank.plot_weights(), "nowhere", "x", ["gif"])
+    with pytest.raises(InvalidArgument, match="Learn"):
+        kb.AutoBank().typical()
+
+
+@pytest.mark.parametrize("missing", ["matplotlib", "pandas"])
+def test_missing_library_is_refused_with_the_install_command(missing, monkeypatch):
+    bank, trace, _ = run_bank()
+    monkeypatch.setitem(sys.modules, missing, None)
+    calls = [trace.to_frame]
+    if missing == "matplotlib":
+        calls = [
+            trace.plot,
+            bank.plot_weights,
+            lambda: P.new_figure(1, 1),
+            lambda: P.weights(trace),
+        ]
+    for call in calls:
+        with pytest.raises(KernelBankError, match="pip install"):
+            call()
+
+
+def test_given_axes_are_drawn_into_and_nothing_else_changes(regression_run):
+    bank, trace, y = regression_run
+    before = dict(matplotlib.rcParams)
+    figure = Figure()
+    axes = figure.subplots(1, 3)
+    assert P.predictions(trace, y, ax=axes[0]) is figure
+    assert P.bars(bank, ax=axes[1]) is figure
+    assert P.function(bank, ax=axes[2]) is figure
+    assert figure.axes == list(axes)
+    assert axes[0].spines["top"].get_visible()  # the style is not changed
+    P.trace(trace, y)
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_figure_saved_under_another_style_has_the_same_bytes():
+    """matplotlib makes ticks when it draws: their size must not be the one at that time."""
+    figures = [P.weights(run_bank()[1]), P.cumulative_cost(run_bank()[1])]
+    for figure in figures:
+        for _ in range(3):  # until the layout converges
+            figure.draw_without_rendering()
+        plain, other = io.BytesIO(), io.BytesIO()
+        figure.savefig(plain)
+        with matplotlib.rc_context({"font.size": 30, "xtick.major.width": 5}):
+            figure.savefig(other)
+        assert plain.getvalue() == other.getvalue()
+
+
+def test_odd_names_are_drawn_as_text():
+    def own(X, Z):
+        return np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2))
+
+    odd = "$\\frac{ $ _x\n\x1b[31m"
+    bank = kb.KernelBank([kb.kernels.Custom(own, name=odd), kb.kernels.Gaussian(1.0)])
+    y = np.sin(np.arange(30.0))
+    trace = bank.run(np.arange(30.0), y)
+    for figure in (trace.plot(y), bank.plot_weights()):
+        figure.draw_without_rendering()  # a formula that cannot be read would raise an error
+    labels = np.where(y > 0, "_up", "$x$")
+    trace = kb.AutoBank("classification", size="small").run(y, labels)
+    for figure in (trace.plot(labels), P.predictions(trace)):
+        texts = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+        assert {" _up", r"\$x\$"} <= set(texts)
+        figure.draw_without_rendering()
+
+
+def test_axes_of_a_subfigure_return_the_whole_figure():
+    figure = Figure()
+    part, _ = figure.subfigures(1, 2)
+    assert P.bars(run_bank()[0], ax=part.subplots()) is figure
+
+
+def test_figure_in_a_notebook_is_a_png():
+    bank, *_ = run_bank()
+    assert bank.plot_weights()._repr_png_().startswith(b"\x89PNG")
+
+
+DIGEST = """
+import hashlib, sys, numpy as np, kernelbank as kb
+x = np.arange(60) / 4
+bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5), window=5)
+trace = bank.run(x, np.sin(x))
+paths = kb.plots.save(kb.plots.weights(trace), sys.argv[1], "a", ["png", "svg", "pdf"])
+print(*(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths))
+print("matplotlib.pyplot" in sys.modules)
+"""
+
+
+def test_figure_saved_twice_has_the_same_bytes(tmp_path):
+    figure = run_bank()[0].plot_weights()
+    for suffix in ("png", "svg"):
+        first, again = (P.save(figure, tmp_path, name, suffix)[0].read_bytes() for name in "ab")
+        assert first == again
+
+
+@pytest.mark.slow
+def test_figure_in_another_process_has_the_same_bytes_without_pyplot(tmp_path):
+    figure = P.weights(run_bank()[1])
+    paths = P.save(figure, tmp_path, "a", ["png", "svg", "pdf"])
+    found = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+    done = subprocess.run(
+        [sys.executable, "-c", DIGEST, str(tmp_path / "other")],
+        env={**os.environ, "PYTHONHASHSEED": "5"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [*found, "False"]
+
+
+def test_png_with_palette_is_smaller(tmp_path):
+    figure = P.cumulative_cost(run_bank()[1])
+    (large,) = P.save(figure, tmp_path, "large", "png")
+    (small,) = P.save(figure, tmp_path, "small", "png", palette=True)
+    assert small.stat().st_size < 0.6 * large.stat().st_size

@@ -1,0 +1,220 @@
+"""Plots of traces: what is drawn, and what is refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.errors import InvalidArgument
+from kernelbank.evaluation.plots import prediction_plots, traces
+from support.plotting import drawn_line, run_bank, zero_trace
+
+P = kb.plots
+
+
+def test_cumulative_cost_draws_sums_of_bank_and_every_slot():
+    _, trace, _ = run_bank()
+    axes = P.cumulative_cost(trace).axes[0]
+    assert np.array_equal(drawn_line(axes, "the bank")[:, 1], np.cumsum(trace.cost))
+    totals = np.cumsum(trace.slot_cost, axis=0)
+    grey = axes.collections[0].get_segments()
+    assert np.array_equal(np.array(grey)[:, :, 1], totals.T)
+    best = int(np.argmin(totals[-1]))
+    assert np.array_equal(
+        drawn_line(axes, f"best slot: {trace.names[best]}")[:, 1], totals[:, best]
+    )
+
+
+def test_slots_that_cost_too_much_leave_the_axes_and_are_counted():
+    trace = zero_trace(("cost", "slot_cost"), slots=6)
+    trace.cost[:] = 1.0
+    trace.slot_cost[:] = [1, 2, 3, 2, 1e9, np.inf]
+    axes = P.cumulative_cost(trace).axes[0]
+    assert axes.get_ylim()[1] < 200
+    assert any("2 of 6" in text.get_text() for text in axes.get_legend().get_texts())
+
+
+def test_cumulative_loss_of_each_kind_of_trace_is_its_sum(regression_run, classification_run):
+    _, trace, _ = run_bank()
+    drawn = drawn_line(P.cumulative_loss(trace).axes[0], "the bank")
+    assert np.array_equal(drawn[:, 1], np.cumsum(trace.loss))
+    _, trace, y = regression_run
+    axes = P.cumulative_loss(trace, y).axes[0]
+    assert np.allclose(drawn_line(axes, "the bank")[:, 1], np.cumsum((trace.predictions - y) ** 2))
+    assert len(axes.collections[0].get_segments()) == len(trace.names)
+    _, trace, y = classification_run
+    drawn = drawn_line(P.cumulative_loss(trace, y).axes[0], "the bank")
+    assert drawn[-1, 1] == (trace.predictions != y).sum()
+
+
+def test_weights_are_an_image_with_slot_names():
+    _, trace, _ = run_bank()
+    axes, bar = P.weights(trace).axes
+    assert np.allclose(axes.images[0].get_array(), trace.weights.T)
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(trace.names)
+    assert bar.get_ylabel() == "weight"
+
+
+def test_weights_of_a_thousand_slots_keep_every_peak():
+    trace = zero_trace(("weights",), samples=3000, slots=1001)
+    trace.weights[1234:1300, 777] = 0.9
+    trace.weights[500:600, 3] = -0.5
+    axes, bar = P.weights(trace).axes
+    image = axes.images[0].get_array()
+    assert image.shape == (201, 500)
+    assert image.max() == pytest.approx(0.9)
+    assert image.min() == pytest.approx(-0.5)
+    assert "largest of each 5" in axes.get_ylabel()
+    assert "6 samples" in bar.get_ylabel()
+    row, column = np.unravel_index(np.argmax(image), image.shape)
+    assert row == 777 // 5
+    assert 1234 // 6 <= column <= 1300 // 6
+
+
+def test_few_large_weights_do_not_make_the_others_pale():
+    trace = zero_trace(("weights",), samples=900, slots=40)
+    trace.weights[:] = 0.02
+    trace.weights[5, 5] = 1.0
+    axes, _ = P.weights(trace).axes
+    assert axes.images[0].norm.vmax == pytest.approx(0.02)
+    assert axes.images[0].colorbar.extend == "max"
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_larger_weight_is_darker_in_grey(signed):
+    trace = zero_trace(("weights",))
+    trace.weights[0] = [1.0, 0.5, -1.0 if signed else 0.0]
+    image = P.weights(trace).axes[0].images[0]
+    grid = np.linspace(0, 1, 50)
+    for side in (grid, -grid) if signed else (grid,):
+        grey = image.cmap(image.norm(side))[:, :3] @ [0.299, 0.587, 0.114]
+        assert (np.diff(grey) < 0).all()
+
+
+def test_predictions_are_drawn_with_targets_and_intervals(regression_run):
+    _, trace, y = regression_run
+    axes = P.predictions(trace, y).axes[0]
+    assert np.array_equal(drawn_line(axes, "target")[:, 1], y)
+    assert np.array_equal(drawn_line(axes, "prediction")[:, 1], trace.predictions)
+    (band,) = axes.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert set(trace.lower) | set(trace.upper) <= set(heights)
+    bare = P.predictions(run_bank()[1]).axes[0]
+    assert not bare.collections
+    assert len(bare.lines) == 1
+
+
+def test_predictions_of_labels_show_the_probability_of_the_true_one(classification_run):
+    _, trace, y = classification_run
+    axes = P.predictions(trace, y).axes[0]
+    for index, label in enumerate(trace.classes):
+        dots = drawn_line(axes, label)
+        assert np.array_equal(dots[:, 0], np.flatnonzero(y == label))
+        assert np.array_equal(dots[:, 1], trace.probabilities[y == label, index])
+    stack = P.predictions(trace).axes[0].patches
+    assert len(stack) == 3
+    tops = stack[-1].get_data().values
+    assert tops[0] == 0.0  # no class was known
+    assert tops[1:] == pytest.approx(np.ones(149))
+
+
+def test_predictions_of_many_classes_share_a_colour():
+    y = np.arange(200) % 9
+    trace = kb.AutoBank("classification", size="small").run(y.astype(float), y)
+    axes = P.predictions(trace).axes[0]
+    assert axes.get_legend().get_texts()[-1].get_text() == "3 others"
+    assert len(P.predictions(trace, y).axes[0].lines) == 10
+
+
+def test_trace_has_one_panel_per_recorded_kind(regression_run, classification_run):
+    _, trace, y = run_bank()
+    assert len(trace.plot(y).axes) == 4  # the fourth is the scale of the weights
+    for fields, panels in (
+        (["predictions"], 1),
+        (["loss", "weights"], 3),
+        (["cost", "weights"], 2),
+    ):
+        _, trace, _ = run_bank(record=fields)
+        assert len(trace.plot().axes) == panels, fields
+    for _, trace, y in (regression_run, classification_run):
+        assert len(trace.plot(y).axes) == 4
+        assert len(trace.plot().axes) == 3
+
+
+@pytest.mark.parametrize(
+    ("draw", "field"),
+    [
+        (P.cumulative_cost, "slot_cost"),
+        (P.cumulative_loss, "loss"),
+        (P.weights, "weights"),
+        (P.predictions, "predictions"),
+    ],
+)
+def test_trace_without_the_field_is_refused_with_its_name(draw, field):
+    _, trace, _ = run_bank(record=["cost", "regret"])
+    with pytest.raises(InvalidArgument, match=rf"hold '{field}'.*record=\"all\""):
+        draw(trace)
+    with pytest.raises(InvalidArgument, match="'trace'"):
+        draw("no trace")
+
+
+def test_trace_with_nothing_to_draw_is_refused():
+    _, trace, _ = run_bank(record=["regret"])
+    with pytest.raises(InvalidArgument, match=r"record=\"all\""):
+        trace.plot()
+
+
+def test_costs_of_an_auto_bank_are_refused(regression_run):
+    _, trace, _ = regression_run
+    with pytest.raises(InvalidArgument, match="cumulative_loss"):
+        P.cumulative_cost(trace)
+    with pytest.raises(InvalidArgument, match=r"'y'.*targets"):
+        P.cumulative_loss(trace)
+
+
+def test_targets_that_do_not_fit_the_trace_are_refused(regression_run, classification_run):
+    for _, trace, y in (run_bank(), regression_run, classification_run):
+        with pytest.raises(InvalidArgument, match="'y'"):
+            P.predictions(trace, y[:-1])
+    _, trace, y = classification_run
+    with pytest.raises(InvalidArgument, match="lukewarm"):
+        P.predictions(trace, [*y[:-1], "lukewarm"])
+
+
+def test_trace_of_a_million_samples_keeps_its_peak_in_a_small_file(tmp_path):
+    trace = zero_trace(("predictions", "cost", "slot_cost", "weights"), samples=10**6, slots=2)
+    trace.predictions[123_456] = 7.0
+    trace.cost[:] = trace.slot_cost[:, 0] = 1.0
+    figure = trace.plot(np.zeros(10**6))
+    assert drawn_line(figure.axes[0], "prediction")[:, 1].max() == 7.0
+    assert len(drawn_line(figure.axes[0], "prediction")) <= 2002
+    (path,) = P.save(figure, tmp_path, "million", ["svg"])
+    assert path.stat().st_size < 400_000
+
+
+def test_limits_are_the_documented_ones():
+    assert (traces.NAMED, traces.ROWS, prediction_plots.DOTS) == (40, 250, 400)
+
+
+def test_trace_has_the_names_of_the_slots(regression_run):
+    bank, trace, _ = run_bank()
+    assert trace.names == bank.names
+    assert bank.names[0] == "[0] Gaussian(width=0.5)"
+    auto, trace, _ = regression_run
+    assert trace.names == auto.names
+    assert len(trace.names) == trace.weights.shape[1]
+
+
+def test_slot_names_tell_learners_apart_and_survive_a_pickle():
+    def own(X, Z):
+        return np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2))
+
+    kernel = kb.kernels.Custom(own, name="own")
+    slots = [kb.Slot(kernel, kb.learners.KRLS(budget=b)) for b in (10, 20)]
+    bank = kb.KernelBank(slots=slots)
+    trace = pickle.loads(pickle.dumps(bank.run(np.arange(9.0), np.arange(9.0))))
+    assert len(set(trace.names)) == 2
+    assert "budget=20" in trace.names[1]
+    auto = kb.AutoBank(slots=slots)
+    assert auto.run(np.arange(9.0), np.arange(9.0)).names == bank.names
