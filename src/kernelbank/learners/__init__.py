@@ -1,4 +1,4 @@
-"""Single-kernel online methods: the slots of a bank."""
+"""Single-kernel online methods: what the slots of a bank run."""
 
 from dataclasses import MISSING, fields
 from typing import Any, cast
@@ -46,11 +46,11 @@ BUILT_IN: tuple[type[Learner], ...] = (
     SlidingWindowKRLS,
     WithLoss,
 )
-"""Every learner that a file may name."""
+"""Every learner that a saved file may name."""
 
 
 def standalone() -> list[type[Learner]]:
-    """The learners that need no other slot and no model: those with a default for every objective."""
+    """The learners that need no other slot and no model: every setting has a default."""
     return [
         kind
         for kind in BUILT_IN
