@@ -66,7 +66,7 @@ def _newton_step(threshold, taken, slope):
 
 
 @entry
-def outline(a, b, out):
+def threshold_bounds(a, b, out):
     """out[:, t] = (a v with mass(v) >= 1, the least b_p with a_p = 0, the largest |b_p|).
 
     a, b: (n, P); out: (3, n). b_p = inf marks a slot that has failed.

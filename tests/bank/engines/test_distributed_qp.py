@@ -17,9 +17,9 @@ def solve_on_shards(a, b, shards):
     candidates = [CandidateSlots(a[:, own].copy(), b[:, own].copy()) for own in shards]
     called = []
 
-    def ask(method, level):
+    def ask(method, threshold):
         called.append(method)
-        return [getattr(each, method)(level.copy()) for each in candidates]
+        return [getattr(each, method)(threshold.copy()) for each in candidates]
 
     found = solve_weights(ask, [each.bounds() for each in candidates], shards, len(a))
     weights = np.zeros_like(a)
@@ -75,8 +75,8 @@ def test_search_misled_by_rounding_collects_all_slots(monkeypatch):
     draw = np.random.default_rng(0)
     a, b = 1e3 * draw.exponential(size=(30, 200)), draw.normal(size=(30, 200))
 
-    def too_low(level, mass, slope):
-        return np.where(np.arange(len(level)) % 2, -1.0, level)
+    def too_low(threshold, mass, slope):
+        return np.where(np.arange(len(threshold)) % 2, -1.0, threshold)
 
     monkeypatch.setattr(distributed_qp.native, "step_down", too_low)
     found, called = solve_on_shards(a, b, partition(draw, 200, 3))

@@ -4,12 +4,12 @@ With curvature a_p and loss on the window b_p the weights are
 
     w_p = max(0, v - b_p) / (2 a_p),   mass(v) = sum_p w_p = 1,
 
-with one level v per sample. mass is convex in v. So, for all samples of a block at once, the driver
+with one threshold v per sample. mass is convex in v. For all samples of a block at once the driver
 
-1. takes from every shard a level at which its slots alone reach mass 1, and begins at the least;
-2. sends the level, gets mass and slope of the slots below it, and takes a Newton step down, which
-   never passes the solution;
-3. gets the slots below the level, when few are left, and solves their program as `Simplex` does.
+1. gets from every shard a threshold at which its slots alone reach mass 1, and begins at the least;
+2. sends the threshold, gets mass and slope of the slots below it, and takes a Newton step down,
+   which never passes the solution;
+3. gets the slots below the threshold, when few are left, and solves their program like `Simplex`.
 
 The weights have the bits of `Simplex` on all slots: step 3 checks that no other slot can have
 weight, and gets all slots where rounding misled the search. `CandidateSlots` is the shard's side,
@@ -33,7 +33,7 @@ SlotLists = tuple[np.ndarray, np.ndarray, Floats, Floats]
 """starts (n + 1,), and the slots, a and b of sample t at starts[t] .. starts[t + 1] - 1."""
 
 AskShards = Callable[[str, Floats], list[Any]]
-"""Calls a method of every shard's `CandidateSlots` with the levels (n,); returns the answers."""
+"""Calls a method of every shard's `CandidateSlots` with thresholds (n,); returns the answers."""
 
 _MAX_STEPS = 12
 _NEAR_MASS = (
@@ -46,7 +46,7 @@ _FAR_SHARE = 0.1  # share of the samples that may have more mass when the slots 
 
 
 class CandidateSlots:
-    """The slots of a shard that may have weight after each sample: fewer with every level.
+    """The slots of a shard that may have weight after each sample: fewer with every threshold.
 
     curvature, linear : a and b, (n, P) for the shard's P slots. b = inf: the slot is out.
     """
@@ -56,36 +56,36 @@ class CandidateSlots:
         self._lists: SlotLists | None = None
 
     def bounds(self) -> Floats:
-        """(3, n): a level with mass >= 1 here, the least b without curvature, the largest |b|."""
+        """(3, n): a threshold with mass >= 1, the least b without curvature, the largest |b|."""
         out = np.empty((3, len(self._all[0])))
-        native.outline(*self._all, out)
+        native.threshold_bounds(*self._all, out)
         return out
 
-    def narrow(self, level: Floats) -> Floats:
-        """(2, n): mass and slope of the slots up to the levels; the others are dropped."""
+    def narrow(self, threshold: Floats) -> Floats:
+        """(2, n): mass and slope of the slots up to the thresholds; the others are dropped."""
         if self._lists is None:
-            self._lists = self.collect_all(level)
-        out = np.empty((2, len(level)))
-        native.narrow(*self._lists, level, out)
+            self._lists = self.collect_all(threshold)
+        out = np.empty((2, len(threshold)))
+        native.narrow(*self._lists, threshold, out)
         return out
 
-    def collect(self, level: Floats) -> SlotLists:
-        """The slots up to these levels, which are not above earlier ones."""
+    def collect(self, threshold: Floats) -> SlotLists:
+        """The slots up to these thresholds, which are not above earlier ones."""
         if self._lists is None:
-            return self.collect_all(level)
-        self.narrow(level)
+            return self.collect_all(threshold)
+        self.narrow(threshold)
         starts, slots, a, b = self._lists
         end = starts[-1]
         return starts, slots[:end], a[:end], b[:end]
 
-    def collect_all(self, level: Floats) -> SlotLists:
-        """The slots up to these levels, dropped ones included."""
+    def collect_all(self, threshold: Floats) -> SlotLists:
+        """The slots up to these thresholds, dropped ones included."""
         curvature, linear = self._all
-        starts = np.empty(len(level) + 1, dtype=np.int64)
-        native.count_below(linear, level, starts)
+        starts = np.empty(len(threshold) + 1, dtype=np.int64)
+        native.count_below(linear, threshold, starts)
         count = int(starts[-1])
         slots, a, b = np.empty(count, dtype=np.int32), np.empty(count), np.empty(count)
-        native.list_below(curvature, linear, level, slots, a, b)
+        native.list_below(curvature, linear, threshold, slots, a, b)
         return starts, slots, a, b
 
 
@@ -116,13 +116,13 @@ def solve_weights(
 
     bounds : `CandidateSlots.bounds` of each shard. slots : the slot indices of each shard.
     """
-    level = _first_level(np.array(bounds))
+    threshold = _first_threshold(np.array(bounds))
     for _ in range(_MAX_STEPS):
-        mass, slope = np.sum(ask("narrow", level), axis=0)
-        before, level = level, native.step_down(level, mass, slope)
-        if np.mean(mass > _NEAR_MASS) < _FAR_SHARE or np.array_equal(level, before):
+        mass, slope = np.sum(ask("narrow", threshold), axis=0)
+        before, threshold = threshold, native.step_down(threshold, mass, slope)
+        if np.mean(mass > _NEAR_MASS) < _FAR_SHARE or np.array_equal(threshold, before):
             break
-    found, solved = _solve_lists(ask("collect", level), slots, level)
+    found, solved = _solve_lists(ask("collect", threshold), slots, threshold)
     if solved.all():
         return found
     every = np.where(solved, -np.inf, np.inf)  # rounding misled the search: collect all slots
@@ -133,20 +133,20 @@ def solve_weights(
     return SparseWeights(*(part[order] for part in parts))
 
 
-def _first_level(bounds: np.ndarray) -> Floats:
-    """(n,): levels with mass >= 1, infinite where b is too large to search."""
+def _first_threshold(bounds: np.ndarray) -> Floats:
+    """(n,): thresholds with mass >= 1, infinite where b is too large to search."""
     bound, flat = bounds[:, native.BOUND].min(axis=0), bounds[:, native.FLAT].min(axis=0)
     with np.errstate(invalid="ignore"):  # infinity, where no slot takes part
         bound = bound + 1e-15 * np.abs(bound)
-    level = np.minimum(bound, flat)
-    return np.where(bounds[:, native.LARGEST].max(axis=0) > HUGE, np.inf, level)
+    threshold = np.minimum(bound, flat)
+    return np.where(bounds[:, native.LARGEST].max(axis=0) > HUGE, np.inf, threshold)
 
 
 def _solve_lists(
-    answers: list[SlotLists], slots: list[np.ndarray], level: Floats
+    answers: list[SlotLists], slots: list[np.ndarray], threshold: Floats
 ) -> tuple[SparseWeights, np.ndarray]:
     """Solve the program of each sample on the shards' lists; (n,) whether no other slot counts."""
-    count = len(level)
+    count = len(threshold)
     of_sample = [np.repeat(np.arange(count), np.diff(starts)) for starts, *_ in answers]
     of_slot = [own[found] for own, (_, found, _, _) in zip(slots, answers, strict=True)]
     samples, indices = np.concatenate(of_sample), np.concatenate(of_slot)
@@ -156,7 +156,7 @@ def _solve_lists(
     b = np.concatenate([part for _, _, _, part in answers])[order]
     starts = np.searchsorted(samples, np.arange(count + 1))
     weights, solved = np.empty(len(a)), np.zeros(count, dtype=np.bool_)
-    native.solve_lists(starts, a, b, level, weights, solved)
+    native.solve_lists(starts, a, b, threshold, weights, solved)
     return SparseWeights(samples, indices, weights), solved
 
 

@@ -114,8 +114,8 @@ class RayExecutor(Executor):
         self._step_ratio = self._by_slot([reply.step_ratio for reply in replies])
         stage.prepare.run(block.first, count)
 
-        def ask(method: str, level: Floats) -> list[Any]:
-            return pool.ask_pending(block, "ask_candidates", lambda _: (method, level))
+        def ask(method: str, threshold: Floats) -> list[Any]:
+            return pool.ask_pending(block, "ask_candidates", lambda _: (method, threshold))
 
         after = solve_weights(ask, [reply.bounds for reply in replies], slots, count)
         nonfinite = []

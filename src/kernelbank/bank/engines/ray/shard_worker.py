@@ -178,9 +178,9 @@ class ShardWorker:
         self._memory.release(block)
         return shape, rows.astype(index_type(shape[0] * count)), sums
 
-    def ask_candidates(self, first: int, method: str, level: Floats) -> Any:
+    def ask_candidates(self, first: int, method: str, threshold: Floats) -> Any:
         """Call a method of the `CandidateSlots` of a pending block."""
-        return getattr(self._pending[first].candidates, method)(np.array(level))
+        return getattr(self._pending[first].candidates, method)(np.array(threshold))
 
     def mix_and_add_costs(
         self, first: int, packed: PackedWeights, cost: Floats, loss: Floats
