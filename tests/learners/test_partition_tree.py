@@ -241,20 +241,20 @@ def assert_sound(bank, slot=0):
         cell = dict(zip(CELL._fields, cells[index], strict=True))
         found.append(index)
         assert depth <= bank.slots[0].kernel.levels
-        samples += (cell["own_precision"] + cell["held_precision"]) * learner.noise
-        if cell["child"] > 0:
-            assert cell["entries"] == cell["samples"] == cell["held_precision"] == 0
-            for child in (int(cell["child"]), int(cell["child"]) + 1):
+        samples += (cell["summary_precision"] + cell["stored_precision"]) * learner.noise
+        if cell["first_child"] > 0:
+            assert cell["entries"] == cell["samples"] == cell["stored_precision"] == 0
+            for child in (int(cell["first_child"]), int(cell["first_child"]) + 1):
                 assert cells[child][CELL.parent] == index
                 waiting.append((child, depth + 1))
         else:
-            places.append(int(cell["place"]))
+            places.append(int(cell["entry_block"]))
             count = int(cell["entries"])
             assert count <= 1 or cell["samples"] < learner.split_after
             held = entries[places[-1], :count]
             assert held[:, -2].sum() == cell["samples"]
             assert (np.diff(held[:, -1]) > 0).all()
-            assert held[:, -4].sum() == pytest.approx(cell["held_precision"], rel=1e-12)
+            assert held[:, -4].sum() == pytest.approx(cell["stored_precision"], rel=1e-12)
     assert sorted(found) == list(range(1 + 2 * pairs))
     assert len(set(places)) == len(places) == pairs + 1
     assert samples == pytest.approx(bank.samples, rel=1e-9)
@@ -382,7 +382,15 @@ def test_a_forged_state_reads_and_writes_nothing_outside_its_own(seed, indices_o
         bank.run(X[:180], y[:180])
     draw = np.random.default_rng(seed)
     state = forged._state()
-    names = ("child", "coordinate", "entries", "samples", "since", "place", "parent")
+    names = (
+        "first_child",
+        "coordinate",
+        "entries",
+        "samples",
+        "first_sample",
+        "entry_block",
+        "parent",
+    )
     columns = [getattr(CELL, name) for name in names]
     for name in ("cells", "entries", "counters"):
         own = state[f"slots/group0/{name}"][1]

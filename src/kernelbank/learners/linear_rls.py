@@ -34,8 +34,8 @@ class LinearRLS(RecursiveLeastSquares):
         u = P phi(x),  s = 1 + phi(x)'u,  weights <- weights + u (y - f(x)) / s,  P <- P - u u' / s,
 
     then forgetting, as for `FourierRLS`. For the logistic loss: an online Newton step. Cost per
-    step: O(dimension^2); memory O(dimension^2). With the kernel ActiveDims(Linear(...), coordinates)
-    only these coordinates count as dimension.
+    step: O(dimension^2); memory O(dimension^2). With ActiveDims(Linear(...), coordinates), the
+    dimension is the number of these coordinates.
 
     It works in double precision: phi(x)'phi(x) / ridge beyond 1e12 or so leaves no digits, so scale
     inputs to the order of one.

@@ -1,20 +1,22 @@
-"""A tree of cells with one Gaussian variable each, and exact inference in it.
+"""Exact inference in a tree of cells with one Gaussian variable each.
 
 A cell c of level l has a value h_c = h_parent + g_c with g_c ~ N(0, v_l), h = 0 above the root.
-Samples are observations of the values of cells, with a precision each. Two things about a cell
-follow from its subtree alone, and are what it keeps for its parent:
+Samples are observations of the values of cells, each with a precision. Two messages to a cell's
+parent follow from the cell's subtree alone:
 
-    precision, mean       what the samples say about h_parent: a Gaussian likelihood
-    weight, centre, rest  sum of g^2 / v over the subtree, each g at its best given h_parent:
-                          weight (h_parent - centre)^2 + rest
+    precision, mean           the likelihood of h_parent, a Gaussian
+    weight, centre, constant  sum of g^2 / v over the subtree, with each g at its best given
+                              h_parent: weight (h_parent - centre)^2 + constant
 
-Both are computed anew from the two children's whenever something below changes: nothing is ever
-subtracted, so nothing drifts. Written around centres, sums of squares stay sums of squares. Given
-h_parent the best h_c is h_parent + gain (mean - h_parent): a walk from the root predicts.
+Both are computed again from the two children's messages whenever something below changes. Nothing
+is ever subtracted, so nothing drifts. Written around centres, sums of squares stay sums of squares.
+Given h_parent, the best h_c is h_parent + gain (mean - h_parent): f(x) follows on the way from the
+root to the leaf of x.
 
-*Own* samples of a cell are known by their sum only; *held* ones, of leaves, by their inputs too.
+A leaf *stores* samples with their inputs, as entries (see `tree_split`). Samples that are
+*summarized* in a cell are known by their total precision and mean only.
 
-Whatever is read from the cells may come from a forged file: indices are bounded before use.
+Cells may come from a forged file: indices are bounded before use.
 """
 
 from ..native.formulas import pointer
@@ -22,26 +24,26 @@ from ..native.jit import inline
 from ..native.phases import argument_fields
 
 CELL = argument_fields(
-    "child",  # of two children, which are neighbours; 0 for a leaf
-    "coordinate",
-    "cut",
+    "first_child",  # index; the second child is the next cell; 0 for a leaf
+    "coordinate",  # of the split
+    "threshold",  # of the split: x[coordinate] <= threshold goes to the first child
     "gain",
     "mean",
     "precision",
     "weight",
     "centre",
-    "rest",
-    "own_precision",
-    "own_mean",
-    "held_precision",
-    "held_mean",
-    "entries",  # different inputs held
-    "samples",  # samples held
-    "since",  # number of the oldest sample that the two children were given at their birth
-    "place",  # of the entries in their table
-    "parent",
+    "constant",
+    "summary_precision",  # of the summarized samples
+    "summary_mean",
+    "stored_precision",  # of the stored samples
+    "stored_mean",
+    "entries",  # number of different inputs stored
+    "samples",  # number of samples stored
+    "first_sample",  # number of the oldest sample that the split above gave to its children
+    "entry_block",  # index of the cell's block of entries
+    "parent",  # index
 )
-SIZE = len(CELL)
+CELL_SIZE = len(CELL)
 
 
 @inline
@@ -54,18 +56,19 @@ def index_below(number, limit):
 
 @inline
 def cell_at(cells, index):
-    return pointer(cells, index * SIZE)
+    """(CELL_SIZE,): a cell of cells (max_cells, CELL_SIZE)."""
+    return pointer(cells, index * CELL_SIZE)
 
 
 @inline
-def child_of(cell, limit):
-    """The first of two children, or 0."""
-    return index_below(cell[CELL.child], limit - 1)
+def child_of(cell, max_cells):
+    """The index of the first child, or 0 for a leaf."""
+    return index_below(cell[CELL.first_child], max_cells - 1)
 
 
 @inline
-def together(precision, mean, other_precision, other_mean):
-    """Precision and mean of two Gaussian likelihoods of one value."""
+def combine_likelihoods(precision, mean, other_precision, other_mean):
+    """Precision and mean of the product of two Gaussian likelihoods of one value."""
     total = precision + other_precision
     if total > 0.0:
         mean += (other_mean - mean) * (other_precision / total)
@@ -73,8 +76,8 @@ def together(precision, mean, other_precision, other_mean):
 
 
 @inline
-def squares_together(weight, centre, other_weight, other_centre):
-    """a (h - b)^2 + c (h - d)^2 as weight, centre and rest; no term is negative."""
+def combine_quadratics(weight, centre, other_weight, other_centre):
+    """a (h - b)^2 + c (h - d)^2 as weight, centre and constant; no term is negative."""
     total = weight + other_weight
     if total > 0.0:
         share = other_weight / total
@@ -84,35 +87,35 @@ def squares_together(weight, centre, other_weight, other_centre):
 
 
 @inline
-def refresh(cells, limit, index, variance):
-    """Compute anew what a cell of that variance keeps for its parent."""
+def update_cell(cells, max_cells, index, variance):
+    """Compute the messages of a cell, with prior variance `variance`, to its parent."""
     cell = cell_at(cells, index)
-    precision, mean = together(
-        cell[CELL.own_precision],
-        cell[CELL.own_mean],
-        cell[CELL.held_precision],
-        cell[CELL.held_mean],
+    precision, mean = combine_likelihoods(
+        cell[CELL.summary_precision],
+        cell[CELL.summary_mean],
+        cell[CELL.stored_precision],
+        cell[CELL.stored_mean],
     )
-    weight, centre, rest = 0.0, 0.0, 0.0
-    child = child_of(cell, limit)
+    weight, centre, constant = 0.0, 0.0, 0.0
+    child = child_of(cell, max_cells)
     if child > 0:
         left, right = cell_at(cells, child), cell_at(cells, child + 1)
-        below, middle = together(
+        below, middle = combine_likelihoods(
             left[CELL.precision], left[CELL.mean], right[CELL.precision], right[CELL.mean]
         )
-        precision, mean = together(precision, mean, below, middle)
-        weight, centre, rest = squares_together(
+        precision, mean = combine_likelihoods(precision, mean, below, middle)
+        weight, centre, constant = combine_quadratics(
             left[CELL.weight], left[CELL.centre], right[CELL.weight], right[CELL.centre]
         )
-        rest += left[CELL.rest] + right[CELL.rest]
-    # With r = variance * precision, h = (h_parent + r mean) / (1 + r) is put in for h.
+        constant += left[CELL.constant] + right[CELL.constant]
+    # With r = variance * precision, the best h = (h_parent + r mean) / (1 + r) is put in for h.
     ratio = variance * precision
     shrinkage = 1.0 / (1.0 + ratio)
     gain = ratio * shrinkage
     passed = precision * shrinkage
     centre = centre + ratio * (centre - mean) if weight > 0.0 else mean
     # g = gain (mean - h_parent), and gain / variance is `passed`.
-    weight, centre, more = squares_together(
+    weight, centre, more = combine_quadratics(
         gain * passed, mean, weight * shrinkage * shrinkage, centre
     )
     cell[CELL.gain] = gain
@@ -120,37 +123,39 @@ def refresh(cells, limit, index, variance):
     cell[CELL.precision] = passed
     cell[CELL.weight] = weight
     cell[CELL.centre] = centre
-    cell[CELL.rest] = rest + more
+    cell[CELL.constant] = constant + more
 
 
 @inline
 def squared_norm(cells):
-    """Sum of g^2 / v over all cells: what the root keeps, at h = 0 above it."""
-    return cells[CELL.weight] * cells[CELL.centre] * cells[CELL.centre] + cells[CELL.rest]
+    """Sum of g^2 / v over all cells: the root's message at h = 0."""
+    return cells[CELL.weight] * cells[CELL.centre] * cells[CELL.centre] + cells[CELL.constant]
 
 
 @inline
-def seen(point, k, stride, offsets):
-    """Coordinate k of those that a tree looks at.
+def coordinate_of(point, k, stride, offsets):
+    """Active coordinate k of a point.
 
-    They are `stride` apart, or, where that is 0, wherever the list says: most trees look at all
-    coordinates, and a multiplication is sooner done than a look into the list.
+    Active coordinates are `stride` apart in memory, or, if stride is 0, at `offsets`. Most trees
+    use all coordinates, and a multiplication is faster than a read of the offsets.
     """
     return point[k * stride] if stride != 0 else point[offsets[k]]
 
 
 @inline
-def walk(cells, limit, levels, dimension, point, stride, offsets, path):
-    """From the root to the leaf of a point: the number of cells, written to path, and f there."""
+def descend(cells, max_cells, levels, dimension, point, stride, offsets, path):
+    """From the root to the leaf of a point: returns the number of cells on `path`, and f(point)."""
     value = 0.0
     index = 0
     for level in range(levels):
         path[level] = index
         cell = cell_at(cells, index)
+        # h = h_parent + gain (mean - h_parent)
         value += cell[CELL.gain] * (cell[CELL.mean] - value)
-        child = child_of(cell, limit)
+        child = child_of(cell, max_cells)
         if child == 0:
             return level + 1, value
         coordinate = index_below(cell[CELL.coordinate], dimension)
-        index = child if seen(point, coordinate, stride, offsets) <= cell[CELL.cut] else child + 1
+        x = coordinate_of(point, coordinate, stride, offsets)
+        index = child if x <= cell[CELL.threshold] else child + 1
     return levels, value

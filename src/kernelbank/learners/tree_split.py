@@ -1,17 +1,18 @@
-"""How a tree of cells accepts_new_inputs within its memory: leaves hold samples, are cut, and are merged.
+"""How a tree of cells grows within its memory: leaves store samples, are split, and are merged.
 
-An *entry* is a different input with all of its samples: the coordinates, then the precision and
-the mean of its targets, how many there are, and the number of the first. Entries stand in the
-order of their first samples, so the first entry has the oldest. A leaf is cut once it holds
-`capacity` samples of at least two different inputs; so it holds fewer, or any number of one input.
+An *entry* is one input with all of its samples: its active coordinates, then the precision and the
+mean of its targets, their number, and the number of the first sample. Entries stand in the order of
+their first samples, so the first entry has the oldest sample. A leaf is split once it stores
+`capacity` samples of at least two different inputs.
 
-A cut is *worth* by how much it lowers the sum of squares of the samples that it parts, in units of
-the noise and per sample of the stream since the oldest of them. When all cells are in use, a new
-cut takes the cells of the cut between two leaves that is worth least, if it is itself worth twice
-as much, with CHANCE taken off: the best of some cuts through mere noise lowers the sum too. The
-samples of those two leaves become their parent's own. A leaf that finds no such pair makes its
-samples its own instead, and starts to hold anew. So cells go where they help most; and as time goes
-by without samples, what was cut in places that the stream has left is worth less and less.
+The *gain* of a split is how much it lowers the sum of squared errors of its samples, in units of
+the noise. Its *gain rate* is the gain per sample of the stream since the oldest of them. When all
+cells are in use, a new split takes the cells of the split between two leaves with the least gain
+rate, if its own gain rate is at least twice as high. CHANCE_GAIN is subtracted from its gain: the
+best of some splits through mere noise lowers the sum too. The samples of those two leaves are
+summarized in their parent. A leaf that finds no such pair summarizes its own samples instead, and
+starts again to store. So cells go where they help most; and the gain rate of splits in
+regions that the stream has left falls with time.
 """
 
 import numpy as np
@@ -19,240 +20,264 @@ import numpy as np
 from ..native.formulas import pointer
 from ..native.hash_rng import fraction, stirred
 from ..native.jit import inline
-from .tree_inference import CELL, SIZE, cell_at, child_of, index_below, refresh, seen, together
+from .tree_inference import (
+    CELL,
+    CELL_SIZE,
+    cell_at,
+    child_of,
+    combine_likelihoods,
+    coordinate_of,
+    index_below,
+    update_cell,
+)
 
-BESIDE = 4  # what stands in an entry after its coordinates
-PAIRS, CUTS = 0, 1  # the counters of a tree: pairs of children in use, and cuts made so far
-CHANCE = 10.0  # a normal error's square is larger once in 600 times
-MOST = 2.0**53
+ENTRY_EXTRA = 4  # numbers of an entry after its coordinates
+PAIRS, SPLITS = 0, 1  # counters of a tree: pairs of children in use, splits made so far
+CHANCE_GAIN = 10.0  # the square of a standard normal is larger once in 600 times
+MAX_SPLITS = 2.0**53
 
 
 @inline
-def own(cell, precision, target):
-    """Take in a sample by its sum only."""
-    cell[CELL.own_precision], cell[CELL.own_mean] = together(
-        cell[CELL.own_precision], cell[CELL.own_mean], precision, target
+def add_to_summary(cell, precision, target):
+    """Add observations with this total precision and mean to the summary of a cell."""
+    cell[CELL.summary_precision], cell[CELL.summary_mean] = combine_likelihoods(
+        cell[CELL.summary_precision], cell[CELL.summary_mean], precision, target
     )
 
 
 @inline
-def own_held(cell):
-    """Keep of the samples held only their sum, and none of their inputs."""
-    own(cell, cell[CELL.held_precision], cell[CELL.held_mean])
-    cell[CELL.held_precision] = 0.0
-    cell[CELL.held_mean] = 0.0
+def summarize_entries(cell):
+    """Move all stored samples of a leaf to its summary."""
+    add_to_summary(cell, cell[CELL.stored_precision], cell[CELL.stored_mean])
+    cell[CELL.stored_precision] = 0.0
+    cell[CELL.stored_mean] = 0.0
     cell[CELL.entries] = 0.0
     cell[CELL.samples] = 0.0
 
 
 @inline
-def _entries_of(cell, entries, limit, capacity, dimension):
-    place = index_below(cell[CELL.place], (limit + 1) // 2)
-    return pointer(entries, place * capacity * (dimension + BESIDE))
+def _entries_of(cell, entries, max_cells, capacity, dimension):
+    """(capacity, dimension + ENTRY_EXTRA): the block of entries of a leaf."""
+    block = index_below(cell[CELL.entry_block], (max_cells + 1) // 2)
+    return pointer(entries, block * capacity * (dimension + ENTRY_EXTRA))
 
 
 @inline
-def _is_input(entry, point, stride, offsets, dimension):
+def _is_same_input(entry, point, stride, offsets, dimension):
+    """Whether an entry has the active coordinates of the point."""
     for k in range(dimension):
-        if entry[k] != seen(point, k, stride, offsets):
+        if entry[k] != coordinate_of(point, k, stride, offsets):
             return False
     return True
 
 
 @inline
-def hold(
-    cell, entries, limit, capacity, dimension, point, stride, offsets, precision, target, number
+def store_sample(
+    cell, entries, max_cells, capacity, dimension, point, stride, offsets, precision, target, number
 ):
-    """Let a leaf hold one more sample. Whether it can be cut now."""
-    held = _entries_of(cell, entries, limit, capacity, dimension)
-    width = dimension + BESIDE
+    """Store a sample in a leaf; returns whether the leaf can be split now."""
+    stored = _entries_of(cell, entries, max_cells, capacity, dimension)
+    width = dimension + ENTRY_EXTRA
     count = index_below(cell[CELL.entries], capacity)
-    at = 0
-    while at < count and not _is_input(
-        pointer(held, at * width), point, stride, offsets, dimension
+    e = 0
+    while e < count and not _is_same_input(
+        pointer(stored, e * width), point, stride, offsets, dimension
     ):
-        at += 1
-    entry = pointer(held, at * width)
-    if at == count:
+        e += 1
+    entry = pointer(stored, e * width)
+    if e == count:  # a new input
         for k in range(dimension):
-            entry[k] = seen(point, k, stride, offsets)
+            entry[k] = coordinate_of(point, k, stride, offsets)
         for k in range(dimension, width - 1):
             entry[k] = 0.0
         entry[width - 1] = number
         count += 1
         cell[CELL.entries] = count
-    entry[dimension], entry[dimension + 1] = together(
+    entry[dimension], entry[dimension + 1] = combine_likelihoods(
         entry[dimension], entry[dimension + 1], precision, target
     )
     entry[dimension + 2] += 1.0
-    cell[CELL.held_precision], cell[CELL.held_mean] = together(
-        cell[CELL.held_precision], cell[CELL.held_mean], precision, target
+    cell[CELL.stored_precision], cell[CELL.stored_mean] = combine_likelihoods(
+        cell[CELL.stored_precision], cell[CELL.stored_mean], precision, target
     )
     cell[CELL.samples] += 1.0
     return count > 1 and cell[CELL.samples] >= capacity
 
 
 @inline
-def _lowered(precision, mean, other_precision, other_mean):
-    """By how much two means instead of one lower the sum of squares; the same in both orders."""
+def _sse_reduction(precision, mean, other_precision, other_mean):
+    """How much two means instead of one lower the sum of squares; symmetric to the last bit."""
     least, most = min(precision, other_precision), max(precision, other_precision)
     apart = mean - other_mean
     return least * (most / (least + most)) * apart * apart
 
 
 @inline
-def _gain_of_cut(held, count, width, coordinate, cut):
-    """By how much the cut lowers the sum of squares of the targets around their means."""
-    dimension = width - BESIDE
+def _split_gain(stored, count, width, coordinate, threshold):
+    """How much a split lowers the sum of squares of the targets around their means."""
+    dimension = width - ENTRY_EXTRA
     left, left_mean, right, right_mean = 0.0, 0.0, 0.0, 0.0
     for e in range(count):
-        entry = pointer(held, e * width)
-        if entry[coordinate] <= cut:
-            left, left_mean = together(left, left_mean, entry[dimension], entry[dimension + 1])
+        entry = pointer(stored, e * width)
+        if entry[coordinate] <= threshold:
+            left, left_mean = combine_likelihoods(
+                left, left_mean, entry[dimension], entry[dimension + 1]
+            )
         else:
-            right, right_mean = together(right, right_mean, entry[dimension], entry[dimension + 1])
-    return _lowered(left, left_mean, right, right_mean)
+            right, right_mean = combine_likelihoods(
+                right, right_mean, entry[dimension], entry[dimension + 1]
+            )
+    return _sse_reduction(left, left_mean, right, right_mean)
 
 
 @inline
-def best_cut(cell, entries, limit, capacity, dimension, key):
-    """The best of one random cut per coordinate: which, where, and its gain. -1 if there is none.
+def best_split(cell, entries, max_cells, capacity, dimension, key):
+    """The best of one random split per coordinate: coordinate (-1 for none), threshold, gain.
 
-    Below a cut lies at least one entry, and above it another. Of equal ones the first is taken.
+    Each side of a split has at least one entry. Of equal splits the first is taken.
     """
-    held = _entries_of(cell, entries, limit, capacity, dimension)
-    width = dimension + BESIDE
+    stored = _entries_of(cell, entries, max_cells, capacity, dimension)
+    width = dimension + ENTRY_EXTRA
     count = index_below(cell[CELL.entries], capacity + 1)
-    chosen, best, where = -1, -np.inf, 0.0
+    best_coordinate, best_gain, best_threshold = -1, -np.inf, 0.0
     for k in range(dimension):
         low, high = np.inf, -np.inf
         for e in range(count):
-            low = min(low, held[e * width + k])
-            high = max(high, held[e * width + k])
+            low = min(low, stored[e * width + k])
+            high = max(high, stored[e * width + k])
         if not low < high:
             continue
-        cut = low + fraction(stirred(key, k)) * (high - low)
-        if not cut < high:  # by rounding
-            cut = low
-        gain = _gain_of_cut(held, count, width, k, cut)
-        if gain > best or chosen < 0:
-            chosen, best, where = k, gain, cut
-    return chosen, where, best
+        threshold = low + fraction(stirred(key, k)) * (high - low)
+        if not threshold < high:  # by rounding
+            threshold = low
+        gain = _split_gain(stored, count, width, k, threshold)
+        if gain > best_gain or best_coordinate < 0:
+            best_coordinate, best_gain, best_threshold = k, gain, threshold
+    return best_coordinate, best_threshold, best_gain
 
 
 @inline
-def _merge(cells, limit, pair, variances, levels, path):
-    """Make all samples of two leaves their parent's own, and tell the cells above."""
+def _merge_children(cells, max_cells, pair, variances, levels, path):
+    """Summarize all samples of two leaves in their parent, and update the cells above."""
     left, right = cell_at(cells, pair), cell_at(cells, pair + 1)
-    index = index_below(left[CELL.parent], limit)
+    index = index_below(left[CELL.parent], max_cells)
     cell = cell_at(cells, index)
-    own_held(left)
-    own_held(right)
-    own(cell, left[CELL.own_precision], left[CELL.own_mean])
-    own(cell, right[CELL.own_precision], right[CELL.own_mean])
-    cell[CELL.child] = 0.0
-    cell[CELL.place] = left[CELL.place]
+    summarize_entries(left)
+    summarize_entries(right)
+    add_to_summary(cell, left[CELL.summary_precision], left[CELL.summary_mean])
+    add_to_summary(cell, right[CELL.summary_precision], right[CELL.summary_mean])
+    cell[CELL.first_child] = 0.0
+    cell[CELL.entry_block] = left[CELL.entry_block]
     count = 0
     while count < levels:
         path[count] = index
         count += 1
         if index == 0:
             break
-        index = index_below(cell_at(cells, index)[CELL.parent], limit)
+        index = index_below(cell_at(cells, index)[CELL.parent], max_cells)
     for i in range(count):
-        refresh(cells, limit, path[i], variances[count - 1 - i])
+        update_cell(cells, max_cells, path[i], variances[count - 1 - i])
 
 
 @inline
-def _worth(left, right, number):
-    """Of the cut between two leaves, after sample `number`."""
-    lowered = _lowered(
-        left[CELL.own_precision] + left[CELL.held_precision],
+def _gain_rate(left, right, number):
+    """The gain of the split between two leaves, per sample up to sample `number`."""
+    reduction = _sse_reduction(
+        left[CELL.summary_precision] + left[CELL.stored_precision],
         left[CELL.mean],
-        right[CELL.own_precision] + right[CELL.held_precision],
+        right[CELL.summary_precision] + right[CELL.stored_precision],
         right[CELL.mean],
     )
-    return lowered / (number - left[CELL.since] + 1.0)
+    return reduction / (number - left[CELL.first_sample] + 1.0)
 
 
 @inline
-def free_pair(cells, limit, counters, index, worth, number, variances, levels, path):
-    """Two cells for the children of a leaf whose cut has that worth; 0 if none."""
-    pairs = index_below(counters[PAIRS], (limit - 1) // 2 + 1)
-    if 2 * pairs + 2 < limit:
+def allocate_children(
+    cells, max_cells, counters, index, gain_rate, number, variances, levels, path
+):
+    """The index of two cells for the children of a leaf; 0 if no other split is worth less."""
+    pairs = index_below(counters[PAIRS], (max_cells - 1) // 2 + 1)
+    if 2 * pairs + 2 < max_cells:
         counters[PAIRS] = pairs + 1
-        # Each pair brings room for the entries of one more leaf; the root's is at place 0.
-        cell_at(cells, 2 * pairs + 2)[CELL.place] = pairs + 1
+        # Each pair brings a block of entries for one more leaf; the root's is block 0.
+        cell_at(cells, 2 * pairs + 2)[CELL.entry_block] = pairs + 1
         return 2 * pairs + 1
-    chosen, least = 0, 0.5 * worth
+    chosen, least = 0, 0.5 * gain_rate
     for pair in range(1, 2 * pairs, 2):
         left, right = cell_at(cells, pair), cell_at(cells, pair + 1)
-        if child_of(left, limit) > 0 or child_of(right, limit) > 0 or pair <= index <= pair + 1:
+        if (
+            child_of(left, max_cells) > 0
+            or child_of(right, max_cells) > 0
+            or pair <= index <= pair + 1
+        ):
             continue
-        other = _worth(left, right, number)
+        other = _gain_rate(left, right, number)
         if other < least:
             chosen, least = pair, other
     if chosen > 0:
-        _merge(cells, limit, chosen, variances, levels, path)
+        _merge_children(cells, max_cells, chosen, variances, levels, path)
     return chosen
 
 
 @inline
 def _clear(cell):
-    for field in range(SIZE):
+    """Set all fields of a cell to 0."""
+    for field in range(CELL_SIZE):
         cell[field] = 0.0
 
 
 @inline
-def cut_leaf(cells, limit, index, pair, coordinate, where, entries, capacity, dimension, variance):
-    """Give a leaf two children, of that variance, and hand its entries down to them."""
+def split_leaf(
+    cells, max_cells, index, pair, coordinate, threshold, entries, capacity, dimension, variance
+):
+    """Give a leaf two children, of prior variance `variance`, and move its entries to them."""
     cell = cell_at(cells, index)
-    held = _entries_of(cell, entries, limit, capacity, dimension)
-    width = dimension + BESIDE
+    stored = _entries_of(cell, entries, max_cells, capacity, dimension)
+    width = dimension + ENTRY_EXTRA
     left, right = cell_at(cells, pair), cell_at(cells, pair + 1)
-    place = right[CELL.place]
+    block = right[CELL.entry_block]
     for child in (left, right):
         _clear(child)
         child[CELL.parent] = index
-        child[CELL.since] = held[width - 1]
-    left[CELL.place] = cell[CELL.place]
-    right[CELL.place] = place
-    other = _entries_of(right, entries, limit, capacity, dimension)
+        child[CELL.first_sample] = stored[width - 1]
+    left[CELL.entry_block] = cell[CELL.entry_block]
+    right[CELL.entry_block] = block
+    other = _entries_of(right, entries, max_cells, capacity, dimension)
     below, above = 0, 0
     for e in range(index_below(cell[CELL.entries], capacity + 1)):
-        entry = pointer(held, e * width)
-        if entry[coordinate] <= where:
-            child, target = left, pointer(held, below * width)
+        entry = pointer(stored, e * width)
+        if entry[coordinate] <= threshold:
+            child, target = left, pointer(stored, below * width)
             below += 1
         else:
             child, target = right, pointer(other, above * width)
             above += 1
         for k in range(width):
             target[k] = entry[k]
-        child[CELL.held_precision], child[CELL.held_mean] = together(
-            child[CELL.held_precision],
-            child[CELL.held_mean],
+        child[CELL.stored_precision], child[CELL.stored_mean] = combine_likelihoods(
+            child[CELL.stored_precision],
+            child[CELL.stored_mean],
             target[dimension],
             target[dimension + 1],
         )
         child[CELL.samples] += target[dimension + 2]
     left[CELL.entries] = below
     right[CELL.entries] = above
-    cell[CELL.child] = pair
+    cell[CELL.first_child] = pair
     cell[CELL.coordinate] = coordinate
-    cell[CELL.cut] = where
-    cell[CELL.held_precision] = 0.0
-    cell[CELL.held_mean] = 0.0
+    cell[CELL.threshold] = threshold
+    cell[CELL.stored_precision] = 0.0
+    cell[CELL.stored_mean] = 0.0
     cell[CELL.entries] = 0.0
     cell[CELL.samples] = 0.0
-    refresh(cells, limit, pair, variance)
-    refresh(cells, limit, pair + 1, variance)
+    update_cell(cells, max_cells, pair, variance)
+    update_cell(cells, max_cells, pair + 1, variance)
 
 
 @inline
-def take_in(
+def learn_sample(
     cells,
-    limit,
+    max_cells,
     counters,
     entries,
     capacity,
@@ -270,41 +295,55 @@ def take_in(
     number,
     key,
 ):
-    """Learn one sample, whose cells are path[:depth]."""
+    """Learn one sample, whose cells are path[:depth].
+
+    cells: (max_cells, CELL_SIZE); variances, path, other_path: (levels,); entries:
+    ((max_cells + 1) // 2, capacity, dimension + ENTRY_EXTRA).
+    """
     index = path[depth - 1]
     cell = cell_at(cells, index)
     if depth == levels:
-        own(cell, precision, target)
-    elif hold(
-        cell, entries, limit, capacity, dimension, point, stride, offsets, precision, target, number
+        add_to_summary(cell, precision, target)
+    elif store_sample(
+        cell,
+        entries,
+        max_cells,
+        capacity,
+        dimension,
+        point,
+        stride,
+        offsets,
+        precision,
+        target,
+        number,
     ):
-        cuts = index_below(counters[CUTS], MOST)
-        coordinate, where, gain = best_cut(
-            cell, entries, limit, capacity, dimension, stirred(key, cuts)
+        splits = index_below(counters[SPLITS], MAX_SPLITS)
+        coordinate, threshold, gain = best_split(
+            cell, entries, max_cells, capacity, dimension, stirred(key, splits)
         )
         pair = 0
         if coordinate >= 0:
-            held = _entries_of(cell, entries, limit, capacity, dimension)
-            worth = (gain - CHANCE) / (number - held[dimension + BESIDE - 1] + 1.0)
-            pair = free_pair(
-                cells, limit, counters, index, worth, number, variances, levels, other_path
+            stored = _entries_of(cell, entries, max_cells, capacity, dimension)
+            gain_rate = (gain - CHANCE_GAIN) / (number - stored[dimension + ENTRY_EXTRA - 1] + 1.0)
+            pair = allocate_children(
+                cells, max_cells, counters, index, gain_rate, number, variances, levels, other_path
             )
         if pair > 0:
-            counters[CUTS] = cuts + 1
-            cut_leaf(
+            counters[SPLITS] = splits + 1
+            split_leaf(
                 cells,
-                limit,
+                max_cells,
                 index,
                 pair,
                 coordinate,
-                where,
+                threshold,
                 entries,
                 capacity,
                 dimension,
                 variances[depth],
             )
         else:
-            own_held(cell)
+            summarize_entries(cell)
     for i in range(depth):
         level = depth - 1 - i
-        refresh(cells, limit, path[level], variances[level])
+        update_cell(cells, max_cells, path[level], variances[level])
