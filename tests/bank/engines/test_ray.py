@@ -66,10 +66,10 @@ def test_ray_with_every_learner_has_the_bits_of_serial(cluster):
     assert np.array_equal(serial.ledger.dropped, on_ray.ledger.dropped)
     for x, y in zip(X[:5], Y[:5], strict=True):  # single samples, with late targets among them
         assert serial.predict_one(x) == on_ray.predict_one(x)
-        said = [bank.predict_slots_one(x)[1] for bank in (serial, on_ray)]
-        assert np.array_equal(*said)
-        serial.learn_one(x, y, said[0] + 0.25)
-        on_ray.learn_one(x, y, said[1] + 0.25)
+        past = [bank.predict_slots_one(x)[1] for bank in (serial, on_ray)]
+        assert np.array_equal(*past)
+        serial.learn_one(x, y, past[0] + 0.25)
+        on_ray.learn_one(x, y, past[1] + 0.25)
     assert_same_banks(serial, on_ray)
 
 
