@@ -12,7 +12,7 @@ C, K, M = kb.checks, kb.kernels, kb.learners
 
 
 class Last:
-    """Somebody else's model: the last target."""
+    """A foreign model: the last target."""
 
     value = 0.0
 
@@ -52,7 +52,7 @@ FAULTS = [
 @pytest.mark.parametrize(
     ("check", "component"), BUILT_IN, ids=[f"{c.__name__}-{name_of(p)}" for c, p in BUILT_IN]
 )
-def test_everything_built_in_passes(check, component):
+def test_built_in_component_passes_its_check(check, component):
     assert check(component) is None
 
 
@@ -62,8 +62,8 @@ def test_everything_built_in_passes(check, component):
     FAULTS,
     ids=[f"{c.__name__}-{name_of(p)}-{f}" for c, p, f in FAULTS],
 )
-def test_a_fault_is_found_named_and_explained(check, component, failed):
-    if failed is None:  # the sound one that the others spoil
+def test_broken_component_fails_with_property_reason_and_repair(check, component, failed):
+    if failed is None:  # the correct one, from which the others are derived
         assert check(component) is None
         return
     with pytest.raises(kb.errors.CheckFailed) as caught:
@@ -76,14 +76,14 @@ def test_a_fault_is_found_named_and_explained(check, component, failed):
     assert all(len(line) > 30 for line in lines[1:4])
 
 
-def test_a_learner_in_python_passes_with_the_kernel_that_it_is_made_for():
+def test_python_learner_passes_with_its_kernel_only():
     C.check_learner(PrototypeRLS(), kernel=K.Gaussian(0.6))
     with pytest.raises(kb.errors.CheckFailed, match="'Linear' object has no attribute 'width'"):
-        C.check_learner(PrototypeRLS())  # does not refuse what it cannot take
+        C.check_learner(PrototypeRLS())  # it does not refuse what it cannot use
 
 
 @pytest.mark.slow
-def test_a_learner_is_checked_with_kernels_and_losses_of_ones_own():
+def test_learner_is_checked_with_given_kernel_and_loss():
     wide = K.ActiveDims(K.Custom(instances.cauchy), [0, 17])
     C.check_learner(M.KLMS(0.1, 9), kernel=wide, loss=instances.FOURTH)
     C.check_learner(M.KLMS(0.1, 9), loss="hinge")
@@ -91,7 +91,7 @@ def test_a_learner_is_checked_with_kernels_and_losses_of_ones_own():
         C.check_learner(M.Adapter(Last()), kernel=K.Linear(1.0))
 
 
-def test_kernels_of_unusual_widths():
+def test_kernel_of_unusual_width_is_checked_at_that_width():
     C.check_kernel(K.ActiveDims(K.Gaussian(1.0), [40]))
     C.check_kernel(K.Gaussian(1.0), dimension=30)
 
@@ -104,7 +104,7 @@ def test_kernels_of_unusual_widths():
         C.check_kernel(K.Custom(planar), dimension=1)
 
 
-def test_the_example_of_an_indefinite_kernel_is_small_and_true():
+def test_example_of_an_indefinite_kernel_is_small_and_true():
     with pytest.raises(kb.errors.CheckFailed) as caught:
         C.check_kernel(K.Custom(broken.parabola))
     inputs = eval(str(caught.value).split("for the inputs ")[1].split(" the Gram")[0])
@@ -124,6 +124,6 @@ def test_the_example_of_an_indefinite_kernel_is_small_and_true():
         (lambda: C.check_combiner("simplex"), "'combiner' of check_combiner"),
     ],
 )
-def test_what_is_no_component_is_refused(call, name):
+def test_argument_that_is_not_a_component_is_refused(call, name):
     with pytest.raises(ValueError, match=name):
         call()

@@ -1,4 +1,4 @@
-"""Checks of components: what a bank takes for granted, for kernels, losses, learners, combiners.
+"""Checks of components: what a bank requires of kernels, losses, learners and combiners.
 
 The tests of kernelbank run these over everything built in; run them over your own.
 """

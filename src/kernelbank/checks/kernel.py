@@ -1,4 +1,4 @@
-"""`check_kernel`: what a bank takes for granted about a kernel."""
+"""`check_kernel`: what a bank requires of a kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..kernels import Custom, Kernel
 from ..kernels.base import evaluate
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .subject import Subject, first_difference, same_bits, shown
+from .context import CheckContext, first_difference, same_bits, shown
 
 EPS = float(np.finfo(float).eps)
 _POINTS = 20
@@ -23,18 +23,18 @@ _RAISES = "Let it take any (n, d) and (m, d) arrays of floats and return an (n, 
 
 
 def check_kernel(kernel: Kernel, dimension: int | None = None) -> None:
-    """Whether a kernel keeps what a bank takes for granted; a failure says why and what to do.
+    """Check that a kernel does what a bank requires; a failure says why and what to do.
 
-    Checked on made inputs in the kernel's domain: values are finite and of the right shape, the
-    same each time and for calls of any number of rows, to the bit; k(x, t) = k(t, x),
-    k(x, x) >= 0 and no negative eigenvalue of a Gram matrix beyond rounding; arguments are left
-    alone. Such a check can find a fault, and cannot prove that there is none. Takes well below a
-    second; always the same inputs.
+    Checked on synthetic inputs in the kernel's domain: values are finite and of the right shape,
+    the same bits each time and for calls of any number of rows; k(x, t) = k(t, x), k(x, x) >= 0
+    and no negative eigenvalue of a Gram matrix beyond rounding; arguments are not changed. A check
+    can find a fault, and cannot prove that there is none. Takes well below a second; the inputs are
+    always the same.
 
     Parameters
     ----------
     kernel : one of kb.kernels, or your own: `kb.kernels.Custom(function)`.
-    dimension : the width of the inputs; by default all of 1, 2 and 5 that the kernel takes.
+    dimension : the width of the inputs; by default all of 1, 2 and 5 that the kernel accepts.
 
     Raises `kb.errors.CheckFailed`; returns None if nothing was found.
 
@@ -55,39 +55,39 @@ def check_kernel(kernel: Kernel, dimension: int | None = None) -> None:
         raise check.refuse("kernel", "be a function of two inputs", kernel, remedy, "check_kernel")
     if dimension is not None:
         check.count("dimension", dimension, "check_kernel", "Give the width of the inputs.")
-    subject = Subject("check_kernel", kernel)
-    subject.check_settings()
-    for width in _widths(subject, kernel, dimension):
-        for place, X in enumerate(_inputs(kernel, width)):
-            _check_on(subject, kernel, X, rows=place < 2)
+    context = CheckContext("check_kernel", kernel)
+    context.check_settings()
+    for width in _widths(context, kernel, dimension):
+        for index, X in enumerate(_inputs(kernel, width)):
+            _check_on(context, kernel, X, rows=index < 2)
 
 
-def _widths(subject: Subject, kernel: Kernel, dimension: int | None) -> list[int]:
-    """The widths of inputs that the kernel takes."""
+def _widths(context: CheckContext, kernel: Kernel, dimension: int | None) -> list[int]:
+    """The widths of inputs that the kernel accepts."""
     if dimension is not None:
-        with subject.works(f"on inputs of width {dimension}", _RAISES):
+        with context.works(f"on inputs of width {dimension}", _RAISES):
             kernel(*2 * [next(_inputs(kernel, dimension))])
         return [dimension]
-    taken: list[int] = []
+    accepted: list[int] = []
     errors: list[Exception] = []
     for width in (*_USUAL_WIDTHS, *_UNUSUAL_WIDTHS):
-        if width > _USUAL_WIDTHS[-1] and taken:
+        if width > _USUAL_WIDTHS[-1] and accepted:
             break
         try:
             with np.errstate(all="ignore"):
                 kernel(*2 * [next(_inputs(kernel, width))])
-            taken.append(width)
-        except InvalidArgument as error:  # it looks at coordinates that are not there
+            accepted.append(width)
+        except InvalidArgument as error:  # it needs coordinates that do not exist
             errors.append(error)
         except Exception as error:
             if "must return real numbers of shape" in str(error):
-                why = "A bank writes the values into arrays of its own, of which it knows the size."
-                raise subject.fails("of the right shape", f"{error}", why, _RAISES) from error
+                why = "A bank writes the values into its own arrays of known size."
+                raise context.fails("of the right shape", f"{error}", why, _RAISES) from error
             errors.append(error)
-    if not taken:
-        with subject.works("on inputs of every width", _RAISES):
+    if not accepted:
+        with context.works("on inputs of every width", _RAISES):
             raise errors[0]
-    return taken
+    return accepted
 
 
 def _inputs(kernel: Kernel, width: int) -> Iterator[Floats]:
@@ -103,20 +103,20 @@ def _inputs(kernel: Kernel, width: int) -> Iterator[Floats]:
     yield 100 * np.round(draw.uniform(0, 10, size)) - 500 * shift
 
 
-def _check_on(subject: Subject, kernel: Kernel, X: Floats, *, rows: bool) -> None:
+def _check_on(context: CheckContext, kernel: Kernel, X: Floats, *, rows: bool) -> None:
     where = f"on inputs such as {shown(X[0])}"
     kept = X.copy()
-    with subject.works(where, _RAISES):
+    with context.works(where, _RAISES):
         gram = kernel(X, X)
         again = kernel(X, X)
-        _check_arguments(subject, kernel, X)
+        _check_arguments(context, kernel, X)
     if not same_bits(X, kept):
-        raise _changes(subject, kept, X)
-    _check_values(subject, X, gram, again)
+        raise _changes(context, kept, X)
+    _check_values(context, X, gram, again)
     if rows:  # many calls: on some of the inputs only
-        _check_rows(subject, kernel, X, gram)
-    _check_symmetric(subject, X, gram)
-    _check_positive(subject, X, gram)
+        _check_rows(context, kernel, X, gram)
+    _check_symmetric(context, X, gram)
+    _check_positive(context, X, gram)
 
 
 def _customs(part: Any) -> Iterator[Custom]:
@@ -128,7 +128,7 @@ def _customs(part: Any) -> Iterator[Custom]:
             yield from _customs(getattr(part, field.name))
 
 
-def _check_arguments(subject: Subject, kernel: Kernel, X: Floats) -> None:
+def _check_arguments(context: CheckContext, kernel: Kernel, X: Floats) -> None:
     for custom in _customs(kernel):
         for columns in (X, X[:, :1]):  # inside `ActiveDims` a function sees some coordinates only
             left, right = columns.copy(), columns.copy()
@@ -138,54 +138,54 @@ def _check_arguments(subject: Subject, kernel: Kernel, X: Floats) -> None:
                 continue
             for given in (left, right):
                 if not same_bits(given, columns):
-                    raise _changes(subject, columns, given)
+                    raise _changes(context, columns, given)
 
 
-def _changes(subject: Subject, before: Floats, after: Floats) -> CheckFailed:
-    place = first_difference(before, after)
-    return subject.fails(
-        "leaving its arguments alone",
-        f"X{list(place)} was {float(before[place])!r} before the call and is "
-        f"{float(after[place])!r} after it.",
+def _changes(context: CheckContext, before: Floats, after: Floats) -> CheckFailed:
+    index = first_difference(before, after)
+    return context.fails(
+        "leaving its arguments unchanged",
+        f"X{list(index)} was {float(before[index])!r} before the call and is "
+        f"{float(after[index])!r} after it.",
         "Inputs are kept for later samples and for other kernels.",
         "Write X = X / width, which makes a new array, instead of X /= width.",
     )
 
 
-def _check_values(subject: Subject, X: Floats, gram: Floats, again: Floats) -> None:
+def _check_values(context: CheckContext, X: Floats, gram: Floats, again: Floats) -> None:
     if not np.isfinite(gram).all():
         i, j = (int(k) for k in np.argwhere(~np.isfinite(gram))[0])
-        raise subject.fails(
+        raise context.fails(
             "finite",
             f"k(x, t) = {gram[i, j]} for x = {shown(X[i])}, t = {shown(X[j])}.",
-            "A slot that is not finite once is out of the bank for good.",
+            "A slot that is not finite once is quarantined for good.",
             "Look for a division by zero (x = t?), a root or logarithm of a negative number, or "
-            'an overflow. A kernel for inputs >= 0 only says domain = "non-negative" in its class.',
+            'an overflow. A kernel for inputs >= 0 only sets domain = "non-negative" in its class.',
         )
     if not same_bits(gram, again):
         i, j = first_difference(gram, again)
-        raise subject.fails(
+        raise context.fails(
             "deterministic",
-            f"k(x, t) = {gram[i, j]!s}, and {again[i, j]!s} when asked again, for "
+            f"k(x, t) = {gram[i, j]!s}, and {again[i, j]!s} in a second call, for "
             f"x = {shown(X[i])}, t = {shown(X[j])}.",
-            "A bank evaluates a pair more than once and takes the values for the same.",
+            "A bank evaluates a pair more than once and relies on equal values.",
             "Draw random numbers once, outside the function, from a generator with a seed.",
         )
     diagonal = np.diag(gram)
     if diagonal.min() < 0:
         i = int(np.argmin(diagonal))
-        raise subject.fails(
+        raise context.fails(
             "non-negative on the diagonal",
             f"k(x, x) = {float(diagonal[i])!r} for x = {shown(X[i])}.",
-            "k(x, x) is the squared norm of k(x, .), and norms weigh slots against each other.",
+            "k(x, x) is the squared norm of k(x, .), and norms enter the weights of the slots.",
             "A kernel is an inner product: look for a wrong sign, or use exp(-distance).",
         )
 
 
-def _check_rows(subject: Subject, kernel: Kernel, X: Floats, gram: Floats) -> None:
+def _check_rows(context: CheckContext, kernel: Kernel, X: Floats, gram: Floats) -> None:
     why = (
-        "A bank asks for one row at a time, as long as the slot with the longest memory needs; so "
-        "a slot would depend on how many samples come at once and on the slots beside it."
+        "A bank evaluates one row at a time, as long as the slot with the longest memory needs; so "
+        "a slot would depend on the number of samples in a block and on its neighbours."
     )
     repair = (
         "Let k(x, t) follow from x and t alone: nothing about the other rows (means, scales). If "
@@ -199,10 +199,10 @@ def _check_rows(subject: Subject, kernel: Kernel, X: Floats, gram: Floats) -> No
         "seven columns at a time": lambda: np.hstack(
             [kernel(X, X[start : start + 7]) for start in range(0, len(X), 7)]
         ),
-        "as the loops of a bank ask for it": lambda: evaluate(kernel, X, X),
+        "as in the loops of a bank": lambda: evaluate(kernel, X, X),
     }
     for way, call in calls.items():
-        with subject.works(f"when asked {way}", _RAISES):
+        with context.works(f"when evaluated {way}", _RAISES):
             other = call()
             for callback in kernel.callbacks:
                 callback.check()
@@ -212,33 +212,33 @@ def _check_rows(subject: Subject, kernel: Kernel, X: Floats, gram: Floats) -> No
                 f"k(x, t) = {float(gram[i, j])!r} in a matrix of {len(X)} rows, "
                 f"{float(other[i, j])!r} {way}, for x = {shown(X[i])}, t = {shown(X[j])}."
             )
-            raise subject.fails(name, found, why, repair)
+            raise context.fails(name, found, why, repair)
 
 
-def _check_symmetric(subject: Subject, X: Floats, gram: Floats) -> None:
+def _check_symmetric(context: CheckContext, X: Floats, gram: Floats) -> None:
     difference = np.abs(gram - gram.T)
     if difference.max() > 64 * EPS * np.abs(gram).max():
         i, j = np.unravel_index(np.argmax(difference), difference.shape)
-        raise subject.fails(
+        raise context.fails(
             "symmetric",
             f"k(x, t) = {float(gram[i, j])!r} but k(t, x) = {float(gram[j, i])!r} for "
             f"x = {shown(X[i])}, t = {shown(X[j])}.",
-            "A bank computes each pair once, from whichever side it meets it.",
+            "A bank computes each pair once, in either order.",
             "Treat both arguments alike; (k(x, t) + k(t, x)) / 2 is symmetric, though it may lack "
             "other properties.",
         )
 
 
-def _check_positive(subject: Subject, X: Floats, gram: Floats) -> None:
+def _check_positive(context: CheckContext, X: Floats, gram: Floats) -> None:
     # An eigenvalue moves by at most n times the largest error of an entry, and the entries of a
-    # careful function are good to some hundred units in the last place.
+    # careful function are accurate to some hundred units in the last place.
     bound = len(X) * 1000 * EPS * np.abs(gram).max()
     gram = (gram + gram.T) / 2
     if _least_eigenvalue(gram) >= -bound:
         return
     kept = list(range(len(X)))
-    for place in reversed(range(len(X))):  # as few inputs as show it
-        fewer = [i for i in kept if i != place]
+    for index in reversed(range(len(X))):  # as few inputs as possible
+        fewer = [i for i in kept if i != index]
         if fewer and _least_eigenvalue(gram[np.ix_(fewer, fewer)]) < -bound:
             kept = fewer
     small = gram[np.ix_(kept, kept)]
@@ -248,13 +248,13 @@ def _check_positive(subject: Subject, X: Floats, gram: Floats) -> None:
         f"eigenvalue {values[0]:.3g}: f = sum_i c_i k(x_i, .) with c = "
         f"{shown(vectors[:, 0].round(3))} would have that as its squared norm."
     )
-    raise subject.fails(
+    raise context.fails(
         "positive semi-definite",
         found,
         "Norms would be negative: costs have no minimum, and the combiner prefers the worst slot.",
         "Build it from kernels: sums, products, positive multiples, exp(-distance^p) with "
-        "0 < p <= 2 for Euclidean distances. Similarities by feel (tanh, 1 - distance, minima of "
-        "kernels) mostly are none.",
+        "0 < p <= 2 for Euclidean distances. Other similarities (tanh, 1 - distance, minima of "
+        "kernels) are mostly not kernels.",
     )
 
 

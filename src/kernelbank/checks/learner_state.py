@@ -1,4 +1,4 @@
-"""Checks of what a learner leaves behind: values on the window, norm^2, and its memory."""
+"""Checks of a learner's state: values on the window, norm^2, and its memory."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from typing import Any
 
 import numpy as np
 
-from .game import Game, group_of
-from .learner_offers import RAISES
-from .subject import Subject, shown
+from .bank_fixture import BankFixture, group_of
+from .context import CheckContext, shown
+from .learner_acceptance import RAISES
 
 _MOMENTS = (1, 2, 3, 30, 120)
 
 
-def check_window(subject: Subject, game: Game) -> None:
-    """Values on the window are those of the present function; norm^2 is one."""
-    X, y = game.stream(_MOMENTS[-1])
-    bank = game.bank()
+def check_window(context: CheckContext, fixture: BankFixture) -> None:
+    """Values on the window are values of the present function; norm^2 is one."""
+    X, y = fixture.stream(_MOMENTS[-1])
+    bank = fixture.bank()
     repair = "Compute them anew after each step: O(window) values; or carry them along exactly."
     done = 0
     for moment in _MOMENTS:
-        with subject.works("while learning", RAISES):
+        with context.works("while learning", RAISES):
             bank.run(X[done:moment], y[done:moment])
-            seen = min(moment, game.window)
-            present = bank.predict_slots(X[moment - seen : moment])[:, game.place]
+            seen = min(moment, fixture.window)
+            present = bank.predict_slots(X[moment - seen : moment])[:, fixture.index]
         done = moment
-        group, leaf, lane = group_of(bank, game.place)
-        noted = group.values[leaf, 0, game.window - seen :, lane]
+        group, leaf, lane = group_of(bank, fixture.index)
+        written = group.values[leaf, 0, fixture.window - seen :, lane]
         size = 1 + np.abs(present).max() + np.abs(y[:moment]).max()
-        if not np.abs(noted - present).max() <= 1e-6 * size:
-            raise subject.fails(
-                "true to its values on the window",
-                f"after {moment} samples it wrote {shown(noted)} for the last {seen} inputs, "
+        if not np.abs(written - present).max() <= 1e-6 * size:
+            raise context.fails(
+                "exact in its values on the window",
+                f"after {moment} samples it wrote {shown(written)} for the last {seen} inputs, "
                 f"oldest first, where it now predicts {shown(present)}.",
-                "The loss on the window is made of these, and it decides about the weights.",
+                "The loss on the window is computed from them, and it determines the weights.",
                 repair + " The newest sample is the last; missing ones come first.",
             )
         norm = float(group.norms[leaf, 0, lane])
         if not 0 <= norm < np.inf:
-            raise subject.fails(
-                "sound in its norm",
+            raise context.fails(
+                "finite and non-negative in its norm",
                 f"after {moment} samples its norm^2 is {norm!r}.",
                 "norm^2 is the slot's curvature in the program for the weights: a negative one "
                 "has no minimum.",
@@ -47,40 +47,40 @@ def check_window(subject: Subject, game: Game) -> None:
             )
 
 
-def check_memory(subject: Subject, game: Game) -> None:
-    """The state does not change its shapes, and nothing beside it accepts_new_inputs with the stream."""
-    X, y = game.stream(_MOMENTS[-1], seed=2)
-    bank = game.bank()
+def check_memory(context: CheckContext, fixture: BankFixture) -> None:
+    """The state does not change its shapes, and nothing beside it grows with the stream."""
+    X, y = fixture.stream(_MOMENTS[-1], seed=2)
+    bank = fixture.bank()
     half = len(X) // 2
     sizes: list[dict[str, int]] = []
     shapes = []
     for start in (0, half):
-        with subject.works("while learning", RAISES):
+        with context.works("while learning", RAISES):
             bank.run(X[start : start + half], y[start : start + half])
-        group, _, _ = group_of(bank, game.place)
+        group, _, _ = group_of(bank, fixture.index)
         shapes.append({name: array.shape for name, array in group.state.items()})
         beside = {f"group.parts[{name!r}]": part for name, part in group.parts.items()}
         beside |= {f"group.scratch[{name!r}]": part for name, part in group.scratch.items()}
-        beside["the learner"] = vars(game.slot.learner)
+        beside["the learner"] = vars(fixture.slot.learner)
         sizes.append({name: _items(part, 5, set()) for name, part in beside.items()})
-    why = "A stream has no end. Files, too, expect arrays of the shapes that `shapes` tells."
+    why = "A stream has no end. Files, too, expect arrays of the shapes that `shapes` declares."
     repair = "Make arrays as large as they can get at the start, and drop or merge beyond that."
     if shapes[0] != shapes[1]:
         found = f"after {half} samples the state's shapes were {shapes[0]}, later {shapes[1]}."
-        raise subject.fails("bounded in memory", found, why, repair)
-    if not game.slot.learner.saveable:
-        return  # somebody else's model: it may keep what it likes
+        raise context.fails("bounded in memory", found, why, repair)
+    if not fixture.slot.learner.saveable:
+        return  # a foreign model: it may keep anything
     for name, size in sizes[0].items():
         grown = sizes[1][name] - size
         if grown >= half:
             found = (
                 f"{name} held {size} items after {half} samples, and {grown} more as many later."
             )
-            raise subject.fails("bounded in memory", found, why, repair)
+            raise context.fails("bounded in memory", found, why, repair)
 
 
 def _items(part: Any, depth: int, seen: set[int]) -> int:
-    """How many things there are in a container and those within it."""
+    """The number of items in a container and in the containers inside it."""
     if depth == 0 or id(part) in seen:
         return 0
     seen.add(id(part))

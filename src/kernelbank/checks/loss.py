@@ -1,4 +1,4 @@
-"""`check_loss`: what a bank takes for granted about a loss."""
+"""`check_loss`: what a bank requires of a loss."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ..losses import Custom, Loss, as_loss
 from ..utils.validation import Floats
-from .subject import Subject, first_difference, same_bits, shown
+from .context import CheckContext, first_difference, same_bits, shown
 
 EPS = float(np.finfo(float).eps)
 _STEP = 2.0**-16
@@ -14,10 +14,10 @@ _RAISES = "Let both functions take two arrays of one shape and return an array o
 
 
 def check_loss(loss: Loss) -> None:
-    """Whether a loss keeps what a bank takes for granted; a failure says why and what to do.
+    """Check that a loss does what a bank requires; a failure says why and what to do.
 
     Checked on a grid of predictions and some targets (-1 and +1 for losses of labels): values and
-    derivatives are finite, element by element, the same each time, and leave their arguments alone;
+    derivatives are finite, element by element, the same each time, and change no argument;
     the loss is convex in the prediction; the derivative lies between the slopes on either side and
     is a subgradient, l(g) >= l(f) + l'(f) (g - f), everywhere; it changes by no more than
     `curvature` per unit. A grid can miss a fault. Takes well below a second.
@@ -37,8 +37,8 @@ def check_loss(loss: Loss) -> None:
     consistent with its derivative
     """
     checked = as_loss(loss)
-    subject = Subject("check_loss", checked)
-    subject.check_settings()
+    context = CheckContext("check_loss", checked)
+    context.check_settings()
     draw = np.random.default_rng(0)
     few = np.concatenate([np.arange(-32, 33) / 8, [-50.0, -12.0, 12.0, 50.0]])
     fine = np.arange(-320, 321) / 64
@@ -46,51 +46,50 @@ def check_loss(loss: Loss) -> None:
     for y in (-1.0, 1.0) if checked.labels else (0.0, 0.75, -2.5, 20.0):
         centre = 0.0 if checked.labels else y
         f = np.unique(np.concatenate([centre + few, few, more]))
-        _check_plain(subject, checked, np.concatenate([f, [-1000.0, 1000.0]]), y)
-        _check_convex(subject, checked, f, y)
-        _check_derivative(subject, checked, f, y)
-        _check_curvature(subject, checked, np.unique(np.concatenate([centre + fine, f])), y)
+        _check_plain(context, checked, np.concatenate([f, [-1000.0, 1000.0]]), y)
+        _check_convex(context, checked, f, y)
+        _check_derivative(context, checked, f, y)
+        _check_curvature(context, checked, np.unique(np.concatenate([centre + fine, f])), y)
 
 
-def _both(subject: Subject, loss: Loss, f: Floats, y: float) -> tuple[Floats, Floats]:
+def _both(context: CheckContext, loss: Loss, f: Floats, y: float) -> tuple[Floats, Floats]:
     targets = np.full(f.shape, y)
-    with subject.works(f"for predictions such as {f.flat[0]} and the target {y}", _RAISES):
+    with context.works(f"for predictions such as {f.flat[0]} and the target {y}", _RAISES):
         return np.asarray(loss.value(f, targets)), np.asarray(loss.derivative(f, targets))
 
 
-def _check_plain(subject: Subject, loss: Loss, f: Floats, y: float) -> None:
-    """Finite, element by element, deterministic, and without a trace on the arguments."""
+def _check_plain(context: CheckContext, loss: Loss, f: Floats, y: float) -> None:
+    """Finite, element by element, deterministic, and without changing the arguments."""
     if isinstance(loss, Custom):
-        _check_arguments(subject, loss, f, y)
-    together = _both(subject, loss, f, y)
-    again = _both(subject, loss, f, y)
-    alone = [np.array(pair) for pair in zip(*(_one(subject, loss, v, y) for v in f), strict=True)]
-    turned = [array[::-1] for array in _both(subject, loss, f[::-1].copy(), y)]
-    for place, what in enumerate(("value", "derivative")):
-        values = together[place]
+        _check_arguments(context, loss, f, y)
+    together = _both(context, loss, f, y)
+    again = _both(context, loss, f, y)
+    alone = [np.array(pair) for pair in zip(*(_one(context, loss, v, y) for v in f), strict=True)]
+    turned = [array[::-1] for array in _both(context, loss, f[::-1].copy(), y)]
+    for index, what in enumerate(("value", "derivative")):
+        values = together[index]
         if not np.isfinite(values).all():
             i = int(np.argwhere(~np.isfinite(values))[0, 0])
-            raise subject.fails(
+            raise context.fails(
                 "finite",
                 f"the {what} is {values[i]} for the prediction {f[i]} and the target {y}.",
-                "One such value and the slot is out of the bank for good, though it may predict "
-                "well.",
+                "One such value and the slot is quarantined for good, even if it predicts well.",
                 "Write the formula so that nothing overflows on the way: np.logaddexp(0, -y * f) "
                 "instead of np.log(1 + np.exp(-y * f)).",
             )
-        if not same_bits(values, again[place]):
-            i = first_difference(values, again[place])[0]
-            raise subject.fails(
+        if not same_bits(values, again[index]):
+            i = first_difference(values, again[index])[0]
+            raise context.fails(
                 "deterministic",
-                f"the {what} is {values[i]!s}, and {again[place][i]!s} when asked again, for the "
+                f"the {what} is {values[i]!s}, and {again[index][i]!s} in a second call, for the "
                 f"prediction {f[i]} and the target {y}.",
                 "A bank that is saved and loaded, or runs in blocks, must give the same bits.",
                 "Let the functions depend on their arguments only: no random numbers, no counters.",
             )
-        for other, way in ((alone[place], "alone"), (turned[place], "in the reverse order")):
+        for other, way in ((alone[index], "alone"), (turned[index], "in the reverse order")):
             if not same_bits(values, other):
                 i = first_difference(values, other)[0]
-                raise subject.fails(
+                raise context.fails(
                     "computed element by element",
                     f"the {what} for the prediction {f[i]} and the target {y} is "
                     f"{float(values[i])!r} among {len(f)}, but {float(other[i])!r} {way}.",
@@ -100,33 +99,33 @@ def _check_plain(subject: Subject, loss: Loss, f: Floats, y: float) -> None:
                 )
 
 
-def _one(subject: Subject, loss: Loss, prediction: float, y: float) -> tuple[float, float]:
-    value, slope = _both(subject, loss, np.array([prediction]), y)
+def _one(context: CheckContext, loss: Loss, prediction: float, y: float) -> tuple[float, float]:
+    value, slope = _both(context, loss, np.array([prediction]), y)
     return float(value[0]), float(slope[0])
 
 
-def _check_arguments(subject: Subject, loss: Custom, f: Floats, y: float) -> None:
+def _check_arguments(context: CheckContext, loss: Custom, f: Floats, y: float) -> None:
     for function in (loss.value_function, loss.derivative_function):
         given, targets = f.copy(), np.full(f.shape, y)
-        with subject.works(f"for predictions such as {f[0]} and the target {y}", _RAISES):
+        with context.works(f"for predictions such as {f[0]} and the target {y}", _RAISES):
             function(given, targets)
         if not (same_bits(given, f) and (targets == y).all()):
-            raise subject.fails(
-                "leaving its arguments alone",
+            raise context.fails(
+                "leaving its arguments unchanged",
                 "predictions or targets were other numbers after the call.",
                 "They are the slots' own values, and are used again.",
                 "Write r = f - y, which makes a new array, instead of f -= y.",
             )
 
 
-def _check_convex(subject: Subject, loss: Loss, f: Floats, y: float) -> None:
-    values, _ = _both(subject, loss, f, y)
-    middles, _ = _both(subject, loss, (f[:, None] + f[None, :]) / 2, y)
+def _check_convex(context: CheckContext, loss: Loss, f: Floats, y: float) -> None:
+    values, _ = _both(context, loss, f, y)
+    middles, _ = _both(context, loss, (f[:, None] + f[None, :]) / 2, y)
     chords = (values[:, None] + values[None, :]) / 2
     above = middles - chords - 1e-12 * (1 + np.abs(values[:, None]) + np.abs(values[None, :]))
     if above.max() > 0:
         i, j = _nearest(f, above > 0)
-        raise subject.fails(
+        raise context.fails(
             "convex",
             f"for the target {y}: l({f[i]}) = {values[i]:.6g} and l({f[j]}) = {values[j]:.6g}, but "
             f"halfway l({(f[i] + f[j]) / 2}) = {middles[i, j]:.6g}, more than their mean.",
@@ -137,21 +136,21 @@ def _check_convex(subject: Subject, loss: Loss, f: Floats, y: float) -> None:
         )
 
 
-def _check_derivative(subject: Subject, loss: Loss, f: Floats, y: float) -> None:
-    why = "Learners go down this slope; with another one they end elsewhere, or diverge."
-    values, slopes = _both(subject, loss, f, y)
-    below, _ = _both(subject, loss, f - _STEP, y)
-    beyond, _ = _both(subject, loss, f + _STEP, y)
+def _check_derivative(context: CheckContext, loss: Loss, f: Floats, y: float) -> None:
+    why = "Learners descend along it; with a wrong one they end elsewhere, or diverge."
+    values, slopes = _both(context, loss, f, y)
+    below, _ = _both(context, loss, f - _STEP, y)
+    beyond, _ = _both(context, loss, f + _STEP, y)
     # For a convex loss the derivative, or any subgradient, lies between the slopes on both sides.
     left, right = (values - below) / _STEP, (beyond - values) / _STEP
     rounding = 64 * EPS * (1 + np.abs(values)) / _STEP
     wrong = (slopes < left - rounding) | (slopes > right + rounding)
     if wrong.any():
         i = int(np.argmin(np.where(wrong, np.abs(np.abs(f - y) - 1), np.inf)))  # a plain example
-        raise subject.fails(
+        raise context.fails(
             "consistent with its derivative",
             f"at the prediction {f[i]} and the target {y} the derivative is {slopes[i]:.6g}, but "
-            f"the value accepts_new_inputs by {left[i]:.6g} a unit on the left and {right[i]:.6g} on the right.",
+            f"the value grows by {left[i]:.6g} per unit on the left, {right[i]:.6g} on the right.",
             why,
             "Differentiate the value in the prediction f, not in the target y (that has the other "
             "sign), and mind constant factors.",
@@ -161,7 +160,7 @@ def _check_derivative(subject: Subject, loss: Loss, f: Floats, y: float) -> None
     above = lines - values[None, :] - 1e-11 * size
     if above.max() > 0:
         i, j = _nearest(f, above > 0)
-        raise subject.fails(
+        raise context.fails(
             "a subgradient everywhere",
             f"for the target {y}: the tangent at {f[i]}, with the derivative {slopes[i]:.6g}, is "
             f"{lines[i, j]:.6g} at {f[j]}, above the loss {values[j]:.6g}.",
@@ -170,20 +169,20 @@ def _check_derivative(subject: Subject, loss: Loss, f: Floats, y: float) -> None
         )
 
 
-def _check_curvature(subject: Subject, loss: Loss, f: Floats, y: float) -> None:
+def _check_curvature(context: CheckContext, loss: Loss, f: Floats, y: float) -> None:
     if loss.curvature is None:
         return
-    _, slopes = _both(subject, loss, f, y)
+    _, slopes = _both(context, loss, f, y)
     growth = np.abs(slopes[:, None] - slopes[None, :])
     apart = np.abs(f[:, None] - f[None, :])
     size = 1 + np.abs(slopes[:, None]) + np.abs(slopes[None, :])
     above = growth - loss.curvature * apart - 1e-12 * size
     if above.max() > 0:
         i, j = _nearest(f, above > 0)
-        raise subject.fails(
+        raise context.fails(
             "within its curvature",
             f"for the target {y} the derivative goes from {slopes[i]:.6g} at {shown(f[i])} to "
-            f"{slopes[j]:.6g} at {shown(f[j])}: by {growth[i, j] / apart[i, j]:.6g} a unit, more "
+            f"{slopes[j]:.6g} at {shown(f[j])}: by {growth[i, j] / apart[i, j]:.6g} per unit, more "
             f"than the stated {loss.curvature:g}.",
             "Banks warn of unstable steps and solve for the weights by this bound.",
             "State the largest second derivative, or None if there is a kink or no bound.",

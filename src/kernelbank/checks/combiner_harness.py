@@ -1,4 +1,4 @@
-"""Made evidence, and the weights that a combiner chooses from it."""
+"""Synthetic evidence, and the weights that a combiner computes from it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ RIDGE = 0.1
 
 
 @dataclass(frozen=True)
-class Made:
-    """Evidence of n samples and P slots, whose parts agree with each other."""
+class SyntheticEvidence:
+    """Evidence of n samples and P slots, whose arrays are consistent with each other.
+
+    - targets: (window - 1 + n,), those before the first sample come first
+    - values: (n, window, P); the others: (n, P)
+    """
 
     loss: Loss
     targets: Floats
-    """Those of the window before the first sample, then one a sample."""
     values: Floats
     predictions: Floats
     curvature: Floats
@@ -43,35 +46,42 @@ class Made:
         return self.slot_loss.shape[0], self.slot_loss.shape[1]
 
 
-def made(
+def synthetic_evidence(
     slots: int, samples: int, *, window: int = 3, size: float = 1.0, out: Sequence[int] = ()
-) -> Made:
-    """Slots of different worth; slot p is out from sample out[p] on (never, if it is beyond)."""
+) -> SyntheticEvidence:
+    """Slots of different accuracy; slot p is quarantined from sample out[p] on, if there is one."""
     draw = np.random.default_rng([slots, samples])
     loss = Squared()
     targets = size * draw.normal(size=window - 1 + samples)
     recent = np.lib.stride_tricks.sliding_window_view(targets, window)
-    worth = np.linspace(0.2, 1.5, slots)
-    values = recent[:, :, None] + size * worth * draw.normal(size=(samples, window, slots)) / 2
-    predictions = recent[:, -1, None] + size * worth * draw.normal(size=(samples, slots))
+    noise = np.linspace(0.2, 1.5, slots)
+    values = recent[:, :, None] + size * noise * draw.normal(size=(samples, window, slots)) / 2
+    predictions = recent[:, -1, None] + size * noise * draw.normal(size=(samples, slots))
     curvature = RIDGE / 2 * size**2 * draw.exponential(size=(samples, slots))
     window_loss = loss.value(values, recent[:, :, None]).sum(axis=1)
     slot_loss = loss.value(predictions, recent[:, -1, None])
     slot_cost = slot_loss + curvature + loss.value(values[:, :-1], recent[:, :-1, None]).sum(axis=1)
-    for p, moment in enumerate(out):
-        values[moment:, :, p] = curvature[moment:, p] = 0.0
-        predictions[moment:, p] = np.nan
+    for p, first in enumerate(out):
+        values[first:, :, p] = curvature[first:, p] = 0.0
+        predictions[first:, p] = np.nan
         for array in (window_loss, slot_loss, slot_cost):
-            array[moment:, p] = np.inf
-    return Made(loss, targets, values, predictions, curvature, window_loss, slot_loss, slot_cost)
+            array[first:, p] = np.inf
+    return SyntheticEvidence(
+        loss, targets, values, predictions, curvature, window_loss, slot_loss, slot_cost
+    )
 
 
-class Stage:
-    """A combiner with its workspace, as a bank has it. `resumed` starts from another's state."""
+class CombinerHarness:
+    """A combiner with a workspace, as in a bank. `resumed` continues from another one's state."""
 
-    def __init__(self, combiner: Combiner, evidence: Made, resumed: Stage | None = None) -> None:
+    def __init__(
+        self,
+        combiner: Combiner,
+        evidence: SyntheticEvidence,
+        resumed: CombinerHarness | None = None,
+    ) -> None:
         samples, slots = evidence.shape
-        self._made = evidence
+        self._evidence = evidence
         self._objective = Objective(evidence.loss, evidence.window, RIDGE)
         self._workspace = Workspace(
             self._objective, samples, 1, slots, 1, values=combiner.needs_values, workers=1
@@ -89,9 +99,9 @@ class Stage:
         steps = combiner.phases(self._objective, self._workspace, self.state, self.weights)
         self._phases = Phases(steps)
 
-    def play(self, until: int) -> Floats:
+    def run_block(self, until: int) -> Floats:
         """(n, P): the weights after each sample of one block, which ends at that sample."""
-        workspace, evidence = self._workspace, self._made
+        workspace, evidence = self._workspace, self._evidence
         start, count = self._done, until - self._done
         block = slice(start, until)
         workspace.curvature[:count] = evidence.curvature[block]
@@ -112,8 +122,8 @@ class Stage:
         self._done = until
         return chosen
 
-    def play_all(self, cuts: Sequence[int] = ()) -> Floats:
-        """The weights after each sample, in blocks that end at the cuts."""
-        last = self._made.shape[0]
+    def run(self, cuts: Sequence[int] = ()) -> Floats:
+        """(n, P): the weights after each sample, in blocks that end at the cuts."""
+        last = self._evidence.shape[0]
         ends = [self._done, *(cut for cut in cuts if self._done < cut < last), last]
-        return np.vstack([self.play(end) for _, end in pairwise(ends)])
+        return np.vstack([self.run_block(end) for _, end in pairwise(ends)])

@@ -1,4 +1,4 @@
-"""Banks and streams on which a learner or a combiner is tried."""
+"""Small banks and streams in which a learner or a combiner is checked."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ..learners import Norma, Residual
 from ..learners.base import SlotGroup
 from ..losses import Loss
 from ..utils.validation import Floats
-from .subject import parts_of
+from .context import parts_of
 
-FIGURES = ("slot_predictions", "curvature", "window_loss", "slot_cost", "weights", "predictions")
-"""What is compared, sample by sample."""
+COMPARED = ("slot_predictions", "curvature", "window_loss", "slot_cost", "weights", "predictions")
+"""The fields of a trace that are compared, sample by sample."""
 
-HOSTILE = {
+EXTREME = {
     "a constant input": lambda X, y: (np.full_like(X, 1.5), y),
     "inputs that are all 0": lambda X, y: (np.zeros_like(X), y),
     "every input ten times": lambda X, y: (np.repeat(X[::10], 10, axis=0)[: len(X)], y),
@@ -37,11 +37,11 @@ HOSTILE = {
     "huge targets": lambda X, y: (X, 1e12 * y),
     "one target of 1e9 among small ones": lambda X, y: (X, np.where(y == y[30], 1e9, y)),
 }
-"""Streams on which formulas break, from an ordinary one."""
+"""Streams on which formulas break, made from an ordinary one."""
 
 
 def stream(samples: int, width: int, *, labels: bool, seed: int = 0) -> tuple[Floats, Floats]:
-    """Non-negative inputs, some of them twice, and a wave with noise, or its sign."""
+    """Non-negative inputs, some of them twice, and a sine with noise, or its sign."""
     draw = np.random.default_rng(seed)
     X = draw.uniform(0, 1.5, (samples, width))
     X[9::10] = X[4::10][: len(X[9::10])]
@@ -51,7 +51,7 @@ def stream(samples: int, width: int, *, labels: bool, seed: int = 0) -> tuple[Fl
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the bank's warnings: what they tell is no fault of a component here."""
+    """Without the bank's warnings, which are not a fault of the component here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KernelBankWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -59,8 +59,8 @@ def quiet() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Game:
-    """A recipe for a bank with a slot under examination, its first but for what it stands on."""
+class BankFixture:
+    """How to make a bank with the slot that is checked, and a stream for it."""
 
     slot: Slot
     loss: Loss
@@ -70,15 +70,15 @@ class Game:
     combiner: Any = None
 
     @property
-    def place(self) -> int:
-        """Where the slot stands."""
+    def index(self) -> int:
+        """The index of the slot; slots that it depends on come before it."""
         learner = self.slot.learner
         return learner.base + 1 if isinstance(learner, Residual) else 0
 
     def bank(self, *, twice: bool = False, engine: Any = "serial") -> KernelBank:
-        """A new bank: the slot (or two such), and a learner of our own beside it."""
+        """A new bank: the slot, or two of it, and a built-in learner beside it."""
         beside = Slot(Gaussian(0.3), Norma(0.01, 20))
-        slots = [*[beside] * self.place, *[self.slot] * (1 + twice), beside]
+        slots = [*[beside] * self.index, *[self.slot] * (1 + twice), beside]
         return KernelBank(
             slots=slots,
             combiner=self.combiner,
@@ -92,7 +92,7 @@ class Game:
         return stream(samples, self.width, labels=self.loss.labels, seed=seed)
 
     def reloaded(self, bank: KernelBank) -> KernelBank:
-        """The bank, written to a file and read again."""
+        """The bank, written to a file and loaded from it."""
         parts = parts_of(self.slot.learner, self.slot.kernel, self.loss, self.combiner)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "bank.kb"
@@ -100,24 +100,31 @@ class Game:
             return load(path, components=parts)
 
 
-def played(bank: KernelBank, X: Floats, y: Floats, cuts: Sequence[int] = ()) -> list[Trace]:
-    """The traces of a stream in blocks that end at the cuts."""
+def run_in_blocks(bank: KernelBank, X: Floats, y: Floats, cuts: Sequence[int] = ()) -> list[Trace]:
+    """The traces of a stream that is run in blocks, which end at the cuts."""
     ends = [*(cut for cut in cuts if 0 < cut < len(X)), len(X)]
     starts = [0, *ends[:-1]]
     return [bank.run(X[a:b], y[a:b]) for a, b in zip(starts, ends, strict=True)]
 
 
 def figures(traces: Sequence[Trace]) -> dict[str, Floats]:
-    """What is compared of the traces, put together."""
-    return {name: np.concatenate([getattr(t, name) for t in traces]) for name in FIGURES}
+    """The compared fields of the traces, concatenated."""
+    return {name: np.concatenate([getattr(t, name) for t in traces]) for name in COMPARED}
 
 
-def group_of(bank: KernelBank, place: int) -> tuple[SlotGroup, int, int]:
-    """Where a slot of a serial bank at work is kept: group, leaf and lane."""
+def group_of(bank: KernelBank, index: int) -> tuple[SlotGroup, int, int]:
+    """Where a serial bank keeps the state of a slot: its group, leaf and lane."""
     assert bank._work is not None
     for shard in bank._work.executor._shards:  # type: ignore[attr-defined]
         for _, group in shard.groups:
-            found = np.argwhere(group.columns == place)
+            found = np.argwhere(group.columns == index)
             if len(found):
                 return group, int(found[0, 0]), int(found[0, 1])
-    raise AssertionError("every slot stands in a shard")
+    raise AssertionError("every slot is in a shard")
+
+
+def overwrite_block_arrays(bank: KernelBank) -> None:
+    """Write other numbers over the inputs and targets of the last block, as the next block does."""
+    assert bank._work is not None
+    bank._work.workspace.points[...] = 0.625
+    bank._work.workspace.new_targets[...] = 1.0

@@ -1,4 +1,4 @@
-"""What is being checked, and how a failure is told: the property, an example, why, the repair."""
+"""The component that is checked, and its failures: the property, an example, why, the repair."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import CheckFailed
 from ..io.specs import from_spec, to_spec
 
 
-class Subject:
+class CheckContext:
     """A component under one of the checks."""
 
     def __init__(self, check: str, component: Any) -> None:
@@ -31,17 +31,19 @@ class Subject:
         return CheckFailed("\n".join(lines), property)
 
     @contextmanager
-    def works(self, doing: str, repair: str, property: str = "able to work") -> Iterator[None]:
-        """Tell anything that the component raises meanwhile as a failure of its own."""
+    def works(
+        self, doing: str, repair: str, property: str = "free of exceptions"
+    ) -> Iterator[None]:
+        """Turn any exception of the component into a failed check."""
         try:
-            # As in a bank: what overflows is found in the results.
+            # As in a bank: an overflow shows in the results.
             with np.errstate(all="ignore"):
                 yield
         except CheckFailed:
             raise
         except Exception as error:
             found = f"{doing}, it raised {type(error).__name__}: {error}"
-            why = "A block whose component raises is undone, and the bank stands still."
+            why = "A block in which a component raises is rolled back, and the bank cannot go on."
             raise self.fails(property, found, why, repair) from error
 
     def check_settings(self, *, file: bool = True) -> None:
@@ -49,18 +51,20 @@ class Subject:
         component = self.component
         kind = type(component)
         why = (
-            "A component may serve many banks, groups slots by equality and goes into files as "
-            "its fields; so it must not change, and all that changes must be in the state."
+            "A component may be used in many banks; slots are grouped by equality, and fields are "
+            "saved. So it must not change, and everything that changes must be in the state."
         )
-        repair = "Put @dataclass(frozen=True) above the class, and hold numbers, words and tuples."
+        repair = "Put @dataclass(frozen=True) above the class; fields are numbers, strings, tuples."
         if not is_dataclass(component):
-            raise self.fails("a frozen dataclass", f"{kind.__name__} is no dataclass.", why, repair)
+            raise self.fails(
+                "a frozen dataclass", f"{kind.__name__} is not a dataclass.", why, repair
+            )
         if "__dataclass_params__" in vars(kind):
             own = True
         else:  # inherits its fields: then it must not have added any by annotation
             own = not vars(kind).get("__annotations__")
         if not (own and kind.__dataclass_params__.frozen):  # type: ignore[attr-defined]
-            found = f"@dataclass(frozen=True) does not stand above {kind.__name__}."
+            found = f"{kind.__name__} is not decorated with @dataclass(frozen=True)."
             raise self.fails("a frozen dataclass", found, why, repair)
         try:
             hash(component)
@@ -72,18 +76,18 @@ class Subject:
     def _check_file(self, why: str) -> None:
         component = self.component
         repair = (
-            "Let fields be numbers, words, tuples and other components, and let __post_init__ "
+            "Let fields be numbers, strings, tuples and other components, and let __post_init__ "
             "accept its own result."
         )
         with self.works("while its settings were written and read", repair, "saveable"):
             again = from_spec(to_spec(component), (), parts_of(component))
         if again != component:
-            found = f"from a file comes {again!r}."
+            found = f"loaded from a file it is {again!r}."
             raise self.fails("equal to what comes back from a file", found, why, repair)
 
 
 def parts_of(*components: Any) -> Mapping[str, Any]:
-    """What `kb.load(components=...)` needs for user-made parts: by name, classes or instances."""
+    """The `components` that `kb.load` needs for user-made ones: by name, classes or instances."""
     found: dict[str, Any] = {}
     waiting = list(components)
     while waiting:
@@ -96,18 +100,18 @@ def parts_of(*components: Any) -> Mapping[str, Any]:
             name = type(part).__name__
             if held and name == "Custom":
                 found[str(getattr(part, "name", name))] = part
-            else:  # a type with functions of its own cannot be made from a file
+            else:  # a class with function fields cannot be made from a file
                 found[name] = part if held else type(part)
     return found
 
 
 def same_bits(one: Any, other: Any) -> bool:
-    """Whether two arrays are equal, NaN in the same places."""
+    """Whether two arrays are equal, with NaN at the same indices."""
     return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
 
 
 def first_difference(one: Any, other: Any) -> tuple[int, ...]:
-    """Where two arrays of one shape differ first."""
+    """The first index at which two arrays of the same shape differ."""
     left, right = np.asarray(one), np.asarray(other)
     differ = ~((left == right) | (np.isnan(left) & np.isnan(right)))
     return tuple(int(i) for i in np.argwhere(differ)[0])
