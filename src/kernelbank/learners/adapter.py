@@ -1,4 +1,4 @@
-"""Adapter: a slot that is somebody else's model."""
+"""Adapter: a slot around a model of River, scikit-learn or your own."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ class Adapter(Learner):
     """A slot that is any object with predict_one and learn_one, or predict and partial_fit.
 
     River models get a dictionary {"x0": ..., "x1": ...}, all others the input as an array. A model
-    with predict_proba_one is taken for a classifier of -1 and +1, and its value is
-    2 P(+1) - 1. The bank works on a copy of the model as it is given. Its function has no norm: the
-    quadratic program of `kb.combiners.Simplex` takes the stated `curvature` as a_p. A model that
-    raises is out for good, and the bank goes on. Cost per step: window + 1 predictions and one
-    learning of the model, in Python; a model is not arrays, so such a bank cannot be saved.
+    with predict_proba_one is treated as a classifier of -1 and +1, with value 2 P(+1) - 1. The bank
+    works on a copy of the given model. Its function has no norm: the quadratic program of
+    `kb.combiners.Simplex` uses `curvature` as a_p. The slot of a model that raises an error has no
+    weight from then on, and the bank continues. Cost per step: window + 1 predictions and one
+    update of the model, in Python; memory: the model. A model is not arrays, so such a bank cannot
+    be saved.
 
     Parameters
     ----------
     model : the object.
-    curvature : a_p of this slot, 0 or more; larger keeps its weight smaller.
+    curvature : a_p of this slot, 0 or more; a larger one makes its weight smaller.
 
     >>> import kernelbank as kb
     >>> class Last:
@@ -66,9 +67,7 @@ class Adapter(Learner):
             rule = "have predict_one and learn_one, or predict and partial_fit"
             remedy = "Give a River or scikit-learn model, or an object of your own."
             raise check.refuse("model", rule, self.model, remedy, "Adapter")
-        remedy = "Give 0, or how strongly the slot's weight is to be held down."
-        curvature = check.number("curvature", self.curvature, "Adapter", remedy, least=0)
-        object.__setattr__(self, "curvature", curvature)
+        check.settings(self, curvature=check.at_least(0, 0.1))
         object.__setattr__(self, "model", copy.deepcopy(self.model))
 
     def check(self, objective: Objective) -> None:
@@ -88,7 +87,7 @@ class Adapter(Learner):
         return {}
 
     def prepare(self, group: SlotGroup) -> None:
-        group.models = [_Model(copy.deepcopy(self.model)) for _ in range(group.leaves)]
+        group.models = [_AdaptedModel(copy.deepcopy(self.model)) for _ in range(group.leaves)]
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         window = group.objective.window
@@ -115,28 +114,28 @@ class Adapter(Learner):
         return out
 
 
-def _tells_shares(model: Any, named: bool) -> bool:
-    """Whether the model is a classifier that tells probabilities one by one."""
+def _predicts_probabilities(model: Any, from_river: bool) -> bool:
+    """Whether the model is a classifier with predict_proba_one."""
     if not hasattr(model, "predict_proba_one"):
         return False
-    if not named:
+    if not from_river:
         return True
-    from river.base import Classifier  # every pipeline of River has the method: ask what it is
+    from river.base import Classifier  # every pipeline of River has the method: check its type
 
     return isinstance(model, Classifier)
 
 
-class _Model:
-    """The object under one roof: value(x), learn(x, y). After a failure it is silent: NaN."""
+class _AdaptedModel:
+    """One interface to all models: value(x), learn(x, y). After an error, all values are NaN."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self._failed = False
         self._width: int | None = None
         self._started = hasattr(model, "predict_one")
-        self._named = type(model).__module__.split(".")[0] == "river"
-        self._sorts = any(hasattr(model, n) for n in ("decision_function", "predict_proba"))
-        self._shares = _tells_shares(model, self._named)
+        self._from_river = type(model).__module__.split(".")[0] == "river"
+        self._needs_classes = any(hasattr(model, n) for n in ("decision_function", "predict_proba"))
+        self._probabilities = _predicts_probabilities(model, self._from_river)
 
     def value(self, x: Floats) -> float:
         if self._failed:
@@ -150,12 +149,12 @@ class _Model:
     def learn(self, x: Floats, y: float) -> None:
         if self._failed:
             return
-        if self._width is None and not self._named:
+        if self._width is None and not self._from_river:
             self._width = len(x)  # only models of River take columns that are added later
         try:
             if hasattr(self._model, "learn_one"):
                 self._model.learn_one(self._input(x), y)
-            elif self._sorts:
+            elif self._needs_classes:
                 self._model.partial_fit(self._input(x)[None], [y], classes=[-1.0, 1.0])
             else:
                 self._model.partial_fit(self._input(x)[None], [y])
@@ -164,16 +163,16 @@ class _Model:
             self._fail("learning", error)
 
     def _input(self, x: Floats) -> Any:
-        if self._named:
+        if self._from_river:
             return {f"x{k}": float(value) for k, value in enumerate(x)}
         return x[: self._width].copy()
 
     def _value(self, x: Floats) -> float:
         if not self._started:
             return 0.0
-        if self._shares:
-            shares = self._model.predict_proba_one(self._input(x)) or {}
-            return 2.0 * float(shares.get(1.0, 0.0)) - 1.0 if shares else 0.0
+        if self._probabilities:
+            found = self._model.predict_proba_one(self._input(x)) or {}
+            return 2.0 * float(found.get(1.0, 0.0)) - 1.0 if found else 0.0
         if hasattr(self._model, "predict_one"):
             value = self._model.predict_one(self._input(x))
         else:

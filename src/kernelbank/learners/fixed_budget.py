@@ -18,11 +18,11 @@ FIELDS = argument_fields(*RIDGE_FIELDS._fields, "label_rate")
 
 @dataclass(frozen=True)
 class FixedBudgetKRLS(RidgeBase):
-    """Kernel ridge regression on `budget` samples; the least significant one leaves.
+    """Kernel ridge regression on `budget` samples; the least significant one is removed.
 
-    A new sample joins; then, with A = K + ridge I and alpha = A^-1 y, the sample with the least
-    |alpha_j| / (A^-1)_jj leaves: the error that it would have if it had not been learned. With
-    label_rate > 0 the kept responses first move towards the new one,
+    A new sample is kept. Beyond the budget, with A = K + ridge I and alpha = A^-1 y, the sample
+    with the least |alpha_j| / (A^-1)_jj, its leave-one-out error, is removed. With label_rate > 0
+    the kept responses first move towards the new one,
 
         y_j <- y_j - label_rate * k(c_j, x) (y_j - y),
 
@@ -31,7 +31,7 @@ class FixedBudgetKRLS(RidgeBase):
 
     Parameters
     ----------
-    budget : how many samples.
+    budget : number of samples that are kept.
     ridge : positive number on the diagonal: the noise's variance over the kernel's scale.
     label_rate : 0 to 1, how far old responses follow new ones.
 

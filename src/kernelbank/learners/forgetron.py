@@ -21,17 +21,17 @@ _ALLOWED = 15.0 / 32.0  # largest total deviation per mistake
 
 @dataclass(frozen=True)
 class Forgetron(GramBase):
-    """The self-tuned Forgetron: a kernel perceptron for labels -1 and +1 that keeps its budget.
+    """The self-tuned Forgetron: a kernel perceptron on a budget, for labels -1 and +1.
 
-    On a mistake, y f(x) <= 0, the term y k(x, .) joins. Beyond `budget` terms all coefficients are
-    multiplied by the largest phi <= 1 for which the total deviation stays below 15/32 of the
+    On a mistake, y f(x) <= 0, the term y k(x, .) is added. Beyond `budget` terms all coefficients
+    are multiplied by the largest phi <= 1 for which the total deviation stays below 15/32 of the
     mistakes, and the oldest term is dropped. Its relative mistake bound holds for kernels with
     k(x, x) <= 1. Cost per step: budget kernel values and, on a mistake, O(budget^2) products (for
     norm^2); memory O(budget^2).
 
     Parameters
     ----------
-    budget : most terms.
+    budget : largest number of terms.
 
     Reference: Dekel, Shalev-Shwartz and Singer, The Forgetron: a kernel-based perceptron on a
     budget, SIAM Journal on Computing 37 (2008).

@@ -18,7 +18,7 @@ FIELDS = argument_fields(*FOURIER_FIELDS._fields, *RECURSIVE_NAMES)
 
 @dataclass(frozen=True)
 class FourierRLS(FourierBase, RecursiveLeastSquares):
-    """Bayesian linear regression on random features: a Gaussian process at a fixed price for ever.
+    """Bayesian linear regression on random features: a Gaussian process at a constant cost.
 
     With P = I / ridge at first and phi(x)'phi(t) close to k(x, t):
 
@@ -26,29 +26,29 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
 
     so that weights minimise sum (w'phi(x_i) - y_i)^2 + ridge |w|^2. Then, with forgetting r < 1,
 
-    - "exponential": the squares of i steps ago count r^i. P <- P / r, and a dummy observation that
-      one weight, in turn, is 0, with precision D (1 - r) ridge, D the number of features: it keeps
-      the ridge alive, without which P would grow where the inputs do not reach.
-    - "prior": P <- r P + (1 - r) I / ridge, weights <- sqrt(r) weights. What is not seen again is
-      forgotten back to the prior.
+    - "exponential": the squares of i steps ago have weight r^i. P <- P / r, and a dummy observation
+      that one weight, in turn, is 0, with precision D (1 - r) ridge, D the number of features. It
+      renews the ridge, without which P would grow where there are no inputs.
+    - "prior": P <- r P + (1 - r) I / ridge, weights <- sqrt(r) weights. Without new samples the
+      weights return to the prior.
 
     For the logistic loss: an online Newton step, with -l' / c for y - f(x) and 2 / c for the 1,
     where c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Only half of P is kept,
-    and it is read and written once a sample. Cost per step:
+    and it is read and written once per sample. Cost per step:
     O(features^2 + features dimension); memory O(features^2 / 2 + features dimension).
 
-    It works in double precision: phi(x)'phi(x) / ridge beyond 1e12 or so leaves no digits, so scale
-    inputs to the order of one.
+    It works in double precision: phi(x)'phi(x) / ridge beyond about 1e12 leaves no correct digits,
+    so scale inputs to the order of one.
 
     Parameters
     ----------
-    features : how many, even.
-    forgetting : what a step leaves of the past, above 0 and at most 1 (nothing is forgotten).
+    features : number of features, even.
+    forgetting : factor per step of the weight of the past, above 0 and at most 1 (no forgetting).
     ridge : positive number: the prior's precision.
-    seed : whole number; the frequencies are drawn from it and from the slot's place in the bank.
+    seed : whole number; the frequencies are drawn from it and from the slot's index in the bank.
     forget : "exponential" or "prior".
-    constant_forgetting : with "prior", a forgetting of its own for the constant feature (that of
-        Linear kernels with an offset): 0.9, say, makes it follow what the others leave.
+    constant_forgetting : with "prior", the forgetting of the constant feature (Linear kernels with
+        an offset have one): 0.9, say, makes it follow the mean residual.
 
     Reference: Rahimi and Recht, Random features for large-scale kernel machines, NeurIPS 2007;
     forgetting to the prior after Van Vaerenbergh et al. 2012 (see `KRLSTracker`).

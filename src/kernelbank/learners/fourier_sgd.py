@@ -21,7 +21,7 @@ FIELDS = argument_fields(*FOURIER_FIELDS._fields, "learning_rate", "decay")
 
 @dataclass(frozen=True)
 class FourierSGD(FourierBase):
-    """Stochastic gradient descent on random Fourier features: NORMA at a fixed price for ever.
+    """Stochastic gradient descent on random Fourier features: a constant cost per step.
 
     With phi(x)'phi(t) close to k(x, t) (see `kb.kernels.feature_map`),
 
@@ -34,9 +34,9 @@ class FourierSGD(FourierBase):
 
     Parameters
     ----------
-    features : how many, even.
+    features : number of features, even.
     learning_rate : positive number, the step size.
-    seed : whole number; the frequencies are drawn from it and from the slot's place in the bank.
+    seed : whole number; the frequencies are drawn from it and from the slot's index in the bank.
 
     Reference: Lu, Hoi, Wang, Zhao and Liu, Large scale online kernel learning, Journal of Machine
     Learning Research 17 (2016).

@@ -51,12 +51,12 @@ class KLMS(CentresBase):
     and beyond `budget` terms the oldest is dropped. With the squared loss (f - y)^2 the slope is
     2 (f - y): the textbook's step size is twice this one. Cost per step: 2 budget kernel values and
     O(budget + window) products; memory O(budget (dimension + window)) numbers. norm^2 follows by
-    recursion and is computed anew every 256 samples.
+    recursion and is computed again every 256 samples.
 
     Parameters
     ----------
     learning_rate : positive number, the step size.
-    budget : most terms of the expansion.
+    budget : largest number of terms.
 
     Reference: Liu, Pokharel and Principe, The kernel least-mean-square algorithm, IEEE Transactions
     on Signal Processing 56 (2008).

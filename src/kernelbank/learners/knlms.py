@@ -20,8 +20,8 @@ FIELDS = argument_fields(*GRAM_FIELDS._fields, "learning_rate", "coherence", "ep
 class KNLMS(GramBase):
     """Normalised kernel least mean squares on a dictionary of incoherent centres.
 
-    x joins the centres while max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and there
-    are fewer than `budget`. Then, with h_j = k(x, c_j),
+    x becomes a centre if max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and
+    there are fewer than `budget`. Then, with h_j = k(x, c_j),
 
         alpha <- alpha - learning_rate * l'(f(x), y) h / (epsilon + h'h).
 
@@ -32,7 +32,7 @@ class KNLMS(GramBase):
     learning_rate : positive number, the step size (half of the textbook's with the squared loss).
     coherence : between 0 and 1; larger admits more centres.
     epsilon : positive number that bounds the normalised step.
-    budget : most centres.
+    budget : largest number of centres.
 
     Reference: Richard, Bermudez and Honeine, Online prediction of time series data with kernels,
     IEEE Transactions on Signal Processing 57 (2009).

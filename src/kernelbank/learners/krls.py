@@ -28,8 +28,8 @@ FIELDS = argument_fields(*INVERSE_FIELDS._fields, "covariance", "novelty")
 class KRLS(InverseBase):
     """Kernel recursive least squares: the least-squares fit of all samples on a sparse dictionary.
 
-    With a = K^-1 k(x, centres), delta = k(x, x) - k' a and the error e = y - f(x): x joins if
-    delta > novelty * k(x, x), and
+    With a = K^-1 k(x, centres), delta = k(x, x) - k' a and the error e = y - f(x): x becomes a
+    centre if delta > novelty * k(x, x), and
 
         alpha <- (alpha - a e / delta, e / delta),    P <- diag(P, 1);
 
@@ -41,14 +41,14 @@ class KRLS(InverseBase):
     c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Cost per step: budget kernel
     values and O(budget^2) products; memory O(budget^2).
 
-    It has no ridge: a new centre takes its sample at its word, so with noisy labels and the
-    logistic loss `KRLSTracker` does better. The diagonal of K is raised by 1e-8 of itself, so that
+    It has no ridge: a new centre fits its sample exactly, so with noisy labels and the logistic
+    loss `KRLSTracker` does better. The diagonal of K is raised by 1e-8 of itself, so that
     it can be inverted.
 
     Parameters
     ----------
-    novelty : an input joins if more than this share of k(x, x) is new; from 0 to 1.
-    budget : most centres; then nothing joins any more.
+    novelty : an input becomes a centre if more than this fraction of k(x, x) is new; from 0 to 1.
+    budget : largest number of centres; once it is reached, no input becomes a centre.
 
     Reference: Engel, Mannor and Meir, The kernel recursive least-squares algorithm, IEEE
     Transactions on Signal Processing 52 (2004).

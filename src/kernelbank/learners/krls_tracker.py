@@ -38,13 +38,13 @@ class KRLSTracker(InverseBase):
     """The kernel recursive least-squares tracker: a Gaussian process on `budget` centres.
 
     It keeps the posterior mean m and covariance S of f at the centres. With q = K^-1 k(x, centres),
-    gamma = k(x, x) - k' q, h = S q and s = noise + gamma + q' h, the new sample joins with
+    gamma = k(x, x) - k' q, h = S q and s = noise + gamma + q' h, a new sample changes them by
 
         m <- (m, q'm) + p (y - q'm) / s,    p = (h, gamma + q'h),
         S <- (S h; h' gamma + q'h) - p p' / s;
 
-    beyond the budget the centre whose removal moves the mean least leaves. Then the past fades back
-    to the prior: S <- forgetting S + (1 - forgetting) K, m <- sqrt(forgetting) m. For the logistic
+    beyond the budget the centre whose removal moves the mean least is removed. Then it forgets
+    towards the prior, with r = forgetting: S <- r S + (1 - r) K, m <- sqrt(r) m. For the logistic
     loss: a Newton step, with noise 2 noise / c, c = tanh(f / 2) / 2 f. The predictive variance is
     given by `bank.predict_variance_slots`. Cost per step: budget kernel values and O(budget^2)
     products; memory O(budget^2).
@@ -53,8 +53,8 @@ class KRLSTracker(InverseBase):
 
     Parameters
     ----------
-    budget : most centres.
-    forgetting : what a step leaves of the past, above 0 and at most 1 (nothing is forgotten).
+    budget : largest number of centres.
+    forgetting : factor per step of the weight of the past, above 0 and at most 1 (no forgetting).
     noise : variance of the targets' noise.
 
     Reference: Van Vaerenbergh, Lazaro-Gredilla and Santamaria, Kernel recursive least-squares

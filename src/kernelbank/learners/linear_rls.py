@@ -37,16 +37,16 @@ class LinearRLS(RecursiveLeastSquares):
     step: O(dimension^2); memory O(dimension^2). With ActiveDims(Linear(...), coordinates), the
     dimension is the number of these coordinates.
 
-    It works in double precision: phi(x)'phi(x) / ridge beyond 1e12 or so leaves no digits, so scale
-    inputs to the order of one.
+    It works in double precision: phi(x)'phi(x) / ridge beyond about 1e12 leaves no correct digits,
+    so scale inputs to the order of one.
 
     Parameters
     ----------
-    forgetting : what a step leaves of the past, above 0 and at most 1 (nothing is forgotten).
+    forgetting : factor per step of the weight of the past, above 0 and at most 1 (no forgetting).
     ridge : positive number: the prior's precision.
     forget : "exponential" or "prior".
-    constant_forgetting : with "prior", a forgetting of its own for the constant feature (that of
-        Linear kernels with an offset): 0.9, say, makes it follow what the others leave.
+    constant_forgetting : with "prior", the forgetting of the constant feature (Linear kernels with
+        an offset have one): 0.9, say, makes it follow the mean residual.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank([kb.kernels.Linear(1.0)], kb.learners.LinearRLS())

@@ -123,7 +123,7 @@ class Norma(Learner):
     Parameters
     ----------
     learning_rate : positive number, the step size.
-    budget : most terms of the expansion, at least the window.
+    budget : largest number of terms, at least the window.
 
     Reference: Kivinen, Smola and Williamson, Online learning with kernels, IEEE Transactions on
     Signal Processing 52 (2004); windowed as in the paper of the scheme.

@@ -41,9 +41,9 @@ class NystromSGD(CentresBase):
 
     Parameters
     ----------
-    landmarks : most landmarks.
+    landmarks : largest number of landmarks.
     learning_rate : positive number, the step size.
-    novelty : an input becomes a landmark if more than this share of k(x, x) is new.
+    novelty : an input becomes a landmark if more than this fraction of k(x, x) is new.
 
     Reference: Lu, Hoi, Wang, Zhao and Liu, Large scale online kernel learning, Journal of Machine
     Learning Research 17 (2016).

@@ -47,7 +47,7 @@ class POLK(InverseBase):
     ----------
     learning_rate : positive number, the step size.
     compression : how far, in the norm of the RKHS, a step's result may be moved.
-    budget : most centres.
+    budget : largest number of centres.
 
     Reference: Koppel, Warnell, Stump and Ribeiro, Parsimonious online learning with kernels via
     sparse projections in function space, Journal of Machine Learning Research 20 (2019).

@@ -28,9 +28,9 @@ FIELDS = argument_fields(*INVERSE_FIELDS._fields, "tolerance")
 
 @dataclass(frozen=True)
 class Projectron(InverseBase):
-    """The Projectron: on a mistake the sample joins, or its projection on the centres does.
+    """The Projectron: on a mistake it adds the sample, or the sample's projection on the centres.
 
-    On a mistake, y f(x) <= 0, with d = K^-1 k(x, centres) and what is new in x,
+    On a mistake, y f(x) <= 0, with d = K^-1 k(x, centres) and the new part of x,
     delta = sqrt(k(x, x) - k' d):
 
         alpha <- alpha + y d      if delta <= tolerance, or the budget is full,
@@ -43,7 +43,7 @@ class Projectron(InverseBase):
     Parameters
     ----------
     tolerance : how far a projection may be from its sample, in the norm of the RKHS; 0 or more.
-    budget : most centres.
+    budget : largest number of centres.
 
     Reference: Orabona, Keshet and Caputo, Bounded kernel-based online learning, Journal of Machine
     Learning Research 10 (2009).

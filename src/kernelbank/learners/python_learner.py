@@ -1,4 +1,4 @@
-"""PythonLearner: a learner of one's own, written as three functions of one sample."""
+"""PythonLearner: a learner of your own, written as functions of one sample."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Learner, SlotGroup
 
-_TAKEN = frozenset(["values", "norms", "alive"])  # names of what every group keeps
+_RESERVED = frozenset(["values", "norms", "alive"])  # arrays of every group
 
 
 class PythonLearner(Learner):
     """A base class for learners in plain NumPy: write `start`, `value`, `step` and `norm`.
 
-    The bank's functions of slots, lanes, windows and blocks are made of these here, one sample and
-    one slot at a time; so blocks equal the loop, and the state, being arrays, can be saved.
-    Subclasses are frozen dataclasses of their settings. Cost per step: window + 1 calls of `value`
-    and one of `step` and `norm`, in Python: some 10 microseconds each and what they do. Memory: the
+    Slots, windows and blocks are handled here, one sample and one slot at a time. So blocks give
+    the same bits as single samples, and the state, being arrays, can be saved. Subclasses are
+    frozen dataclasses of their settings. Cost per step: window + 1 calls of `value` and one of
+    `step` and `norm`, in Python: about 10 microseconds each, and their own work. Memory: the
     state.
 
     >>> from dataclasses import dataclass
@@ -56,22 +56,23 @@ class PythonLearner(Learner):
     def start(self, dimension: int, kernel: Kernel) -> dict[str, Any]:
         """The state before the first sample: arrays by name, of shapes that never change.
 
-        f must be 0 at first. The same for the same arguments: random numbers from a seed.
+        f must be 0 at first. Equal arguments must give equal arrays: draw random numbers
+        from a seed.
         """
         raise NotImplementedError
 
     def value(self, state: Mapping[str, Floats], x: Floats, kernel: Kernel) -> float:
-        """f(x) for x of shape (d,); must not change the state, which is read only here."""
+        """f(x) for x of shape (d,); must not change the state, which is read-only here."""
         raise NotImplementedError
 
     def step(
         self, state: dict[str, Floats], x: Floats, y: float, slope: float, kernel: Any
     ) -> None:
-        """Learn a sample, in the arrays of `state`; slope is the loss's derivative at f(x)."""
+        """Learn a sample in the arrays of `state`; slope is l'(f(x), y), the loss's derivative."""
         raise NotImplementedError
 
     def norm(self, state: Mapping[str, Floats], kernel: Kernel) -> float:
-        """norm^2 of f in the kernel's space; 0 leaves the slot's weight to its losses alone."""
+        """norm^2 of f in the RKHS; with 0 the slot's weight depends on its losses alone."""
         return 0.0
 
     # --- what the bank calls --------------------------------------------------------------------
@@ -79,13 +80,15 @@ class PythonLearner(Learner):
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
-        return {name: (leaves, *a.shape) for name, a in self._started(dimension, kernel).items()}
+        return {
+            name: (leaves, *a.shape) for name, a in self._checked_start(dimension, kernel).items()
+        }
 
     def prepare(self, group: SlotGroup) -> None:
         dimension = group.dimension
         for leaf in range(group.leaves):
-            for name, array in self._started(dimension, group.kernels[leaf][0]).items():
-                self._keep(group.state[name][leaf, ...], array, name, "start")
+            for name, array in self._checked_start(dimension, group.kernels[leaf][0]).items():
+                self._assign(group.state[name][leaf, ...], array, name, "start")
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         window, loss = group.objective.window, group.objective.loss
@@ -101,7 +104,7 @@ class PythonLearner(Learner):
                 for age in range(min(number + 1, window)):
                     value = self._value(group, leaf, inputs[:, newest - age])
                     group.values[leaf, t + 1, window - 1 - age, 0] = value
-                state, kernel = _locked(group, leaf), group.kernels[leaf][0]
+                state, kernel = _read_only(group, leaf), group.kernels[leaf][0]
                 group.norms[leaf, t + 1, 0] = self._number(self.norm(state, kernel), "norm")
 
     def evaluate(
@@ -112,23 +115,23 @@ class PythonLearner(Learner):
             out[leaf, :, 0] = [self._value(group, int(leaf), x) for x in points]
         return out
 
-    # --- between both ---------------------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------
 
-    def _started(self, dimension: int, kernel: Kernel) -> dict[str, Floats]:
+    def _checked_start(self, dimension: int, kernel: Kernel) -> dict[str, Floats]:
         given = self.start(dimension, kernel)
         remedy = 'Return a dictionary such as {"weights": np.zeros(dimension)}.'
         owner = type(self).__name__
         if not isinstance(given, Mapping):
             raise check.refuse("start", "return arrays by name", given, remedy, owner)
         for name in given:
-            if not isinstance(name, str) or name in _TAKEN:
-                rule = f"return arrays by words other than {sorted(_TAKEN)}"
+            if not isinstance(name, str) or name in _RESERVED:
+                rule = f"return arrays by words other than {sorted(_RESERVED)}"
                 raise check.refuse("start", rule, name, remedy, owner)
         return {name: check.floats(name, array, remedy) for name, array in given.items()}
 
     def _value(self, group: SlotGroup, leaf: int, x: Floats) -> float:
-        # A copy: whoever keeps x keeps this sample, not a place in a table that moves on.
-        value = self.value(_locked(group, leaf), x.copy(), group.kernels[leaf][0])
+        # A copy: a learner that keeps x keeps this sample, not a view of an array that changes.
+        value = self.value(_read_only(group, leaf), x.copy(), group.kernels[leaf][0])
         return self._number(value, "value")
 
     def _step(self, group: SlotGroup, leaf: int, x: Floats, y: float, slope: float) -> None:
@@ -141,15 +144,15 @@ class PythonLearner(Learner):
                 rule = f"keep to the names that start returned ({sorted(state)})"
                 raise check.refuse("step", rule, name, remedy, type(self).__name__)
             if array is not state[name]:  # state["w"] = ... is as good as state["w"][...] = ...
-                self._keep(state[name], array, name, "step")
+                self._assign(state[name], array, name, "step")
 
-    def _keep(self, place: Floats, array: Any, name: str, method: str) -> None:
+    def _assign(self, target: Floats, array: Any, name: str, method: str) -> None:
         given = np.asarray(array)
-        if given.shape != place.shape:
-            rule = f"leave state[{name!r}] in the shape {place.shape}"
+        if given.shape != target.shape:
+            rule = f"leave state[{name!r}] in the shape {target.shape}"
             remedy = "Make arrays as large as they can get in start, and count what is used."
             raise check.refuse(method, rule, given.shape, remedy, type(self).__name__)
-        place[...] = given
+        target[...] = given
 
     def _number(self, value: Any, method: str) -> float:
         array = np.asarray(value)
@@ -159,8 +162,8 @@ class PythonLearner(Learner):
         return float(array.reshape(()))
 
 
-def _locked(group: SlotGroup, leaf: int) -> dict[str, Floats]:
-    """The state of a slot, to be read only."""
+def _read_only(group: SlotGroup, leaf: int) -> dict[str, Floats]:
+    """The state of a slot, as read-only views."""
     state = {}
     for name, array in group.state.items():
         view = array[leaf, ...]

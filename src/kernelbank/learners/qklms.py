@@ -66,7 +66,7 @@ class QKLMS(CentresBase):
     ----------
     learning_rate : positive number, the step size (half of the textbook's with the squared loss).
     quantization : how near counts as the same, in units of the inputs; 0 for equal only.
-    budget : most centres.
+    budget : largest number of centres.
 
     Reference: Chen, Zhao, Zhu and Principe, Quantized kernel least mean square algorithm, IEEE
     Transactions on Neural Networks and Learning Systems 23 (2012).

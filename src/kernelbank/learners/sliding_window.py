@@ -17,14 +17,15 @@ class SlidingWindowKRLS(RidgeBase):
 
         alpha = (K + ridge I)^-1 y    over the last `budget` samples.
 
-    It forgets all else, so it follows change as fast as the budget is short. For the logistic loss
-    the responses are f - l' / c and the ridge is 2 ridge / c, c = tanh(f / 2) / 2 f, with f as it
-    was when the sample came: a Newton step. The inverse is computed anew once in `budget` samples.
+    Older samples are forgotten: the shorter the budget, the faster it follows change. For the
+    logistic loss the responses are f - l' / c and the ridge is 2 ridge / c, c = tanh(f / 2) / 2 f,
+    with f as it was when the sample came: a Newton step. The inverse is computed again once in
+    `budget` samples.
     Cost per step: budget kernel values and O(budget^2) products; memory O(budget^2).
 
     Parameters
     ----------
-    budget : how many samples.
+    budget : number of samples that are kept.
     ridge : positive number on the diagonal: the noise's variance over the kernel's scale.
 
     Reference: Van Vaerenbergh, Via and Santamaria, A sliding-window kernel RLS algorithm and its

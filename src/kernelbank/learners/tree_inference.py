@@ -19,6 +19,7 @@ A leaf *stores* samples with their inputs, as entries (see `tree_split`). Sample
 Cells may come from a forged file: indices are bounded before use.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from ..native.formulas import pointer
 from ..native.jit import inline
 from ..native.phases import argument_fields

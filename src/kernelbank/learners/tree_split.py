@@ -15,6 +15,7 @@ starts again to store. So cells go where they help most; and the gain rate of sp
 regions that the stream has left falls with time.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 import numpy as np
 
 from ..native.formulas import pointer
