@@ -1,9 +1,9 @@
-"""What the live page costs a run: with nobody watching, with some who follow, with many stuck.
+"""What the live page costs a run: without viewers, with some that follow, with many stuck ones.
 
-Whole runs differ by more than a page costs. So the page is told of one run in every other second
-only, and the rows of each such second are compared with those of the second before and after it:
-the median of the ratios, and its error. Beside it, the share of its time that the run spent on
-telling, and the processor time of the server beside it.
+Whole runs differ by more than a page costs. So one run publishes to its page in every other second
+only, and the rows of each such second are compared with the rows of the seconds before and after:
+the median of the ratios, and its standard error. Also the share of its time that the run spent on
+publishing, and the processor time of the server.
 """
 
 import argparse
@@ -23,20 +23,20 @@ import numpy as np
 from run_cost import options, written
 
 from kernelbank.app.cli import run as command
-from kernelbank.app.live.live import Live
-from kernelbank.app.live.publisher import Pictures
+from kernelbank.app.live.live_page import LivePage
+from kernelbank.app.live.publisher import Publisher
 from kernelbank.app.runner.timings import PAGE
 
-WAYS = {"nobody watches": (0, False), "5 follow": (5, True), "50 are stuck": (50, False)}
+CASES = {"none": (0, False), "5 that follow": (5, True), "50 stuck": (50, False)}
 
 
 def watch(address: str, count: int, reading: bool) -> None:
-    """Ask for events so many times, in a process of its own, and read them or not."""
-    place = urlsplit(address)
-    asked = f"GET {place.path}events HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
-    viewers = [socket.create_connection((place.hostname, place.port)) for _ in range(count)]
+    """Open `count` viewers of the events, which read them or not."""
+    url = urlsplit(address)
+    request = f"GET {url.path}events HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n".encode()
+    viewers = [socket.create_connection((url.hostname, url.port)) for _ in range(count)]
     for viewer in viewers:
-        viewer.sendall(asked)
+        viewer.sendall(request)
         viewer.settimeout(0.05)
     while True:
         for viewer in viewers if reading else []:
@@ -51,41 +51,41 @@ def processor_time(process: int) -> float:
 
 
 class Seconds:
-    """Tells the page in every other second, and notes when how many rows were done."""
+    """Publishes in every other second, and records how many rows were done when."""
 
     def __init__(self, count: int, reading: bool) -> None:
         self.viewers, self.reading = count, reading
-        self.noted: list[tuple[float, int]] = []
-        self.watching: subprocess.Popen[bytes] | None = None
+        self.recorded: list[tuple[float, int]] = []
+        self.viewing: subprocess.Popen[bytes] | None = None
         self.share = self.server = 0.0
-        self._plain = Pictures.update
+        self._update = Publisher.update
 
-    def opened(self, live: Live) -> None:
+    def start_viewers(self, page: LivePage) -> None:
         if self.viewers:
-            words = [sys.executable, __file__, "--watch", live.address, str(self.viewers)]
-            self.watching = subprocess.Popen([*words, *(["--reading"] if self.reading else [])])
+            words = [sys.executable, __file__, "--watch", page.address, str(self.viewers)]
+            self.viewing = subprocess.Popen([*words, *(["--reading"] if self.reading else [])])
 
-    def update(self, pictures: Pictures, run: object) -> None:
+    def update(self, publisher: Publisher, run: object) -> None:
         now = time.monotonic()
-        if not self.noted:
-            assert pictures._live is not None
-            self.opened(pictures._live)
-        self.noted.append((now, run.rows))  # type: ignore[attr-defined]
+        if not self.recorded:
+            assert publisher._page is not None
+            self.start_viewers(publisher._page)
+        self.recorded.append((now, run.rows))  # type: ignore[attr-defined]
         if int(now) % 2:
-            self._plain(pictures, run)  # type: ignore[arg-type]
-        seconds = now - self.noted[0][0]
+            self._update(publisher, run)  # type: ignore[arg-type]
+        seconds = now - self.recorded[0][0]
         if seconds:
             self.share = run.timings.seconds[PAGE] / seconds  # type: ignore[attr-defined]
-            assert pictures._live is not None
-            self.server = processor_time(pictures._live._process.pid) / seconds
+            assert publisher._page is not None
+            self.server = processor_time(publisher._page._process.pid) / seconds
 
     def ratios(self) -> np.ndarray:
-        """Rows of the seconds with the page over those of their neighbours without."""
-        times, rows = map(np.array, zip(*self.noted))
+        """Rows of the seconds with publishing over the rows of their neighbours without."""
+        times, rows = map(np.array, zip(*self.recorded))
         edges = np.arange(np.ceil(times[0]) + 5, np.floor(times[-1]))  # after the start
         speeds = np.diff(np.interp(edges, times, rows))
-        told = edges[:-1].astype(int) % 2 == 1
-        inner = [k for k in range(1, len(speeds) - 1) if told[k]]
+        publishing = edges[:-1].astype(int) % 2 == 1
+        inner = [k for k in range(1, len(speeds) - 1) if publishing[k]]
         return np.array([2 * speeds[k] / (speeds[k - 1] + speeds[k + 1]) for k in inner])
 
 
@@ -101,20 +101,20 @@ def main() -> None:
     try:
         path = folder / "stream.csv"
         written(path, given.rows)
-        print(f"{given.rows:,} rows, 4 inputs; told in every other second\n")
-        print("| viewers | rows/s told over not told | seconds | spent on telling | the server |")
+        print(f"{given.rows:,} rows, 4 inputs; published in every other second\n")
+        print("| viewers | rows/s with publishing over without | seconds | publishing | server |")
         print("|---|---|---|---|---|")
-        for name, (count, reading) in WAYS.items():
+        for name, (count, reading) in CASES.items():
             seconds = Seconds(count, reading)
 
-            def update(pictures: Pictures, run: object, seconds: Seconds = seconds) -> None:
-                seconds.update(pictures, run)
+            def update(publisher: Publisher, run: object, seconds: Seconds = seconds) -> None:
+                seconds.update(publisher, run)
 
-            with mock.patch.object(Pictures, "update", update):
+            with mock.patch.object(Publisher, "update", update):
                 command.run(options(path, live=0))
-            if seconds.watching is not None:
-                seconds.watching.kill()
-                seconds.watching.wait()
+            if seconds.viewing is not None:
+                seconds.viewing.kill()
+                seconds.viewing.wait()
             ratios = seconds.ratios()
             draw = np.random.default_rng(0)
             medians = [np.median(draw.choice(ratios, len(ratios))) for _ in range(1000)]

@@ -1,4 +1,4 @@
-"""A browser for the tests of pages, a little server for the live one, and eyes to look with."""
+"""A browser for the tests of pages, a small server for a live page, and ways to read a canvas."""
 
 import contextlib
 import http.server
@@ -10,11 +10,10 @@ import time
 
 import pytest
 
-from kernelbank.app.report.page import page as page_of
-from kernelbank.app.report.page import policy
+from kernelbank.app.report.page import content_security_policy, render_page
 
-CHARTS = ("error", "stream", "cost", "weights", "function", "share", "width")
-LIGHT_BANK, DARK_BANK = (0x00, 0x72, 0xB2), (0x56, 0xB4, 0xE9)  # the colour of the bank
+CHARTS = ("error", "targets", "loss", "weights", "curves", "coverage", "width")
+LIGHT_MODEL, DARK_MODEL = (0x00, 0x72, 0xB2), (0x56, 0xB4, 0xE9)  # the colour of the model
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -35,23 +34,23 @@ def needs_chromium():
         pytest.skip("chromium is not installed")
 
 
-def as_parts(story):
-    return {name: json.dumps(value) for name, value in story.items()}
+def as_parts(report):
+    return {name: json.dumps(value) for name, value in report.items()}
 
 
-def written(folder, story, name="report.html"):
-    """The address of a report file of a story."""
+def write_page(folder, report, name="report.html"):
+    """Write a report to a file; its URL."""
     path = folder / name
-    path.write_text(page_of(as_parts(story)), encoding="utf-8")
+    path.write_text(render_page(as_parts(report)), encoding="utf-8")
     return path.as_uri()
 
 
-class Teller:
-    """A little server of a live page: it sends on what it is told to, to everybody who listens."""
+class EventServer:
+    """A small server of a live page: sends events to everybody who follows them."""
 
-    def __init__(self, story):
-        self.story, self.sent, self.streams = story, [], 0
-        self.news = threading.Condition()
+    def __init__(self, report):
+        self.report, self.sent, self.streams = report, [], 0
+        self.changed = threading.Condition()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.server.daemon_threads = True
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
@@ -60,45 +59,45 @@ class Teller:
         self.open = True
 
     def send(self, parts, event=None):
-        with self.news:
+        with self.changed:
             self.sent.append((event, json.dumps(parts)))
-            self.news.notify_all()
+            self.changed.notify_all()
 
-    def hang_up(self):
-        """End all streams; whoever listens finds the line dead."""
-        with self.news:
+    def disconnect(self):
+        """End all streams."""
+        with self.changed:
             self.open = False
-            self.news.notify_all()
+            self.changed.notify_all()
 
     def close(self):
-        self.hang_up()
+        self.disconnect()
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
 
-    def _handler(teller):  # noqa: N805
+    def _handler(events):  # noqa: N805
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 self.send_response(200)
                 if self.path != "/events":
                     self.send_header("Content-Type", "text/html; charset=utf-8")
-                    self.send_header("Content-Security-Policy", policy(live=True))
+                    self.send_header("Content-Security-Policy", content_security_policy(live=True))
                     self.end_headers()
-                    self.wfile.write(page_of(as_parts(teller.story), "events").encode())
+                    self.wfile.write(render_page(as_parts(events.report), "events").encode())
                     return
                 self.send_header("Content-Type", "text/event-stream")
                 self.end_headers()
                 self.wfile.write(b"retry: 100\n\n")
-                teller.streams += 1
-                told = len(teller.sent) if teller.streams == 1 else 0
-                with teller.news, contextlib.suppress(ConnectionError):
-                    while teller.open:
-                        for event, data in teller.sent[told:]:
+                events.streams += 1
+                done = len(events.sent) if events.streams == 1 else 0
+                with events.changed, contextlib.suppress(ConnectionError):
+                    while events.open:
+                        for event, data in events.sent[done:]:
                             name = f"event: {event}\n" if event else ""
                             self.wfile.write(f"{name}data: {data}\n\n".encode())
                         self.wfile.flush()
-                        told = len(teller.sent)
-                        teller.news.wait(5)
+                        done = len(events.sent)
+                        events.changed.wait(5)
 
             def log_message(self, *_):
                 pass
@@ -106,21 +105,21 @@ class Teller:
         return Handler
 
 
-class Watched:
-    """A browser's page, and everything it complained about or asked for."""
+class ShownPage:
+    """A page in the browser, and all its errors and requests."""
 
     def __init__(self, context):
         self.page = context.new_page()
-        self.complaints, self.requests, self.failed, self.dialogs = [], [], [], []
+        self.errors, self.requests, self.failed, self.dialogs = [], [], [], []
         self.page.on("console", self._console)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("requestfailed", lambda request: self.failed.append(request.url))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("dialog", self._dialog)
 
     def _console(self, message):
         if message.type in ("error", "warning"):
-            self.complaints.append(message.text)
+            self.errors.append(message.text)
 
     def _dialog(self, dialog):
         self.dialogs.append(dialog.message)
@@ -129,11 +128,10 @@ class Watched:
     def text(self, selector):
         return self.page.locator(selector).first.text_content()
 
-    def eventually(self, holds, seconds=10):
-        """Wait until something holds: browsers tell of a change when they come to it."""
-        until = time.monotonic() + seconds
-        while not holds():
-            assert time.monotonic() < until, "waited in vain"
+    def wait_until(self, condition, seconds=10):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "waited in vain"
             self.page.wait_for_timeout(20)
 
 
@@ -150,10 +148,10 @@ class Browser:
 
     def open(self, address, width=1200, height=900, **options):
         context = self.chromium.new_context(viewport={"width": width, "height": height}, **options)
-        watched = Watched(context)
-        watched.page.set_default_timeout(10_000)
-        watched.page.goto(address)
-        return watched
+        shown = ShownPage(context)
+        shown.page.set_default_timeout(10_000)
+        shown.page.goto(address)
+        return shown
 
     def close(self):
         self.chromium.close()
@@ -171,85 +169,86 @@ def chromium():
 
 @pytest.fixture
 def show(chromium, tmp_path):
-    """Open the report of a story; in the end it must have run without a word and asked for nothing."""
-    shown = []
+    """Open the file of a report; at the end it must have no errors and have requested nothing."""
+    opened = []
 
-    def open_report(story, **options):
-        watched = chromium.open(written(tmp_path, story), **options)
-        shown.append(watched)
-        return watched
+    def open_file(report, **options):
+        shown = chromium.open(write_page(tmp_path, report), **options)
+        opened.append(shown)
+        return shown
 
-    yield open_report
-    for watched in shown:
-        assert watched.complaints == []
-        assert watched.dialogs == watched.failed == []
-        assert [address[:5] for address in watched.requests] == ["file:"]
-        watched.page.context.close()
+    yield open_file
+    for shown in opened:
+        assert shown.errors == []
+        assert shown.dialogs == shown.failed == []
+        assert [address[:5] for address in shown.requests] == ["file:"]
+        shown.page.context.close()
 
 
 @pytest.fixture
-def live(chromium):
-    """Open a live page of a story; returns the teller of its news and the page."""
-    tellers = []
+def show_live(chromium):
+    """Open a live page of a report; returns the server of its events, and the page."""
+    opened = []
 
-    def open_live(story, **options):
-        tellers.append(Teller(story))
-        watched = chromium.open(tellers[-1].address, **options)
-        tellers.append(watched)
-        watched.eventually(lambda: tellers[-2].streams)
-        return tellers[-2], watched
+    def open_live(report, **options):
+        server = EventServer(report)
+        opened.append(server)
+        shown = chromium.open(server.address, **options)
+        opened.append(shown)
+        shown.wait_until(lambda: server.streams)
+        return server, shown
 
     yield open_live
-    teller, watched = tellers
-    watched.page.context.close()
-    teller.close()
+    server, shown = opened
+    shown.page.context.close()
+    server.close()
 
 
-def column(story, name):
-    pieces = sorted(
-        (int(key[7:]), part) for key, part in story.items() if key.startswith("points/")
+def column(report, name):
+    """A column of all points of a report."""
+    groups = sorted(
+        (int(key[7:]), part) for key, part in report.items() if key.startswith("points/")
     )
-    return [value for _, piece in pieces for value in piece[name]]
+    return [value for _, group in groups for value in group[name]]
 
 
-def tile(watched, name):
-    return float(watched.page.locator(f"#tile-{name} data").get_attribute("value"))
+def tile(shown, name):
+    return float(shown.page.locator(f"#tile-{name} data").get_attribute("value"))
 
 
-def readout(watched, chart):
-    return watched.text(f"#{chart}-chart-readout")
+def readout(shown, chart):
+    return shown.text(f"#{chart}-chart-readout")
 
 
-# A copy is read: a browser complains of whoever reads a canvas on its way to the screen again and
-# again.
-READ = """([selector, wanted, near]) => {
+# A copy is read: browsers warn if a canvas on its way to the screen is read again and again.
+READ_CANVAS = """([selector, wanted, near]) => {
     const canvas = document.querySelector(selector);
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
     copy.drawImage(canvas, 0, 0);
     const {data} = copy.getImageData(0, 0, canvas.width, canvas.height);
     let count = 0;
     for (let at = 0; at < data.length; at += 4) {
-        const close = wanted.every((channel, place) => Math.abs(data[at + place] - channel) < near);
+        const close = wanted.every((channel, index) => Math.abs(data[at + index] - channel) < near);
         if (close && data[at + 3] === 255) count += 1;
     }
     return [count, new Set(new Uint32Array(data.buffer)).size];
 }"""
 
 
-def pixels(watched, chart, wanted, near=12):
-    """How many pixels of a chart's canvas are of about a colour."""
-    return watched.page.evaluate(READ, [f"#{chart}-chart .chart canvas", wanted, near])[0]
+def count_pixels(shown, chart, colour, near=12):
+    """The number of pixels of a chart's canvas that have about this colour."""
+    return shown.page.evaluate(READ_CANVAS, [f"#{chart}-chart .chart canvas", colour, near])[0]
 
 
-def shades(watched, chart):
-    """How many different colours a chart's canvas has."""
-    return watched.page.evaluate(READ, [f"#{chart}-chart .chart canvas", [], 0])[1]
+def count_colours(shown, chart):
+    """The number of different colours of a chart's canvas."""
+    return shown.page.evaluate(READ_CANVAS, [f"#{chart}-chart .chart canvas", [], 0])[1]
 
 
-def cell(watched, story, at, slot, within=0.5):
-    """Where in the heat map the weight of a slot in a stretch is."""
-    rows = column(story, "rows")
-    box = watched.page.locator("#weights-chart .u-over").bounding_box()
+def heat_position(shown, report, at, slot, within=0.5):
+    """The position in the heat map of the weight of a slot at a point."""
+    rows = column(report, "rows")
+    box = shown.page.locator("#weights-chart .u-over").bounding_box()
     across = (sum(rows[:at]) + rows[at] / 2) / sum(rows)
-    down = (slot + within) / len(story["run"]["slots"])
+    down = (slot + within) / len(report["run"]["slots"])
     return {"x": across * box["width"], "y": down * box["height"]}

@@ -176,11 +176,11 @@ def report(state: Path, out: Path) -> None:
     signals of change, bad rows. The run may be at work meanwhile.
     """
     with one_line():
-        from ..report.file import check_place, write
+        from ..report.report_data import check_report_path, write_report
         from ..runner.status import RunStatus
 
-        check_place(out, "--out")
-        write(out, RunStatus.of_state(state))
+        check_report_path(out, "--out")
+        write_report(out, RunStatus.of_state(state))
     click.echo(f"Wrote {out}", err=True)
 
 

@@ -18,9 +18,9 @@ from ...io.sinks.csv import CsvSink, JsonLinesSink
 from ...io.sinks.parquet import ParquetSink
 from ...io.sources import open_source
 from ...io.sources.addresses import without_password
-from ..live.live import Live
-from ..live.publisher import Pictures, only_here
-from ..report.file import check_place
+from ..live.live_page import LivePage, is_loopback
+from ..live.publisher import Publisher
+from ..report.report_data import check_report_path
 from ..runner.checkpoint_dir import BAD_ROWS, CheckpointDir
 from ..runner.model_session import prediction_columns
 from ..runner.options import REDIS_SCHEMES, RunOptions
@@ -57,7 +57,7 @@ def run(given: Mapping[str, Any]) -> int:
 def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
     """`opened` closes what is opened here, however this ends."""
     if options.report is not None:
-        check_place(options.report, "--report")
+        check_report_path(options.report, "--report")
     if options.source == "-" and sys.stdin is None:
         raise RunRefused("standard input is closed. Send rows to it, or give a file.")
     source = open_source(options.source, idle=options.stop_when_idle, delimiter=options.delimiter)
@@ -74,7 +74,9 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
             if runner.resume():
                 text = f"Resuming after {runner.rows:,} row{'s' * (runner.rows != 1)}."
                 console.message("resumed", text, rows=runner.rows)
-            publisher = opened.enter_context(Pictures(options.report, _live_page(options, console)))
+            publisher = opened.enter_context(
+                Publisher(options.report, _live_page(options, console))
+            )
             with console:
                 reason = _run_to_end(runner, stop, console, publisher)
             runner.close(complete=True)
@@ -93,7 +95,7 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
     return 0
 
 
-def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Pictures) -> str:
+def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Publisher) -> str:
     """Run, commit and draw; returns why it ended."""
 
     def on_block(run: Runner) -> None:
@@ -142,19 +144,19 @@ def _bad_rows_sink(options: RunOptions, checkpoints: CheckpointDir | None) -> Js
     return None
 
 
-def _live_page(options: RunOptions, console: Console) -> Live | None:
+def _live_page(options: RunOptions, console: Console) -> LivePage | None:
     if options.live is None:
         return None
-    live = Live(options.live_host, options.live)
-    text = f"Live page: {live.address}"
-    console.message("live", text, always=True, address=live.address)
-    if not only_here(options.live_host):
+    page = LivePage(options.live_host, options.live)
+    text = f"Live page: {page.address}"
+    console.message("live", text, always=True, address=page.address)
+    if not is_loopback(options.live_host):
         warning = (
             "other machines may reach the live page. Anyone who has its address can read it, and "
             "so can anyone who listens on the network: it is not encrypted."
         )
         console.message("note", f"note: {warning}", message=warning)
-    return live
+    return page
 
 
 # --- messages -------------------------------------------------------------------------------------

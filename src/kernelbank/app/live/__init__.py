@@ -1,1 +1,1 @@
-"""The live page of a run: a server process, and the run's side of it."""
+"""The live page of a run: the run writes report parts to a folder, a server process serves them."""

@@ -1,67 +1,57 @@
-"""The pictures of a run that is at work: a page that follows it, and a file at its end."""
+"""Publishes the report of a run: to its live page while it runs, and to a file at its end."""
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ..report.file import write
-from ..report.report_data import Story
+from ..report.report_data import ReportData, write_report
 from ..runner.runner import Runner
 from ..runner.status import RunStatus
 from ..runner.timings import PAGE
-from .live import Live
+from .live_page import LivePage
 
 PERIOD = 0.5
-"""Seconds between two tellings, at least."""
+"""Least seconds between two updates."""
 
-PRESENT = 5.0
-"""Seconds between two looks at the present function, which take longest."""
+CURVES_PERIOD = 5.0
+"""Least seconds between two evaluations of the present prediction curves, the slowest part."""
 
-SHARE = 0.01
-"""Of the run's time, at most, for telling: what takes long is told more seldom."""
+MAX_SHARE = 0.01
+"""Largest share of the run's time for updates: updates that take long are less frequent."""
 
 
-class Pictures(AbstractContextManager["Pictures"]):
-    """Tells a run to those who watch it. `update` after every block, `end` at the end."""
+class Publisher(AbstractContextManager["Publisher"]):
+    """Call `update` after every block, and `end` at the end of the run."""
 
-    def __init__(self, file: Path | None, live: Live | None) -> None:
-        self._file, self._live = file, live
-        self._story = Story()
-        self._next = self._look = 0.0
+    def __init__(self, file: Path | None, page: LivePage | None) -> None:
+        self._file, self._page = file, page
+        self._data = ReportData()
+        self._next_update = self._next_curves = 0.0
 
     def update(self, run: Runner) -> None:
-        """Tell how the run stands, if it is time to."""
+        """Publish the present report to the live page, if it is time to."""
         begin = time.monotonic()
-        if self._live is None or begin < self._next:
+        if self._page is None or begin < self._next_update:
             return
-        present = begin >= self._look
-        if present:
-            self._look = begin + PRESENT
+        curves = begin >= self._next_curves
+        if curves:
+            self._next_curves = begin + CURVES_PERIOD
         with run.timings.measure(PAGE):
-            self._live.publish(self._story.parts(RunStatus.of_run(run), present=present))
+            self._page.publish(self._data.parts(RunStatus.of_run(run), curves=curves))
         spent = time.monotonic() - begin
-        self._next = begin + max(PERIOD, spent / SHARE)
+        self._next_update = begin + max(PERIOD, spent / MAX_SHARE)
 
-    def end(self, run: Runner, status: str) -> None:
-        """Tell how it ended, and leave the file."""
-        final = RunStatus.of_run(run, status)
-        if self._live is not None:
-            self._live.publish(self._story.parts(final))
-            self._live.end()
+    def end(self, run: Runner, phase: str) -> None:
+        """Publish how the run ended, and write the report file."""
+        status = RunStatus.of_run(run, phase)
+        if self._page is not None:
+            self._page.publish(self._data.parts(status))
+            self._page.end()
         if self._file is not None:
-            write(self._file, final)
+            write_report(self._file, status)
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.close()
-
-
-def only_here(host: str) -> bool:
-    """Whether what listens on this address can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return host == "localhost"
+        if self._page is not None:
+            self._page.close()

@@ -1,10 +1,10 @@
-"""The process that serves a live page. It lives as long as the run that started it.
+"""The process that serves a live page. It ends with the run that started it.
 
-What it may take, by design, with C connections at most (100): the story, once; a page, once; and
-for each connection at most 64 kB and a slice of 16 kB that wait to be sent, 32 kB of headers and
-256 kB that were read at once, and the texts of one message or one page that have not been sent
-yet. Viewers at the same version share those texts; if each is stuck at another, C stories are held.
-Nothing grows with the length of the run or with the time for which a viewer is slow.
+Memory, with at most C connections (100): the report once, a page once, and per connection at most
+64 kB and a slice of 16 kB that wait to be sent, 32 kB of headers, 256 kB that were read at once,
+and the texts of one event or page that are not sent yet. Viewers at the same version share these
+texts; if each is stuck at another version, C reports are held. Nothing grows with the length of the
+run or with the time for which a viewer is slow.
 """
 
 from __future__ import annotations
@@ -15,63 +15,60 @@ import ipaddress
 import json
 import logging
 import os
+import shutil
 import signal
 import socket
-import sys
-import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from .protocol import Limits, Message, read
+from .limits import Limits
+from .parts_folder import START_RESULT, VersionedParts, replace_file
 
 if TYPE_CHECKING:
     from .connections import Connection
-    from .versioned_parts import Watched
 
-LINGER = 2.0
-"""Seconds for which viewers may take the end of a run."""
+END_TIMEOUT = 2.0
+"""Seconds within which viewers may take the last events of a run."""
 
 
-def main(hello: dict[str, Any]) -> None:
-    """Serve as the run's first line says, until there is no run. Does not return."""
+def main(folder: Path, settings: dict[str, Any]) -> None:
+    """Serve the report parts in `folder` until the run ends. Does not return."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(10)  # the run comes first
-    limits = Limits(**hello["limits"])
+    limits = Limits(**settings["limits"])
     try:
-        import starlette.routing  # noqa: F401  a server that cannot serve should say so now
+        import starlette.routing  # noqa: F401  if it cannot be imported, say so now
         import uvicorn  # noqa: F401
 
-        from .connections import listener
+        from .connections import open_listener
 
-        opened = listener(hello["host"], hello["port"], limits)
+        listener = open_listener(settings["host"], settings["port"], limits)
     except Exception as error:
         number = error.errno if isinstance(error, OSError) else None
-        _answer({"errno": number, "reason": getattr(error, "strerror", None) or str(error)})
+        reason = getattr(error, "strerror", None) or str(error)
+        _write_result(folder, {"errno": number, "reason": reason})
         os._exit(1)
-    _answer({"port": opened.getsockname()[1]})
+    _write_result(folder, {"port": listener.getsockname()[1]})
     try:
-        asyncio.run(_serve(hello, limits, opened))
+        asyncio.run(_serve(folder, settings, limits, listener))
     finally:
-        os._exit(1)  # a thread waits for the run's next message: it cannot be joined
+        os._exit(1)
 
 
-def _answer(words: dict[str, Any]) -> None:
-    """The only thing that the run is told; what else might be printed goes nowhere."""
-    sys.stdout.buffer.write(json.dumps(words).encode() + b"\n")
-    sys.stdout.buffer.flush()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
+def _write_result(folder: Path, result: dict[str, Any]) -> None:
+    replace_file(folder / START_RESULT, json.dumps(result).encode())
 
 
-async def _serve(hello: dict[str, Any], limits: Limits, opened: socket.socket) -> None:
+async def _serve(
+    folder: Path, settings: dict[str, Any], limits: Limits, listener: socket.socket
+) -> None:
     import uvicorn
 
-    from .access_control import Door
+    from .asgi_app import AccessControl
     from .connections import connection_class
-    from .versioned_parts import Watched
 
     class Server(uvicorn.Server):
         @contextlib.contextmanager
@@ -80,13 +77,11 @@ async def _serve(hello: dict[str, Any], limits: Limits, opened: socket.socket) -
 
     for name in ("uvicorn", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    story = Watched(limits.page_age)
-    bound = opened.getsockname()[0]
-    only_here = ipaddress.ip_address(bound.partition("%")[0]).is_loopback
-    host = hello["host"] if only_here else None
+    parts = VersionedParts(folder)
+    host = _known_host(settings["host"], listener)
     server = Server(
         uvicorn.Config(
-            Door(story, hello["token"], host, limits.heartbeat),
+            AccessControl(parts, settings["token"], host, limits),
             http=connection_class(limits),
             ws="none",
             loop="asyncio",
@@ -97,53 +92,43 @@ async def _serve(hello: dict[str, Any], limits: Limits, opened: socket.socket) -
             server_header=False,
             proxy_headers=False,
             backlog=128,
-            h11_max_incomplete_event_size=limits.header,
+            h11_max_incomplete_event_size=limits.header_bytes,
         )
     )
     connections: set[Any] = server.server_state.connections
-    reader = threading.Thread(
-        target=_listen,
-        args=(sys.stdin.buffer, story, connections, asyncio.get_running_loop()),
-        daemon=True,
+    await asyncio.gather(
+        server.serve(sockets=[listener]),
+        _follow_run(folder, parts, connections, limits, settings["parent"]),
     )
-    reader.start()
-    looking = asyncio.ensure_future(_look(connections, limits, hello["parent"]))
-    await asyncio.gather(server.serve(sockets=[opened]), looking)
 
 
-async def _look(connections: set[Connection], limits: Limits, parent: int) -> None:
-    """Cut off who takes too long; end if the run has ended while others hold its pipe."""
-    pause = min(1.0, limits.patience / 4, limits.request / 4)
-    while os.getppid() == parent:
-        await asyncio.sleep(pause)
-        for one in list(connections):
-            one.look(time.monotonic())
-    os._exit(0)
+def _known_host(host: str, listener: socket.socket) -> str | None:
+    """The host if only this machine can reach the listener; else None."""
+    bound = listener.getsockname()[0].partition("%")[0]
+    return host if ipaddress.ip_address(bound).is_loopback else None
 
 
-def _listen(
-    stdin: BinaryIO,
-    story: Watched,
-    connections: set[Connection],
-    loop: asyncio.AbstractEventLoop,
+async def _follow_run(
+    folder: Path, parts: VersionedParts, connections: set[Connection], limits: Limits, parent: int
 ) -> None:
-    """The thread that hears the run: one message after the other, each taken before the next."""
-
-    async def take(message: Message) -> None:
-        story.take(message)
-
-    while (message := read(stdin)) is not None:
-        asyncio.run_coroutine_threadsafe(take(message), loop).result()
-        if message.end:
-            _wait(connections)
-            break
+    """Read what the run writes and drop stalled viewers until the run is over; then exit."""
+    while os.getppid() == parent:
+        with contextlib.suppress(OSError):  # out of file handles, perhaps: try again
+            parts.refresh()
+        if parts.ended:
+            await _wait_until_sent(connections)
+            os._exit(0)
+        now = time.monotonic()
+        for connection in list(connections):
+            connection.check_timeouts(now)
+        await asyncio.sleep(limits.poll_interval)
+    shutil.rmtree(folder, ignore_errors=True)  # the run was killed and cannot do it
     os._exit(0)
 
 
-def _wait(connections: set[Connection]) -> None:
-    """Give viewers the time to take the last message, but not for ever."""
-    until = time.monotonic() + LINGER
-    while time.monotonic() < until:
-        time.sleep(0.05)
-        if all(one.idle for one in connections.copy()):
+async def _wait_until_sent(connections: set[Connection]) -> None:
+    deadline = time.monotonic() + END_TIMEOUT
+    while time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+        if all(connection.idle for connection in connections):
             return

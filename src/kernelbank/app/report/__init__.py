@@ -1,1 +1,1 @@
-"""Pictures of a run in a page: a file to keep, or a page that follows the run."""
+"""The report of a run as an HTML page: a file to keep, or a page that follows the run."""

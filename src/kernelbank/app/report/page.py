@@ -1,4 +1,4 @@
-"""The page: one file with everything in it, around the parts of a story."""
+"""The page of a report: one HTML document with everything in it, around the parts of the report."""
 
 from __future__ import annotations
 
@@ -11,55 +11,55 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 
-# The order matters: a file may use, when it is read, what the files before it define.
+# The order matters: a script may use, when it is loaded, what the scripts before it define.
 _SCRIPTS = (
-    "words.js",
+    "format.js",
     "elements.js",
     "colours.js",
-    "story.js",
-    "figures.js",
-    "axes.js",
+    "report_data.js",
     "chart.js",
     "cursor.js",
     "header.js",
     "error.js",
-    "stream.js",
-    "cost.js",
-    "heat.js",
+    "targets.js",
+    "loss.js",
+    "heatmap.js",
     "weights.js",
-    "function.js",
+    "curves.js",
     "intervals.js",
-    "lists.js",
-    "live.js",
+    "tables.js",
     "main.js",
 )
 
-# What could end the script element, open another one or end a line of JavaScript; and halves of
-# characters, which no file can hold.
+# Characters that could end the script element, open another one or end a line of JavaScript; and
+# halves of surrogate pairs, which no file can hold.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-def page(parts: Mapping[str, str], events: str | None = None) -> str:
-    """The page of a story whose parts are JSON texts by name.
+def render_page(parts: Mapping[str, str], events: str | None = None) -> str:
+    """The page of a report.
 
-    events : the address from which later parts come, relative to the page's; None for a file.
+    Parameters
+    ----------
+    parts : JSON texts by name, as `ReportData.parts` returns them.
+    events : the address of the events with later parts, relative to the page; None for a file.
     """
-    told = ",\n".join(f"{json.dumps(name)}:{text}" for name, text in parts.items())
-    pieces = {
-        "policy": escape(policy(live=events is not None)),
-        "title": _without_address(escape(_HALF.sub("\ufffd", _title(parts)))),
+    report = ",\n".join(f"{json.dumps(name)}:{text}" for name, text in parts.items())
+    fields = {
+        "policy": escape(content_security_policy(live=events is not None)),
+        "title": _hide_urls(escape(_HALF_PAIR.sub("\ufffd", _title(parts)))),
         "events": "" if events is None else f' data-events="{escape(events)}"',
-        "story": _embedded("{" + told + "}"),
+        "report": _embed("{" + report + "}"),
         **_assets(),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: pieces[found[1]], _read("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: fields[found[1]], _read("page.html"))
 
 
-def policy(*, live: bool) -> str:
-    """The content-security policy under which the page works: its own script and style only."""
+def content_security_policy(*, live: bool) -> str:
+    """The policy under which the page works: its own scripts and style, and nothing else."""
     assets = _assets()
-    scripts = " ".join(_hash(assets[name]) for name in ("early", "library", "script"))
+    scripts = " ".join(_hash(assets[name]) for name in ("theme", "library", "script"))
     rules = [
         "default-src 'none'",
         f"script-src {scripts}",
@@ -76,14 +76,14 @@ def _title(parts: Mapping[str, str]) -> str:
     return str((run or {}).get("title") or "kernelbank")
 
 
-def _embedded(story: str) -> str:
-    """JSON that can stand inside a script element, whatever its texts are."""
-    safe = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", story)
+def _embed(report: str) -> str:
+    """JSON that is safe inside a script element, whatever its texts are."""
+    safe = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", report)
     return safe.replace("://", ":\\/\\/")
 
 
-def _without_address(text: str) -> str:
-    """HTML text in which no address can be found, so that one look shows that a file has none."""
+def _hide_urls(text: str) -> str:
+    """HTML text in which "://" does not occur: a plain search shows that a file has no URL."""
     return text.replace("://", ":&#47;&#47;")
 
 
@@ -94,12 +94,12 @@ def _read(name: str) -> str:
 
 @cache
 def _assets() -> Mapping[str, str]:
-    """What is the same in all pages: the texts between the tags of scripts and style."""
+    """The scripts and styles, which are the same in all pages."""
     library = re.sub(r"\A/\*!.*?\*/\s*", "", _read("uplot/uPlot.iife.min.js"))
     version = _read("uplot/VERSION").split(",")[0]
     own = "\n".join(_read(name) for name in _SCRIPTS)
     return {
-        "early": _read("theme.js"),
+        "theme": _read("theme.js"),
         "library": f"/*! {version}\n\n{_read('uplot/LICENSE').strip()}\n*/\n{library}",
         "script": f'(() => {{\n"use strict";\n\n{own}}})();\n',
         "style": f"{_read('uplot/uPlot.min.css')}\n{_read('page.css')}",

@@ -1,79 +1,110 @@
-"""The story of a run: parts by name, each a text of JSON, for a page to draw.
+"""The data of a report: parts by name, each a JSON text, which the page draws.
 
-A file holds all parts; a page that follows a run is sent those that have changed. So what is long
-is cut into parts that stay as they are: the points of the history in runs of POINTS, and every
-snapshot for itself.
+A file holds all parts; a live page gets the parts that have changed. So long data are cut into
+parts that stay the same: the points of the history in groups of 32, each set of prediction curves
+by itself.
 
-- run: what ran, the names of slots and inputs; now: how far it is; changes; bad
-- points/K: figures, weights and losses of the points K * POINTS, K * POINTS + 1, ...
-- snapshot/ROW: the function after so many rows; snapshot/now: the present one
+- run: title, task, settings, names of slots and inputs
+- status: progress, errors and times at this moment
+- changes: changes of the stream that were detected; bad_rows: rows that could not be used
+- points/K: totals, weights and losses of the points 32 K, 32 K + 1, ...
+- curves/ROW: prediction curves after that row; curves/now: the present ones
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from pathlib import PurePath
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
+from ...errors import RunRefused
 from ...utils.validation import Floats
 from ..runner.history import EXTREMES, TOTALS, History, Snapshot
 from ..runner.snapshots import snapshot_inputs, take_snapshot
 from ..runner.status import RunStatus
+from .page import render_page
 
-POINTS = 32
-"""Points of a part."""
+POINTS_PER_PART = 32
 
-WHOLE = ("rows", "scored", "covered")
-"""Figures that count something."""
+COUNTS = ("rows", "scored", "covered")
+"""Totals that are whole numbers, for regression."""
 
-CATEGORIES = 12
-"""So many of a column are named."""
+LISTED = 12
+"""Names that are listed before the rest is only counted."""
 
 
-class Story:
-    """Tells a run again and again; what has not changed is not put into words anew."""
+class ReportData:
+    """Makes the parts of a report again and again; unchanged parts are not encoded anew."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[Any, str]] = {}
-        self._now: str | None = None
+        self._cache: dict[str, tuple[Any, str]] = {}
+        self._present_curves: str | None = None
 
-    def parts(self, status: RunStatus, *, present: bool = True) -> dict[str, str]:
-        """The present parts. Without `present`, the function of now is that told last."""
-        told = {
-            "run": _text(_run(status)),
-            "now": _text(_now(status)),
-            "changes": _text(_changes(status)),
-            "bad": _text(_bad(status)),
+    def parts(self, status: RunStatus, *, curves: bool = True) -> dict[str, str]:
+        """The present parts. With `curves=False`, the present curves are those of the last call."""
+        parts = {
+            "run": _encode(_run(status)),
+            "status": _encode(_status(status)),
+            "changes": _encode(_changes(status)),
+            "bad_rows": _encode(_bad_rows(status)),
         }
         history = status.history
         if history is not None:
-            for first in range(0, history.points, POINTS):
-                name = f"points/{first // POINTS}"
-                count = min(history.points - first, POINTS)
+            for first in range(0, history.points, POINTS_PER_PART):
+                name = f"points/{first // POINTS_PER_PART}"
+                count = min(history.points - first, POINTS_PER_PART)
                 rows = min(history.rows - first * history.stride, count * history.stride)
-                told[name] = self._once(name, (history.stride, rows), _points, history, first)
-            for one in history.snapshots:
-                name = f"snapshot/{one.row}"
-                told[name] = self._once(name, one, _snapshot, one)
-            coverage, features = status.options.coverage, len(status.features)
-            if present or self._now is None:
-                found = take_snapshot(status.bank, history, features, coverage)
-                self._now = None if found is None else _snapshot(found)
-            if self._now is not None:
-                told["snapshot/now"] = self._now
-        self._kept = {name: kept for name, kept in self._kept.items() if name in told}
-        return told
+                parts[name] = self._cached(name, (history.stride, rows), _points, history, first)
+            for taken in history.snapshots:
+                name = f"curves/{taken.row}"
+                parts[name] = self._cached(name, taken, _curves, taken)
+            if curves or self._present_curves is None:
+                features, coverage = len(status.features), status.options.coverage
+                present = take_snapshot(status.bank, history, features, coverage)
+                self._present_curves = None if present is None else _curves(present)
+            if self._present_curves is not None:
+                parts["curves/now"] = self._present_curves
+        self._cache = {name: kept for name, kept in self._cache.items() if name in parts}
+        return parts
 
-    def _once(self, name: str, key: Any, tell: Any, *about: Any) -> str:
-        """The part as it was told last, if it was about the same."""
-        kept = self._kept.get(name)
+    def _cached(self, name: str, key: Any, encode: Callable[..., str], *arguments: Any) -> str:
+        """The text of a part; encoded only if `key` has changed since the last call."""
+        kept = self._cache.get(name)
         if kept is None or kept[0] != key:
-            self._kept[name] = key, tell(*about)
-        return self._kept[name][1]
+            self._cache[name] = key, encode(*arguments)
+        return self._cache[name][1]
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def check_report_path(path: Path, option: str) -> None:
+    """Raise RunRefused for a path that cannot be written or does not look like a page."""
+    folder = path.absolute().parent
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise RunRefused(f"{option} must end with .html; got {path}.")
+    if path.is_dir():
+        raise RunRefused(f"{option}: {path} is a folder. Give a file.")
+    if not folder.is_dir():
+        raise RunRefused(f"{option}: there is no folder {folder}. Make it first.")
+    if not os.access(folder, os.W_OK):
+        raise RunRefused(f"{option}: {folder} cannot be written to.")
+
+
+def write_report(path: Path, status: RunStatus) -> None:
+    """Write the page to a file; at any moment the old or the new file is there, whole."""
+    page = render_page(ReportData().parts(status))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(page, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -81,21 +112,19 @@ class Story:
 
 def _run(status: RunStatus) -> dict[str, Any]:
     options, bank = status.options, status.bank
-    labels = options.task == "classification"
     classes = [str(label) for label in bank.classes]
     source = _source(status)
     return {
         "title": f"{options.target} from {PurePath(source).name or source}",
         "task": options.task,
         "target": options.target,
-        "status": status.phase,
-        "facts": _facts(status),
+        "details": _details(status),
         "slots": list(bank.names),
+        "slot_terms": slot_terms(bank.names),
         "coverage": options.coverage,
         "weights_of": classes[0] if len(classes) > 2 else "",
-        "loss": "wrong answers" if labels else "squared error",
         "classes": classes,
-        "columns": snapshot_inputs(status.features, bank, options.target),
+        "inputs": snapshot_inputs(status.features, bank, options.target),
     }
 
 
@@ -104,56 +133,65 @@ def _source(status: RunStatus) -> str:
     return str(status.source.get("kind", "") if address in (None, "-") else address)
 
 
-def _facts(status: RunStatus) -> list[list[Any]]:
-    options, timings = status.options, status.timings
+def _details(status: RunStatus) -> list[list[Any]]:
+    options = status.options
     data = [
         ["source", _source(status)],
         ["target", options.target],
         ["numeric inputs", _listed(status.features)],
     ]
     for column in options.categorical:
-        levels = [level for name, level in status.categories if name == column]
-        data.append([f"categories of {column}", _listed(levels)])
+        found = [category for name, category in status.categories if name == column]
+        data.append([f"categories of {column}", _listed(found)])
     if options.time:
         data.append(["time", options.time])
-    for place in status.predictions:
-        data.append(["predictions", place])
-    told = [
+    for address in status.predictions:
+        data.append(["predictions", address])
+    chosen = [
         ["task", options.task],
-        ["slots", f"{options.preset}, size {options.size}: {len(status.bank.names)}"],
+        ["slots", f"{len(status.bank.names)} ({options.preset}, size {options.size})"],
         ["lagged targets", options.lags],
         ["delay of targets", f"{options.delay} rows"],
         ["coverage of intervals", f"{100 * options.coverage:.4g} %"],
-        ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skipped"],
-        ["missing inputs", "allowed" if options.allow_missing else "are bad rows"],
-        ["missing targets", "predicted" if options.predict_missing else "are bad rows"],
+        ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skip"],
+        ["missing inputs", "allowed" if options.allow_missing else "bad rows"],
+        ["missing targets", "predicted" if options.predict_missing else "bad rows"],
     ]
-    when = [
-        ["begun", timings["started"]],
-        ["as of", timings["updated"]],
-        ["starts", timings["starts"]],
-    ]
-    sections = {
-        "Data": data,
-        "Settings": told,
-        "Time": when,
-        "Versions": timings["versions"].items(),
-    }
+    versions = status.timings["versions"].items()
+    sections = {"Data": data, "Settings": chosen, "Versions": versions}
     return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
 
 
-def _now(status: RunStatus) -> dict[str, Any]:
+_SLOT_TERMS = {
+    "standard": "inputs in standard units: mean 0, standard deviation 1",
+    "asinh": "inputs in standard units, large values compressed by asinh",
+    "rank": "inputs by their rank among the last 1,000 rows",
+    "mixed": "least squares on random features of Gaussian kernels, narrow and wide, of one input, "
+    "a few inputs and all inputs",
+    "linear": "linear least squares",
+    "fading": "old rows are slowly forgotten",
+    "following": "old rows are slowly forgotten, and the constant follows the last errors",
+    "tree": "a partition tree: a prediction per cell, cells are split as rows come",
+    "on": "learns the residual of the slot named after it",
+}
+
+
+def slot_terms(names: Iterable[str]) -> list[list[str]]:
+    """The words that occur in slot names, with their meanings."""
+    found = {word for name in names for word in name.replace(":", " ").replace(",", " ").split()}
+    return [[term, meaning] for term, meaning in _SLOT_TERMS.items() if term in found]
+
+
+def _status(status: RunStatus) -> dict[str, Any]:
+    """The object of the JSON log, and what only the page shows."""
     history, timings = status.history, status.timings
-    seconds = sum(timings["seconds"].values())
     return {
-        "rows": status.rows,
+        **status.to_json(),
+        "phase": status.phase,
+        "scored": status.scored,
         "stride": 1 if history is None else history.stride,
         "points": 0 if history is None else history.points,
-        "bad": status.rejected.count,
-        "without_target": status.rows_without_target,
-        "seconds": seconds,
-        "speed": status.rows / seconds if seconds else None,
-        "time": [[part, spent] for part, spent in timings["seconds"].items()],
+        "time": [[activity, spent] for activity, spent in timings["seconds"].items()],
         "started": timings["started"],
         "starts": timings["starts"],
         "updated": timings["updated"],
@@ -161,7 +199,7 @@ def _now(status: RunStatus) -> dict[str, Any]:
 
 
 def _changes(status: RunStatus) -> list[list[Any]]:
-    """Signals, at the row after which they were noticed: targets come with a delay."""
+    """Row, kind and input of each change; the row after which it was noticed, with the delay."""
     names = status.features
     return [
         [
@@ -173,26 +211,27 @@ def _changes(status: RunStatus) -> list[list[Any]]:
     ]
 
 
-def _bad(status: RunStatus) -> dict[str, Any]:
+def _bad_rows(status: RunStatus) -> dict[str, Any]:
     rejected = status.rejected
     return {"count": rejected.count, "examples": [*rejected.first, *rejected.last]}
 
 
 def _points(history: History, first: int) -> str:
-    some = slice(first, first + POINTS)
-    told = {"stride": str(history.stride)}
+    group = slice(first, first + POINTS_PER_PART)
+    fields = {"stride": str(history.stride)}
     for name in TOTALS:
-        told[name] = _numbers(history.totals[name][some], 12 if name in WHOLE else 7)
+        fields[name] = _numbers(history.totals[name][group], 12 if name in COUNTS else 7)
     for name in EXTREMES:
-        told[name] = _numbers(history.extremes[name][some], 6)
-    told["weights"] = _text(_shares(history.weights[some]))
-    told["weights_high"] = _text(_shares(history.highest_weights[some]))
-    told["losses"] = _rows(history.losses[some])
-    return _object(told)
+        fields[name] = _numbers(history.extremes[name][group], 6)
+    fields["weights"] = _encode(_ten_thousandths(history.weights[group]))
+    fields["weights_high"] = _encode(_ten_thousandths(history.highest_weights[group]))
+    losses = history.losses[group].tolist()
+    fields["losses"] = f"[{','.join(_numbers(row, 5) for row in losses)}]"
+    return _object(fields)
 
 
-def _snapshot(taken: Snapshot) -> str:
-    names = ("at", "middle", "low", "high")
+def _curves(taken: Snapshot) -> str:
+    names = ("x", "prediction", "low", "high")
     lines = [
         _object({name: _numbers(line, 6) for name, line in zip(names, lines, strict=True)})
         for lines in taken.values
@@ -200,11 +239,11 @@ def _snapshot(taken: Snapshot) -> str:
     return _object({"row": str(taken.row), "lines": f"[{','.join(lines)}]"})
 
 
-# --- texts ----------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
-def _text(value: Any) -> str:
-    """JSON; what is not finite is null."""
+def _encode(value: Any) -> str:
+    """JSON; numbers that are not finite become null."""
     try:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
     except ValueError:
@@ -224,20 +263,16 @@ def _object(texts: dict[str, str]) -> str:
 
 
 def _numbers(values: Iterable[float], digits: int) -> str:
-    """Numbers with so many digits: more cannot be seen, and would fill the page."""
-    shown = f"%.{digits}g"
-    return f"[{','.join(shown % v if math.isfinite(v) else 'null' for v in values)}]"
+    """Numbers with `digits` significant digits: more cannot be seen, and would fill the page."""
+    form = f"%.{digits}g"
+    return f"[{','.join(form % v if math.isfinite(v) else 'null' for v in values)}]"
 
 
-def _rows(values: Floats) -> str:
-    return f"[{','.join(_numbers(row, 5) for row in values.tolist())}]"
-
-
-def _shares(values: Floats) -> list[list[int]]:
-    """In ten-thousandths. Before there is a bank, weights are equal."""
-    return np.rint(1e4 * np.clip(np.nan_to_num(values), -1e6, 1e6)).astype(int).tolist()
+def _ten_thousandths(weights: Floats) -> list[list[int]]:
+    """Weights (points, P) as whole numbers, 10,000 for a weight of 1; NaN becomes 0."""
+    return np.rint(1e4 * np.clip(np.nan_to_num(weights), -1e6, 1e6)).astype(int).tolist()
 
 
 def _listed(names: Sequence[str]) -> str:
-    some = ", ".join(names[:CATEGORIES])
-    return f"{some}, ... ({len(names)})" if len(names) > CATEGORIES else some or "none"
+    some = ", ".join(names[:LISTED])
+    return f"{some}, ... ({len(names)})" if len(names) > LISTED else some or "none"

@@ -1,28 +1,32 @@
-// One chart: uPlot inside, and around it what makes it usable by everybody: a caption, a legend in
-// words, a readout of the values at the cursor, arrow keys, and a sentence when there is nothing.
+// One chart: uPlot, with a caption, a legend in text, a readout of the values at the cursor, arrow
+// keys, and a sentence when there is nothing to draw.
 
 const charts = [];
 
-const PRINTED_WIDTH = 660; // pixels that fit between the margins of A4 and of Letter
+const PRINT_WIDTH = 660; // pixels that fit between the margins of A4 and of Letter
+const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif';
 
 class Chart {
-  // spec: what a chart is.
-  //   label, empty      words for those who do not see it, and for when there is nothing to see
-  //   height, range     functions of nothing; xRange and xLabel too, if rows are not what is across
-  //   series, bands     looks by the role of a colour; legend, axis: more of the kind
-  //   paint, finish     paint by hand below and above the lines
-  //   tell(index)       what the readout says: [[label, value, role], ...]
-  //   overTime          shares its cursor with all others that are
-  //   up, hover, left   if the chart has a second direction: keys, the mouse, and neither any more
+  // The spec of a chart; [optional]:
+  //   label, empty                description for screen readers; text when there are no data
+  //   height(), yRange()          pixels; [low, high]
+  //   [xRange(), xLabel()]        for charts that are not over rows
+  //   series, [bands], [legend]   colours by name; entries of the legend are [text, classes]
+  //   [yAxis, downwards]          options of uPlot's axis; the first value at the top
+  //   [paintBelow, paintAbove]    paint on the canvas, below and above the lines
+  //   readout(index)              the entries of the readout: [[label, value, role], ...]
+  //   [defaultIndex(), xOf(index), indexAt(plot, x)]   where the cursor is, if not at a point
+  //   [overTime]                  shares its cursor with all other charts over time
+  //   [horizontalCursor, cursorY, moveVertically, onHover, onLeave]   for a second direction
   constructor(id, spec) {
     this.spec = spec;
-    this.index = null; // of the point under the cursor, null without one
-    this.row = null; // its place along the chart, which stays when points are joined
-    this.settling = false;
+    this.index = null; // of the point under the cursor; null without a cursor
+    this.cursorX = null; // its x value, which stays when points are merged
+    this.updating = false;
     this.data = null;
     this.plot = null;
-    this.caption = make("p", { className: "caption" });
-    this.holder = make("div", {
+    this.caption = create("p", { className: "caption" });
+    this.frame = create("div", {
       className: "chart",
       tabindex: "0",
       role: "application",
@@ -30,46 +34,50 @@ class Chart {
       "aria-label": spec.label,
       "aria-describedby": `${id}-readout`,
     });
-    this.legend = make("ul", { className: "legend" });
-    this.readout = make("p", { className: "readout", id: `${id}-readout`, "aria-live": "polite" });
-    this.note = make("p", { className: "note" });
-    this.nothing = nothing(spec.empty);
+    this.legend = create("ul", { className: "legend" });
+    this.readout = create("p", {
+      className: "readout", id: `${id}-readout`, "aria-live": "polite",
+    });
+    this.note = create("p", { className: "note" });
+    this.empty = emptyMessage(spec.empty);
     this.element = byId(id);
-    this.drawn = [this.caption, this.holder, this.legend, this.readout];
-    this.element.append(this.nothing, ...this.drawn, this.note);
-    this.showLegend(spec.legend ?? []);
-    this.holder.addEventListener("keydown", (event) => pressed(this, event));
-    this.holder.addEventListener("mouseleave", () => leave(this));
+    this.visible = [this.caption, this.frame, this.legend, this.readout];
+    this.element.append(this.empty, ...this.visible, this.note);
+    this.setLegend(spec.legend ?? []);
+    this.frame.addEventListener("keydown", (event) => onKey(this, event));
+    this.frame.addEventListener("mouseleave", () => onMouseLeave(this));
     new ResizeObserver(() => this.resize()).observe(this.element);
-    whenRecoloured.push(() => this.redraw());
-    addEventListener("beforeprint", () => this.resize(PRINTED_WIDTH));
+    onColourChange.push(() => this.repaint());
+    addEventListener("beforeprint", () => this.resize(PRINT_WIDTH));
     addEventListener("afterprint", () => this.resize());
     charts.push(this);
-    this.set(null);
+    this.setData(null);
   }
 
-  // New values: null or no points at all shows the sentence instead of an empty frame.
-  set(data, { caption = "", note = "" } = {}) {
+  // Without data or points the chart shows its sentence instead of an empty frame.
+  setData(data, { caption = "", note = "" } = {}) {
     this.data = data && data[0].length ? data : null;
     const drawn = this.data !== null;
-    this.nothing.hidden = drawn;
-    for (const piece of this.drawn) piece.hidden = !drawn;
+    this.empty.hidden = drawn;
+    for (const element of this.visible) element.hidden = !drawn;
     this.note.hidden = !drawn || !note;
     if (!drawn) return;
-    fill(this.caption, ...[caption].flat());
-    say(this.note, note);
-    if (this.index !== null) this.index = placeOf(this.data[0], this.row, this.spec.overTime);
-    if (this.plot) this.atOnce(() => this.plot.setData(this.data));
-    else this.plot = new uPlot(plotOptions(this), this.data, this.holder);
-    this.showCursor();
-    this.tell(true);
+    setChildren(this.caption, ...[caption].flat());
+    setText(this.note, note);
+    if (this.index !== null) {
+      this.index = indexOf(this.data[0], this.cursorX, this.spec.overTime);
+    }
+    if (this.plot) this.applyNow(() => this.plot.setData(this.data));
+    else this.plot = new uPlot(plotOptions(this), this.data, this.frame);
+    this.placeCursor();
+    this.updateReadout(true);
   }
 
-  // uPlot would wait until later, and meanwhile place cursors by the scales of before.
-  atOnce(change) {
-    this.settling = true;
+  // uPlot would apply the change later, and meanwhile place cursors by the old scales.
+  applyNow(change) {
+    this.updating = true;
     this.plot.batch(change);
-    this.settling = false;
+    this.updating = false;
   }
 
   size(width) {
@@ -80,89 +88,84 @@ class Chart {
     if (!this.plot || !this.data) return;
     const size = this.size(width);
     if (size.width === this.plot.width && size.height === this.plot.height) return;
-    this.atOnce(() => this.plot.setSize(size));
-    this.showCursor();
+    this.applyNow(() => this.plot.setSize(size));
+    this.placeCursor();
   }
 
-  redraw() {
+  repaint() {
     if (this.plot && this.data) this.plot.redraw(false, true);
   }
 
-  showLegend(entries) {
-    fill(this.legend, ...entries.map(([words, look]) =>
-      make("li", {}, make("span", { className: `swatch ${look}` }), ...[words].flat())));
+  setLegend(entries) {
+    setChildren(this.legend, ...entries.map(([text, classes]) =>
+      create("li", {}, create("span", { className: `swatch ${classes}` }), ...[text].flat())));
   }
 
-  // Put the cursor on a point; `quiet` when another chart or new data moved it.
-  point(index, quiet = false) {
+  // Move the cursor to a point; `silent` when another chart or new data moved it.
+  moveTo(index, silent = false) {
     this.index = index;
     if (!this.data) return;
-    this.row = this.data[0][index];
-    this.showCursor();
-    this.tell(quiet);
+    this.cursorX = this.data[0][index];
+    this.placeCursor();
+    this.updateReadout(silent);
   }
 
-  showCursor() {
+  placeCursor() {
     if (!this.plot) return;
     if (this.index === null) {
       this.plot.setCursor({ left: -10, top: -10 }, false);
       return;
     }
-    const left = this.plot.valToPos(this.across(this.index), "x");
-    this.plot.setCursor({ left, top: this.spec.cursorTop?.(this.plot) ?? 1 }, false);
+    const x = this.spec.xOf?.(this.index) ?? this.data[0][this.index];
+    const left = this.plot.valToPos(x, "x");
+    this.plot.setCursor({ left, top: this.spec.cursorY?.(this.plot) ?? 1 }, false);
   }
 
-  across(index) {
-    return this.spec.across?.(index) ?? this.data[0][index];
-  }
-
-  // Without a cursor the readout tells of the newest point.
-  tell(quiet) {
-    const index = this.index ?? this.spec.usual?.() ?? this.data[0].length - 1;
-    const told = this.spec.tell(index).map(([label, value, role = ""]) =>
-      make("span", {}, make("span", { className: `name ${role}` }, label), " ", value));
-    // Only the chart at hand may speak: the others follow silently.
-    this.readout.setAttribute("aria-live", quiet ? "off" : "polite");
+  // Without a cursor the readout is of the newest point.
+  updateReadout(silent) {
+    const index = this.index ?? this.spec.defaultIndex?.() ?? this.data[0].length - 1;
+    const entries = this.spec.readout(index).map(([label, value, role = ""]) =>
+      create("span", {}, create("span", { className: `name ${role}` }, label), " ", value));
+    // Screen readers announce only the chart that the viewer moves in.
+    this.readout.setAttribute("aria-live", silent ? "off" : "polite");
     this.readout.classList.toggle("resting", this.index === null);
-    fill(this.readout, ...told.flatMap((one, at) => (at ? [" ", one] : [one])));
+    setChildren(this.readout, ...entries.flatMap((entry, at) => (at ? [" ", entry] : [entry])));
   }
 }
 
-// Where a value belongs in a sorted list: next to its like, or in the stretch that ends after it.
-function placeOf(sorted, value, stretches) {
+// The index of a value in a sorted list: of the nearest one, or of the segment that ends after it.
+function indexOf(sorted, value, segments) {
   const after = sorted.findIndex((end) => end >= value);
-  if (stretches) return after < 0 ? sorted.length - 1 : after;
-  let best = 0;
+  if (segments) return after < 0 ? sorted.length - 1 : after;
+  let nearest = 0;
   for (let at = 1; at < sorted.length; at += 1) {
-    if (Math.abs(sorted[at] - value) < Math.abs(sorted[best] - value)) best = at;
+    if (Math.abs(sorted[at] - value) < Math.abs(sorted[nearest] - value)) nearest = at;
   }
-  return best;
+  return nearest;
 }
-
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif';
 
 function plotOptions(chart) {
   const { spec } = chart;
   const axis = {
-    stroke: () => colour.muted,
+    stroke: () => colours.muted,
     font: FONT,
-    grid: { stroke: () => colour.grid, width: 1 },
-    ticks: { stroke: () => colour.grid, width: 1, size: 5 },
+    grid: { stroke: () => colours.grid, width: 1 },
+    ticks: { stroke: () => colours.grid, width: 1, size: 5 },
     border: { show: false },
   };
-  const few = (plot) => plot.data[0].length < 3;
+  const hasFewPoints = (plot) => plot.data[0].length < 3;
   return {
     ...chart.size(),
     legend: { show: false },
     padding: [10, 26, 0, 0], // the last label of the rows is as long as its number
     cursor: {
-      y: spec.cursorY ?? false,
+      y: spec.horizontalCursor ?? false,
       drag: { x: false, y: false, setScale: false },
-      points: { size: 8, width: 2, stroke: () => colour.card },
+      points: { size: 8, width: 2, stroke: () => colours.card },
     },
     scales: {
-      x: { time: false, range: () => sane(spec.xRange?.() ?? [0, lastOf(chart.data[0])]) },
-      y: { dir: spec.down ? -1 : 1, range: () => sane(spec.range()) },
+      x: { time: false, range: () => drawableRange(spec.xRange?.() ?? [0, lastOf(chart.data[0])]) },
+      y: { dir: spec.downwards ? -1 : 1, range: () => drawableRange(spec.yRange()) },
     },
     axes: [
       {
@@ -170,44 +173,37 @@ function plotOptions(chart) {
         size: 28,
         gap: 4,
         space: 74,
-        ...anySize,
-        label: (plot) => cropped(plot.ctx, spec.xLabel?.() ?? "row", 0.8 * plot.bbox.width),
+        ...numberAxis,
+        label: (plot) => cropText(plot.ctx, spec.xLabel?.() ?? "row", 0.8 * plot.bbox.width),
         labelFont: FONT,
         labelSize: 18,
       },
-      {
-        ...axis,
-        size: 58,
-        space: 34,
-        ...anySize,
-        ...spec.axis,
-      },
+      { ...axis, size: 58, space: 34, ...numberAxis, ...spec.yAxis },
     ],
     series: [
       {},
-      ...spec.series.map(({ role, share = 1, width = 2, ...rest }) => ({
-        stroke: () => (share === 1 ? colour[role] : veil(role, share)),
+      ...spec.series.map(({ colour, alpha = 1, width = 2, ...rest }) => ({
+        stroke: () => (alpha === 1 ? colours[colour] : translucent(colour, alpha)),
         width,
-        points: { show: few, size: 6 },
+        points: { show: hasFewPoints, size: 6 },
         pxAlign: 0, // or slow curves become stairs
         spanGaps: false,
         ...rest,
       })),
     ],
-    bands: (spec.bands ?? []).map(({ role, share, series }) => ({
+    bands: (spec.bands ?? []).map(({ colour, alpha, series }) => ({
       series,
-      fill: () => veil(role, share),
+      fill: () => translucent(colour, alpha),
     })),
     hooks: {
-      drawAxes: [(plot) => spec.paint && inFrame(plot, spec.paint)],
-      draw: [(plot) => spec.finish && inFrame(plot, spec.finish)],
-      setCursor: [(plot) => moved(chart, plot)],
+      drawAxes: [(plot) => spec.paintBelow && paintClipped(plot, spec.paintBelow)],
+      draw: [(plot) => spec.paintAbove && paintClipped(plot, spec.paintAbove)],
+      setCursor: [(plot) => onMouseMove(chart, plot)],
     },
   };
 }
 
-// Paint by hand, without leaving the frame of the chart.
-function inFrame(plot, paint) {
+function paintClipped(plot, paint) {
   const { left, top, width, height } = plot.bbox;
   plot.ctx.save();
   plot.ctx.beginPath();
@@ -216,3 +212,40 @@ function inFrame(plot, paint) {
   paint(plot, plot.ctx);
   plot.ctx.restore();
 }
+
+// --- axes for numbers of any size -----------------------------------------------------------------
+// uPlot's own axes know steps from 1e-16 to 1e15 only, and never end where a step is too small to
+// change a number.
+
+const MAX_TICKS = 60;
+
+// A range that can be drawn, whatever the data are.
+function drawableRange([low, high]) {
+  if (!known(low) || !known(high) || !(high > low)) return [0, 1];
+  return [Math.max(low, -1e300), Math.min(high, 1e300)];
+}
+
+function stepsFor(low, high) {
+  const exponent = Math.floor(Math.log10(high - low));
+  const exponents = [-3, -2, -1, 0, 1].map((away) => exponent + away);
+  return exponents.flatMap((each) => [1, 2, 5].map((digit) => Number(`${digit}e${each}`)));
+}
+
+function ticksBetween(low, high, step) {
+  const first = Math.ceil(low / step);
+  const count = Math.min(MAX_TICKS, Math.floor(high / step) - first + 1);
+  if (!(step > 0) || !(count > 0) || first + 1 === first) return [low, high];
+  // Multiples, rounded: 3 times 0.1 should be 0.3.
+  const multiple = (_, index) => Number(((first + index) * step).toPrecision(12));
+  return Array.from({ length: count }, multiple);
+}
+
+const numberAxis = {
+  incrs: (plot, at, low, high) => stepsFor(low, high),
+  splits: (plot, at, low, high, step) => ticksBetween(low, high, step),
+  values: (plot, values, at, space, step) => tickLabels(values, step),
+};
+
+const percentAxis = {
+  values: (plot, values) => values.map((value) => `${Number((100 * value).toFixed(1))} %`),
+};

@@ -1,53 +1,52 @@
-// The colours of the theme, for what is painted on a canvas. The style sheet holds them all.
+// The colours of the theme, for what is painted on a canvas. The style sheet defines them all.
 
-const ROLES = [
-  "card", "muted", "grid", "bank", "best", "persistence", "signal", "slot", "chosen",
+const COLOUR_NAMES = [
+  "card", "muted", "grid", "model", "best", "baseline", "change", "slot", "selected",
   "heat-0", "heat-1", "heat-2", "heat-3", "heat-4",
 ];
-const colour = {};
-const whenRecoloured = [];
+const colours = {};
+const onColourChange = [];
 
 function readColours() {
   const style = getComputedStyle(document.documentElement);
-  for (const role of ROLES) colour[role] = style.getPropertyValue(`--${role}`).trim();
+  for (const name of COLOUR_NAMES) colours[name] = style.getPropertyValue(`--${name}`).trim();
 }
 
-const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+const rgbOf = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
-// The colour of a role, seen through: `share` of it is left.
-const veil = (role, share) => `rgba(${channels(colour[role]).join(", ")}, ${share})`;
+const translucent = (name, alpha) => `rgba(${rgbOf(colours[name]).join(", ")}, ${alpha})`;
 
-function recolour() {
+function updateColours() {
   readColours();
   const dark = document.documentElement.dataset.theme === "dark";
-  say(byId("theme"), dark ? "Light" : "Dark");
+  setText(byId("theme"), dark ? "Light" : "Dark");
   byId("theme").setAttribute("aria-label", `Switch to ${dark ? "light" : "dark"} colours`);
-  for (const callback of whenRecoloured) callback();
+  for (const callback of onColourChange) callback();
 }
 
-function keepTheme(theme) {
+function storeTheme(theme) {
   try {
     localStorage.setItem("kernelbank-theme", theme);
   } catch {
-    // Then the choice lasts as long as the page.
+    // Without storage the choice lasts as long as the page.
   }
 }
 
-function watchColours() {
+function followTheme() {
   const root = document.documentElement;
   let chosen = false;
   byId("theme").addEventListener("click", () => {
     root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
     chosen = true;
-    keepTheme(root.dataset.theme);
-    recolour();
+    storeTheme(root.dataset.theme);
+    updateColours();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (system) => {
     if (chosen) return;
     root.dataset.theme = system.matches ? "dark" : "light";
-    recolour();
+    updateColours();
   });
   // Paper is white: the dark colours hold on screens only, and canvases must follow.
-  matchMedia("print").addEventListener("change", recolour);
-  recolour();
+  matchMedia("print").addEventListener("change", updateColours);
+  updateColours();
 }

@@ -1,102 +1,103 @@
-// The error of the bank beside its best slot and persistence, so far or stretch by stretch.
+// Error of the model, the best slot and the baseline, cumulative or per segment of rows.
 
-let errorView = null;
-let errorMode = "far";
-let errorTop = 1;
-
-const errorUnit = (view) => view.classes
-  ? "share of wrong answers"
-  : ["root mean square error of ", fromData(view.run.target ?? "the target")];
+let errorReport = null;
+let errorMode = "cumulative";
+let errorAxisTop = 1;
 
 const errorChart = new Chart("error-chart", {
-  label: "Error over rows of the bank, of the best slot and of persistence",
+  label: "Error of the model, the best slot and the baseline over rows",
   height: () => (innerWidth < 600 ? 240 : 300),
   overTime: true,
-  empty: "No row has been answered yet.",
-  range: () => [0, errorTop],
-  axis: { values: (...told) => (errorView.classes ? inPercent : anySize).values(...told) },
+  empty: "No row has been predicted yet.",
+  yRange: () => [0, errorAxisTop],
+  yAxis: {
+    values: (...args) => (errorReport.isClassification ? percentAxis : numberAxis).values(...args),
+  },
   series: [
-    { role: "persistence", width: 1.5, dash: [6, 4] },
-    { role: "best", width: 2 },
-    { role: "bank", width: 2.5 },
+    { colour: "baseline", width: 1.5, dash: [6, 4] },
+    { colour: "best", width: 2 },
+    { colour: "model", width: 2.5 },
   ],
-  paint: (plot, context) => paintSignals(plot, context, errorView.changes),
-  finish: (plot, context) => errorMode === "stretch" && paintWorst(plot, context),
-  tell: (at) => {
-    const form = errorView.classes ? percent : number;
-    const slot = errorMode === "far" ? errorView.best.slots[at] : errorView.best.slot;
-    const first = errorMode === "far" ? 1 : errorView.starts[at] + 1;
-    const told = [
-      [rowsFromTo(first, errorView.ends[at]), ""],
-      ["bank", form(errorView.bank[errorMode][at]), "bank"],
-      ["best slot", withName(form(errorView.best[errorMode][at]), slot), "best"],
-      ["persistence", form(errorView.persistence[errorMode][at]), "persistence"],
+  paintBelow: (plot, context) => paintChanges(plot, context, errorReport.changes),
+  paintAbove: (plot, context) => errorMode === "segment" && paintWorst(plot, context),
+  readout: (at) => {
+    const { model, best, baseline, worst, starts, ends, isClassification } = errorReport;
+    const text = (error) => errorText(errorReport, error);
+    const slot = errorMode === "cumulative" ? best.slots[at] : best.slot;
+    const first = errorMode === "cumulative" ? 1 : starts[at] + 1;
+    const entries = [
+      [rowRange(first, ends[at]), ""],
+      ["model", text(model[errorMode][at]), "model"],
+      ["best slot", withSlotName(text(best[errorMode][at]), slot), "best"],
+      ["baseline", text(baseline[errorMode][at]), "baseline"],
     ];
-    if (errorMode === "stretch" && !errorView.classes) {
-      told.push(["worst single error", form(errorView.worst[at]), "mark"]);
+    if (errorMode === "segment" && !isClassification) {
+      entries.push(["largest error", text(worst[at]), "mark"]);
     }
-    return [...told, ...signalsBetween(errorView.starts[at] + 1, errorView.ends[at])];
+    return [...entries, ...changesBetween(starts[at] + 1, ends[at])];
   },
 });
 
-function withName(value, slot) {
-  if (slot === null) return value;
-  return make("span", {}, `${value} (`, fromData(errorView.names[slot]), ")");
+function withSlotName(text, slot) {
+  if (slot === null) return text;
+  return create("span", {}, `${text} (`, dataText(errorReport.slots.names[slot]), ")");
 }
 
-// What the readout says of the signals inside a stretch.
-function signalsBetween(first, last) {
-  const inside = errorView.changes.filter(([row]) => row >= first && row <= last);
+// The entries of a readout for the changes inside a segment.
+function changesBetween(first, last) {
+  const inside = errorReport.changes.filter(([row]) => row >= first && row <= last);
   if (!inside.length) return [];
-  const words = inside.slice(0, 3).map(([row, what]) => `${what} at ${whole(row)}`);
-  if (inside.length > 3) words.push(`and ${inside.length - 3} more`);
-  return [["signal", words.join(", "), "signal"]];
+  const texts = inside.slice(0, 3).map(([row, kind]) => `${kind} at ${whole(row)}`);
+  if (inside.length > 3) texts.push(`and ${inside.length - 3} more`);
+  return [["change", texts.join(", "), "change"]];
 }
 
-// A tick at the top for each signal; lines through the picture only while they do not fill it.
-function paintSignals(plot, context, changes) {
+// A tick at the top for each change; lines through the chart only while they do not fill it.
+function paintChanges(plot, context, changes) {
   const { top, height } = plot.bbox;
   const ratio = devicePixelRatio;
-  const long = changes.length <= 40;
+  const drawLines = changes.length <= 40;
   for (const [row] of changes) {
-    const across = Math.round(plot.valToPos(row, "x", true));
-    context.fillStyle = veil("signal", 0.45);
-    if (long) context.fillRect(across, top, Math.max(1, ratio), height);
-    context.fillStyle = colour.signal;
-    context.fillRect(across - ratio, top, 3 * ratio, 7 * ratio);
+    const x = Math.round(plot.valToPos(row, "x", true));
+    context.fillStyle = translucent("change", 0.45);
+    if (drawLines) context.fillRect(x, top, Math.max(1, ratio), height);
+    context.fillStyle = colours.change;
+    context.fillRect(x - ratio, top, 3 * ratio, 7 * ratio);
   }
 }
 
-// The worst row of each stretch as a thin dash, at the upper edge if it lies beyond.
+// The largest error of each segment as a thin dash, at the upper edge if it lies above.
 function paintWorst(plot, context) {
   const ratio = devicePixelRatio;
-  context.fillStyle = veil("bank", 0.55);
-  errorView.worst.forEach((worst, at) => {
-    if (worst === null || errorView.classes) return;
-    const across = plot.valToPos(errorView.ends[at], "x", true);
-    const down = plot.valToPos(Math.min(worst, errorTop), "y", true);
-    context.fillRect(across - 2.5 * ratio, down, 5 * ratio, ratio);
+  context.fillStyle = translucent("model", 0.55);
+  errorReport.worst.forEach((worst, at) => {
+    if (worst === null || errorReport.isClassification) return;
+    const x = plot.valToPos(errorReport.ends[at], "x", true);
+    const y = plot.valToPos(Math.min(worst, errorAxisTop), "y", true);
+    context.fillRect(x - 2.5 * ratio, y, 5 * ratio, ratio);
   });
 }
 
-function drawError(view) {
-  errorView = view;
-  const lines = ["persistence", "best", "bank"].map((name) => view[name][errorMode]);
-  const marks = errorMode === "stretch" && !view.classes;
-  const { top, beyond } = roomyTop(marks ? [...lines, view.worst] : lines);
-  errorTop = view.classes ? Math.min(1, top) : top;
-  errorChart.showLegend([
-    ["bank", "bank"],
-    [errorMode === "far" ? "best slot so far" : "best slot of the whole run", "best"],
-    ["persistence", "persistence dashed"],
-    ...(marks ? [["worst single error of the bank", "mark"]] : []),
-    ...(view.changes.length ? [["signal of change", "signal upright"]] : []),
+function drawError(report) {
+  errorReport = report;
+  const lines = ["baseline", "best", "model"].map((name) => report[name][errorMode]);
+  const showWorst = errorMode === "segment" && !report.isClassification;
+  const { top, above } = axisTop(showWorst ? [...lines, report.worst] : lines);
+  errorAxisTop = report.isClassification ? Math.min(1, top) : top;
+  errorChart.setLegend([
+    ["model", "model"],
+    [errorMode === "cumulative" ? "best slot so far" : "best slot of the whole run", "best"],
+    ["baseline (last value)", "baseline dashed"],
+    ...(showWorst ? [["largest error of the model", "mark"]] : []),
+    ...(report.changes.length ? [["detected change", "change upright"]] : []),
   ]);
-  errorChart.set(view.answered.some((rows) => rows > 0) ? [view.ends, ...lines] : null, {
-    caption: errorUnit(view),
-    note: beyond
-      ? `${counted(beyond, "value lies", "values lie")} above the picture, ` +
-        "so that the rest can be seen; the readout tells every value."
+  errorChart.setData(report.scored.some((rows) => rows > 0) ? [report.ends, ...lines] : null, {
+    caption: report.isClassification
+      ? "error rate"
+      : ["RMSE of ", dataText(report.run.target ?? "the target")],
+    note: above
+      ? `${counted(above, "value is", "values are")} above the chart, so that the rest can be ` +
+        "seen. The readout has every value."
       : "",
   });
 }
@@ -104,7 +105,7 @@ function drawError(view) {
 for (const radio of document.querySelectorAll("input[name=error-mode]")) {
   radio.addEventListener("change", () => {
     errorMode = radio.value;
-    if (errorView) drawError(errorView);
+    if (errorReport) drawError(errorReport);
   });
-  if (radio.checked) errorMode = radio.value; // a browser may remember the choice over a reload
+  if (radio.checked) errorMode = radio.value; // a browser may restore the choice after a reload
 }

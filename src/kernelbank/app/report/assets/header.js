@@ -1,104 +1,106 @@
-// The top of the page: what the run is, how it stands, and its figures.
+// The top of the page: what the run is, its state, and its main numbers.
 
-const STATUS = ["running", "ended", "stopped", "saved"];
+const PHASES = ["running", "ended", "stopped", "saved"];
 
-// For tests and for anyone who copies: `data` carries the figure in full beside the short form.
-const figure = (value, shown) => known(value)
-  ? make("data", { value: String(value) }, shown)
-  : make("span", { className: "unknown" }, "–");
+const errorName = (report) => (report.isClassification ? "error rate" : "RMSE");
+const errorText = (report, error) => (report.isClassification ? percent : number)(error);
 
-function tile(label, role, value, shown, note) {
-  const name = make("dt", { className: role ? `name ${role}` : "" }, label);
-  const children = [name, make("dd", {}, figure(value, shown))];
-  if (note) children.push(make("dd", { className: "aside" }, note));
+// `data` carries the number in full beside the short text, for tests and for copying.
+const numberElement = (value, text) => known(value)
+  ? create("data", { value: String(value) }, text)
+  : create("span", { className: "unknown" }, "–");
+
+function createTile(label, role, value, text, note) {
+  const name = create("dt", { className: role ? `name ${role}` : "" }, label);
+  const children = [name, create("dd", {}, numberElement(value, text))];
+  if (note) children.push(create("dd", { className: "note" }, note));
   const id = `tile-${label.replace(/[ /]/g, "-")}`;
-  return make("div", { className: "tile", id }, ...children);
+  return create("div", { className: "tile", id }, ...children);
 }
 
-function drawHeader(view) {
-  const { run, now, classes } = view;
-  const title = run.title || (run.target ? `A run to predict ${run.target}` : "A run");
-  say(byId("title"), title);
+function drawHeader(report) {
+  const { run, status, isClassification } = report;
+  const title = run.title || (run.target ? `Predictions of ${run.target}` : "A run");
+  setText(byId("title"), title);
   if (run.title) document.title = run.title;
-  drawTiles(view);
-  say(byId("summary"), summary(view));
-  const measure = classes
-    ? "How often the answer was wrong"
-    : "How far the answers were from the targets";
-  say(byId("error-plain"), `${measure}, each row answered before it was learned: lower is better.`);
-  byId("to-stream").hidden = classes;
-  say(byId("to-intervals"), classes ? "Calibration" : "Intervals");
-  drawStatus(run.status, now.updated);
+  drawTiles(report);
+  setText(byId("summary"), summarize(report));
+  setText(byId("error-about"), `${isClassification ? "Share of wrong labels" : "RMSE"} of the ` +
+    "predictions. Each row is predicted before its target is learned. Lower is better.");
+  byId("to-targets").hidden = isClassification;
+  setText(byId("to-intervals"), isClassification ? "Calibration" : "Intervals");
+  drawState(status);
 }
 
-function drawTiles(view) {
-  const { run, now, classes, bank, best, persistence, inside, width } = view;
-  const missing = now.without_target ? `${whole(now.without_target)} without a target` : "";
-  const name = best.slot === null ? "" : fromData(view.names[best.slot]);
-  const form = classes ? percent : number;
-  const [far, alone, naive] = [lastOf(bank.far), lastOf(best.far), lastOf(persistence.far)];
+function drawTiles(report) {
+  const { run, status, isClassification } = report;
+  const { error, best_slot_error: bestError, baseline_error: baselineError, coverage } = status;
+  const text = (value) => errorText(report, value);
+  const withoutTarget = status.rows_without_target
+    ? `${whole(status.rows_without_target)} without a target`
+    : "";
+  const bestName = status.best_slot ? dataText(status.best_slot) : "";
   const tiles = [
-    tile("rows", "", now.rows, whole(now.rows), missing),
-    tile("bank", "bank", far, form(far), classes ? "wrong answers" : "root mean square error"),
-    tile("best slot", "best", alone, form(alone), name),
-    tile("persistence", "persistence", naive, form(naive), "the last target again"),
+    createTile("rows", "", status.rows, whole(status.rows), withoutTarget),
+    createTile("model", "model", error, text(error), errorName(report)),
+    createTile("best slot", "best", bestError, text(bestError), bestName),
+    createTile("baseline", "baseline", baselineError, text(baselineError), "last value"),
   ];
-  const share = lastOf(inside.far);
-  if (classes) {
-    const stated = lastOf(width.far);
-    const right = known(share) ? `${percent(share)} were right` : "";
-    tiles.push(tile("stated", "", stated, percent(stated), right));
+  if (isClassification) {
+    const probability = lastOf(report.width.cumulative);
+    const correct = known(error) ? `predicted; ${percent(1 - error)} correct` : "";
+    tiles.push(createTile("probability", "", probability, percent(probability), correct));
   } else {
-    const asked = known(run.coverage) ? `${percent(run.coverage)} asked for` : "";
-    tiles.push(tile("coverage", "", share, percent(share), asked));
+    const requested = known(run.coverage) ? `${percent(run.coverage)} requested` : "";
+    tiles.push(createTile("coverage", "", coverage, percent(coverage), requested));
   }
-  const bad = now.bad ?? part("bad", {}).count;
-  const signals = part("changes", null)?.length;
-  const newest = signals ? `last at row ${whole(lastOf(view.changes)[0])}` : "";
-  const spent = known(now.seconds) ? `${seconds(now.seconds)} in all` : "";
+  const badRows = status.bad_rows ?? part("bad_rows", {}).count;
+  const changes = part("changes", null)?.length;
+  const lastChange = changes ? `last at row ${whole(lastOf(report.changes)[0])}` : "";
+  const time = known(status.seconds) ? `${seconds(status.seconds)} in total` : "";
   tiles.push(
-    tile("signals", "signal", signals, whole(signals), newest),
-    tile("bad rows", "", bad, whole(bad), ""),
-    tile("rows/s", "", now.speed, number(now.speed), spent),
+    createTile("changes", "change", changes, whole(changes), lastChange),
+    createTile("bad rows", "", badRows, whole(badRows), ""),
+    createTile("rows/s", "", status.rows_per_second, number(status.rows_per_second), time),
   );
-  fill(byId("tiles"), ...tiles);
+  setChildren(byId("tiles"), ...tiles);
 }
 
-function less(mine, theirs) {
-  const share = 1 - mine / theirs;
+function comparedWith(error, other) {
+  const share = 1 - error / other;
   if (!Number.isFinite(share)) return null;
-  if (Math.abs(share) < 0.0005) return "as much as";
-  return share > 0 ? `${percent(share)} less than` : `${percent(-share)} more than`;
+  if (Math.abs(share) < 0.0005) return "equal to";
+  return share > 0 ? `${percent(share)} below` : `${percent(-share)} above`;
 }
 
 // The run in one sentence.
-function summary(view) {
-  const far = lastOf(view.bank.far);
-  if (!known(far)) return view.now.rows ? "" : "Waiting for the first rows.";
-  const parts = [
-    [less(far, lastOf(view.best.far) ?? NaN), "the best single slot"],
-    [less(far, lastOf(view.persistence.far) ?? NaN), "persistence"],
-  ].filter(([words]) => words).map((pair) => pair.join(" "));
-  const rows = counted(lastOf(view.answered), "answered row", "answered rows");
-  const opening = view.classes
-    ? `Over ${rows} the bank was wrong in ${percent(far)}`
-    : `Over ${rows} the bank erred by ${number(far)} in the root mean square`;
-  return parts.length ? `${opening}: ${parts.join(" and ")}.` : `${opening}.`;
+function summarize(report) {
+  const { status } = report;
+  const { error } = status;
+  if (!known(error)) return status.rows ? "" : "Waiting for the first rows.";
+  const comparisons = [
+    [comparedWith(error, status.best_slot_error ?? NaN), "the best single slot"],
+    [comparedWith(error, status.baseline_error ?? NaN), "the baseline (last value)"],
+  ].filter(([text]) => text).map((pair) => pair.join(" "));
+  const name = report.isClassification ? "Error rate" : "RMSE";
+  const predictions = counted(status.scored, "prediction", "predictions");
+  const opening = `${name} ${errorText(report, error)} over ${predictions}`;
+  return comparisons.length ? `${opening}: ${comparisons.join(" and ")}.` : `${opening}.`;
 }
 
-let connection = "none"; // "none" for a file, or "open", "lost", "over"
+let connection = "none"; // "none" for a file; "open", "lost" or "ended" for a live page
 
-function drawStatus(status, updated) {
-  const element = byId("status");
+function drawState({ phase, updated }) {
+  const element = byId("state");
   const lost = connection === "lost";
-  const standing = STATUS.includes(status) ? status : "waiting";
-  const words = lost ? "connection lost, trying again" : standing;
-  const live = connection === "open" && status === "running";
+  const live = connection === "open" && phase === "running";
   element.dataset.state = lost ? "lost" : live ? "live" : "still";
-  fill(
+  const shown = PHASES.includes(phase) ? phase : "waiting";
+  setChildren(
     element,
-    make("span", { className: "dot", "aria-hidden": "true" }),
-    make("span", { id: "status-words" }, words),
+    create("span", { className: "dot", "aria-hidden": "true" }),
+    create("span", { id: "state-text" }, lost ? "connection lost, trying again" : shown),
   );
-  say(byId("when"), moment(updated)); // apart: a clock that is announced every second helps nobody
+  // Outside of the announced element: a clock that is read out every second helps nobody.
+  setText(byId("updated"), dateTime(updated));
 }

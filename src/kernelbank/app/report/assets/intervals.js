@@ -1,39 +1,40 @@
-// Do the intervals hold what they promise? For classes: are stated probabilities right as often?
+// Coverage and width of the intervals; for classification, predicted probabilities and how often
+// the predicted label was correct.
 
-let intervalsView = null;
-let shareRange = [0, 1];
-let widthTop = 1;
+let intervalsReport = null;
+let coverageRange = [0, 1];
+let widthAxisTop = 1;
 
-const shareChart = new Chart("share-chart", {
+const coverageChart = new Chart("coverage-chart", {
   label: "Share of targets inside their intervals over rows",
   height: () => 230,
   overTime: true,
-  empty: "No interval has been given yet.",
-  range: () => shareRange,
-  axis: inPercent,
+  empty: "No interval has been predicted yet.",
+  yRange: () => coverageRange,
+  yAxis: percentAxis,
   series: [
-    { role: "bank", width: 1, share: 0.5 },
-    { role: "bank", width: 2.5 },
-    { role: "signal", width: 1.5, dash: [6, 4] },
-    { role: "signal", width: 1, share: 0.5, show: false },
+    { colour: "model", width: 1, alpha: 0.5 },
+    { colour: "model", width: 2.5 },
+    { colour: "change", width: 1.5, dash: [6, 4] },
+    { colour: "change", width: 1, alpha: 0.5, show: false },
   ],
-  tell: (at) => {
-    const { inside, width, starts, ends, classes, run } = intervalsView;
-    const rows = [rowsFromTo(starts[at] + 1, ends[at]), ""];
-    if (classes) {
+  readout: (at) => {
+    const { covered, width, starts, ends, isClassification, run } = intervalsReport;
+    const rows = [rowRange(starts[at] + 1, ends[at]), ""];
+    if (isClassification) {
       return [
         rows,
-        ["right", percent(inside.stretch[at]), "bank"],
-        ["stated", percent(width.stretch[at]), "signal"],
-        ["so far right", percent(inside.far[at])],
-        ["stated", percent(width.far[at])],
+        ["correct", percent(covered.segment[at]), "model"],
+        ["predicted", percent(width.segment[at]), "change"],
+        ["correct so far", percent(covered.cumulative[at])],
+        ["predicted so far", percent(width.cumulative[at])],
       ];
     }
     return [
       rows,
-      ["inside", percent(inside.stretch[at]), "bank"],
-      ["so far", percent(inside.far[at])],
-      ["asked", percent(run.coverage), "signal"],
+      ["inside", percent(covered.segment[at]), "model"],
+      ["so far", percent(covered.cumulative[at])],
+      ["requested", percent(run.coverage), "change"],
     ];
   },
 });
@@ -42,61 +43,65 @@ const widthChart = new Chart("width-chart", {
   label: "Mean width of the intervals over rows",
   height: () => 230,
   overTime: true,
-  empty: "No interval has been given yet.",
-  range: () => [0, widthTop],
-  series: [{ role: "bank", width: 2 }],
-  legend: [["mean width by stretch", "bank"]],
-  tell: (at) => [
-    [rowsFromTo(intervalsView.starts[at] + 1, intervalsView.ends[at]), ""],
-    ["mean width", number(intervalsView.width.stretch[at]), "bank"],
-    ["so far", number(intervalsView.width.far[at])],
+  empty: "No interval has been predicted yet.",
+  yRange: () => [0, widthAxisTop],
+  series: [{ colour: "model", width: 2 }],
+  legend: [["mean width per segment", "model"]],
+  readout: (at) => [
+    [rowRange(intervalsReport.starts[at] + 1, intervalsReport.ends[at]), ""],
+    ["mean width", number(intervalsReport.width.segment[at]), "model"],
+    ["so far", number(intervalsReport.width.cumulative[at])],
   ],
 });
 
-// From below nearly all shares up to all; a stretch of few rows may lie far below.
+// From below nearly all shares up to 100 %; a segment of few rows may lie far below.
 function rangeOfShares(lists) {
   const values = lists.flat().filter(known).sort((one, other) => one - other);
   const low = Math.min(quantile(values, 0.02) ?? 0, 0.98);
   return [Math.max(0, Math.floor(20 * low - 0.2) / 20), 1.004];
 }
 
-function drawIntervals(view) {
-  intervalsView = view;
-  const { inside, width, classes, run, ends } = view;
-  say(byId("intervals-heading"), classes ? "Calibration" : "Intervals");
-  say(byId("intervals-plain"), classes
-    ? "The probability that the bank stated for its answers, beside the share that was right: " +
-      "the two should run together."
-    : "How many targets fell inside the interval given before, beside the share that was asked " +
-      "for; and how wide the intervals were.");
-  widthChart.element.hidden = classes;
-  if (!inside.far.some(known)) {
-    shareChart.set(null);
-    widthChart.set(null);
+const segmentsAre = (count) => counted(count, "segment is", "segments are");
+
+function drawIntervals(report) {
+  intervalsReport = report;
+  const { covered, width, isClassification, run, ends } = report;
+  setText(byId("intervals-heading"), isClassification ? "Calibration" : "Intervals");
+  setText(byId("intervals-about"), isClassification
+    ? "Predicted probability of the predicted label, and the share of correct labels. The two " +
+      "should agree."
+    : "Share of targets inside the interval that was predicted before, beside the requested " +
+      "coverage, and the mean width of the intervals.");
+  widthChart.element.hidden = isClassification;
+  if (!covered.cumulative.some(known)) {
+    coverageChart.setData(null);
+    widthChart.setData(null);
     widthChart.element.hidden = true;
     return;
   }
-  const asked = ends.map(() => run.coverage ?? null);
-  const lines = classes
-    ? [inside.stretch, inside.far, width.far, width.stretch]
-    : [inside.stretch, inside.far, asked, ends.map(() => null)];
-  shareRange = rangeOfShares(lines);
-  shareChart.showLegend(classes
+  const requested = ends.map(() => run.coverage ?? null);
+  const lines = isClassification
+    ? [covered.segment, covered.cumulative, width.cumulative, width.segment]
+    : [covered.segment, covered.cumulative, requested, ends.map(() => null)];
+  coverageRange = rangeOfShares(lines);
+  coverageChart.setLegend(isClassification
     ? [
-      ["right so far", "bank"], ["right by stretch", "bank thin"],
-      ["stated so far", "signal dashed"], ["stated by stretch", "signal thin"],
+      ["correct so far", "model"], ["correct per segment", "model thin"],
+      ["predicted so far", "change dashed"], ["predicted per segment", "change thin"],
     ]
-    : [["inside so far", "bank"], ["by stretch", "bank thin"], ["asked for", "signal dashed"]]);
-  const under = inside.stretch.filter((share) => known(share) && share < shareRange[0]).length;
-  shareChart.set([ends, ...lines], {
-    caption: classes ? "share of answers" : "share of targets inside",
-    note: under ? `${counted(under, "stretch lies", "stretches lie")} below the picture.` : "",
+    : [["inside so far", "model"], ["per segment", "model thin"], ["requested", "change dashed"]]);
+  const below = covered.segment.filter((share) => known(share) && share < coverageRange[0]).length;
+  coverageChart.setData([ends, ...lines], {
+    caption: isClassification ? "share of predictions" : "share of targets inside",
+    note: below ? `${segmentsAre(below)} below the chart.` : "",
   });
-  if (classes !== shareChart.plot.series[4].show) shareChart.plot.setSeries(4, { show: classes });
-  const { top, beyond } = roomyTop([width.stretch]);
-  widthTop = top;
-  widthChart.set(classes ? null : [ends, width.stretch], {
-    caption: ["mean width, in units of ", fromData(run.target ?? "the target")],
-    note: beyond ? `${counted(beyond, "stretch lies", "stretches lie")} above the picture.` : "",
+  if (isClassification !== coverageChart.plot.series[4].show) {
+    coverageChart.plot.setSeries(4, { show: isClassification });
+  }
+  const { top, above } = axisTop([width.segment]);
+  widthAxisTop = top;
+  widthChart.setData(isClassification ? null : [ends, width.segment], {
+    caption: ["mean width, in units of ", dataText(run.target ?? "the target")],
+    note: above ? `${segmentsAre(above)} above the chart.` : "",
   });
 }

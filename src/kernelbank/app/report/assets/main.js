@@ -1,36 +1,66 @@
-// From the parts to the picture: at most once a frame, and never for a page that nobody sees.
+// Draws all sections, at most once per frame and never while the page is hidden; on a live page,
+// again whenever new parts arrive.
 
 const SECTIONS = [
-  drawHeader, drawError, drawStream, drawCost, drawWeights, drawFunction, drawIntervals,
-  drawSignals, drawBad, drawTime, drawFacts,
+  drawHeader, drawError, drawTargets, drawLoss, drawWeights, drawCurves, drawIntervals,
+  drawChanges, drawBadRows, drawTimes, drawDetails,
 ];
 
-function redraw() {
-  const view = figures();
-  for (const draw of SECTIONS) {
+function draw() {
+  const report = computeReport();
+  for (const drawSection of SECTIONS) {
     try {
-      draw(view);
+      drawSection(report);
     } catch (error) {
       reportError(error); // the other sections are still worth seeing
     }
   }
 }
 
-let awaited = false;
+let drawRequested = false;
 
-function redrawSoon() {
-  if (awaited || document.hidden) return; // it is drawn when the page is seen again
-  awaited = true;
+function requestDraw() {
+  if (drawRequested || document.hidden) return; // it is drawn when the page is shown again
+  drawRequested = true;
   requestAnimationFrame(() => {
-    awaited = false;
-    redraw();
+    drawRequested = false;
+    draw();
   });
 }
 
-document.addEventListener("visibilitychange", redrawSoon);
+const RECONNECT_AFTER = 3000; // milliseconds
 
-const told = byId("story");
-take(JSON.parse(told.textContent));
-watchColours();
-if (told.dataset.events) listen(told.dataset.events);
-redraw();
+function followEvents(address) {
+  connection = connection === "none" ? "open" : connection;
+  const source = new EventSource(address);
+  const setConnection = (state) => {
+    if (connection === state) return;
+    connection = state;
+    drawState(part("status", {}));
+  };
+  source.addEventListener("open", () => setConnection("open"));
+  source.addEventListener("message", (message) => {
+    setConnection("open");
+    updateParts(JSON.parse(message.data));
+    requestDraw();
+  });
+  source.addEventListener("end", () => {
+    source.close();
+    setConnection("ended");
+  });
+  source.addEventListener("error", () => {
+    setConnection("lost");
+    // Mostly the browser tries again by itself; after some errors it gives up.
+    if (source.readyState === EventSource.CLOSED) {
+      setTimeout(() => followEvents(address), RECONNECT_AFTER);
+    }
+  });
+}
+
+document.addEventListener("visibilitychange", requestDraw);
+
+const embedded = byId("report");
+updateParts(JSON.parse(embedded.textContent));
+followTheme();
+if (embedded.dataset.events) followEvents(embedded.dataset.events);
+draw();

@@ -1,10 +1,10 @@
-// Runs before anything is painted, so that a dark page never flashes white.
+// Runs before the first paint, so that a dark page never flashes white.
 (() => {
   let theme = null;
   try {
     theme = localStorage.getItem("kernelbank-theme");
   } catch {
-    // A browser may keep nothing for this page; then the system's choice holds.
+    // Without storage the choice of the system holds.
   }
   if (theme !== "light" && theme !== "dark") {
     theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";

@@ -1,7 +1,7 @@
-// Numbers and rows in words, the same everywhere on the page.
+// Numbers, times and rows as text, the same everywhere on the page.
 
 const UNKNOWN = "not known";
-const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 
@@ -10,20 +10,20 @@ function whole(value) {
   return known(value) ? Math.round(value).toLocaleString("en-US") : UNKNOWN;
 }
 
-// Four digits that count; powers of ten where plain digits would be a row of noughts.
+// Four significant digits; powers of ten where plain digits would be mostly zeros.
 function number(value) {
   if (!known(value)) return UNKNOWN;
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return power(value, 2);
+  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return scientific(value, 2);
   if (size >= 1e4) return whole(value);
   return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
 }
 
-function power(value, digits) {
-  const [front, exponent] = value.toExponential(digits).split("e");
+function scientific(value, digits) {
+  const [mantissa, exponent] = value.toExponential(digits).split("e");
   const signs = exponent.replace("+", "").replace("-", "⁻");
-  const raised = signs.replace(/\d/g, (digit) => RAISED[digit]);
-  return `${Number(front)}·10${raised}`;
+  const raised = signs.replace(/\d/g, (digit) => SUPERSCRIPTS[digit]);
+  return `${Number(mantissa)}·10${raised}`;
 }
 
 // 0.9034 -> "90.3 %"
@@ -33,35 +33,48 @@ function percent(share) {
   return `${(100 * share).toLocaleString("en-US", style)} %`;
 }
 
+// Weights come as whole numbers in 1/10000: 1234 -> "12.34 %"
+const weightPercent = (weight) => (known(weight) ? `${(weight / 100).toFixed(2)} %` : UNKNOWN);
+
 function seconds(value) {
   if (!known(value)) return UNKNOWN;
   if (value >= 7200) return `${number(value / 3600)} h`;
   if (value >= 120) return `${number(value / 60)} min`;
-  if (value < 0.001) return "below 0.001 s"; // nobody waits for less
+  if (value < 0.001) return "below 0.001 s";
   return `${number(value)} s`;
 }
 
 // Labels of an axis: as many decimals as tell neighbours apart, and no more.
-function ticks(values, step) {
+function tickLabels(values, step) {
   const largest = Math.max(...values.map((value) => Math.abs(value ?? 0)));
   if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) {
     const digits = Math.min(6, Math.max(0, Math.ceil(Math.log10(largest / step) - 1e-9)));
-    return values.map((value) => (value === null ? "" : value === 0 ? "0" : power(value, digits)));
+    const label = (value) => (value === 0 ? "0" : scientific(value, digits));
+    return values.map((value) => (value === null ? "" : label(value)));
   }
   const decimals = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)));
   const style = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
   return values.map((value) => (value === null ? "" : value.toLocaleString("en-US", style)));
 }
 
-function rowsFromTo(first, last) {
+function rowRange(first, last) {
   return first === last ? `row ${whole(last)}` : `rows ${whole(first)} to ${whole(last)}`;
 }
 
 // "1 bad row", "3 bad rows"
 const counted = (count, one, many) => `${whole(count)} ${count === 1 ? one : many}`;
 
-function moment(text) {
-  const when = new Date(text ?? NaN);
-  if (Number.isNaN(when.getTime())) return "";
-  return when.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+function dateTime(text) {
+  const date = new Date(text ?? NaN);
+  if (Number.isNaN(date.getTime())) return "";
+  return date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+}
+
+// A text that fits into `width` pixels of a canvas, with an ellipsis if some of it is left out.
+function cropText(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  const characters = Array.from(text.slice(0, 200));
+  const shown = () => `${characters.join("")}…`;
+  while (characters.length && context.measureText(shown()).width > width) characters.pop();
+  return `${characters.join("").trimEnd()}…`;
 }

@@ -1,4 +1,4 @@
-"""A run with a live page in a process of its own, fed by hand."""
+"""`kernelbank run --live` in a process of its own, fed through standard input."""
 
 import json
 import re
@@ -15,8 +15,8 @@ from support.running import numbers
 X, Y = numbers(4000)
 
 
-class Command:
-    """A run on standard input, in a process of its own, with a live page."""
+class LiveCommand:
+    """A run of standard input with a live page."""
 
     def __init__(self, *options, header="a,b,y"):
         words = [sys.executable, "-m", "kernelbank", "run", "-", "--target", "y", "--size", "small"]
@@ -27,11 +27,11 @@ class Command:
             text=True,
         )
         self.process.stdin.write(f"{header}\n")
-        self.said = []
-        while not (self.said and "http" in self.said[-1]):
-            self.said.append(self.process.stderr.readline())
-            assert self.said[-1], "it ended without an address"
-        self.address = re.search(r"http://[^\s\"]+/", self.said[-1]).group()
+        self.lines = []
+        while not (self.lines and "http" in self.lines[-1]):
+            self.lines.append(self.process.stderr.readline())
+            assert self.lines[-1], "it ended without an address"
+        self.address = re.search(r"http://[^\s\"]+/", self.lines[-1]).group()
 
     def send(self, first, end):
         for row in range(first, end):
@@ -41,29 +41,29 @@ class Command:
     def finish(self):
         self.process.stdin.close()
         code = self.process.wait(180)
-        self.said += self.process.stderr.readlines()
+        self.lines += self.process.stderr.readlines()
         return code
 
     def get(self, path=""):
-        place = urlsplit(self.address)
-        connection = HTTPConnection(place.hostname, place.port, timeout=20)
-        connection.request("GET", place.path + path)
-        answer = connection.getresponse()
-        text = answer.read().decode()
+        url = urlsplit(self.address)
+        connection = HTTPConnection(url.hostname, url.port, timeout=20)
+        connection.request("GET", url.path + path)
+        response = connection.getresponse()
+        text = response.read().decode()
         connection.close()
-        return answer.status, text
+        return response.status, text
 
     def rows(self):
-        """How many rows the page tells of."""
-        found = re.search(r'id="story"[^>]*>(.*?)</script>', self.get()[1], re.DOTALL)
-        return json.loads(found.group(1)).get("now", {}).get("rows", 0)
+        """The number of rows on the page."""
+        found = re.search(r'id="report"[^>]*>(.*?)</script>', self.get()[1], re.DOTALL)
+        return json.loads(found.group(1)).get("status", {}).get("rows", 0)
 
-    def until(self, rows):
+    def wait_for_rows(self, rows):
         for _ in range(3600):
             if self.rows() == rows:
                 return
             time.sleep(0.05)
-        pytest.fail(f"the page never told of {rows} rows")
+        pytest.fail(f"the page never showed {rows} rows")
 
     def __enter__(self):
         return self

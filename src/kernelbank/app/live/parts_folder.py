@@ -1,0 +1,169 @@
+"""Report parts in a folder: the run writes them, the server of the live page reads them.
+
+The folder holds one file per part, and an index:
+
+    {"version": 41, "ended": false, "parts": {"status": 41, "points/0": 5}}
+
+The number of a part is the version at which it last changed and the name of its file. A file is
+written once and never changes; a changed part gets a new number. The index is replaced atomically
+when all files that it names are there. A file that the index no longer names is removed one write
+later, so a reader of the previous index still finds it. Nothing is locked: neither side ever waits
+for the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+INDEX = "index.json"
+START_SETTINGS = "start.json"
+"""What the server needs to start; it removes the file, which holds the token."""
+START_RESULT = "server.json"
+"""The port that the server found, or why it cannot start."""
+
+_MAX_REMOVED = 10_000
+"""Names of removed parts that the reader remembers, for viewers that reconnect."""
+_ATTEMPTS = 5
+"""Reads of an index whose files vanish before the reader waits for the next poll."""
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read; readers see the old or the new content, whole."""
+    temporary = path.with_name(f".{path.name}")
+    _write_private(temporary, content)
+    temporary.replace(path)
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+
+
+class PartsWriter:
+    """Writes the parts of a report that have changed.
+
+    Memory: references to the texts written last. Disk: at most two versions of each part.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._version = 0
+        self._texts: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._obsolete: list[int] = []
+
+    def write(self, parts: Mapping[str, str]) -> None:
+        """Make `parts`, JSON texts by name, the report. OSError if the folder cannot be written."""
+        before = self._texts
+        changed = [
+            name
+            for name, text in parts.items()
+            if before.get(name) is not text and before.get(name) != text
+        ]
+        removed = self._numbers.keys() - parts.keys()
+        if not changed and not removed:
+            return
+        numbers = {name: number for name, number in self._numbers.items() if name in parts}
+        for name in changed:
+            self._version += 1
+            numbers[name] = self._version
+            # Broken data may hold half a surrogate pair, which UTF-8 cannot encode.
+            content = parts[name].encode("utf-8", "replace")
+            _write_private(self._folder / str(self._version), content)
+        if not changed:
+            self._version += 1
+        self._write_index(numbers, ended=False)
+        for number in self._obsolete:
+            (self._folder / str(number)).unlink(missing_ok=True)
+        kept = set(numbers.values())
+        self._obsolete = [number for number in self._numbers.values() if number not in kept]
+        self._texts, self._numbers = dict(parts), numbers
+
+    def end(self) -> None:
+        """Mark the report as complete: the run has ended."""
+        self._write_index(self._numbers, ended=True)
+
+    def _write_index(self, numbers: dict[str, int], *, ended: bool) -> None:
+        index = {"version": self._version, "ended": ended, "parts": numbers}
+        replace_file(self._folder / INDEX, json.dumps(index).encode())
+
+
+class VersionedParts:
+    """Reads the parts in a folder; tells a viewer what is newer than the version it has.
+
+    Memory: the newest text of each part, once, whatever the number of viewers.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._index = b""
+        self._parts: dict[str, tuple[int, bytes | None]] = {}
+        """Version and text by name, in the order of versions; None for a removed part."""
+        self.version = 0
+        self.ended = False
+        self.changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done at the next version, or when the run ends."""
+
+    def refresh(self) -> None:
+        """Read what the run has written since the last call."""
+        with contextlib.suppress(FileNotFoundError):  # nothing has been written yet
+            for _ in range(_ATTEMPTS):
+                content = (self._folder / INDEX).read_bytes()
+                if content == self._index:
+                    return
+                index = json.loads(content)
+                try:
+                    news = self._read_changed(index["parts"])
+                except FileNotFoundError:  # written over meanwhile: read the newer index
+                    continue
+                self._index = content
+                self._update(index, news)
+                return
+
+    def _read_changed(self, numbers: Mapping[str, int]) -> dict[str, bytes]:
+        found = {}
+        for name, number in sorted(numbers.items(), key=lambda item: item[1]):
+            if number > self.version:
+                content = (self._folder / str(number)).read_bytes()
+                # A line break would end the line of an event. JSON has them only between tokens.
+                found[name] = content.replace(b"\r", b" ").replace(b"\n", b" ")
+        return found
+
+    def _update(self, index: Mapping[str, Any], news: Mapping[str, bytes]) -> None:
+        version, numbers = int(index["version"]), index["parts"]
+        present = [name for name, (_, text) in self._parts.items() if text is not None]
+        for name in (name for name in present if name not in numbers):
+            del self._parts[name]
+            self._parts[name] = version, None
+        for name, text in news.items():
+            self._parts.pop(name, None)
+            self._parts[name] = version, text
+        removed = [name for name, (_, text) in self._parts.items() if text is None]
+        for name in removed[: max(0, len(removed) - _MAX_REMOVED)]:
+            del self._parts[name]
+        self.version, self.ended = version, bool(index["ended"])
+        self.changed.set_result(None)
+        self.changed = asyncio.get_running_loop().create_future()
+
+    def texts(self) -> dict[str, str]:
+        """All present parts by name."""
+        return {name: text.decode() for name, (_, text) in self._parts.items() if text is not None}
+
+    def since(self, version: int) -> list[bytes]:
+        """The pieces of a JSON object of all parts newer than `version`; null for removed parts.
+
+        The texts are shared between viewers, not copied.
+        """
+        pieces = [b"{"]
+        for name, (changed, text) in self._parts.items():
+            if changed <= version or (text is None and version == 0):
+                continue
+            comma = b"," if len(pieces) > 1 else b""
+            pieces += [comma + json.dumps(name).encode() + b":", b"null" if text is None else text]
+        return [*pieces, b"}"]

@@ -1,0 +1,155 @@
+// The parts of the report by name, and everything that is drawn, computed from them.
+
+const parts = new Map();
+
+// Take new parts; null means that a part was removed.
+function updateParts(news) {
+  for (const [name, value] of Object.entries(news)) {
+    if (value === null) parts.delete(name);
+    else parts.set(name, value);
+  }
+}
+
+const part = (name, fallback) => parts.get(name) ?? fallback;
+
+const COLUMNS = [
+  "rows", "scored", "loss", "baseline_loss", "covered", "width", "worst_loss",
+  "target_low", "target_high", "prediction_low", "prediction_high",
+  "weights", "weights_high", "losses",
+];
+
+// One list per column, over the points of all groups. Missing values are null.
+function readPoints() {
+  const groups = [...parts.keys()]
+    .filter((name) => /^points\/\d+$/.test(name))
+    .map((name) => Number(name.slice("points/".length)))
+    .sort((one, other) => one - other)
+    .map((number) => parts.get(`points/${number}`));
+  const points = Object.fromEntries(COLUMNS.map((column) => [column, []]));
+  for (const group of groups) {
+    const length = group.rows?.length ?? 0;
+    for (const column of COLUMNS) {
+      for (let at = 0; at < length; at += 1) points[column].push(group[column]?.[at] ?? null);
+    }
+  }
+  return points;
+}
+
+// Prediction curves in the order of their rows, the present ones last.
+function readCurves() {
+  const kept = [...parts.entries()]
+    .filter(([name]) => /^curves\/\d+$/.test(name))
+    .map(([, curves]) => curves)
+    .sort((one, other) => one.row - other.row);
+  const present = parts.get("curves/now");
+  if (!present) return kept;
+  return [...kept.filter((curves) => curves.row < present.row), present];
+}
+
+// Sums from the beginning. An unknown value makes all later sums unknown: it may have been huge.
+function runningSums(values) {
+  let sum = 0;
+  return values.map((value) => {
+    sum = known(value) ? sum + value : NaN;
+    return sum;
+  });
+}
+
+// Everything that sections draw. Series are `cumulative` (all rows so far) or by `segment` (the
+// rows of one point).
+function computeReport() {
+  const run = part("run", {});
+  const points = readPoints();
+  const count = points.rows.length;
+  const isClassification = run.task === "classification";
+  const errorOfMean = isClassification ? (mean) => mean : Math.sqrt; // RMSE, or the error rate
+  const errorOf = (loss, scored) => {
+    const error = scored > 0 ? errorOfMean(loss / scored) : NaN;
+    return known(error) ? error : null;
+  };
+  const meanOf = (sum, scored) => (scored > 0 && known(sum) ? sum / scored : null);
+  const errors = (losses, scored) => losses.map((loss, at) => errorOf(loss ?? NaN, scored[at]));
+  const means = (sums, scored) => sums.map((sum, at) => meanOf(sum, scored[at]));
+
+  const scored = runningSums(points.scored);
+  const errorSeries = (losses) => {
+    const totals = runningSums(losses);
+    return {
+      totals, cumulative: errors(totals, scored), segment: errors(losses, points.scored),
+    };
+  };
+  const meanSeries = (sums) => ({
+    cumulative: means(runningSums(sums), scored),
+    segment: means(sums, points.scored),
+  });
+  const ends = runningSums(points.rows.map((rows) => rows ?? 0));
+  const slots = slotLosses(run, points, count);
+  const bestSlots = bestSlotAtEachPoint(slots.totals, count);
+  const bestSlot = bestSlots[count - 1] ?? null;
+  return {
+    run, points, count, isClassification, errorOf, scored, ends, slots,
+    status: part("status", {}),
+    changes: part("changes", []),
+    badRows: part("bad_rows", { count: 0, examples: [] }),
+    starts: ends.map((end, at) => end - (points.rows[at] ?? 0)),
+    model: errorSeries(points.loss),
+    baseline: errorSeries(points.baseline_loss),
+    best: {
+      slot: bestSlot, // over the whole run
+      slots: bestSlots, // over all rows so far, at each point
+      cumulative: bestSlots.map((slot, at) =>
+        slot === null ? null : errorOf(slots.totals[slot][at], scored[at])),
+      segment: points.losses.map((losses, at) =>
+        bestSlot === null ? null : errorOf(losses?.[bestSlot] ?? NaN, points.scored[at])),
+    },
+    worst: points.worst_loss.map((loss) => (known(loss) ? errorOfMean(loss) : null)),
+    covered: meanSeries(points.covered), // or the share of correct labels
+    width: meanSeries(points.width), // or the mean predicted probability
+  };
+}
+
+// Cumulative loss of each slot alone (NaN once it is unknown), and names for all slots.
+function slotLosses(run, points, count) {
+  const names = run.slots ?? [];
+  const lengths = [...points.losses, ...points.weights].map((values) => values?.length ?? 0);
+  const size = Math.max(names.length, ...lengths);
+  const totals = Array.from({ length: size }, () => new Float64Array(count));
+  for (let slot = 0; slot < size; slot += 1) {
+    let sum = 0;
+    for (let at = 0; at < count; at += 1) {
+      const loss = points.losses[at]?.[slot];
+      sum = known(loss) ? sum + loss : NaN;
+      totals[slot][at] = sum;
+    }
+  }
+  const allNames = Array.from({ length: size }, (_, slot) => names[slot] ?? `slot ${slot}`);
+  return { totals, names: allNames };
+}
+
+// The slot with the least loss up to each point; null where no loss is known.
+function bestSlotAtEachPoint(totals, count) {
+  return Array.from({ length: count }, (_, at) => {
+    let best = null;
+    for (let slot = 0; slot < totals.length; slot += 1) {
+      if (!known(totals[slot][at])) continue;
+      if (best === null || totals[slot][at] < totals[best][at]) best = slot;
+    }
+    return best;
+  });
+}
+
+const lastOf = (values) => (values.length ? values[values.length - 1] : null);
+
+function quantile(sorted, share) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+}
+
+// The upper end of an axis from 0. A few values far above the rest, as in the first rows of a run,
+// must not flatten all others: they are cut off and counted.
+function axisTop(lists) {
+  const values = lists.flat().filter(known).sort((one, other) => one - other);
+  if (!values.length || lastOf(values) <= 0) return { top: 1, above: 0 };
+  const usual = quantile(values, 0.95);
+  const top = lastOf(values) > 4 * usual && usual > 0 ? 2 * usual : lastOf(values);
+  return { top: 1.05 * top, above: values.filter((value) => value > 1.05 * top).length };
+}

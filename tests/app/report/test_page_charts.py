@@ -1,0 +1,216 @@
+"""The charts of a page in a real browser: they show what the report holds."""
+
+import math
+import re
+
+import pytest
+
+from support import browser
+from support.browser import (
+    CHARTS,
+    LIGHT_MODEL,
+    column,
+    count_colours,
+    count_pixels,
+    heat_position,
+    readout,
+    tile,
+)
+from support.sample_reports import sample_report
+
+chromium, show = browser.chromium, browser.show
+
+
+class TestCharts:
+    def test_all_charts_of_a_report_are_drawn(self, show):
+        shown = show(sample_report(), color_scheme="light")
+        for chart in CHARTS:
+            assert count_colours(shown, chart) > 5, chart
+        for chart in ("error", "loss", "curves", "coverage", "width"):
+            assert count_pixels(shown, chart, LIGHT_MODEL) > 300, chart
+        assert count_colours(shown, "weights") > 100
+        assert shown.page.title() == "load from sensors.csv"
+
+    def test_tiles_show_the_totals_of_the_report(self, show):
+        report = sample_report()
+        shown = show(report)
+        answered = sum(column(report, "scored"))
+        alone = [sum(losses) for losses in zip(*column(report, "losses"), strict=True)]
+        expected = {
+            "rows": sum(column(report, "rows")),
+            "model": math.sqrt(sum(column(report, "loss")) / answered),
+            "best-slot": math.sqrt(min(alone) / answered),
+            "baseline": math.sqrt(sum(column(report, "baseline_loss")) / answered),
+            "coverage": sum(column(report, "covered")) / answered,
+            "changes": 5,
+            "bad-rows": 3,
+            "rows-s": 4672.9,
+        }
+        assert {name: tile(shown, name) for name in expected} == pytest.approx(expected)
+        best = report["run"]["slots"][alone.index(min(alone))]
+        assert best in shown.text("#tile-best-slot")
+        assert f"{expected['model']:.4g}" in shown.text("#summary")
+
+    def test_error_is_cumulative_or_per_segment(self, show):
+        report = sample_report()
+        shown = show(report)
+        loss, answered = column(report, "loss"), column(report, "scored")
+        before = count_pixels(shown, "error", LIGHT_MODEL)
+        shown.page.locator("#error-chart .chart").focus()
+        for key in ("Home", "PageDown", "ArrowRight", "ArrowRight", "ArrowLeft"):
+            shown.page.keyboard.press(key)
+        far = math.sqrt(sum(loss[:12]) / sum(answered[:12]))
+        assert f"rows 1 to {12 * 500:,}" in readout(shown, "error")
+        assert f"model {far:.4g}" in readout(shown, "error")
+        shown.page.locator("input[value=segment]").check()
+        alone = math.sqrt(loss[11] / answered[11])
+        worst = math.sqrt(column(report, "worst_loss")[11])
+        assert "rows 5,501 to 6,000" in readout(shown, "error")
+        assert f"model {alone:.4g}" in readout(shown, "error")
+        assert f"largest error {worst:.4g}" in readout(shown, "error")
+        assert count_pixels(shown, "error", LIGHT_MODEL) != before
+
+    def test_heat_map_under_the_mouse_reads_out_its_weight(self, show):
+        report = sample_report()
+        shown = show(report)
+        for at, slot, within in ((17, 12, 0.2), (150, 25, 0.8), (0, 0, 0.5), (199, 38, 0.5)):
+            over = shown.page.locator("#weights-chart .u-over")
+            over.hover(position=heat_position(shown, report, at, slot, within))
+            text = readout(shown, "weights")
+            assert report["run"]["slots"][slot] in text
+            assert f"mean weight {column(report, 'weights')[at][slot] / 100:.2f} %" in text
+            assert f"highest {column(report, 'weights_high')[at][slot] / 100:.2f} %" in text
+            assert f"to {sum(column(report, 'rows')[: at + 1]):,}" in text
+
+    def test_heat_map_with_focus_is_moved_by_keys(self, show):
+        report = sample_report()
+        shown = show(report)
+        present = column(report, "weights")[-1]
+        slot = present.index(max(present))
+        assert report["run"]["slots"][slot] in readout(shown, "weights")
+        shown.page.locator("#weights-chart .chart").focus()
+        for key in ("End", "PageUp", "ArrowLeft", "ArrowUp", "ArrowUp", "ArrowDown"):
+            shown.page.keyboard.press(key)
+        text = readout(shown, "weights")
+        assert report["run"]["slots"][slot - 1] in text
+        assert f"mean weight {column(report, 'weights')[188][slot - 1] / 100:.2f} %" in text
+        assert shown.page.locator("#weights-chart-readout").get_attribute("aria-live") == "polite"
+        # The other charts over time follow silently.
+        assert "rows 94,001 to 94,500" in readout(shown, "targets")
+        assert shown.page.locator("#targets-chart-readout").get_attribute("aria-live") == "off"
+
+    def test_heat_map_colours_are_those_of_the_weights(self, show):
+        report = sample_report(points=4, slots=5)
+        for number in range(4):
+            report["points/0"]["weights"][number] = [0, 0, 10000 if number == 2 else 0, 0, 0]
+        shown = show(report, color_scheme="light")
+        colours = shown.page.evaluate(
+            """(places) => {
+                const canvas = document.querySelector("#weights-chart canvas");
+                const over = document.querySelector("#weights-chart .u-over");
+                const pixel = new OffscreenCanvas(canvas.width, canvas.height).getContext(
+                    "2d", {willReadFrequently: true});
+                pixel.drawImage(canvas, 0, 0);
+                return places.map(({x, y}) => [...pixel.getImageData(
+                    over.offsetLeft + x, over.offsetTop + y, 1, 1).data].slice(0, 3));
+            }""",
+            [
+                heat_position(shown, report, at, slot)
+                for at, slot in ((2, 2), (1, 2), (3, 2), (2, 1), (2, 3))
+            ],
+        )
+        assert colours == [[0x06, 0x24, 0x3F]] + 4 * [[0xF4, 0xF6, 0xF8]]
+
+    def test_slot_selected_in_the_loss_chart_is_coloured_and_named(self, show):
+        report = sample_report()
+        shown = show(report, color_scheme="light")
+        alone = [sum(losses) for losses in zip(*column(report, "losses"), strict=True)]
+        order = sorted(range(39), key=lambda slot: alone[slot])
+        purple = (0x9B, 0x44, 0x78)
+        assert count_pixels(shown, "loss", purple) == 0
+        shown.page.locator("#loss-chart .chart").focus()
+        for key in ("ArrowUp", "ArrowUp", "ArrowUp", "ArrowDown"):
+            shown.page.keyboard.press(key)
+        assert report["run"]["slots"][order[1]] in readout(shown, "loss")
+        assert f"{alone[order[1]]:,.0f}" in readout(shown, "loss")
+        assert count_pixels(shown, "loss", purple) > 300
+        shown.page.keyboard.press("Escape")
+        assert count_pixels(shown, "loss", purple) == 0
+        shown.page.keyboard.press("Tab")
+        over = shown.page.locator("#loss-chart .u-over")
+        box = over.bounding_box()
+        over.hover(position={"x": box["width"] - 1, "y": (1 - 1 / 1.05) * box["height"]})
+        assert report["run"]["slots"][order[-1]] in readout(shown, "loss")
+        shown.page.mouse.move(1, 1)
+        assert count_pixels(shown, "loss", purple) == 0
+
+
+class TestCurves:
+    def line(self, report, number, index=0):
+        """Row and line of the curves with this number, along one input."""
+        rows = sorted(int(name[7:]) for name in report if re.fullmatch(r"curves/\d+", name))
+        curves = report[f"curves/{[*rows, 'now'][number]}"]
+        return curves["row"], curves["lines"][index]
+
+    def test_slider_moved_left_shows_earlier_curves(self, show):
+        report = sample_report()
+        shown = show(report)
+        shown.page.locator("#curves-slider").focus()
+        shown.page.keyboard.press("ArrowLeft")
+        shown.page.keyboard.press("ArrowLeft")
+        row, line = self.line(report, -3)
+        assert shown.text("#curves-row") == f"{row:,}"
+        assert f"prediction {line['prediction'][12]:.4g}" in readout(shown, "curves")
+        assert (
+            shown.page.locator("#curves-slider").get_attribute("aria-valuetext") == f"row {row:,}"
+        )
+        box = shown.page.locator("#curves-slider").bounding_box()
+        shown.page.locator("#curves-slider").click(position={"x": 2, "y": box["height"] / 2})
+        row, line = self.line(report, 0)
+        assert shown.text("#curves-row") == f"{row:,}"
+        assert f"prediction {line['prediction'][12]:.4g}" in readout(shown, "curves")
+
+    def test_another_input_shows_its_curve(self, show):
+        report = sample_report()
+        shown = show(report)
+        shown.page.locator("#curves-input").select_option(index=2)
+        _, line = self.line(report, -1, 2)
+        shown.page.locator("#curves-chart .chart").focus()
+        shown.page.keyboard.press("Home")
+        shown.page.keyboard.press("ArrowRight")
+        text = readout(shown, "curves")
+        assert f"hour of the day at {line['x'][1]:.4g}" in text
+        assert f"interval {line['low'][1]:.4g} to {line['high'][1]:.4g}" in text
+        assert "predicted load along hour of the day, after row 99,666" in shown.text(
+            "#curves-chart .caption"
+        )
+
+    def test_axes_stay_fixed_while_the_slider_moves(self, show):
+        shown = show(sample_report())
+        axis = """() => {
+            const canvas = document.querySelector("#curves-chart canvas");
+            const left = document.querySelector("#curves-chart .u-over").offsetLeft - 6;
+            const copy = new OffscreenCanvas(left, canvas.height).getContext("2d");
+            copy.drawImage(canvas, 0, 0);
+            return [...copy.getImageData(0, 0, left, canvas.height).data].join();
+        }"""
+        before = shown.page.evaluate(axis)
+        shown.page.locator("#curves-slider").focus()
+        shown.page.keyboard.press("Home")
+        assert shown.page.evaluate(axis) == before
+
+    def test_play_steps_through_to_the_newest_curves(self, show):
+        report = sample_report(points=3)
+        shown = show(report)
+        shown.page.evaluate(
+            """() => {
+                const row = document.getElementById("curves-row");
+                window.rows = [];
+                new MutationObserver(() => window.rows.push(row.textContent)).observe(
+                    row, {childList: true, characterData: true, subtree: true});
+            }"""
+        )
+        shown.page.locator("#curves-play").click()
+        shown.wait_until(lambda: shown.text("#curves-play") == "Play")
+        rows = [f"{self.line(report, number)[0]:,}" for number in range(3)]
+        assert shown.page.evaluate("window.rows") == rows

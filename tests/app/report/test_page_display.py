@@ -1,0 +1,256 @@
+"""The page on screens, phones and paper, by mouse and by keys; and its texts."""
+
+import math
+
+import pytest
+
+from support import browser
+from support.browser import (
+    CHARTS,
+    DARK_MODEL,
+    LIGHT_MODEL,
+    column,
+    count_colours,
+    count_pixels,
+    heat_position,
+    readout,
+    tile,
+)
+from support.sample_reports import sample_report
+
+chromium, show = browser.chromium, browser.show
+
+
+@pytest.mark.slow
+class TestDisplay:
+    def background(self, shown):
+        return shown.page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    def test_theme_button_switches_all_colours_and_is_remembered(self, show):
+        shown = show(sample_report(), color_scheme="dark")
+        assert self.background(shown) == "rgb(18, 22, 26)"
+        assert count_pixels(shown, "loss", DARK_MODEL) > 300
+        assert count_pixels(shown, "loss", LIGHT_MODEL) == 0
+        heat = count_pixels(shown, "weights", (0x20, 0x27, 0x2D))
+        shown.page.locator("#theme").click()
+        assert self.background(shown) == "rgb(246, 247, 248)"
+        assert count_pixels(shown, "loss", DARK_MODEL) == 0
+        assert count_pixels(shown, "loss", LIGHT_MODEL) > 300
+        assert count_pixels(shown, "weights", (0x20, 0x27, 0x2D)) == 0
+        assert count_pixels(shown, "weights", (0xF4, 0xF6, 0xF8)) >= heat * 0.9
+        shown.page.reload()
+        assert self.background(shown) == "rgb(246, 247, 248)"
+        shown.requests.pop()
+
+    def test_theme_without_a_choice_follows_the_system(self, show):
+        shown = show(sample_report(points=40), color_scheme="light")
+        assert count_pixels(shown, "loss", LIGHT_MODEL) > 300
+        shown.page.emulate_media(color_scheme="dark")
+        shown.wait_until(lambda: self.background(shown) == "rgb(18, 22, 26)")
+        shown.wait_until(lambda: count_pixels(shown, "loss", DARK_MODEL) > 300)
+
+    def test_print_has_light_colours_and_no_controls(self, show):
+        shown = show(sample_report(), color_scheme="dark")
+        shown.page.emulate_media(media="print")
+        shown.wait_until(lambda: count_pixels(shown, "loss", LIGHT_MODEL) > 300)
+        assert count_pixels(shown, "loss", DARK_MODEL) == 0
+        for control in ("#theme", "nav", "#curves-choices", "fieldset", "summary"):
+            assert not shown.page.locator(control).first.is_visible(), control
+        avoided = "e => getComputedStyle(e).breakInside"
+        assert shown.page.locator("#loss").evaluate(avoided) == "avoid"
+        shown.page.emulate_media(media="screen")
+        size = "document.querySelector('#loss-chart canvas').clientWidth"
+        before = shown.page.evaluate(size)
+        shown.page.evaluate(
+            f"() => addEventListener('beforeprint', () => {{ window.printed = {size}; }})"
+        )
+        assert shown.page.pdf(format="A4").startswith(b"%PDF")
+        assert (
+            shown.page.evaluate("window.printed") == 660
+        )  # A4 has room for it, the screen for more
+        assert shown.page.evaluate(size) == before
+        assert shown.page.locator("#weights-table details tbody tr").count() == 31
+
+    @pytest.mark.parametrize("task", ["regression", "classification"])
+    def test_page_with_long_texts_fits_on_a_phone(self, show, task):
+        report = sample_report(task=task)
+        report["run"]["slots"][12] = "w" * 300
+        report["run"]["inputs"][0] = "v" * 200
+        report["run"]["title"] = "t" * 150
+        report["bad_rows"]["examples"][0]["value"] = "x" * 500
+        shown = show(report, width=360, height=740, device_scale_factor=2, has_touch=True)
+        for _ in range(2):
+            widths = "[document.documentElement.scrollWidth, document.body.scrollWidth, innerWidth]"
+            assert shown.page.evaluate(widths) == [360, 360, 360]
+            shown.page.locator("summary").first.click()
+        shown.page.set_viewport_size({"width": 900, "height": 740})
+        width = "document.querySelector('#loss-chart canvas').clientWidth"
+        shown.wait_until(lambda: shown.page.evaluate(width) > 700)
+
+    def test_all_controls_are_reached_by_keys_with_a_visible_focus(self, show):
+        shown = show(sample_report(points=40))
+        reached = []
+        for _ in range(40):
+            shown.page.keyboard.press("Tab")
+            reached.append(
+                shown.page.evaluate(
+                    """() => {
+                        const here = document.activeElement;
+                        const ring = parseFloat(getComputedStyle(here).outlineWidth);
+                        const name = here.id || here.parentElement.id || here.tagName;
+                        return ring > 1 ? name : name + " without a ring";
+                    }"""
+                )
+            )
+        for name in (
+            "theme",
+            *(f"{chart}-chart" for chart in CHARTS),
+            "curves-input",
+            "curves-slider",
+        ):
+            assert name in reached, name
+        assert not [name for name in reached if "ring" in name]
+
+    def test_charts_have_labels_and_sections_have_links(self, show):
+        shown = show(sample_report(points=40))
+        for chart in shown.page.locator(".chart").all():
+            assert chart.get_attribute("aria-label")
+            described = chart.get_attribute("aria-describedby")
+            assert shown.text(f"#{described}")
+        links = shown.page.locator("nav a").evaluate_all(
+            "all => all.map(a => a.getAttribute('href'))"
+        )
+        assert links == shown.page.locator("section").evaluate_all(
+            "all => all.map(s => '#' + s.id)"
+        )
+
+
+@pytest.mark.slow
+class TestTexts:
+    def test_tables_list_changes_bad_rows_times_and_settings(self, show):
+        report = sample_report(points=40)
+        report["changes"] = [[10 * number, "error grew", ""] for number in range(1, 25)]
+        report["changes"].append([900, "input level", "wind"])
+        shown = show(report)
+        rows = (
+            shown.page.locator("#changes-list table").first.locator("tbody tr").all_text_contents()
+        )
+        assert len(rows) == 20
+        assert rows[0] == "900the level of an input movedwind"
+        assert rows[1] == "240the error grew"
+        shown.page.locator("#changes-list summary").click()
+        assert shown.text("#changes-list summary") == "Show 5 older changes"
+        shown.wait_until(lambda: shown.page.locator("#changes-list details tbody tr").count() == 5)
+        assert "3 rows could not be used" in shown.text("#bad-rows-list")
+        assert "line 813windn/a?is not a number" in shown.text("#bad-rows-list")
+        assert "the model17.02 s · 79.5 %" in shown.text("#times-list")
+        assert "other0.38 s · 1.8 %" in shown.text("#times-list")
+        assert "Started 2 times" in shown.text("#times-list")
+        assert "checkpoint every60 s" in shown.text("#details-list")
+
+    def test_slots_are_listed_by_weight(self, show):
+        report = sample_report()
+        shown = show(report)
+        present = column(report, "weights")[-1]
+        highest = [max(each) for each in zip(*column(report, "weights_high"), strict=True)]
+        order = sorted(range(39), key=lambda slot: -present[slot])
+        rows = (
+            shown.page.locator("#weights-table table").first.locator("tbody tr").all_text_contents()
+        )
+        assert len(rows) == 8
+        slot = order[0]
+        expected = (
+            f"{report['run']['slots'][slot]}{present[slot] / 100:.2f} %{highest[slot] / 100:.2f} %"
+        )
+        assert rows[0].startswith(expected)
+        shown.page.locator("#weights-table summary").click()
+        shown.wait_until(
+            lambda: shown.page.locator("#weights-table details tbody tr").count() == 31
+        )
+
+    def test_empty_report_says_so_in_every_section(self, show):
+        shown = show({})
+        assert shown.text("#summary") == "Waiting for the first rows."
+        assert shown.text("#state-text") == "waiting"
+        assert shown.page.locator("canvas").count() == 1  # the colour scale, hidden
+        assert shown.page.locator("section .empty:visible").count() == 10
+
+    def test_report_without_points_has_no_charts(self, show):
+        shown = show(sample_report(points=0))
+        assert shown.page.locator("section .empty:visible").count() == 9
+        assert shown.text("#title") == "load from sensors.csv"
+
+    def test_report_of_one_point_is_drawn(self, show):
+        shown = show(sample_report(points=1), color_scheme="light")
+        for chart in CHARTS:
+            assert count_colours(shown, chart) > 5, chart
+        assert count_pixels(shown, "error", LIGHT_MODEL) > 5
+        assert "rows 1 to 100,000" in readout(shown, "error")
+
+    def test_thousand_slots_share_pixels_and_the_largest_weight_is_shown(self, show):
+        report = sample_report(points=64, slots=1000)
+        report["points/1"]["weights"][10][777:779] = 9999, 3
+        shown = show(report, color_scheme="light")
+        shown.page.locator("#weights-chart .u-over").hover(
+            position=heat_position(shown, report, 42, 777)
+        )
+        at = report["run"]["slots"].index(
+            shown.text("#weights-chart-readout .slot-name")
+        )  # several slots share a pixel
+        assert abs(at - 777) <= 2
+        # The largest of those that share a pixel is shown.
+        assert count_pixels(shown, "weights", (0x06, 0x24, 0x3F), near=2) > 5
+
+    def test_classification_shows_error_rate_and_calibration(self, show):
+        report = sample_report(task="classification")
+        report["run"]["weights_of"] = "spam"
+        shown = show(report, color_scheme="light")
+        answered = sum(column(report, "scored"))
+        assert tile(shown, "model") == pytest.approx(sum(column(report, "loss")) / answered)
+        assert tile(shown, "probability") == pytest.approx(sum(column(report, "width")) / answered)
+        assert not shown.page.locator("#targets").is_visible()
+        assert not shown.page.locator("#width-chart").is_visible()
+        assert shown.text("#intervals-heading") == "Calibration"
+        assert shown.text("#curves-chart .caption").startswith("probability of spam along wind")
+        assert shown.text("#weights-chart .caption") == "slots that predict the label spam"
+        assert "correct so far" in readout(shown, "coverage")
+        for chart in ("error", "loss", "curves", "coverage"):
+            assert count_pixels(shown, chart, LIGHT_MODEL) > 300, chart
+
+    @pytest.mark.parametrize("size", [1e-250, 1e-17, 1e17, 1e250])
+    def test_numbers_of_any_size_are_drawn(self, show, size):
+        report = sample_report(points=3, slots=3)
+        for name in ("loss", "baseline_loss", "worst_loss", "width"):
+            report["points/0"][name] = [size * value for value in report["points/0"][name]]
+        for name in ("target", "prediction"):  # so close that a small step does not change a number
+            report["points/0"][f"{name}_low"] = 3 * [size]
+            report["points/0"][f"{name}_high"] = 3 * [size * (1 + 3.2e-16)]
+        report["points/0"]["losses"] = [
+            [size * value for value in row] for row in report["points/0"]["losses"]
+        ]
+        shown = show(report, color_scheme="light")
+        for chart in ("error", "targets", "loss", "width"):
+            assert count_colours(shown, chart) > 5, chart
+            frame = shown.page.locator(f"#{chart}-chart .u-over")
+            assert frame.evaluate("frame => frame.offsetLeft") > 40, chart  # room for an axis
+        assert count_pixels(shown, "loss", LIGHT_MODEL) > 300
+        answered = sum(column(report, "scored"))
+        expected = math.sqrt(sum(column(report, "loss")) / answered)
+        assert tile(shown, "model") == pytest.approx(expected)
+
+    def test_slots_that_diverge_leave_the_chart_and_are_counted(self, show):
+        report = sample_report(points=100)
+        for name in ("points/1", "points/2", "points/3"):
+            for losses in report[name]["losses"]:
+                losses[5:8] = None, 1e300, 100 * losses[7]
+        report["points/2"]["worst_loss"][3] = None
+        shown = show(report, color_scheme="light")
+        assert "3 lines leave the chart" in shown.text("#loss-chart .note")
+        assert count_pixels(shown, "loss", LIGHT_MODEL) > 300
+        shown.page.locator("#loss-chart .chart").focus()
+        for _ in range(45):
+            shown.page.keyboard.press("ArrowUp")
+        assert report["run"]["slots"][5] in readout(shown, "loss")
+        assert "not known" in readout(shown, "loss")
+        shown.page.locator("#weights-table summary").click()
+        shown.wait_until(lambda: "not known" in shown.text("#weights-table details"))

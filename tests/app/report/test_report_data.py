@@ -1,0 +1,305 @@
+"""The data of a report: they are those of the model, in few and stable parts."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.app.report.report_data import POINTS_PER_PART, ReportData, slot_terms
+from kernelbank.app.runner import model_session
+from kernelbank.app.runner.history import EXTREMES, POINTS, TOTALS, History
+from kernelbank.app.runner.status import RunStatus
+from support.running import as_csv, good, numbers, one_line
+
+ROWS = 700
+X, Y = numbers(ROWS)
+
+
+def report_of(folder):
+    """The decoded parts of a run's state."""
+    return decoded(ReportData().parts(RunStatus.of_state(folder)))
+
+
+def decoded(parts):
+    return {name: json.loads(text, parse_constant=pytest.fail) for name, text in parts.items()}
+
+
+def joined(parts, name):
+    """A figure of all points."""
+    found = [
+        parts[f"points/{k}"][name] for k in range(-(-parts["status"]["points"] // POINTS_PER_PART))
+    ]
+    return [value for some in found for value in some]
+
+
+def near(shown, wanted, digits):
+    """Whether numbers are those, rounded to so many digits."""
+    wanted = np.asarray(wanted)
+    # Rounding to d digits errs by at most half a unit of the last one: 0.5 * 10^(1-d) of the value.
+    return (
+        np.abs(np.array(shown) - wanted) <= 0.5000001 * 10.0 ** (1 - digits) * abs(wanted)
+    ).all()
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    source = as_csv(folder / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    good(source, "--target", "y", "--state", folder / "state", "--coverage", 0.8)
+    source.unlink()  # nothing is read again
+    return folder / "state"
+
+
+def test_points_of_a_regression_are_those_of_the_model(state):
+    parts = report_of(state)
+    trace = kb.AutoBank(size="small").run(X, Y, record="all", coverage=0.8)
+    stride = parts["status"]["stride"]
+    cuts = np.arange(stride, ROWS, stride)
+    assert parts["status"]["rows"] == ROWS
+    assert stride == 2
+    assert joined(parts, "rows") == [len(part) for part in np.split(Y, cuts)]
+    errors = (trace.predictions - Y) ** 2
+    before = (np.concatenate([Y[:1], Y[:-1]]) - Y) ** 2
+    slots = (trace.slot_predictions - Y[:, None]) ** 2
+    inside = ((trace.lower <= Y) & (trace.upper >= Y)).astype(float)
+    errors[0] = before[0] = slots[0] = inside[0] = 0.0  # predicted before any target was known
+    width = trace.upper - trace.lower
+    width[0] = 0.0
+    for name, rows, digits in (
+        ("loss", errors, 7),
+        ("baseline_loss", before, 7),
+        ("covered", inside, 12),
+        ("width", width, 7),
+        ("losses", slots, 5),
+    ):
+        assert near(joined(parts, name), [p.sum(axis=0) for p in np.split(rows, cuts)], digits), (
+            name
+        )
+    answers = trace.predictions[1:]
+    for name, rows, extreme in (
+        ("worst_loss", errors[1:], np.max),
+        ("prediction_high", answers, np.max),
+        ("prediction_low", answers, np.min),
+    ):
+        wanted = [extreme(part) for part in np.split(rows, cuts - 1)]
+        assert near(joined(parts, name), wanted, 6), name
+    assert near(joined(parts, "target_low"), [part.min() for part in np.split(Y, cuts)], 6)
+    assert near(joined(parts, "target_high"), [part.max() for part in np.split(Y, cuts)], 6)
+    for name, extreme in (("weights", np.mean), ("weights_high", np.max)):
+        wanted = [extreme(part, axis=0) for part in np.split(trace.weights, cuts)]
+        assert np.abs(np.array(joined(parts, name)) / 1e4 - wanted).max() <= 0.5001e-4
+
+
+def test_curves_are_those_of_the_model(state):
+    parts = report_of(state)
+    assert parts["run"]["inputs"] == ["a", "b"]
+    bank, done = kb.AutoBank(size="small"), 0
+    for name, row in [*((f"curves/{n}", n) for n in (64, 128, 256, 512)), ("curves/now", ROWS)]:
+        bank.run(X[done:row], Y[done:row])
+        done = row
+        assert parts[name]["row"] == row
+        medians = np.median(X[:row], axis=0)
+        for k, line in enumerate(parts[name]["lines"]):
+            low, high = X[:row, k].min(), X[:row, k].max()
+            where = np.linspace(low, high, 24)
+            points = np.tile(medians, (24, 1))
+            points[:, k] = where
+            expected = bank.survey(points, 0.8)
+            assert near(line["x"], where, 6)
+            for column, one in enumerate(("prediction", "low", "high")):
+                assert near(line[one], expected[:, column], 6), (name, k, one)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_points_of_a_classification_are_those_of_the_model(count, tmp_path):
+    labels = np.array(["no", "yes", "perhaps"])[
+        1 * (np.abs(X[:, 0]) > 0.7) + (X[:, 1] > 1) * (count > 2)
+    ]
+    rows = np.column_stack([X.astype(object), labels])
+    source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)
+    good(source, "--target", "y", "--task", "classification", "--state", tmp_path / "state")
+    parts = report_of(tmp_path / "state")
+    bank = kb.AutoBank("classification", size="small")
+    trace = bank.run(X, labels, record="all")
+    wrong = (trace.predictions != labels)[1:]
+    slots = (
+        trace.slot_classes[1:] != np.array([bank.classes.index(one) for one in labels])[1:, None]
+    )
+    assert sum(joined(parts, "loss")) == wrong.sum()
+    assert sum(joined(parts, "covered")) == (~wrong).sum()
+    assert (np.sum(joined(parts, "losses"), axis=0) == slots.sum(axis=0)).all()
+    assert near(sum(joined(parts, "width")), trace.probabilities.max(axis=1)[1:].sum(), 5)
+    assert joined(parts, "target_low") == [None] * parts["status"]["points"]
+    assert parts["run"]["classes"] == list(bank.classes)
+    assert parts["run"]["weights_of"] == ("" if count == 2 else bank.classes[0])
+    lines = parts["curves/512"]["lines"]
+    assert len(lines) == 2
+    assert all(0 <= share <= 1 for line in lines for share in line["prediction"])
+
+
+def test_curves_of_lagged_targets_are_those_of_the_model(tmp_path):
+    source = as_csv(tmp_path / "s.csv", ["y"], Y[:, None])
+    good(source, "--target", "y", "--lags", 3, "--state", tmp_path / "state")
+    parts = report_of(tmp_path / "state")
+    assert parts["run"]["inputs"] == ["y, 1 before", "y, 2 before", "y, 3 before"]
+    bank = kb.AutoBank(size="small", lags=3)
+    bank.run(np.zeros((ROWS, 1)), Y)
+    where = np.linspace(Y.min(), Y.max(), 24)
+    lagged = np.tile(Y[:-4:-1], (24, 1))
+    lagged[:, 1] = where
+    expected = bank._desk.ask(np.zeros((24, 1)), lagged, 0.05)
+    line = parts["curves/now"]["lines"][1]
+    assert near(line["x"], where, 6)
+    assert near(line["prediction"], [one.answer[0] for one in expected], 6)
+
+
+def test_details_name_source_inputs_categories_and_versions(tmp_path):
+    kinds = np.array(["u", "v", "w"])[np.arange(ROWS) % 3]
+    rows = np.column_stack([X.astype(object), kinds, Y.astype(object)])
+    rows[[30, 60], 0] = "oh"
+    source = as_csv(tmp_path / "s.csv", ["a", "b", "kind", "y"], rows)
+    options = ("--categorical", "kind", "--on-bad-row", "skip", "--max-rows", 300)
+    for _ in range(2):
+        good(source, "--target", "y", *options, "--state", tmp_path / "state")
+    parts = report_of(tmp_path / "state")
+    facts = {label: text for _, pairs in parts["run"]["details"] for label, text in pairs}
+    assert facts["source"] == str(source)
+    assert facts["numeric inputs"] == "a, b"
+    assert facts["categories of kind"] == "u, v, w"
+    assert facts["kernelbank"] == kb.__version__
+    assert parts["status"]["phase"] == "saved"
+    assert [one["row"] for one in parts["bad_rows"]["examples"]] == [31, 61]
+    assert parts["bad_rows"]["count"] == parts["status"]["bad_rows"] == 2
+    assert dict(parts["status"]["time"])["the model"] > 0
+    assert parts["status"]["starts"] == 2
+
+
+def test_changes_with_delay_have_the_row_at_which_they_were_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_session, "make_model", one_line)
+    level = Y + 1000 * (np.arange(ROWS) > 400)
+    source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, level]))
+    found = {}
+    for delay in (0, 5):
+        folder = tmp_path / str(delay)
+        good(source, "--target", "y", "--state", folder, "--delay", delay)
+        changes = kb.load(folder / "state.kb").ledger.changes
+        found[delay] = report_of(folder)["changes"]
+        assert found[delay] == [[c.row + delay, c.what, ""] for c in changes]
+    assert "target level" in {what for _, what, _ in found[0]}
+
+
+def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
+    """Also if the parts were made again and again."""
+    kept, repeated = {}, ReportData()
+
+    def noted(self, run):
+        repeated.parts(RunStatus.of_run(run, "running"))
+        kept["run"] = RunStatus.of_run(run, "saved")
+
+    monkeypatch.setattr("kernelbank.app.live.publisher.Publisher.update", noted)
+    source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    good(source, "--target", "y", "--state", tmp_path / "state", "--checkpoint-every", 90)
+    mine, other = (
+        repeated.parts(kept["run"]),
+        ReportData().parts(RunStatus.of_state(tmp_path / "state")),
+    )
+    assert mine.keys() == other.keys()
+    assert {name for name in mine if mine[name] != other[name]} <= {"status"}
+    times = {"seconds", "rows_per_second", "time", "updated"}
+    status = [
+        {k: v for k, v in json.loads(one["status"]).items() if k not in times}
+        for one in (mine, other)
+    ]
+    assert status[0] == status[1]
+
+
+def filled_history(rows, slots):
+    """A history of random rows whose numbers have as many digits as there can be."""
+    draw = np.random.default_rng(0)
+    history = History(slots)
+    for _ in range(rows // 1000):
+        figures = np.abs(draw.normal(size=(1000, len(TOTALS)))) * 1e-9
+        figures[:, 0] = 1.0
+        extremes = draw.normal(size=(1000, len(EXTREMES))) * 1e-9
+        weights = draw.dirichlet(np.ones(slots), 1000)
+        history.add(figures, extremes, weights, draw.normal(size=(1000, slots)) * 1e-9)
+    return history
+
+
+def test_report_of_many_rows_and_slots_is_small(state):
+    """10^5 rows of as many slots as the largest size has."""
+    slots = len(_large().names)
+    given = dataclasses.replace(RunStatus.of_state(state), history=filled_history(100_000, slots))
+    parts = ReportData().parts(given)
+    snapshots = (
+        len(parts["curves/now"]) * 40 * 4
+    )  # of eight inputs instead of two, and all there can be
+    assert sum(map(len, parts.values())) + snapshots < 1.6e6
+
+
+def _large():
+    bank = kb.AutoBank(size="large")
+    bank.learn_one([0.0] * 8, 0.0)
+    return bank
+
+
+def test_unchanged_points_are_not_encoded_again(state):
+    given, data = RunStatus.of_state(state), ReportData()
+    history = filled_history(0, 3)
+    seen = []
+    for count in (1, 1, 40, 1000):
+        rows = np.ones((count, len(TOTALS)))
+        history.add(rows, np.ones((count, len(EXTREMES))), np.ones((count, 3)), np.ones((count, 3)))
+        parts = data.parts(dataclasses.replace(given, history=history))
+        fresh = ReportData().parts(dataclasses.replace(given, history=history))
+        assert {n: p for n, p in parts.items() if n[:6] == "points"} == {
+            n: p for n, p in fresh.items() if n[:6] == "points"
+        }
+        seen.append(parts)
+    assert seen[0]["points/0"] != seen[1]["points/0"]
+    assert "points/1" not in seen[1]
+    again = data.parts(dataclasses.replace(given, history=history))
+    assert again["points/0"] is seen[-1]["points/0"]
+    assert history.stride > 1
+    assert history.points <= POINTS
+
+
+def test_present_curves_can_be_those_of_the_last_call(state):
+    given, data = RunStatus.of_state(state), ReportData()
+    first = data.parts(given, curves=False)  # there are none yet: they are made
+    given.bank.run(X[:50], Y[:50])
+    assert data.parts(given, curves=False)["curves/now"] is first["curves/now"]
+    assert data.parts(given)["curves/now"] != first["curves/now"]
+
+
+def test_numbers_that_are_not_finite_become_null(state):
+    history = filled_history(0, 2)
+    rows = np.full((3, len(TOTALS)), np.nan)
+    rows[:, :2] = 1.0  # rows, and rows that are scored
+    wild = np.full((3, 2), np.inf)
+    history.add(rows, np.full((3, len(EXTREMES)), np.nan), np.full((3, 2), np.nan), wild)
+    parts = decoded(
+        ReportData().parts(dataclasses.replace(RunStatus.of_state(state), history=history))
+    )
+    assert parts["points/0"]["loss"] == [None] * 3
+    assert parts["points/0"]["losses"] == [[None, None]] * 3
+    assert parts["points/0"]["worst_loss"] == [None] * 3
+    assert parts["status"]["error"] is None
+
+
+def test_slot_terms_explain_the_words_that_occur_in_names():
+    terms = dict(slot_terms(["rank: tree 1 on linear", "own slot"]))
+    assert list(terms) == ["rank", "linear", "tree", "on"]
+    assert slot_terms(["Norma(width=1)"]) == []
+
+
+def test_all_words_of_default_slot_names_are_explained():
+    for task, target in (("regression", 0.5), ("classification", "a")):
+        bank = kb.AutoBank(task)
+        bank.learn_one([0.0], target)
+        bank.learn_one([1.0], target if task == "regression" else "b")
+        words = " ".join(bank.names).replace(":", "").replace(",", "").split()
+        terms = dict(slot_terms(bank.names))
+        assert {word for word in words if not word.isdigit()} == set(terms)
