@@ -18,7 +18,6 @@ from kernelbank.auto.default_slots import SCALINGS
 from kernelbank.combiners import Combiner
 from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
 from kernelbank.evaluation.datasets import Stream
-from kernelbank.learners import Residual
 
 Keep = Callable[[str], bool]
 FULL = "full"
@@ -85,13 +84,11 @@ def kept_slots(names: Sequence[str], slots: Sequence[kb.Slot], keep: Keep) -> li
     indices: dict[int, int] = {}
     found: list[kb.Slot] = []
     for index, (name, slot) in enumerate(zip(names, slots, strict=True)):
-        learner = slot.learner
-        if not keep(name) or (isinstance(learner, Residual) and learner.base not in indices):
+        base = slot.residual_of
+        if not keep(name) or (base is not None and base not in indices):
             continue
-        if isinstance(learner, Residual):
-            learner = replace(learner, base=indices[learner.base])
         indices[index] = len(found)
-        found.append(replace(slot, learner=learner))
+        found.append(slot if base is None else replace(slot, residual_of=indices[base]))
     return found
 
 

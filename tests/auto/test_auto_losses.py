@@ -174,15 +174,15 @@ def test_what_is_inside():
     assert len(shifted) == 3 * 4 * 2
     for name in shifted:
         slot = absolute.bank.slots[absolute.names.index(name)]
-        assert absolute.names[slot.learner.base] == name.split(", shifted")[0]
+        assert absolute.names[slot.residual_of] == name.split(", shifted")[0]
 
 
 def test_what_cannot_work_is_refused_at_once():
     second_order = [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS())]
-    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic for KRLS.*WithLoss"):
+    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic for KRLS.*kb\.Slot"):
         kb.AutoBank(loss="absolute", slots=second_order)
     tree = [kb.Slot(kb.kernels.TreeKernel(), kb.learners.PartitionTree())]
-    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic.*WithLoss"):
+    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic.*kb\.Slot"):
         kb.AutoBank(loss="absolute", slots=tree)
     with pytest.raises(InvalidArgument, match="be one for numbers in regression"):
         kb.AutoBank(loss="hinge")

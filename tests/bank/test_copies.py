@@ -48,10 +48,9 @@ def test_every_learner(engine):
         for _ in range(2)
     ]
     base = kb.Slot(kb.kernels.Linear(0.5), kb.learners.LinearRLS())
-    tree = kb.learners.Residual(0, kb.learners.PartitionTree(nodes=15, split_after=5))
-    played(
-        kb.KernelBank(slots=[base, kb.Slot(kb.kernels.TreeKernel(), tree), *slots], engine=engine)
-    )
+    tree = kb.learners.PartitionTree(nodes=15, split_after=5)
+    rest = kb.Slot(kb.kernels.TreeKernel(), tree, residual_of=0)
+    played(kb.KernelBank(slots=[base, rest, *slots], engine=engine))
 
 
 def test_learners_of_labels():

@@ -36,7 +36,7 @@ def slots():
         kb.Slot(K.Gaussian(0.5), L.Norma()),
         kb.Slot(K.Gaussian(2.0), L.FourierRLS(features=8)),
         kb.Slot(K.TreeKernel(), L.PartitionTree(nodes=15)),
-        kb.Slot(K.TreeKernel(), L.Residual(0, L.PartitionTree(nodes=15))),
+        kb.Slot(K.TreeKernel(), L.PartitionTree(nodes=15), residual_of=0),
     ]
 
 

@@ -33,7 +33,7 @@ def test_every_learner(learner):
     kernel = kernel_of(learner)
     slots = [kb.Slot(kernel, learner), kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())]
     if loss not in ("logistic", "hinge"):
-        slots.append(kb.Slot(kernel, kb.learners.Residual(0, learner)))
+        slots.append(kb.Slot(kernel, learner, residual_of=0))
     labels = loss in ("logistic", "hinge")
     for engine in ("serial", "threads"):
         same(lambda e=engine: kb.KernelBank(slots=slots, loss=loss, window=3, engine=e), labels)

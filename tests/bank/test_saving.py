@@ -113,7 +113,7 @@ def put(*path, value):
         put("window", value="3"),
         put("regularization", value=-1),
         put("regularization", value=10**400),
-        put("learner_of", 0, value=float("inf")),
+        put("method_of", 0, value=float("inf")),
         put("dimension", value=None),
         put("dimension", value=10**15),
         put("kernels", value=[]),
@@ -124,9 +124,13 @@ def put(*path, value):
         put("kernels", 0, value={"type": "Norma"}),
         put("kernels", 0, value={"width": 1}),
         put("kernels", 0, value=None),
-        put("learners", 0, value={"type": "Norma", "budget": 10**12}),
-        put("learners", 0, value={"type": "Gaussian", "width": 1.0}),
-        put("learner_of", 0, value=7),
+        put("methods", 0, "learner", value={"type": "Norma", "budget": 10**12}),
+        put("methods", 0, "learner", value={"type": "Gaussian", "width": 1.0}),
+        put("methods", 0, "loss", value={"type": "Hinge"}),
+        put("method_of", 0, value=7),
+        put("residual_of", 0, value=0),
+        put("residual_of", 0, value=0.5),
+        put("residual_of", 0, value="0"),
         put("combiner", value={"type": "Simplex", "evidence": "prequential", "horizon": 10**12}),
         put("combiner", value={"type": "Uniform", "extra": 1}),
         put("loss", value={"type": "__import__"}),
@@ -174,7 +178,7 @@ def test_a_small_file_cannot_ask_for_much_memory(saved, tmp_path):
 
     def wide(header, body):
         header["window"] = 10**13
-        header["learners"][0]["budget"] = 10**13
+        header["methods"][0]["learner"]["budget"] = 10**13
 
     # Nothing is learned yet, so nothing is allocated: the bank is there, and small.
     assert load_bytes(tmp_path, forge(empty.read_bytes(), wide)).window == 10**13

@@ -14,7 +14,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto.auto_serialization import describe
-from kernelbank.bank.summary import brief, kernel_words
+from kernelbank.bank.summary import brief, kernel_words, method_words
 from kernelbank.utils.rendering import CELLS, Summary, figure, one_line, shortened
 
 K = kb.kernels
@@ -168,9 +168,8 @@ def test_learners_with_what_is_unusual_of_them():
     assert brief(Norma()) == "Norma()"
     assert brief(Norma(learning_rate=0.02)) == "Norma(learning_rate=0.02)"
     tree = kb.learners.PartitionTree(nodes=63)
-    assert (
-        brief(kb.learners.Residual(0, tree)) == "Residual(base=0, learner=PartitionTree(nodes=63))"
-    )
+    slot = kb.Slot(K.TreeKernel(), tree, loss="huber", residual_of=0)
+    assert method_words(slot) == "PartitionTree(nodes=63), loss Huber(), residual of [0]"
 
 
 def test_slots_are_told_apart_by_their_learners_if_these_differ():

@@ -19,7 +19,6 @@ from kernelbank.learners import (
     Norma,
     PartitionTree,
     Projectron,
-    Residual,
 )
 from support.instances import LEARNERS
 from support.learner_cases import kernel_of
@@ -104,7 +103,7 @@ def test_the_old_bank_goes_on_by_itself():
 def test_residuals_and_mixed_banks_widen_too():
     X, y = stream(0.0)
     line = kb.Slot(Linear(1.0), LinearRLS())
-    tree = kb.Slot(TreeKernel(), Residual(0, PartitionTree(nodes=31)))
+    tree = kb.Slot(TreeKernel(), PartitionTree(nodes=31), residual_of=0)
     waves = kb.Slot(ActiveDims(Gaussian(1.0), (0, 1, 2)), FourierRLS(features=20))
     whole, part = (kb.KernelBank(slots=[line, tree, waves, waves], window=1) for _ in range(2))
     expected = whole.run(X, y)

@@ -31,9 +31,6 @@ BUILT_IN = [
     *((C.check_loss, loss) for loss, _ in instances.LOSSES),
     *((C.check_learner, learner) for learner in instances.LEARNERS),
     (C.check_learner, M.Norma(0.05, 20)),
-    (C.check_learner, M.Residual(1, M.KLMS(0.1, 9))),
-    (C.check_learner, M.WithLoss(M.KRLS(0.01, 9))),
-    (C.check_learner, M.Residual(0, M.WithLoss(M.KLMS(0.1, 9), "pinball"))),
     (C.check_learner, M.Adapter(Last(), curvature=0.5)),
     *((C.check_combiner, combiner) for combiner, _ in instances.COMBINERS),
 ]

@@ -15,7 +15,6 @@ from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, r
 from kernelbank.evaluation.results import Comparison, Result
 from kernelbank.evaluation.run_cache import RunCache
 from kernelbank.evaluation.scores import sample_losses
-from kernelbank.learners import Residual
 
 ROWS = 170
 
@@ -49,15 +48,15 @@ def _kept(name, stream):
 
 
 def _learning_residual_of(base):
-    return kb.Slot(kb.kernels.Gaussian(1.0), Residual(base, kb.learners.KLMS()))
+    return kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KLMS(), residual_of=base)
 
 
 def _residual_of(slot):
-    return slot.learner.base
+    return slot.residual_of
 
 
 def _without_residual(slot):
-    return slot.kernel, slot.learner.learner
+    return slot.kernel, slot.learner
 
 
 def test_kept_slots_count_bases_anew_and_lose_trees_without_base():

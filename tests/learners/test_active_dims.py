@@ -33,8 +33,8 @@ def loss_of(learner):
 def bank_of(kernel, learner, column, residual=False, engine="serial"):
     """The slot at place 1 of a bank; its neighbour looks at one column of the inputs only."""
     first = kb.Slot(K.ActiveDims(K.Gaussian(0.5), [column]), OTHER)
-    own = L.Residual(0, learner) if residual else learner
-    slots = [first, kb.Slot(kernel, own), kb.Slot(kernel, own)]
+    own = kb.Slot(kernel, learner, residual_of=0 if residual else None)
+    slots = [first, own, own]
     return kb.KernelBank(slots=slots, loss=loss_of(learner), window=WINDOW, engine=engine)
 
 

@@ -203,75 +203,6 @@ def test_variance_of_the_tracker_is_that_of_the_posterior():
     assert np.isnan(kb.KernelBank().predict_variance_slots([[1.0]])).all()
 
 
-# --- residual slots -------------------------------------------------------------------------------
-
-
-def test_a_residual_slot_is_the_base_and_what_it_leaves():
-    X, y = stream(2, 150, 2)
-    line, tree = kb.Slot(K.Linear(1.0), L.LinearRLS()), L.KLMS(0.2, 30)
-    slots = [line, kb.Slot(K.Gaussian(0.5), L.Residual(0, tree))]
-    trace = kb.KernelBank(slots=slots, window=4).run(X, y)
-    base = kb.KernelBank([line.kernel], line.learner, window=4).run(X, y)
-    left = y - base.slot_predictions[:, 0]
-    inner = kb.KernelBank([K.Gaussian(0.5)], tree, window=4).run(X, left)
-    expected = base.slot_predictions[:, 0] + inner.slot_predictions[:, 0]
-    assert np.array_equal(trace.slot_predictions[:, 1], expected)
-    both = base.curvature[:, 0] + inner.curvature[:, 0]
-    assert np.allclose(trace.curvature[:, 1], both, rtol=4 * EPS, atol=0)
-
-
-def test_a_residual_needs_an_earlier_slot():
-    slot = kb.Slot(K.Gaussian(0.5), L.Residual(0, L.KLMS()))
-    with pytest.raises(ValueError, match="be the place of an earlier slot"):
-        kb.KernelBank(slots=[slot])
-    with pytest.raises(ValueError, match="for regression"):
-        kb.KernelBank(slots=[kb.Slot(K.Gaussian(1.0), L.KLMS()), slot], loss="hinge")
-    with pytest.raises(ValueError, match="plain learner"):
-        L.Residual(0, slot.learner)
-
-
-# --- slots with a loss of their own ---------------------------------------------------------------
-
-INNER = [
-    (K.Gaussian(0.5), L.Norma(0.1, 20)),
-    (K.Gaussian(0.5), L.FourierRLS(features=12)),
-    (K.TreeKernel(0.7, 6), L.PartitionTree(nodes=15, split_after=5)),
-]
-
-
-@pytest.mark.parametrize(("kernel", "learner"), INNER, ids=lambda part: type(part).__name__)
-@pytest.mark.parametrize("judge", ["absolute", "hinge"])
-def test_a_slot_learns_by_its_own_loss_and_is_judged_by_the_banks(kernel, learner, judge, tmp_path):
-    X, y = stream(3, 300, 2, labels=judge == "hinge")
-    base = kb.Slot(K.Linear(1.0), L.WithLoss(L.LinearRLS()))
-    slots = [base, kb.Slot(kernel, L.WithLoss(learner))]
-    slots.append(kb.Slot(kernel, L.Residual(0, L.WithLoss(learner))))
-    plain = [kb.Slot(base.kernel, L.LinearRLS()), kb.Slot(kernel, learner)]
-    plain.append(kb.Slot(kernel, L.Residual(0, learner)))
-    told = kb.KernelBank(slots=slots, loss=judge, window=3)
-    expected = kb.KernelBank(slots=plain, window=3).run(X, y).slot_predictions
-    found = told.run(X[:150], y[:150])
-    told.save(tmp_path / "bank.kb")
-    rest = kb.load(tmp_path / "bank.kb").run(X[150:], y[150:])
-    assert np.array_equal(np.vstack([found.slot_predictions, rest.slot_predictions]), expected)
-    judged = told.loss.value(expected[:150], y[:150, None]).sum(axis=0)
-    assert told.ledger.slot_loss == pytest.approx(judged, rel=1e-12)
-
-
-def test_what_cannot_have_a_loss_of_its_own():
-    assert L.WithLoss(L.KLMS(), "huber") == L.WithLoss(L.KLMS(), kb.losses.Huber())
-    for wrong in (L.WithLoss(L.KLMS()), L.Residual(0, L.KLMS()), "KLMS"):
-        with pytest.raises(ValueError, match="be a plain learner"):
-            L.WithLoss(wrong)
-    own = kb.losses.Custom(lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), name="own")
-    for loss in ("hinge", own):
-        with pytest.raises(ValueError, match="be a built-in loss for numbers"):
-            L.WithLoss(L.KLMS(), loss)
-    slot = kb.Slot(K.Gaussian(1.0), L.WithLoss(L.KRLS(), "absolute"))
-    with pytest.raises(ValueError, match="second-order"):
-        kb.KernelBank(slots=[slot])
-
-
 # --- models from outside --------------------------------------------------------------------------
 
 
@@ -455,18 +386,6 @@ def test_a_dropped_term_of_klms_is_told():
         kb.KernelBank([K.Gaussian(5.0)], L.KLMS(0.1, budget=3), window=2).run(
             np.arange(50.0) / 5, np.ones(50)
         )
-
-
-def test_a_residual_is_as_saveable_and_sure_as_its_learner(tmp_path):
-    base = kb.Slot(K.Linear(1.0), L.LinearRLS())
-    model = kb.Slot(K.NoKernel(), L.Residual(0, L.Adapter(Counter())))
-    with pytest.raises(kb.errors.KernelBankError, match="not arrays"):
-        kb.KernelBank(slots=[base, model]).save(tmp_path / "bank.kb")
-    sure = kb.Slot(K.Gaussian(1.0), L.Residual(0, L.KRLSTracker(budget=5)))
-    bank = kb.KernelBank(slots=[base, sure], window=2)
-    bank.run(np.arange(9.0), np.ones(9))
-    first, second = bank.predict_variance_slots([20.0])[0]
-    assert second == pytest.approx(first + 1.0)
 
 
 def test_scratch_counts_as_memory(tmp_path):

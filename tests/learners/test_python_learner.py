@@ -54,7 +54,7 @@ def test_shards_and_threads_change_no_bit(engine):
         kb.Slot(K.Gaussian(0.6), Gradient()),
         kb.Slot(K.Gaussian(0.3), L.Norma()),
         kb.Slot(K.Gaussian(1.2), Gradient()),
-        kb.Slot(K.Gaussian(0.8), L.Residual(0, Gradient())),
+        kb.Slot(K.Gaussian(0.8), Gradient(), residual_of=0),
     ]
     serial = kb.KernelBank(slots=slots).run(X, y)
     other = kb.KernelBank(slots=slots, engine=engine).run(X, y)

@@ -55,9 +55,9 @@ def slots_of_every_learner(loss="squared"):
             kernel = K.TreeKernel(0.7, 6)
         slots.append(kb.Slot(kernel, learner))
     if loss == "squared":
-        slots.append(kb.Slot(K.Gaussian(1.0), M.Residual(9, M.KRLS(budget=10))))
-        slots.append(kb.Slot(K.Gaussian(1.0), M.Residual(2, M.Norma(0.05, budget=20))))
-    return [slot for slot in slots if accepts(slot, loss) or isinstance(slot.learner, M.Residual)]
+        slots.append(kb.Slot(K.Gaussian(1.0), M.KRLS(budget=10), residual_of=9))
+        slots.append(kb.Slot(K.Gaussian(1.0), M.Norma(0.05, budget=20), residual_of=2))
+    return [slot for slot in slots if accepts(slot, loss) or slot.residual_of is not None]
 
 
 class MeanModel:

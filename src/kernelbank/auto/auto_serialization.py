@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.layout import Slot
 from ..bank.state import under
 from ..errors import FileRefused
 from ..io.specs import check_names, to_spec
@@ -32,7 +31,7 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
     plan, desk = auto._plan, auto._desk
     own = plan.slots or ()
     check_names([plan.loss])
-    check_names([part for slot in own for part in (slot.kernel, slot.learner)])
+    check_names(own)
     header: dict[str, Any] = {
         "kind": KIND,
         "task": auto.task,
@@ -40,7 +39,7 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
         "size": plan.size,
         "seed": plan.seed,
         "scalings": list(plan.scalings),
-        "slots": [[to_spec(slot.kernel), to_spec(slot.learner)] for slot in own],
+        "slots": [to_spec(slot) for slot in own],
         "combiner": None if plan.combiner is None else to_spec(plan.combiner),
         "loss": to_spec(plan.loss),
         "window": plan.window,
@@ -97,7 +96,7 @@ def rebuild(
     header: Mapping[str, Any], arrays: Arrays, part: Parts, restore: Restore, engine: Any
 ) -> AutoBank:
     """The AutoBank of a file; `part` makes components of their specs, `restore` inner banks."""
-    slots = [Slot(part(kernel), part(learner)) for kernel, learner in header["slots"]]
+    slots = [part(slot) for slot in header["slots"]]
     labels = header["labels"]
     auto = AutoBank(
         header["task"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..bank.bank import KernelBank
@@ -76,4 +76,4 @@ def _seeing(slot: Slot, scaling: Scaling) -> Slot:
     early = scaling.width - (scaling.dimension - scaling.core) * len(scaling.names)
     if early == scaling.width or takes_up(slot, early, scaling.width):
         return slot
-    return Slot(ActiveDims(slot.kernel, tuple(range(early))), slot.learner)
+    return replace(slot, kernel=ActiveDims(slot.kernel, tuple(range(early))))

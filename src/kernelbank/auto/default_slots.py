@@ -16,16 +16,16 @@ For losses other than the squared one `any_loss` tells what becomes of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
 from ..bank.layout import Slot
 from ..combiners import Combiner, NewtonStacking, Stacking
 from ..kernels import ActiveDims, Additive, Gaussian, Kernel, Linear, TreeKernel
-from ..learners import FourierRLS, LinearRLS, PartitionTree, Residual
+from ..learners import FourierRLS, LinearRLS, PartitionTree
 from ..losses import Loss, Squared
-from .loss_slots import by_squares, shifted_slots, shifts
+from .loss_slots import shifted_slots, shifts
 
 SCALINGS = ("standard", "asinh", "rank")
 """How inputs are shown to the slots of the recipe; see `Scaling`."""
@@ -124,10 +124,10 @@ def slots_on(
         tree = PartitionTree(nodes=size.nodes, noise=0.1, seed=seed * 1000 + number)
         found.append((f"tree {number + 1}", Slot(cells, tree)))
         for part in under:
-            learner = Residual(places[part], tree)
-            found.append((f"tree {number + 1} on {part}", Slot(cells, learner)))
+            on_part = Slot(cells, tree, residual_of=places[part])
+            found.append((f"tree {number + 1} on {part}", on_part))
     if loss != Squared():
-        found = [(slot_name, by_squares(slot)) for slot_name, slot in found]
+        found = [(slot_name, replace(slot, loss=Squared())) for slot_name, slot in found]
     if shifts(loss):
         places = {slot_name: base + place for place, (slot_name, _) in enumerate(found)}
         found += shifted_slots(places, columns, seed)

@@ -15,7 +15,7 @@ from math import sqrt
 
 from ..bank.layout import Slot
 from ..kernels import ActiveDims, Additive, Gaussian, Kernel
-from ..learners import FourierSGD, Residual, WithLoss
+from ..learners import FourierSGD
 from ..losses import Loss, Squared
 
 SHIFTED = ("mixed", "mixed, following", "linear, following", "tree 1 on mixed, following")
@@ -33,14 +33,6 @@ def shifts(loss: Loss) -> bool:
     return loss != Squared() and not loss.labels
 
 
-def by_squares(slot: Slot) -> Slot:
-    """The same slot in a bank for another loss."""
-    learner = slot.learner
-    if isinstance(learner, Residual):
-        return Slot(slot.kernel, Residual(learner.base, WithLoss(learner.learner)))
-    return Slot(slot.kernel, WithLoss(learner))
-
-
 def shifted_slots(
     places: Mapping[str, int], columns: Sequence[int], seed: int
 ) -> list[tuple[str, Slot]]:
@@ -49,7 +41,7 @@ def shifted_slots(
     return [
         (
             f"{name}, shifted {how}",
-            Slot(kernel, Residual(places[name], FourierSGD(FEATURES, rate, seed))),
+            Slot(kernel, FourierSGD(FEATURES, rate, seed), residual_of=places[name]),
         )
         for name in SHIFTED
         if name in places

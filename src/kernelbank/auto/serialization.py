@@ -26,6 +26,7 @@ _KNOWN = (
     *learners.BUILT_IN,
     *combiners.BUILT_IN,
     *losses.BUILT_IN.values(),
+    Slot,
 )
 """Every type that a file may name without `components`."""
 
@@ -139,10 +140,18 @@ def _bank_of(
     header: Mapping[str, Any], given: Mapping[str, Any], engine: Engine
 ) -> tuple[KernelBank, int | None, set[str]]:
     """The bank that a header describes, without its state; the width of its inputs; its notices."""
-    methods = [from_spec(spec, _KNOWN, given) for spec in header["learners"]]
+    methods = [
+        [
+            None if spec is None else from_spec(spec, _KNOWN, given)
+            for spec in (m["learner"], m["loss"])
+        ]
+        for m in header["methods"]
+    ]
     slots = [
-        Slot(from_spec(spec, _KNOWN, given), methods[int(method)])
-        for spec, method in zip(header["kernels"], header["learner_of"], strict=True)
+        Slot(from_spec(spec, _KNOWN, given), *methods[int(method)], base)
+        for spec, method, base in zip(
+            header["kernels"], header["method_of"], header["residual_of"], strict=True
+        )
     ]
     bank = KernelBank(
         slots=slots,

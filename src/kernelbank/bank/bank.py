@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -100,11 +101,11 @@ class KernelBank:
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
             raise check.refuse("combiner", "be a combiner", combiner, remedy, owner)
         given = bank_slots(dictionary, learner, slots)
-        self._layout = Layout.of(Slot(own_copy(slot.kernel), slot.learner) for slot in given)
+        self._layout = Layout.of(replace(slot, kernel=own_copy(slot.kernel)) for slot in given)
         for slot in self._layout.slots:
             slot.learner.check_kernel(slot.kernel)
-        for method in self._layout.learners:
-            method.check(self._objective)
+        for group in self._layout.groups:
+            group.check(self._objective)
         self._engine = as_engine(engine)
         self._engine.check(self._combiner)
         self._work: Work | None = None
@@ -546,7 +547,7 @@ class KernelBank:
         if self._at_work:
             self._refuse_inside()
         with self._turn:
-            models = None if self._work is None else self._work.executor.remember()
+            models = None if self._work is None else self._work.executor.copy_models()
             notices = sorted(self._diagnostics.said)
             kept = (self._settings(), self._dimension, notices, self._state(), models)
             return KernelBank._revived, kept
@@ -563,7 +564,7 @@ class KernelBank:
         bank = cls(**settings)
         if dimension is not None:
             work = bank._open(np.zeros(dimension))
-            work.executor.recall(models)
+            work.executor.restore_models(models)
         bank._restore(arrays)
         bank._diagnostics.said = set(said)
         return bank

@@ -8,7 +8,7 @@ spread over shards.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,8 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary, gaussian_grid
-from ..learners import Learner, Norma, Residual
+from ..learners import Learner, Norma
+from ..losses import Loss, as_loss
 from ..losses.objective import Objective
 from ..native.simd import WIDTH
 from ..utils import validation as check
@@ -24,24 +25,62 @@ from ..utils import validation as check
 
 @dataclass(frozen=True)
 class Slot:
-    """One function estimate: a kernel and the single-kernel method that learns with it.
+    """One function estimate of a bank: a kernel and the online method that learns with it.
+
+    Parameters
+    ----------
+    kernel : one of `kb.kernels`.
+    learner : one of `kb.learners`.
+    loss : the loss by which this slot learns, or its name; by default the bank's. A built-in loss
+        for numbers. The bank still judges the slot by its own loss: a second-order learner, which
+        knows the squared loss only, can so be a slot of a bank for the absolute loss. It then aims
+        at what its own loss aims at (the mean, not the median).
+    residual_of : index, from 0, of an earlier slot of the bank. With b the function of that slot
+        before it learned the sample, this slot learns y - b(x), and its function is b + its own.
+        norm^2 is the sum of both. Cost and memory: those of the learner; the base runs only once.
 
     >>> import kernelbank as kb
-    >>> slot = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma(learning_rate=0.1))
-    >>> slot.kernel
-    Gaussian(width=1.0)
+    >>> line = kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
+    >>> rest = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS(), residual_of=0)
+    >>> bank = kb.KernelBank(slots=[line, rest])
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 10, n / 10 + (n % 20 < 10))
+    >>> bool(bank.ledger.slot_loss[1] < bank.ledger.slot_loss[0])
+    True
+
+    >>> slow = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.FourierSGD())
+    >>> quick = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS(), loss="squared")
+    >>> bank = kb.KernelBank(slots=[slow, quick], loss="absolute")
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 10, n % 20 < 10)
+    >>> bool(bank.ledger.slot_loss[1] < bank.ledger.slot_loss[0])
+    True
     """
 
     kernel: Kernel
     learner: Learner
+    loss: Loss | None = None
+    residual_of: int | None = None
 
     def __post_init__(self) -> None:
+        owner = "Slot"
         if not isinstance(self.kernel, Kernel):
             remedy = "Use one of kb.kernels, or kb.kernels.Custom for your own."
-            raise check.refuse("kernel", "be a kernel", self.kernel, remedy, "Slot")
+            raise check.refuse("kernel", "be a kernel", self.kernel, remedy, owner)
         if not isinstance(self.learner, Learner):
             remedy = "Use one of kb.learners, such as kb.learners.Norma()."
-            raise check.refuse("learner", "be a learner", self.learner, remedy, "Slot")
+            raise check.refuse("learner", "be a learner", self.learner, remedy, owner)
+        if self.loss is not None:
+            loss = as_loss(self.loss)
+            if loss.labels or loss.callbacks:
+                # Targets may be any numbers; and only the bank's own functions report errors.
+                remedy = 'Use "squared" or another loss for numbers; Custom is for the bank.'
+                raise check.refuse("loss", "be a built-in loss for numbers", loss, remedy, owner)
+            object.__setattr__(self, "loss", loss)
+        if self.residual_of is not None:
+            remedy = "Give the index, from 0, of an earlier slot of the bank, or None."
+            base = check.count("residual_of", self.residual_of, owner, remedy, least=0)
+            object.__setattr__(self, "residual_of", base)
 
 
 def given_slots(slots: Any, owner: str, remedy: str) -> tuple[Slot, ...]:
@@ -76,39 +115,58 @@ class Leaf:
 
 
 @dataclass(frozen=True)
+class GroupSettings:
+    """What the slots of a group share, beside the structure of their kernels."""
+
+    learner: Learner
+    loss: Loss | None
+    residual_of: int | None
+
+    def objective(self, objective: Objective) -> Objective:
+        """The objective by which these slots learn, in a bank with that objective."""
+        return objective if self.loss is None else replace(objective, loss=self.loss)
+
+    def check(self, objective: Objective) -> None:
+        """Refuse an objective of the bank that these slots cannot work with."""
+        own = self.objective(objective)
+        self.learner.check(own)
+        if self.residual_of is not None and own.loss.labels:
+            remedy = 'Use a loss for regression, or kb.Slot(..., loss="squared") for these slots.'
+            rule = "be one for regression where slots learn a residual"
+            raise check.refuse("loss", rule, own.loss, remedy)
+
+
+@dataclass(frozen=True)
 class Layout:
     """Slots in groups and leaves."""
 
     slots: tuple[Slot, ...]
-    learners: tuple[Learner, ...]
+    groups: tuple[GroupSettings, ...]
     leaves: tuple[Leaf, ...]
 
     @classmethod
     def of(cls, slots: Iterable[Slot]) -> Layout:
-        """Group slots of equal kernel shape and learner, in order of first appearance."""
-        members: dict[tuple[Any, ...], list[int]] = {}
+        """Group slots of equal settings and kernel structure, in order of first appearance."""
+        members: dict[tuple[Any, GroupSettings], list[int]] = {}
         ordered = tuple(slots)
-        for place, slot in enumerate(ordered):
-            if isinstance(slot.learner, Residual) and slot.learner.base >= place:
-                remedy = f"This is slot {place}: give the place of one before it."
-                base = slot.learner.base
-                raise check.refuse("base", "be the place of an earlier slot", base, remedy)
-        for place, slot in enumerate(ordered):
-            members.setdefault((slot.kernel.structure_key, slot.learner), []).append(place)
+        for index, slot in enumerate(ordered):
+            if slot.residual_of is not None and slot.residual_of >= index:
+                rule = "be the index of an earlier slot"
+                remedy = f"This is slot {index}: give the index of one before it."
+                raise check.refuse("residual_of", rule, slot.residual_of, remedy)
+            settings = GroupSettings(slot.learner, slot.loss, slot.residual_of)
+            members.setdefault((slot.kernel.structure_key, settings), []).append(index)
         leaves: list[Leaf] = []
-        learners: list[Learner] = []
-        for number, ((_, learner), places) in enumerate(members.items()):
-            learners.append(learner)
-            width = learner.leaf_width
-            for start in range(0, len(places), width):
-                leaves.append(Leaf(number, len(leaves), tuple(places[start : start + width])))
-        return cls(ordered, tuple(learners), tuple(leaves))
+        for number, ((_, settings), indices) in enumerate(members.items()):
+            width = settings.learner.leaf_width
+            for start in range(0, len(indices), width):
+                leaves.append(Leaf(number, len(leaves), tuple(indices[start : start + width])))
+        return cls(ordered, tuple(settings for _, settings in members), tuple(leaves))
 
     def history_length(self, objective: Objective) -> int:
         """How many past inputs the slots need."""
-        return max(
-            objective.window, *(learner.history_length(objective) for learner in self.learners)
-        )
+        lengths = (g.learner.history_length(g.objective(objective)) for g in self.groups)
+        return max(objective.window, *lengths)
 
     def columns(self, leaves: list[Leaf]) -> np.ndarray:
         """(leaves, 4): the place of every lane's slot, -1 for an empty lane."""
@@ -121,18 +179,16 @@ class Layout:
         return [[self.slots[place].kernel for place in leaf.slots] for leaf in leaves]
 
     def dependency_groups(self, leaves: Iterable[Leaf]) -> list[list[Leaf]]:
-        """The leaves in bunches that must stay together: one, and those that stand on its slots."""
-        leaf_of = {place: leaf for leaf in self.leaves for place in leaf.slots}
+        """The leaves in lists that must stay in one shard: a leaf, and those on its residuals."""
+        leaf_of = {index: leaf for leaf in self.leaves for index in leaf.slots}
         root_of: dict[int, int] = {}
-        bunches: dict[int, list[Leaf]] = {}
+        found: dict[int, list[Leaf]] = {}
         for leaf in leaves:
-            learner = self.learners[leaf.group]
-            root = leaf.number
-            if isinstance(learner, Residual):
-                root = root_of[leaf_of[learner.base].number]
+            base = self.groups[leaf.group].residual_of
+            root = leaf.number if base is None else root_of[leaf_of[base].number]
             root_of[leaf.number] = root
-            bunches.setdefault(root, []).append(leaf)
-        return list(bunches.values())
+            found.setdefault(root, []).append(leaf)
+        return list(found.values())
 
     def first_kernel(self, group: int) -> Kernel:
         """The kernel of the group's first slot; the others have the same shape."""

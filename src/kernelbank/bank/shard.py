@@ -7,15 +7,16 @@ shards live. No shard ever sees another's slots, so nothing here depends on how 
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 from ..kernels.base import PackedProgram
 from ..kernels.sample_buffer import ArraySpec, SampleBuffer
-from ..learners import Residual
-from ..learners.base import Learner, SlotGroup
+from ..learners.base import SlotGroup
 from ..losses.objective import Objective
 from ..native.phases import Phase, Phases, compiled
 from ..native.simd import WIDTH
@@ -23,6 +24,7 @@ from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import Floats
 from . import slot_metrics as hot
 from .layout import Layout, Leaf
+from .residual import ResidualGroup, ShardGroup, state_shapes
 
 
 class Shard:
@@ -49,58 +51,61 @@ class Shard:
             self.places = np.array(sorted(place for leaf in leaves for place in leaf.slots))
             self.numbers = np.array(sorted(leaf.number for leaf in leaves))
         dimension = workspace.points.shape[1]
-        self.groups: list[tuple[Learner, SlotGroup]] = []
+        self.groups: list[ShardGroup] = []
         by_group: dict[int, list[Leaf]] = {}
         for leaf in leaves:
             by_group.setdefault(leaf.group, []).append(leaf)
         for number, members in sorted(by_group.items()):
-            learner = layout.learners[number]
+            settings = layout.groups[number]
+            learner = settings.learner
             kernels = layout.kernels(members)
             program = PackedProgram.none()
             if learner.uses_kernel_rows:
                 program = PackedProgram.pack(kernels, buffer.statistic_numbers, dimension)
-            group = SlotGroup(
-                objective,
+            length = buffer.history_length
+            arrays = SlotGroup(
+                settings.objective(objective),
                 kernels,
                 program,
                 layout.columns(members),
                 np.array([leaf.number for leaf in members], dtype=np.int64),
-                learner.shapes(
-                    objective, len(members), dimension, kernels[0][0], buffer.history_length
-                ),
+                state_shapes(settings, objective, len(members), dimension, kernels[0][0], length),
                 learner.float32_arrays,
                 workspace.size,
                 dimension,
             )
             if alone:
-                found = np.searchsorted(self.places, group.columns)
-                group.workspace_columns = np.where(group.columns >= 0, found, -1)
-                group.workspace_numbers = np.searchsorted(self.numbers, group.numbers)
-            learner.prepare(group)
-            self.groups.append((learner, group))
-            if isinstance(learner, Residual):
-                group.base = self._find(learner.base)
+                found = np.searchsorted(self.places, arrays.columns)
+                arrays.workspace_columns = np.where(arrays.columns >= 0, found, -1)
+                arrays.workspace_numbers = np.searchsorted(self.numbers, arrays.numbers)
+            if settings.residual_of is None:
+                group = ShardGroup(settings, arrays)
+            else:
+                group = ResidualGroup(settings, arrays, *self._find(settings.residual_of))
+            learner.prepare(group.trained)
+            self.groups.append(group)
+        self.scored = [group.scored for group in self.groups]
         self.learning = self._learning(workspace)
-        self.mixing = Phases([self._mix(group, workspace) for _, group in self.groups])
+        self.mixing = Phases([self._mix(group, workspace) for group in self.scored])
         self.looking = self._looking(workspace)
 
-    def _find(self, place: int) -> tuple[Learner, SlotGroup, int, int]:
-        """Where a slot of this shard stands."""
-        for learner, group in self.groups:
-            found = np.argwhere(group.columns == place)
+    def _find(self, index: int) -> tuple[ShardGroup, int, int]:
+        """Group, leaf and lane of a slot of this shard."""
+        for group in self.groups:
+            found = np.argwhere(group.scored.columns == index)
             if len(found):
-                return learner, group, int(found[0, 0]), int(found[0, 1])
-        raise AssertionError("a slot and what stands on it are dealt to one shard")
+                return group, int(found[0, 0]), int(found[0, 1])
+        raise AssertionError("a slot and those that learn its residual are in one shard")
 
     # --- the two phases of a block --------------------------------------------------------------
 
     def _learning(self, workspace: Workspace) -> Phases:
         phases: list[Phase] = []
-        for learner, group in self.groups:
-            phases += learner.phases(group, self.buffer, workspace)
-            phases.append(self._score(group, workspace))
+        for group in self.groups:
+            phases += group.phases(self.buffer, workspace)
+            phases.append(self._score(group.scored, workspace))
             if workspace.values.size:
-                phases.append(self._gather(group, workspace))
+                phases.append(self._gather(group.scored, workspace))
         return Phases(phases)
 
     def _score(self, group: SlotGroup, workspace: Workspace) -> Phase:
@@ -144,7 +149,7 @@ class Shard:
     def seats(self) -> np.ndarray:
         """Where the slot of each column of the workspace sits: its leaf's row there times 4 + lane."""
         result = np.zeros(len(self.places), dtype=np.int64)
-        for _, group in self.groups:
+        for group in self.scored:
             own = group.workspace_columns >= 0
             seats = group.workspace_numbers[:, None] * WIDTH + np.arange(WIDTH)
             result[group.workspace_columns[own]] = seats[own]
@@ -166,21 +171,21 @@ class Shard:
 
     def close(self, count: int) -> None:
         """What was after the block's last sample is before the next: as `mixing` ends."""
-        for _, group in self.groups:
+        for group in self.scored:
             group.values[:, 0] = group.values[:, count]
             group.norms[:, 0] = group.norms[:, count]
 
     def _looking(self, workspace: Workspace) -> Phases:
         """The slots' values at the point that is looked at."""
         phases: list[Phase] = []
-        for learner, group in self.groups:
-            phases += learner.predict_phases(group, self.buffer, workspace)
+        for group in self.groups:
+            phases += group.predict_phases(self.buffer, workspace)
             spread = Phase(
                 compiled(hot.spread),
                 hot.SPREAD,
-                leaves=group.leaves,
-                columns=group.workspace_columns,
-                query_values=group.query_values,
+                leaves=group.scored.leaves,
+                columns=group.scored.workspace_columns,
+                query_values=group.scored.query_values,
                 slot_values=workspace.slot_values,
             )
             phases.append(spread)
@@ -192,37 +197,36 @@ class Shard:
         self, seen: int, points: Floats, statistics: Floats, wanted: Floats, out: Floats
     ) -> None:
         """out[t, p] = f_p(points[t]) for leaves that have a slot with wanted[p] != 0."""
-        needed = {
-            id(group): ((wanted[group.workspace_columns] != 0) & (group.columns >= 0)).any(axis=1)
-            for _, group in self.groups
-        }
-        for _, group in reversed(self.groups):  # what stands on another slot needs that one too
-            if group.base is not None and needed[id(group)].any():
-                _, base, leaf, _ = group.base
-                needed[id(base)][leaf] = True
-        for learner, group in self.groups:
-            values = learner.evaluate(group, seen, points, statistics, needed[id(group)])
-            group.parts["evaluated"] = values
-            hot.scatter(values, group.workspace_columns, out)
+        needed: dict[ShardGroup, np.ndarray] = {}
+        for group in self.groups:
+            columns = group.scored.workspace_columns
+            needed[group] = ((wanted[columns] != 0) & (group.scored.columns >= 0)).any(axis=1)
+        for group in reversed(self.groups):  # a residual slot needs its base too
+            if group.base is not None and needed[group].any():
+                base, leaf, _ = group.base
+                needed[base][leaf] = True
+        for group in self.groups:
+            values = group.evaluate(seen, points, statistics, needed[group])
+            hot.scatter(values, group.scored.workspace_columns, out)
 
     def variance(self, points: Floats, out: Floats) -> None:
         """out[t, p] = predictive variance of slot p at points[t], NaN where there is none."""
-        for learner, group in self.groups:
-            hot.scatter(learner.variance(group, points), group.workspace_columns, out)
+        for group in self.groups:
+            hot.scatter(group.variance(points), group.scored.workspace_columns, out)
 
     def step_ratio(self) -> Floats:
         """(P,): see `Learner.step_ratio`; 0 for slots of other shards."""
-        return self._by_slot([learner.step_ratio(group) for learner, group in self.groups])
+        return self._by_slot([group.learner.step_ratio(group.trained) for group in self.groups])
 
     def dropped(self) -> Floats:
         """(P,): see `Learner.dropped`; 0 for slots of other shards."""
-        return self._by_slot([group.dropped() for _, group in self.groups])
+        return self._by_slot([group.trained.dropped() for group in self.groups])
 
     def _by_slot(self, per_group: list[Floats]) -> Floats:
         result = np.zeros(len(self.places))
-        for (_, group), values in zip(self.groups, per_group, strict=True):
-            own = group.columns >= 0
-            result[group.workspace_columns[own]] = values[own]
+        for group, values in zip(self.groups, per_group, strict=True):
+            own = group.scored.columns >= 0
+            result[group.scored.workspace_columns[own]] = values[own]
         return result
 
     # --- state ----------------------------------------------------------------------------------
@@ -232,7 +236,7 @@ class Shard:
         """Shape and dtype of all arrays of a bank's state, in leaf order, without making any."""
         result = SampleBuffer.array_specs(layout.history_length(objective), dimension)
         counts = Counter(leaf.group for leaf in layout.leaves)
-        for number, learner in enumerate(layout.learners):
+        for number, settings in enumerate(layout.groups):
             leaves = counts[number]
             common = {
                 "values": (leaves, objective.window, WIDTH),
@@ -240,9 +244,9 @@ class Shard:
                 "alive": (leaves, WIDTH),
             }
             kernel, history_length = layout.first_kernel(number), layout.history_length(objective)
-            own = learner.shapes(objective, leaves, dimension, kernel, history_length)
+            own = state_shapes(settings, objective, leaves, dimension, kernel, history_length)
             for name, shape in {**own, **common}.items():
-                dtype = objective.dtype if name in learner.float32_arrays else "float64"
+                dtype = objective.dtype if name in settings.learner.float32_arrays else "float64"
                 result[f"group{number}/{name}"] = (shape, dtype)
         return result
 
@@ -250,9 +254,22 @@ class Shard:
         """Forget everything that was learned."""
         for _, array in self.arrays().values():
             array[...] = 0.0
-        for learner, group in self.groups:
-            group.alive[...] = 1.0
-            learner.prepare(group)
+        for group in self.groups:
+            group.scored.alive[...] = 1.0
+            group.learner.prepare(group.trained)
+
+    def copy_models(self) -> dict[int, Any]:
+        """Copies of the models behind slots whose state is not arrays, by leaf number."""
+        return {
+            int(number): model
+            for group in self.scored
+            for number, model in zip(group.numbers, copy.deepcopy(group.models), strict=True)
+        }
+
+    def restore_models(self, models: Mapping[int, Any]) -> None:
+        """Continue from what `copy_models` returned."""
+        for group in self.scored:
+            group.models = [models[int(number)] for number in group.numbers]
 
     def arrays(self) -> dict[str, tuple[np.ndarray, Floats]]:
         """Everything that the next step depends on: name -> (numbers of the leaves, array).
@@ -261,7 +278,7 @@ class Shard:
         restores it.
         """
         result: dict[str, tuple[np.ndarray, Floats]] = {}
-        for _, group in self.groups:
+        for group in self.scored:
             index = self.layout.leaves[int(group.numbers[0])].group
             common = {
                 "values": group.values[:, 0],

@@ -6,6 +6,7 @@ Arrays have the leaves of all slots in one order, so they fit a bank on any engi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..kernels.sample_buffer import ArraySpec
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .layout import Slot
+from .residual import extend_state
 from .shard import Shard
 
 if TYPE_CHECKING:
@@ -25,11 +27,16 @@ if TYPE_CHECKING:
 
 def described(bank: KernelBank) -> dict[str, Any]:
     """The settings, as what JSON can hold."""
-    methods = list(dict.fromkeys(slot.learner for slot in bank.slots))
+    methods = {(slot.learner, slot.loss): None for slot in bank.slots}
+    index = {method: number for number, method in enumerate(methods)}
     return {
         "kernels": [to_spec(slot.kernel) for slot in bank.slots],
-        "learners": [to_spec(method) for method in methods],
-        "learner_of": [methods.index(slot.learner) for slot in bank.slots],
+        "methods": [
+            {"learner": to_spec(learner), "loss": None if loss is None else to_spec(loss)}
+            for learner, loss in methods
+        ],
+        "method_of": [index[slot.learner, slot.loss] for slot in bank.slots],
+        "residual_of": [slot.residual_of for slot in bank.slots],
         "combiner": to_spec(bank.combiner),
         "loss": to_spec(bank.loss),
         "window": bank.window,
@@ -116,9 +123,9 @@ def check_wider(old: KernelBank, new: KernelBank, dimension: int) -> None:
     for place, (before, after) in enumerate(zip(old.slots, new.slots, strict=True)):
         seen = active_coordinates(after.kernel, dimension)
         known = active_coordinates(before.kernel, old._dimension or 0)
-        base = Slot(without_active_dims(after.kernel), after.learner)
+        base = replace(after, kernel=without_active_dims(after.kernel))
         more = seen[: len(known)] == known and takes_up(base, len(known), len(seen))
-        alike = base == Slot(without_active_dims(before.kernel), before.learner)
+        alike = base == replace(before, kernel=without_active_dims(before.kernel))
         if not alike or not (seen == known or more):
             rule = f"go on from slot {place}, which is {before!r}"
             raise check.refuse("slots", rule, after, remedy, "with_inputs")
@@ -138,14 +145,14 @@ def widen(old: KernelBank, new: KernelBank) -> None:
     inputs[: old._dimension], inputs[old._dimension :] = before["slots/inputs"], 0.0
     after |= {name: a for name, a in before.items() if not name.startswith("slots/")}
     after["slots/targets"] = before["slots/targets"]
-    for number, learner in enumerate(new._layout.learners):
+    for number, settings in enumerate(new._layout.groups):
         group = f"slots/group{number}/"
         fresh = under(group, after)
-        learner.extend_inputs(under(group, before), fresh)
+        extend_state(settings, under(group, before), fresh)
         after |= {f"{group}{name}": array for name, array in fresh.items()}
     write(new, after)
     assert new._work is not None
-    new._work.executor.recall(old._work.executor.remember())
+    new._work.executor.restore_models(old._work.executor.copy_models())
     new._diagnostics.said = set(old._diagnostics.said)
 
 

@@ -36,13 +36,13 @@ def overview(
     dimension: int | None,
 ) -> Summary:
     """A `KernelBank` at a glance; its title alone, and its settings, if it has learned nothing."""
-    learners = list(dict.fromkeys(layout.learners))
+    methods = list({(s.learner, s.loss, s.residual_of): s for s in layout.slots}.values())
     settings = (
         ("combiner", told(combiner)),
         ("loss", told(objective.loss)),
         ("window", str(objective.window)),
         ("regularization", f"{objective.regularization:g}"),
-        ("learners", shortened("; ".join(told(one) for one in learners[:8]), 1000)),
+        ("learners", shortened("; ".join(method_words(slot, told) for slot in methods[:8]), 1000)),
         ("engine", told(engine)),
         ("dtype", objective.dtype),
     )
@@ -50,11 +50,11 @@ def overview(
         return Summary(title, settings=settings)
 
     def name(place: int) -> str:
-        return slot_name(layout.slots, place, learner=len(learners) > 1)
+        return slot_name(layout.slots, place, learner=len(methods) > 1)
 
     facts = [("inputs", columns(dimension))]
-    if len(learners) == 1:
-        facts.append(("learner", brief(learners[0])))
+    if len(methods) == 1:
+        facts.append(("learner", method_words(methods[0])))
     facts += engine_fact(engine)
     if objective.dtype != "float64":
         facts.append(("dtype", objective.dtype))
@@ -131,9 +131,20 @@ def short(facts: Sequence[tuple[str, str]]) -> Pairs:
 def slot_name(slots: Sequence[Slot], place: int, *, learner: bool) -> str:
     """A slot by its place and its kernel, and by its learner where there are several."""
     slot = slots[place]
-    method = f", {brief(slot.learner)}" if learner else ""
+    method = f", {method_words(slot)}" if learner else ""
     words = f"{shortened(kernel_words(slot.kernel), LONG)}{shortened(method, LONG)}"
     return f"[{place}] {one_line(words)}"
+
+
+def method_words(slot: Slot, words: Callable[[Any], str] | None = None) -> str:
+    """A slot's learner, its own loss if any, and the slot whose residual it learns if any."""
+    words = words or brief
+    parts = [words(slot.learner)]
+    if slot.loss is not None:
+        parts.append(f"loss {words(slot.loss)}")
+    if slot.residual_of is not None:
+        parts.append(f"residual of [{slot.residual_of}]")
+    return ", ".join(parts)
 
 
 class SlotNames(Sequence[str]):
@@ -159,7 +170,7 @@ class SlotNames(Sequence[str]):
     @property
     def _all(self) -> tuple[str, ...]:
         if self._made is None:
-            several = len({slot.learner for slot in self._slots}) > 1
+            several = len({(s.learner, s.loss, s.residual_of) for s in self._slots}) > 1
             places = range(len(self._slots))
             self._made = tuple(slot_name(self._slots, p, learner=several) for p in places)
         return self._made

@@ -114,7 +114,9 @@ class Work:
         own = [callback for part in parts for callback in part.callbacks]
         self.callbacks = (*dict.fromkeys(own), *self.executor.callbacks, *choose.callbacks)
         in_python = [
-            m for m in layout.learners if type(m).learn is not Learner.learn and m.saveable
+            group.learner
+            for group in layout.groups
+            if type(group.learner).learn is not Learner.learn and group.learner.saveable
         ]
         # Models behind an Adapter raise into it, and never fail a block.
         self.may_fail = bool(own or choose.callbacks or in_python)

@@ -18,7 +18,7 @@ from ..bank.layout import Slot
 from ..bank.trace import Trace
 from ..errors import KernelBankWarning
 from ..kernels import Gaussian
-from ..learners import Norma, Residual
+from ..learners import Norma
 from ..learners.base import SlotGroup
 from ..losses import Loss
 from ..utils.validation import Floats
@@ -72,8 +72,7 @@ class BankFixture:
     @property
     def index(self) -> int:
         """The index of the slot; slots that it depends on come before it."""
-        learner = self.slot.learner
-        return learner.base + 1 if isinstance(learner, Residual) else 0
+        return 0 if self.slot.residual_of is None else self.slot.residual_of + 1
 
     def bank(self, *, twice: bool = False, engine: Any = "serial") -> KernelBank:
         """A new bank: the slot, or two of it, and a built-in learner beside it."""
@@ -116,7 +115,7 @@ def group_of(bank: KernelBank, index: int) -> tuple[SlotGroup, int, int]:
     """Where a serial bank keeps the state of a slot: its group, leaf and lane."""
     assert bank._work is not None
     for shard in bank._work.executor._shards:  # type: ignore[attr-defined]
-        for _, group in shard.groups:
+        for group in shard.scored:
             found = np.argwhere(group.columns == index)
             if len(found):
                 return group, int(found[0, 0]), int(found[0, 1])

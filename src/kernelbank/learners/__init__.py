@@ -21,9 +21,7 @@ from .polk import POLK
 from .projectron import Projectron
 from .python_learner import PythonLearner
 from .qklms import QKLMS
-from .residual import Residual
 from .sliding_window import SlidingWindowKRLS
-from .with_loss import WithLoss
 
 BUILT_IN: tuple[type[Learner], ...] = (
     Adapter,
@@ -42,9 +40,7 @@ BUILT_IN: tuple[type[Learner], ...] = (
     PartitionTree,
     Projectron,
     QKLMS,
-    Residual,
     SlidingWindowKRLS,
-    WithLoss,
 )
 """Every learner that a saved file may name."""
 
@@ -77,7 +73,5 @@ __all__ = [
     "Projectron",
     "PythonLearner",
     "QKLMS",
-    "Residual",
     "SlidingWindowKRLS",
-    "WithLoss",
 ]

@@ -77,8 +77,6 @@ class SlotGroup:
         self.query_values = np.zeros((count, WIDTH))
         self.scratch: dict[str, Floats] = {}
         self.parts: dict[str, Any] = {}
-        self.base: tuple[Learner, SlotGroup, int, int] | None = None
-        """For learners on another slot: its learner and group, leaf and lane there."""
 
     @property
     def leaves(self) -> int:
@@ -135,10 +133,6 @@ class Learner:
 
     accepts_new_inputs: ClassVar[bool] = False
     """Whether the slots can use columns that are added later (see `extend_inputs`)."""
-
-    def told(self, objective: Objective) -> Objective:
-        """The objective as the method follows it; by default the bank's."""
-        return objective
 
     def check(self, objective: Objective) -> None:
         """Refuse a window, regularization or loss that the method cannot work with."""

@@ -126,7 +126,7 @@ class FeatureLearner(Learner):
                 f"be Squared or Logistic for {type(self).__name__}, a second-order method",
                 objective.loss,
                 "Use one of these, a first-order learner such as kb.learners.KLMS(), or let this "
-                "one learn by squares all the same: kb.learners.WithLoss(...).",
+                'one learn by squares all the same: kb.Slot(..., loss="squared").',
             )
 
     def active_dims(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:

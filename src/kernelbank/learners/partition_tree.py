@@ -175,7 +175,7 @@ class PartitionTree(Learner):
                 "be Squared or Logistic, whose curvature is known",
                 objective.loss,
                 "Use one of these, a learner for every loss, such as kb.learners.Norma, or let the "
-                "tree learn by squares all the same: kb.learners.WithLoss(...).",
+                'tree learn by squares all the same: kb.Slot(..., loss="squared").',
                 "PartitionTree",
             )
 

@@ -48,8 +48,12 @@ def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int
         for k in distinct_structures(layout.row_kernels)
     }
     programs = 8 * CONSTANTS * sum(length[kernel.structure_key] for kernel in layout.row_kernels)
-    learners = enumerate(layout.learners)
-    own = sum(m.scratch_size(objective, dimension, layout.first_kernel(k)) for k, m in learners)
+    own = sum(
+        group.learner.scratch_size(
+            group.objective(objective), dimension, layout.first_kernel(number)
+        )
+        for number, group in enumerate(layout.groups)
+    )
     return (block_length(layout, objective, dimension) + 1) * sample + programs + 8 * own
 
 
@@ -137,14 +141,14 @@ class Executor:
 
     def snapshot(self, *, models: bool) -> Any:
         """What `rollback` needs to return to this moment; `models`: also those behind adapters."""
-        return self.state(), self.remember() if models else None
+        return self.state(), self.copy_models() if models else None
 
     def rollback(self, snapshot: Any) -> None:
         """Return to the moment of `snapshot`, after the one block since then has failed."""
         arrays, models = snapshot
         self.restore(arrays)
         if models is not None:
-            self.recall(models)
+            self.restore_models(models)
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
@@ -199,12 +203,12 @@ class Executor:
         """Take the first sample after a reset, as `Engine.open` takes the very first."""
         raise NotImplementedError
 
-    def remember(self) -> dict[int, Any]:
-        """Copies of what learners keep beside arrays (see `Learner.remember`), by leaf."""
+    def copy_models(self) -> dict[int, Any]:
+        """Copies of what learners keep beside arrays , by leaf."""
         return {}
 
-    def recall(self, models: Mapping[int, Any]) -> None:
-        """Return to what `remember` returned."""
+    def restore_models(self, models: Mapping[int, Any]) -> None:
+        """Return to what `copy_models` returned."""
 
 
 class Engine:

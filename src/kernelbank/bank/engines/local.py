@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -121,15 +120,9 @@ class LocalExecutor(Executor):
     def start(self, first_input: Floats) -> None:
         self._buffer.fill(first_input)
 
-    def remember(self) -> dict[int, Any]:
-        return {
-            int(number): kept
-            for shard in self._shards
-            for _, group in shard.groups
-            for number, kept in zip(group.numbers, copy.deepcopy(group.models), strict=True)
-        }
+    def copy_models(self) -> dict[int, Any]:
+        return {leaf: kept for shard in self._shards for leaf, kept in shard.copy_models().items()}
 
-    def recall(self, kept: Mapping[int, Any]) -> None:
+    def restore_models(self, models: Mapping[int, Any]) -> None:
         for shard in self._shards:
-            for _, group in shard.groups:
-                group.models = [kept[int(number)] for number in group.numbers]
+            shard.restore_models(models)

@@ -44,7 +44,7 @@ class RayExecutor(Executor):
         self._workspace = workspace
         with_values = bool(workspace.values.size)
         self._pool = ActorPool(settings, objective, layout, first_input, with_values=with_values)
-        self._has_models = any(not learner.saveable for learner in layout.learners)
+        self._has_models = any(not group.learner.saveable for group in layout.groups)
         self._step_ratio: Floats | None = None
 
     def connect(self, stage: CombineStage) -> None:
@@ -205,16 +205,16 @@ class RayExecutor(Executor):
         return np.array([n for n in handle.leaves if self._layout.leaves[n].group == group])
 
     def restore(self, state: Mapping[str, Floats]) -> None:
-        self._restore(state, self.remember())
+        self._restore(state, self.copy_models())
 
-    def recall(self, kept: Mapping[int, Any]) -> None:
+    def restore_models(self, kept: Mapping[int, Any]) -> None:
         if self._has_models:
             self._restore(self.state(), kept)
 
-    def remember(self) -> dict[int, Any]:
+    def copy_models(self) -> dict[int, Any]:
         if not self._has_models:
             return {leaf.number: None for leaf in self._layout.leaves}
-        return {n: kept for part in self._pool.ask("remember") for n, kept in part.items()}
+        return {n: kept for part in self._pool.ask("copy_models") for n, kept in part.items()}
 
     def _restore(self, state: Mapping[str, Floats], models: Mapping[int, Any]) -> None:
         snapshots: list[Snapshot] = []

@@ -25,7 +25,7 @@ class MixBuffers:
 
     def __init__(self, shard: Shard) -> None:
         self.groups = []
-        for _, group in shard.groups:
+        for group in shard.scored:
             own = copy.copy(group)
             for name in _MIXED:
                 setattr(own, name, np.zeros_like(getattr(group, name)))
@@ -88,7 +88,7 @@ class PendingBlocks:
         self._copies = bool(shard.learning.callbacks or shard.looking.callbacks)
         if not self._copies:
             phases = (shard.learning, shard.looking)
-            arrays = [getattr(group, name) for _, group in shard.groups for name in _MIXED]
+            arrays = [getattr(group, name) for group in shard.scored for name in _MIXED]
             self._mix_bindings = [ArrayBindings(some, arrays) for some in phases]
             self._evidence_bindings = [ArrayBindings(some, self._workspace) for some in phases]
             self._current = self._unused()
@@ -113,7 +113,7 @@ class PendingBlocks:
             buffers = self._unused()
             for evidence, learned in zip(block.evidence, self._workspace, strict=True):
                 evidence[start : start + count] = learned[:count]
-            for (_, group), own in zip(self._shard.groups, buffers.groups, strict=True):
+            for group, own in zip(self._shard.scored, buffers.groups, strict=True):
                 for name in _MIXED:
                     rows = count + (name in _WITH_START)
                     getattr(own, name)[:, :rows] = getattr(group, name)[:, :rows]
@@ -129,7 +129,7 @@ class PendingBlocks:
 
     def _continue_in(self, buffers: MixBuffers, count: int) -> None:
         """Let the shard continue in other arrays, from its values after `count` samples."""
-        for (_, group), own in zip(self._shard.groups, buffers.groups, strict=True):
+        for group, own in zip(self._shard.scored, buffers.groups, strict=True):
             for name in _WITH_START:
                 getattr(own, name)[:, 0] = getattr(group, name)[:, count]
             for name in _MIXED:

@@ -249,7 +249,7 @@ class ShardWorker:
 
     def snapshot(self) -> Snapshot:
         """Copies of everything that the next block depends on."""
-        return self.state(), self.remember()
+        return self.state(), self.copy_models()
 
     def state(self) -> dict[str, Floats]:
         """Copies of all arrays, in leaf order."""
@@ -257,13 +257,9 @@ class ShardWorker:
         result |= {name: array.copy() for name, (_, array) in self._shard.arrays().items()}
         return result
 
-    def remember(self) -> dict[int, Any]:
+    def copy_models(self) -> dict[int, Any]:
         """Copies of what learners keep besides arrays, by leaf."""
-        return {
-            int(number): kept
-            for _, group in self._shard.groups
-            for number, kept in zip(group.numbers, copy.deepcopy(group.models), strict=True)
-        }
+        return self._shard.copy_models()
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue from a snapshot, at whichever sample comes next."""
@@ -273,8 +269,7 @@ class ShardWorker:
         for name, (_, array) in self._shard.arrays().items():
             array[...] = state[name]
         self._buffer.clear_statistics()
-        for _, group in self._shard.groups:
-            group.models = [models[int(number)] for number in group.numbers]
+        self._shard.restore_models(models)
 
     def start(self, first_input: Floats) -> None:
         """Set the first sample's inputs."""

@@ -1,0 +1,156 @@
+"""Slots that learn the residual of another slot, or by a loss of their own."""
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from support.instances import stream
+
+K, L = kb.kernels, kb.learners
+EPS = np.finfo(float).eps
+
+# --- residual_of ----------------------------------------------------------------------------------
+
+
+def test_residual_slot_is_the_sum_of_base_and_learned_residual():
+    X, y = stream(2, 150, 2)
+    line, tree = kb.Slot(K.Linear(1.0), L.LinearRLS()), L.KLMS(0.2, 30)
+    slots = [line, kb.Slot(K.Gaussian(0.5), tree, residual_of=0)]
+    trace = kb.KernelBank(slots=slots, window=4).run(X, y)
+    base = kb.KernelBank([line.kernel], line.learner, window=4).run(X, y)
+    left = y - base.slot_predictions[:, 0]
+    inner = kb.KernelBank([K.Gaussian(0.5)], tree, window=4).run(X, left)
+    expected = base.slot_predictions[:, 0] + inner.slot_predictions[:, 0]
+    assert np.array_equal(trace.slot_predictions[:, 1], expected)
+    both = base.curvature[:, 0] + inner.curvature[:, 0]
+    assert np.allclose(trace.curvature[:, 1], both, rtol=4 * EPS, atol=0)
+
+
+def test_residual_of_a_later_slot_is_refused():
+    slot = kb.Slot(K.Gaussian(0.5), L.KLMS(), residual_of=0)
+    with pytest.raises(ValueError, match="'residual_of' must be the index of an earlier slot"):
+        kb.KernelBank(slots=[slot])
+
+
+@pytest.mark.parametrize("wrong", [-1, 0.5, "0", True])
+def test_residual_of_something_else_than_an_index_is_refused(wrong):
+    with pytest.raises(ValueError, match="'residual_of' of Slot"):
+        kb.Slot(K.Gaussian(0.5), L.KLMS(), residual_of=wrong)
+
+
+def test_residual_slot_with_a_loss_for_labels_is_refused():
+    base = kb.Slot(K.Gaussian(1.0), L.KLMS())
+    slot = kb.Slot(K.Gaussian(0.5), L.KLMS(), residual_of=0)
+    with pytest.raises(ValueError, match="for regression"):
+        kb.KernelBank(slots=[base, slot], loss="hinge")
+
+
+def test_residual_slot_is_as_saveable_as_its_learner(tmp_path):
+    class Counter:
+        def predict_one(self, x):
+            return 0.0
+
+        def learn_one(self, x, y):
+            pass
+
+    base = kb.Slot(K.Linear(1.0), L.LinearRLS())
+    model = kb.Slot(K.NoKernel(), L.Adapter(Counter()), residual_of=0)
+    with pytest.raises(kb.errors.KernelBankError, match="not arrays"):
+        kb.KernelBank(slots=[base, model]).save(tmp_path / "bank.kb")
+
+
+def test_variance_of_a_residual_slot_is_the_sum_of_both():
+    base = kb.Slot(K.Linear(1.0), L.LinearRLS())
+    rest = kb.Slot(K.Gaussian(1.0), L.KRLSTracker(budget=5), residual_of=0)
+    bank = kb.KernelBank(slots=[base, rest], window=2)
+    bank.run(np.arange(9.0), np.ones(9))
+    first, second = bank.predict_variance_slots([20.0])[0]
+    assert second == pytest.approx(first + 1.0)
+
+
+# --- loss -----------------------------------------------------------------------------------------
+
+INNER = [
+    (K.Gaussian(0.5), L.Norma(0.1, 20)),
+    (K.Gaussian(0.5), L.FourierRLS(features=12)),
+    (K.TreeKernel(0.7, 6), L.PartitionTree(nodes=15, split_after=5)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "learner"), INNER, ids=lambda part: type(part).__name__)
+@pytest.mark.parametrize("judge", ["absolute", "hinge"])
+def test_slot_with_own_loss_learns_by_it_and_is_judged_by_the_banks(
+    kernel, learner, judge, tmp_path
+):
+    def slots(loss):
+        return [
+            kb.Slot(K.Linear(1.0), L.LinearRLS(), loss),
+            kb.Slot(kernel, learner, loss),
+            kb.Slot(kernel, learner, loss, residual_of=0),
+        ]
+
+    X, y = stream(3, 300, 2, labels=judge == "hinge")
+    bank = kb.KernelBank(slots=slots("squared"), loss=judge, window=3)
+    expected = kb.KernelBank(slots=slots(None), window=3).run(X, y).slot_predictions
+    found = bank.run(X[:150], y[:150])
+    bank.save(tmp_path / "bank.kb")
+    rest = kb.load(tmp_path / "bank.kb").run(X[150:], y[150:])
+    assert np.array_equal(np.vstack([found.slot_predictions, rest.slot_predictions]), expected)
+    judged = bank.loss.value(expected[:150], y[:150, None]).sum(axis=0)
+    assert bank.ledger.slot_loss == pytest.approx(judged, rel=1e-12)
+
+
+def test_slot_loss_by_name_is_the_loss():
+    by_name = kb.Slot(K.Gaussian(1.0), L.KLMS(), "huber")
+    assert by_name == kb.Slot(K.Gaussian(1.0), L.KLMS(), kb.losses.Huber())
+
+
+def test_slot_loss_for_labels_or_of_the_users_own_is_refused():
+    own = kb.losses.Custom(lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), name="own")
+    for loss in ("hinge", own):
+        with pytest.raises(ValueError, match="be a built-in loss for numbers"):
+            kb.Slot(K.Gaussian(1.0), L.KLMS(), loss)
+
+
+def test_slot_loss_that_the_learner_does_not_take_is_refused():
+    slot = kb.Slot(K.Gaussian(1.0), L.KRLS(), "absolute")
+    with pytest.raises(ValueError, match="second-order"):
+        kb.KernelBank(slots=[slot])
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+OPTIONS = [
+    {"residual_of": 1},
+    {"loss": "squared"},
+    {"loss": "pinball", "residual_of": 0},
+]
+
+
+# A budget below the stream's length truncates, which is not the subject here.
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("learner", [L.KLMS(0.1, 9), L.Norma(0.05, 20)], ids=repr)
+def test_slot_options_give_the_same_bits_in_blocks_one_by_one_threads_and_after_loading(
+    options, learner, tmp_path
+):
+    X, y = stream(5, 300, 2)
+    base = kb.Slot(K.Gaussian(0.3), L.Norma(0.01, 20))
+    slots = [base, base, *[kb.Slot(K.Gaussian(0.7), learner, **options)] * 2, base]
+    whole = kb.KernelBank(slots=slots, window=4)
+    trace = whole.run(X, y)
+    loop = kb.KernelBank(slots=slots, window=4)
+    for x, target in zip(X, y, strict=True):
+        assert loop.predict_one(x) == trace.predictions[loop.samples]
+        loop.learn_one(x, target)
+    threads = kb.KernelBank(slots=slots, window=4, engine=kb.engines.Threads(2, block=64))
+    threads.run(X, y)
+    first = kb.KernelBank(slots=slots, window=4)
+    first.run(X[:170], y[:170])
+    first.save(tmp_path / "bank.kb")
+    loaded = kb.load(tmp_path / "bank.kb")
+    loaded.run(X[170:], y[170:])
+    for other in (loop, threads, loaded):
+        assert np.array_equal(other.weights, whole.weights)
+        assert np.array_equal(other.predict_slots(X[:9]), whole.predict_slots(X[:9]))
+        assert np.array_equal(other.ledger.slot_loss, whole.ledger.slot_loss)
