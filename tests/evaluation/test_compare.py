@@ -291,7 +291,7 @@ def test_the_compare_command(tmp_path):
     assert (tmp_path / "out" / "running_loss.png").stat().st_size > 5000
     for words in (
         "load: 100 samples",
-        "sine: 100 samples counted, 2 seeds",
+        "sine: 100 samples scored, 2 seeds",
         "persistence",
         "mean rank",
     ):
@@ -328,7 +328,7 @@ def test_labels_keep_their_units(tmp_path):
     ("arguments", "words"),
     [
         (["nothing.csv"], "nothing.csv: there is no such file"),
-        (["nothing"], "neither a stream's name"),
+        (["nothing"], "not the name of a stream"),
         (["ar1", "--learners", "Norm"], "no 'Norm'. Use"),
         (["ar1", "--learners", "Norma(budget=__import__('os').getpid())"], "plain numbers"),
         (["ar1", "--learners", "Norma(3)"], "settings need their names"),

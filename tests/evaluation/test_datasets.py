@@ -66,9 +66,9 @@ def test_lorenz_runs_every_learner_that_takes_the_squared_loss():
     """Settings that a learner does not have would raise here."""
     names = {type(learner).__name__ for learner, _ in lorenz.setups()}
     assert "Norma" in names
-    entries = list(lorenz.play_all(80))
-    assert {entry.name for entry in entries} == names
-    assert all(len(entry.errors) == 79 for entry in entries)
+    results = list(lorenz.run_learners(80))
+    assert {result.name for result in results} == names
+    assert all(len(result.errors) == 79 for result in results)
     assert lorenz.decibels(100.0) == 20
     assert lorenz.decibels(0.0) == -math.inf
     assert lorenz.decibels(math.nan) == math.inf
@@ -76,9 +76,9 @@ def test_lorenz_runs_every_learner_that_takes_the_squared_loss():
 
 @pytest.mark.slow
 def test_lorenz_errors_reach_the_published_ones():
-    for entry in lorenz.play_all():
-        if entry.published is not None:
-            assert entry.decibels < entry.published + 1.5, entry.learner
+    for result in lorenz.run_learners():
+        if result.published is not None:
+            assert result.decibels < result.published + 1.5, result.learner
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])

@@ -127,10 +127,10 @@ def compare(**wishes: Any) -> None:
         --learners "Norma(learning_rate=0.05,budget=200)" --combiners Simplex,OMKR
     """
     with one_line():
-        from .compare import Wishes
+        from .compare import CompareOptions
         from .compare import compare as work
 
-        work(Wishes(**wishes))
+        work(CompareOptions(**wishes))
 
 
 @cli.command()

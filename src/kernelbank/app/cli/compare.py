@@ -1,4 +1,4 @@
-"""`kernelbank compare`: learners and combiners on streams; a table, a file and a picture."""
+"""`kernelbank compare`: learners and combiners on streams; a table, a file and a figure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rich.table import Table
 from ... import combiners, learners
 from ...bank.bank import KernelBank
 from ...errors import InvalidArgument, KernelBankWarning
-from ...evaluation import datasets as streams
-from ...evaluation.comparison import compare as play
+from ...evaluation import datasets
+from ...evaluation.comparison import compare as run_comparison
 from ...evaluation.plots import styled
 from ...evaluation.results import Comparison, table_cells
 from ...losses import as_loss
@@ -26,8 +26,8 @@ from . import component_parser as parts
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the command line asked for."""
+class CompareOptions:
+    """The options of the command."""
 
     sources: tuple[str, ...]
     target: str | None
@@ -46,83 +46,83 @@ class Wishes:
     out: Path
 
 
-def compare(wishes: Wishes) -> None:
-    """Play everything, with progress on the terminal."""
+def compare(options: CompareOptions) -> None:
+    """Run everything, with progress on the terminal."""
     console = Console(highlight=False)
-    banks = make_banks(wishes)
-    found_streams = open_streams(wishes)
-    skip = wishes.skip
-    if skip is None:  # the rows that told the targets' scale are not counted
-        skip = wishes.scale if any(map(_is_file, wishes.sources)) else 0
-    wishes.out.mkdir(parents=True, exist_ok=True)
-    _nothing()  # a missing matplotlib is said before the work, not after it
+    banks = make_banks(options)
+    found_streams = open_streams(options)
+    skip = options.skip
+    if skip is None:  # the rows that gave the scale of the targets are not scored
+        skip = options.scale if any(map(_is_file, options.sources)) else 0
+    options.out.mkdir(parents=True, exist_ok=True)
+    _need_matplotlib()  # refused before the work, not after it
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KernelBankWarning)
-        comparison = _play(console, banks, found_streams, skip, wishes)
+        comparison = _run(console, banks, found_streams, skip, options)
     for stream in comparison.streams:
         console.print(stream_table(comparison, stream))
     if comparison.overall:
         console.print(overall_table(comparison))
     console.print(
-        "p: how likely so large a difference from the best is by luck, after Diebold and Mariano "
-        "with correlations in time counted, and Holm's correction."
+        "p: how likely so large a difference from the best is by chance, by the test of Diebold "
+        "and Mariano with correlations in time counted, and Holm's correction."
     )
-    _say_notes(console, caught)
-    console.print(f"\nPlayed in {time.perf_counter() - start:.1f} s.")
-    files = [comparison.to_json(wishes.out / "table.json")]
-    files += comparison.plot(wishes.out / "running_loss.png")
-    console.print(f"Written to [bold]{escape(str(wishes.out.resolve()))}[/bold]:", soft_wrap=True)
+    _print_warnings(console, caught)
+    console.print(f"\nDone in {time.perf_counter() - start:.1f} s.")
+    files = [comparison.to_json(options.out / "table.json")]
+    files += comparison.plot(options.out / "running_loss.png")
+    console.print(f"Written to [bold]{escape(str(options.out.resolve()))}[/bold]:", soft_wrap=True)
     for file in files:
         console.print(f"  {file.name}")
 
 
-def make_banks(wishes: Wishes) -> dict[str, KernelBank]:
-    """A bank for every learner and combiner, by their words."""
-    methods = parts.parse(wishes.learners, "--learners", learners.standalone())
-    rules = parts.parse(wishes.combiners, "--combiners", combiners.BUILT_IN)
-    kernels = parts.parse_kernels(wishes.kernels, parts.grid(wishes.widths))
+def make_banks(options: CompareOptions) -> dict[str, KernelBank]:
+    """A bank for every learner and combiner, by their text."""
+    methods = parts.parse(options.learners, "--learners", learners.standalone())
+    rules = parts.parse(options.combiners, "--combiners", combiners.BUILT_IN)
+    kernels = parts.parse_kernels(options.kernels, parts.grid(options.widths))
     banks: dict[str, KernelBank] = {}
-    for method_words, method in methods.items():
-        for rule_words, rule in rules.items():
+    for method_text, method in methods.items():
+        for rule_text, rule in rules.items():
             try:
-                banks[_name(method_words, rule_words, len(methods), len(rules))] = KernelBank(
+                banks[_name(method_text, rule_text, len(methods), len(rules))] = KernelBank(
                     kernels,
                     method,
                     rule,
-                    loss=wishes.loss,
-                    window=wishes.window,
-                    regularization=wishes.regularization,
+                    loss=options.loss,
+                    window=options.window,
+                    regularization=options.regularization,
                 )
             except InvalidArgument as error:
-                raise InvalidArgument(f"{method_words} with {rule_words}: {error}") from None
+                raise InvalidArgument(f"{method_text} with {rule_text}: {error}") from None
     return banks
 
 
 def _name(method: str, rule: str, methods: int, rules: int) -> str:
-    """What tells this bank from the others: no more, so that tables stay narrow."""
+    """What distinguishes this bank from the others, so that tables stay narrow."""
     if methods == 1 and rules > 1:
         return rule
     return method if rules == 1 and methods > 1 else f"{method} {rule}"
 
 
-def open_streams(wishes: Wishes) -> dict[str, Any]:
+def open_streams(options: CompareOptions) -> dict[str, Any]:
     """The streams by short names: the source's own, or the file's without folder and suffix."""
     found: dict[str, Any] = {}
-    labels = as_loss(wishes.loss).labels
-    for source in wishes.sources:
-        if source in streams.BUILT_IN:
+    labels = as_loss(options.loss).labels
+    for source in options.sources:
+        if source in datasets.BUILT_IN:
             found[source] = source
             continue
         if not _is_file(source):
-            names = ", ".join(sorted(streams.BUILT_IN))
+            names = ", ".join(sorted(datasets.BUILT_IN))
             raise InvalidArgument(
-                f"{source}: this is neither a stream's name ({names}) nor a .csv or .csv.gz file."
+                f"{source}: this is not the name of a stream ({names}) nor a .csv or .csv.gz file."
             )
-        inputs = None if wishes.inputs is None else [n.strip() for n in wishes.inputs.split(",")]
-        pair = streams.read_csv(source, wishes.target, inputs, wishes.samples)
-        if wishes.scale:
-            scaled = streams.standardised(*pair, rows=wishes.scale)
+        inputs = None if options.inputs is None else [n.strip() for n in options.inputs.split(",")]
+        pair = datasets.read_csv(source, options.target, inputs, options.samples)
+        if options.scale:
+            scaled = datasets.standardised(*pair, rows=options.scale)
             pair = (scaled[0], pair[1]) if labels else scaled  # labels have no scale
         name = Path(source).name.removesuffix(".gz").removesuffix(".csv")
         found[source if name in found else name] = pair
@@ -130,9 +130,9 @@ def open_streams(wishes: Wishes) -> dict[str, Any]:
 
 
 def stream_table(comparison: Comparison, stream: str) -> Table:
-    """One stream's rows, the best first."""
+    """The results on one stream, the best first."""
     own = comparison.of(stream)
-    counted = f"{own[0].samples} samples counted"
+    counted = f"{own[0].samples} samples scored"
     runs = max(result.runs for result in own)
     seeds = f", {runs} seeds" if runs > 1 else ""
     table = Table(title=f"{escape(stream)}: {counted}{seeds}", title_justify="left")
@@ -158,8 +158,12 @@ def overall_table(comparison: Comparison) -> Table:
     return table
 
 
-def _play(
-    console: Console, banks: dict[str, Any], found: dict[str, Any], skip: int, wishes: Wishes
+def _run(
+    console: Console,
+    banks: dict[str, Any],
+    found: dict[str, Any],
+    skip: int,
+    options: CompareOptions,
 ) -> Comparison:
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -168,20 +172,20 @@ def _play(
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("Compiling and playing", total=None)
-        return play(
+        task = progress.add_task("Compiling and running", total=None)
+        return run_comparison(
             banks,
             found,
-            wishes.seeds,
-            loss=wishes.loss,
+            options.seeds,
+            loss=options.loss,
             skip=skip,
-            samples=wishes.samples,
+            samples=options.samples,
             progress=_shown(progress, task),
         )
 
 
-def _say_notes(console: Console, caught: list[warnings.WarningMessage]) -> None:
-    """Warnings of one kind are one note: the first of them, and how many there were."""
+def _print_warnings(console: Console, caught: list[warnings.WarningMessage]) -> None:
+    """One note for all warnings of one kind: the first of them, and how many there were."""
     kinds: dict[type[Warning], list[str]] = {}
     for warning in caught:
         kinds.setdefault(warning.category, []).append(str(warning.message))
@@ -198,9 +202,9 @@ def _shown(progress: Progress, task: Any) -> Callable[[int, int, str], object]:
 
 
 def _is_file(source: str) -> bool:
-    return source not in streams.BUILT_IN and source.endswith((".csv", ".csv.gz"))
+    return source not in datasets.BUILT_IN and source.endswith((".csv", ".csv.gz"))
 
 
 @styled
-def _nothing() -> None:
-    """Draws nothing, and so only asks for matplotlib."""
+def _need_matplotlib() -> None:
+    """Draws nothing: refused if matplotlib is missing."""

@@ -1,4 +1,4 @@
-"""`kernelbank lorenz`: play the learners, print the table, draw the curves."""
+"""`kernelbank lorenz`: run the learners, print the table, draw the curves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ...errors import KernelBankWarning
 from ...evaluation.experiments import lorenz as experiment
-from ...evaluation.experiments.lorenz import Entry
+from ...evaluation.experiments.lorenz import LearnerResult
 from ...evaluation.plots import save
 
 
@@ -24,55 +24,55 @@ def lorenz(out: Path, points: int) -> None:
     out.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KernelBankWarning)  # a poor learner shows in the table
-        entries = sorted(_play(console, points), key=lambda entry: entry.decibels)
+        results = sorted(_run(console, points), key=lambda result: result.decibels)
     with console.status("Drawing the curves ..."):
-        files = save(experiment.learning_curves(entries), out, "lorenz")
-    console.print(_table(entries, points))
-    files.append(_write(out / "lorenz.csv", entries))
+        files = save(experiment.learning_curves(results), out, "lorenz")
+    console.print(_table(results, points))
+    files.append(_write(out / "lorenz.csv", results))
     console.print(f"Written to [bold]{escape(str(out.resolve()))}[/bold]:", soft_wrap=True)
     for file in files:
         console.print(f"  {file.name}")
 
 
-def _play(console: Console, points: int) -> list[Entry]:
+def _run(console: Console, points: int) -> list[LearnerResult]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.completed} of {task.total} learners"),
     )
-    entries: list[Entry] = []
+    results: list[LearnerResult] = []
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("Compiling and playing", total=len(experiment.setups()))
-        for entry in experiment.play_all(points):
-            entries.append(entry)
-            progress.update(task, advance=1, description="Playing")
-    return entries
+        task = progress.add_task("Compiling and running", total=len(experiment.setups()))
+        for result in experiment.run_learners(points):
+            results.append(result)
+            progress.update(task, advance=1, description="Running")
+    return results
 
 
-def _table(entries: list[Entry], points: int) -> Table:
+def _table(results: list[LearnerResult], points: int) -> Table:
     table = Table(
         title=f"Lorenz, one step ahead, {points} points: mean squared error after the first "
-        f"{min(experiment.LEARNED, (points - 1) // 2)} samples",
+        f"{min(experiment.UNSCORED, (points - 1) // 2)} samples",
         title_justify="left",
     )
     table.add_column("learner", overflow="fold")
-    for name in ("dB", "toolbox, dB", "us a sample"):
+    for name in ("dB", "toolbox, dB", "us per sample"):
         table.add_column(name, justify="right")
-    for entry in entries:
+    for result in results:
         table.add_row(
-            escape(experiment.settings_of(entry.learner)),
-            f"{entry.decibels:.2f}" if math.isfinite(entry.decibels) else "diverged",
-            "" if entry.published is None else f"{entry.published:.2f}",
-            f"{entry.seconds_per_sample * 1e6:.1f}",
+            escape(repr(result.learner)),
+            f"{result.decibels:.2f}" if math.isfinite(result.decibels) else "diverged",
+            "" if result.published is None else f"{result.published:.2f}",
+            f"{result.seconds_per_sample * 1e6:.1f}",
         )
     return table
 
 
-def _write(path: Path, entries: list[Entry]) -> Path:
+def _write(path: Path, results: list[LearnerResult]) -> Path:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["learner", "decibels", "published_decibels"])
-        for entry in entries:
-            published = "" if entry.published is None else entry.published
-            writer.writerow([experiment.settings_of(entry.learner), entry.decibels, published])
+        for result in results:
+            published = "" if result.published is None else result.published
+            writer.writerow([repr(result.learner), result.decibels, published])
     return path

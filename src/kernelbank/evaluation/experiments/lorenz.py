@@ -46,12 +46,12 @@ STEP = 0.01
 EMBEDDING = 6
 WIDTH = 32.0
 POINTS = 10_001
-LEARNED = 1_000
-"""Predictions after so many samples are counted."""
+UNSCORED = 1_000
+"""Predictions after this many samples are scored."""
 
 
 @dataclass(frozen=True)
-class Setup:
+class LearnerSetup:
     """A learner's settings, the bank's regularisation and kernel, and the toolbox's figure."""
 
     settings: Mapping[str, Any]
@@ -64,39 +64,39 @@ class Setup:
 # derivative of the squared loss is twice that, so their rates are halved here. It lets KRLS and
 # QKLMS grow; the budgets here are beyond what they need (31 and 246 terms). Its KLMS stops growing
 # at 5000 terms; here nothing is dropped, which is a little better.
-SETUPS: dict[str, tuple[Setup, ...]] = {
-    "Norma": (Setup({"learning_rate": 0.05, "budget": 500}, 2e-4, 10.96),),
-    "KLMS": (Setup({"learning_rate": 0.05, "budget": 10_000}, published=-3.07),),
+SETUPS: dict[str, tuple[LearnerSetup, ...]] = {
+    "Norma": (LearnerSetup({"learning_rate": 0.05, "budget": 500}, 2e-4, 10.96),),
+    "KLMS": (LearnerSetup({"learning_rate": 0.05, "budget": 10_000}, published=-3.07),),
     "KNLMS": (
-        Setup(
+        LearnerSetup(
             {"learning_rate": 0.25, "coherence": 0.95, "epsilon": 1e-6, "budget": 200},
             published=-1.32,
         ),
     ),
     "QKLMS": (
-        Setup({"learning_rate": 0.3, "quantization": 2.0, "budget": 1000}, published=-10.73),
+        LearnerSetup({"learning_rate": 0.3, "quantization": 2.0, "budget": 1000}, published=-10.73),
     ),
-    "KRLS": (Setup({"novelty": 1e-4, "budget": 200}, published=-40.17),),
-    "SlidingWindowKRLS": (Setup({"budget": 100, "ridge": 1e-6}, published=-37.85),),
-    "FixedBudgetKRLS": (Setup({"budget": 100, "ridge": 1e-6}, published=-55.0),),
+    "KRLS": (LearnerSetup({"novelty": 1e-4, "budget": 200}, published=-40.17),),
+    "SlidingWindowKRLS": (LearnerSetup({"budget": 100, "ridge": 1e-6}, published=-37.85),),
+    "FixedBudgetKRLS": (LearnerSetup({"budget": 100, "ridge": 1e-6}, published=-55.0),),
     "KRLSTracker": (
-        Setup({"budget": 50, "noise": 1e-6}),
-        Setup({"budget": 100, "noise": 1e-6}, published=-56.82),
+        LearnerSetup({"budget": 50, "noise": 1e-6}),
+        LearnerSetup({"budget": 100, "noise": 1e-6}, published=-56.82),
     ),
-    "POLK": (Setup({"learning_rate": 0.25, "compression": 0.01, "budget": 100}),),
-    "NystromSGD": (Setup({"learning_rate": 0.25, "novelty": 1e-6}),),
-    "FourierSGD": (Setup({"learning_rate": 0.25, "features": 200}),),
-    "FourierRLS": (Setup({"ridge": 1e-6, "features": 200}),),
+    "POLK": (LearnerSetup({"learning_rate": 0.25, "compression": 0.01, "budget": 100}),),
+    "NystromSGD": (LearnerSetup({"learning_rate": 0.25, "novelty": 1e-6}),),
+    "FourierSGD": (LearnerSetup({"learning_rate": 0.25, "features": 200}),),
+    "FourierRLS": (LearnerSetup({"ridge": 1e-6, "features": 200}),),
     # Methods with kernels of their own; the variance of the signal is about 75.
-    "LinearRLS": (Setup({"ridge": 1e-6}, kernel=Linear(1.0)),),
+    "LinearRLS": (LearnerSetup({"ridge": 1e-6}, kernel=Linear(1.0)),),
     "PartitionTree": (
-        Setup({"noise": 0.01, "nodes": 4095}, kernel=TreeKernel(levels=20, scale=75.0)),
+        LearnerSetup({"noise": 0.01, "nodes": 4095}, kernel=TreeKernel(levels=20, scale=75.0)),
     ),
 }
 
 
 @dataclass(frozen=True)
-class Entry:
+class LearnerResult:
     """One learner: its squared errors sample by sample, before each was learned."""
 
     learner: Learner
@@ -111,7 +111,7 @@ class Entry:
     @property
     def decibels(self) -> float:
         """Mean squared error of the predictions after the first thousand samples."""
-        return decibels(float(self.errors[min(LEARNED, len(self.errors) // 2) :].mean()))
+        return decibels(float(self.errors[min(UNSCORED, len(self.errors) // 2) :].mean()))
 
 
 def decibels(power: float) -> float:
@@ -127,14 +127,14 @@ def stream(points: int = POINTS) -> tuple[Floats, Floats]:
     return embedded(path[:, 2], EMBEDDING, padded=True)
 
 
-def setups() -> list[tuple[Learner, Setup]]:
+def setups() -> list[tuple[Learner, LearnerSetup]]:
     """Every built-in learner that takes the squared loss, with its settings.
 
-    A learner that is not in the list above stands in the table with its own defaults.
+    A learner that is not in the list above has its own defaults.
     """
     found = []
     for kind in learners.standalone():
-        for setup in SETUPS.get(kind.__name__, (Setup({}),)):
+        for setup in SETUPS.get(kind.__name__, (LearnerSetup({}),)):
             learner = kind(**setup.settings)
             try:
                 bank(learner, setup)
@@ -144,7 +144,7 @@ def setups() -> list[tuple[Learner, Setup]]:
     return found
 
 
-def bank(learner: Learner, setup: Setup) -> KernelBank:
+def bank(learner: Learner, setup: LearnerSetup) -> KernelBank:
     """One slot, so that the bank's predictions are the learner's."""
     return KernelBank(
         [setup.kernel],
@@ -155,27 +155,27 @@ def bank(learner: Learner, setup: Setup) -> KernelBank:
     )
 
 
-def play_all(points: int = POINTS) -> Iterator[Entry]:
-    """Play the learners, one after the other."""
+def run_learners(points: int = POINTS) -> Iterator[LearnerResult]:
+    """Run the learners, one after the other."""
     X, y = stream(points)
     for learner, setup in setups():
         bank(learner, setup).run(X[:2], y[:2], record=())  # compiles outside the timer
-        player = bank(learner, setup)
+        own = bank(learner, setup)
         start = time.perf_counter()
-        predictions = player.run(X, y, record=["predictions"]).predictions
+        predictions = own.run(X, y, record=["predictions"]).predictions
         seconds = (time.perf_counter() - start) / len(y)
         errors = np.where(np.isfinite(predictions), predictions - y, math.inf)
-        yield Entry(learner, errors * errors, seconds, setup.published)
+        yield LearnerResult(learner, errors * errors, seconds, setup.published)
 
 
 @plots.styled
-def learning_curves(entries: list[Entry], span: int = 200) -> Figure:
+def learning_curves(results: list[LearnerResult], span: int = 200) -> Figure:
     """Squared errors in decibels, averaged over the last `span` samples."""
     figure, axes = plots.new_figure(8.6, 4.6)
     colours = (plots.BLUE, plots.RED, plots.GREEN, plots.ORANGE, plots.PURPLE, plots.INK)
-    ordered = sorted(entries, key=lambda entry: -entry.decibels)
-    for place, entry in enumerate(ordered):
-        sums = np.concatenate([[0.0], np.cumsum(entry.errors)])
+    ordered = sorted(results, key=lambda result: -result.decibels)
+    for index, result in enumerate(ordered):
+        sums = np.concatenate([[0.0], np.cumsum(result.errors)])
         ends = np.arange(1, len(sums))
         starts = np.maximum(ends - span, 0)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -184,10 +184,10 @@ def learning_curves(entries: list[Entry], span: int = 200) -> Figure:
         axes.plot(
             ends[shown],
             level[shown],
-            color=colours[place % len(colours)],
-            ls=("-", "--", ":")[place // len(colours) % 3],
+            color=colours[index % len(colours)],
+            ls=("-", "--", ":")[index // len(colours) % 3],
             lw=1.4,
-            label=f"{short_name(entry.learner)}  {entry.decibels:.1f} dB",
+            label=f"{short_name(result.learner)}  {result.decibels:.1f} dB",
         )
     axes.set_title(f"Lorenz, one step ahead: mean squared error of the last {span} samples")
     axes.set_xlabel("samples")
@@ -197,12 +197,7 @@ def learning_curves(entries: list[Entry], span: int = 200) -> Figure:
 
 
 def short_name(learner: Learner) -> str:
-    """The learner and its size: all that a legend has room for."""
+    """The learner and its size, short enough for a legend."""
     sizes = (getattr(learner, name, None) for name in ("budget", "features", "landmarks", "nodes"))
     size = next((size for size in sizes if isinstance(size, int)), None)
     return type(learner).__name__ + ("" if size is None else f" {size:,}")
-
-
-def settings_of(learner: Learner) -> str:
-    """The learner as one would write it."""
-    return repr(learner)

@@ -20,7 +20,7 @@ from ...utils.validation import Floats
 from ..datasets import ar1
 
 WINDOW = 10
-SNAPSHOT = 42
+SHOWN_STEP = 42
 """The paper shows the 42nd estimate."""
 
 SCHEME, EXACT, PRINTED = "scheme", "OMKR", "OMKR (printed gradient)"
@@ -34,7 +34,7 @@ COMBINERS: dict[str, Combiner] = {
 def stream(seed: int, samples: int, noise: str = "variance") -> tuple[Floats, Floats]:
     """Inputs 1, 2, ... and the AR(1) targets.
 
-    `noise` tells whether 0.71519837 is the variance of u, as the notation N(mean, variance) says,
+    `noise` says whether 0.71519837 is the variance of u, as the notation N(mean, variance) says,
     or its standard deviation.
     """
     return ar1(seed, samples, noise)
@@ -53,8 +53,8 @@ def bank(combiner: Combiner) -> KernelBank:
 
 
 @dataclass(frozen=True)
-class Game:
-    """One seed, played by the scheme, by OMKR in both forms, and by every NORMA alone."""
+class PaperRun:
+    """One seed, run by the scheme, by OMKR in both forms, and by every NORMA alone."""
 
     seed: int
     x: Floats
@@ -87,7 +87,7 @@ class Game:
         return float(self.slot_loss[:, slot].mean())
 
     def overtakes(self, name: str) -> int | None:
-        """The step from which on the cost stays below that of the best NORMA so far, if any."""
+        """The step from which on the cost stays below the best NORMA's so far, if any."""
         ahead = self.cumulative_cost[name] < self.slot_cumulative_cost.min(axis=1)
         if not ahead[-1]:
             return None
@@ -95,16 +95,16 @@ class Game:
         return int(behind[-1]) + 2 if behind.size else 1
 
 
-def play(seed: int, samples: int, noise: str = "variance") -> Game:
-    """Play one seed."""
+def run_seed(seed: int, samples: int, noise: str = "variance") -> PaperRun:
+    """Run one seed."""
     x, y = stream(seed, samples, noise)
     traces: dict[str, Trace] = {}
     for name, combiner in COMBINERS.items():
         fields = ["cumulative_cost", "loss"]
-        if name == SCHEME:  # the slots do not depend on the combiner: one record is enough
+        if name == SCHEME:  # the slots do not depend on the combiner: recorded once
             fields += ["slot_cost", "slot_loss"]
         traces[name] = bank(combiner).run(x, y, record=fields)
-    return Game(
+    return PaperRun(
         seed,
         x,
         y,
@@ -115,15 +115,15 @@ def play(seed: int, samples: int, noise: str = "variance") -> Game:
     )
 
 
-def play_all(seeds: int, samples: int, noise: str = "variance") -> Iterator[Game]:
-    """Play seeds 0, 1, ..., one after the other."""
+def run_seeds(seeds: int, samples: int, noise: str = "variance") -> Iterator[PaperRun]:
+    """Run seeds 0, 1, ..., one after the other."""
     for seed in range(seeds):
-        yield play(seed, samples, noise)
+        yield run_seed(seed, samples, noise)
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """The estimates proposed at one step, on a fine grid."""
+class Estimates:
+    """The estimates at one step, on a fine grid."""
 
     step: int
     grid: Floats
@@ -134,19 +134,19 @@ class Snapshot:
     worst_curve: Floats
 
 
-def snapshot(game: Game, step: int = SNAPSHOT) -> Snapshot:
-    """The estimates at `step`: made from the samples before it, before it is revealed."""
-    step = min(step, len(game.x))
-    grid = np.linspace(0.0, game.x[step - 1] + 8, 1601)
+def estimates_at(run: PaperRun, step: int = SHOWN_STEP) -> Estimates:
+    """The estimates at `step`, made from the samples before it."""
+    step = min(step, len(run.x))
+    grid = np.linspace(0.0, run.x[step - 1] + 8, 1601)
     curves: dict[str, Floats] = {}
     for name in (SCHEME, EXACT):
-        player = bank(COMBINERS[name])
-        player.run(game.x[: step - 1], game.y[: step - 1], record=())
-        curves[name] = player.predict(grid)
-    slots = player.predict_slots(grid)
-    costs = game.slot_cumulative_cost[step - 1]  # this estimate's own charge included
+        own = bank(COMBINERS[name])
+        own.run(run.x[: step - 1], run.y[: step - 1], record=())
+        curves[name] = own.predict(grid)
+    slots = own.predict_slots(grid)
+    costs = run.slot_cumulative_cost[step - 1]  # the cost of this estimate included
     best, worst = int(np.argmin(costs)), int(np.argmax(costs))
-    return Snapshot(step, grid, curves, best, worst, slots[:, best], slots[:, worst])
+    return Estimates(step, grid, curves, best, worst, slots[:, best], slots[:, worst])
 
 
 def widths() -> list[float]:

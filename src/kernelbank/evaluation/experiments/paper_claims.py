@@ -1,4 +1,4 @@
-"""The experiment in numbers and words: what the paper claims, and on how many seeds it held."""
+"""The experiment as a table and as text: what the paper claims, and on how many seeds it held."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .paper import EXACT, PRINTED, SCHEME, Game
+from .paper import EXACT, PRINTED, SCHEME, PaperRun
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the table: a quantity of every seed."""
+class SeedRow:
+    """One row of the table: a quantity of every seed."""
 
     name: str
     values: tuple[float | None, ...]
@@ -41,11 +41,11 @@ def _show(value: float | None, digits: int) -> str:
     return "never" if value is None else f"{value:.{digits}f}"
 
 
-def table(games: Sequence[Game]) -> list[tuple[str, list[Row]]]:
+def table(runs: Sequence[PaperRun]) -> list[tuple[str, list[SeedRow]]]:
     """The quantities of all seeds, in three sections."""
 
-    def row(name: str, of: Callable[[Game], float | None], digits: int = 1) -> Row:
-        return Row(name, tuple(of(game) for game in games), digits)
+    def row(name: str, of: Callable[[PaperRun], float | None], digits: int = 1) -> SeedRow:
+        return SeedRow(name, tuple(of(run) for run in runs), digits)
 
     combiners = (SCHEME, EXACT, PRINTED)
     cost = [row(name, lambda g, name=name: g.final_cost(name)) for name in combiners]  # type: ignore[misc]
@@ -71,18 +71,20 @@ def table(games: Sequence[Game]) -> list[tuple[str, list[Row]]]:
 class Claim:
     """A statement and the seeds on which it held."""
 
-    text: str
+    statement: str
     held: tuple[int, ...]
     failed: tuple[int, ...]
 
-    def words(self) -> str:
-        """The statement with its count, the losing seeds named."""
+    def text(self) -> str:
+        """The statement, its count, and the seeds on which it failed."""
         total = number_of_seeds(len(self.held) + len(self.failed))
         if not self.held:
-            return f"{self.text}: held on none of {total}."
+            return f"{self.statement}: held on none of {total}."
         if not self.failed:
-            return f"{self.text}: held on all of {total}."
-        return f"{self.text}: held on {len(self.held)} of {total}, not on {_names(self.failed)}."
+            return f"{self.statement}: held on all of {total}."
+        return (
+            f"{self.statement}: held on {len(self.held)} of {total}, not on {_names(self.failed)}."
+        )
 
 
 def number_of_seeds(count: int) -> str:
@@ -95,21 +97,21 @@ def _names(seeds: Sequence[int]) -> str:
     return f"{word} {', '.join(map(str, seeds))}"
 
 
-def claims(games: Sequence[Game]) -> tuple[list[Claim], list[Claim]]:
+def claims(runs: Sequence[PaperRun]) -> tuple[list[Claim], list[Claim]]:
     """What the paper claims, and what it does not say."""
 
-    def claim(text: str, holds: Callable[[Game], bool]) -> Claim:
-        won = tuple(game.seed for game in games if holds(game))
-        lost = tuple(game.seed for game in games if not holds(game))
-        return Claim(text, won, lost)
+    def claim(statement: str, holds: Callable[[PaperRun], bool]) -> Claim:
+        won = tuple(run.seed for run in runs if holds(run))
+        lost = tuple(run.seed for run in runs if not holds(run))
+        return Claim(statement, won, lost)
 
-    def sooner(game: Game, other: str) -> bool:
-        own, rival = game.overtakes(SCHEME), game.overtakes(other)
+    def sooner(run: PaperRun, other: str) -> bool:
+        own, rival = run.overtakes(SCHEME), run.overtakes(other)
         return own is not None and (rival is None or own < rival)
 
-    def rate(game: Game, name: str) -> float:
-        half = len(game.x) // 2
-        return game.final_cost(name) - float(game.cumulative_cost[name][half - 1])
+    def rate(run: PaperRun, name: str) -> float:
+        half = len(run.x) // 2
+        return run.final_cost(name) - float(run.cumulative_cost[name][half - 1])
 
     paper = [
         claim(

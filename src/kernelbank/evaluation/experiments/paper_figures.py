@@ -1,4 +1,4 @@
-"""The paper's two figures and a picture of the online setting."""
+"""The paper's two figures and a drawing of the online setting."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import plots
-from .paper import EXACT, PRINTED, SCHEME, WINDOW, Game, Snapshot, widths
+from .paper import EXACT, PRINTED, SCHEME, WINDOW, Estimates, PaperRun, widths
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @plots.styled
-def cumulative_cost(game: Game) -> Figure:
+def cumulative_cost(run: PaperRun) -> Figure:
     """Figure 2 of the paper, and beside it the same as distance to the best NORMA."""
     figure, (axes, lead) = plots.new_figure(10.5, 4.8, 2, width_ratios=[1.55, 1])
-    n = game.x
-    players = (
+    n = run.x
+    curves = (
         (SCHEME, "the scheme", plots.BLUE, "-", 2.6, 4),
         (EXACT, EXACT, plots.RED, "--", 1.6, 3),
         (PRINTED, PRINTED, plots.ORANGE, ":", 1.8, 3),
     )
-    for name, label, colour, line, width, layer in players:
-        look = {"color": colour, "ls": line, "lw": width, "zorder": layer}
-        axes.plot(n, game.cumulative_cost[name], label=label, **look)
-        lead.plot(n, game.cumulative_cost[name] - game.slot_cumulative_cost.min(axis=1), **look)
-    best = game.best_by_cost
+    for name, label, colour, line, width, layer in curves:
+        style = {"color": colour, "ls": line, "lw": width, "zorder": layer}
+        axes.plot(n, run.cumulative_cost[name], label=label, **style)
+        lead.plot(n, run.cumulative_cost[name] - run.slot_cumulative_cost.min(axis=1), **style)
+    best = run.best_by_cost
     axes.plot(
         n,
-        game.slot_cumulative_cost[:, best],
+        run.slot_cumulative_cost[:, best],
         color=plots.GREEN,
         lw=1.6,
         label=f"best NORMA (width {widths()[best]:.2f})",
     )
-    lines = axes.plot(n, game.slot_cumulative_cost, color=plots.GREY, lw=0.8, zorder=1)
+    lines = axes.plot(n, run.slot_cumulative_cost, color=plots.GREY, lw=0.8, zorder=1)
     lines[0].set_label("every NORMA alone")
     axes.plot(n, WINDOW * n, color=plots.INK, lw=1.0, ls="-.", zorder=1, label="L·n, for reference")
     axes.set(
         xlabel="step n",
         ylabel="cumulative cost",
         xlim=(0, n[-1]),
-        ylim=(0, max(game.slot_cumulative_cost[-1].max(), 1.0) * 1.12),
-        title=f"Cumulative cost up to step n (seed {game.seed})",
+        ylim=(0, max(run.slot_cumulative_cost[-1].max(), 1.0) * 1.12),
+        title=f"Cumulative cost up to step n (seed {run.seed})",
     )
     axes.legend(loc="upper left")
     lead.axhline(0, color=plots.GREEN, lw=1.6, zorder=2)
-    for name, label, colour, *_ in players[:2]:
-        step = game.overtakes(name)
+    for name, label, colour, *_ in curves[:2]:
+        step = run.overtakes(name)
         if step is not None:
             dot = {"ls": "none", "marker": "o", "mfc": "white", "mec": colour, "mew": 1.6, "ms": 7}
             lead.plot(step, 0, zorder=5, label=f"{label}: ahead from step {step} on", **dot)
@@ -56,40 +56,41 @@ def cumulative_cost(game: Game) -> Figure:
     lead.set(
         xlabel="step n",
         xlim=(0, n[-1]),
-        title="minus that of the best NORMA so far",
+        title="minus the best NORMA's so far",
     )
     return figure
 
 
 @plots.styled
-def reconstruction(game: Game, snap: Snapshot) -> Figure:
-    """Figure 3 of the paper: the estimates that were proposed at one step."""
+def reconstruction(run: PaperRun, estimates: Estimates) -> Figure:
+    """Figure 3 of the paper: the estimates at one step."""
     figure, axes = plots.new_figure(8.0, 4.6)
-    step = snap.step
+    step = estimates.step
     size = widths()
-    grid = snap.grid
+    grid = estimates.grid
     axes.axvspan(max(step - WINDOW, 1) - 0.5, step - 0.5, color=plots.PALE, lw=0, zorder=0)
-    axes.plot(grid, snap.curves[SCHEME], color=plots.BLUE, lw=2.6, zorder=4, label="the scheme")
-    axes.plot(grid, snap.curves[EXACT], color=plots.RED, lw=1.4, ls="--", zorder=3, label=EXACT)
+    scheme, exact = estimates.curves[SCHEME], estimates.curves[EXACT]
+    axes.plot(grid, scheme, color=plots.BLUE, lw=2.6, zorder=4, label="the scheme")
+    axes.plot(grid, exact, color=plots.RED, lw=1.4, ls="--", zorder=3, label=EXACT)
     norma = (
-        ("best", snap.best, snap.best_curve, plots.GREEN),
-        ("worst", snap.worst, snap.worst_curve, plots.PURPLE),
+        ("best", estimates.best, estimates.best_curve, plots.GREEN),
+        ("worst", estimates.worst, estimates.worst_curve, plots.PURPLE),
     )
     for word, slot, curve, colour in norma:
         label = f"{word} NORMA so far (width {size[slot]:.2f})"
         axes.plot(grid, curve, color=colour, lw=1.6, label=label)
     known = slice(0, step - 1)
     dots = {"color": plots.INK, "ls": "none", "marker": "o", "zorder": 5}
-    axes.plot(game.x[known], game.y[known], ms=3.5, label="samples so far", **dots)
-    axes.plot(game.x[step - 1], game.y[step - 1], mfc="white", ms=6, label="the next one", **dots)
-    low = min(game.y[:step].min(), snap.worst_curve.min(), snap.curves[SCHEME].min())
-    high = max(game.y[:step].max(), snap.worst_curve.max(), snap.curves[SCHEME].max())
+    axes.plot(run.x[known], run.y[known], ms=3.5, label="samples so far", **dots)
+    axes.plot(run.x[step - 1], run.y[step - 1], mfc="white", ms=6, label="the next one", **dots)
+    low = min(run.y[:step].min(), estimates.worst_curve.min(), scheme.min())
+    high = max(run.y[:step].max(), estimates.worst_curve.max(), scheme.max())
     axes.set(
         xlabel="x",
         ylabel="y",
         xlim=(0, grid[-1]),
         ylim=(low - 0.3, high + 1.5),
-        title=f"The estimates proposed at step {step} (seed {game.seed}; window shaded)",
+        title=f"The estimates at step {step} (seed {run.seed}; window shaded)",
     )
     axes.legend(loc="upper center", ncols=3, fontsize=9)
     return figure
@@ -97,7 +98,7 @@ def reconstruction(game: Game, snap: Snapshot) -> Figure:
 
 @plots.styled
 def online_setting() -> Figure:
-    """The game of one step, on a timeline of samples."""
+    """The run of one step, on a timeline of samples."""
     figure, axes = plots.new_figure(8.0, 4.3)
     now, length = 9, 5
     x = np.arange(1, 13)
@@ -112,22 +113,22 @@ def online_setting() -> Figure:
     axes.plot(x[now:], y[now:], "o", mfc="white", mec=plots.GREY, ms=5)
     middle = {"ha": "center", "va": "center"}
     axes.text(now - length / 2 + 0.5, 1.15, "the window: the last L samples", **middle)
-    axes.text(2.6, 3.2, "1  propose  f⁽ⁿ⁾ = Σ wₚ fₚ", color=plots.BLUE, **middle)
+    axes.text(2.6, 3.2, "1  predict  f⁽ⁿ⁾ = Σ wₚ fₚ", color=plots.BLUE, **middle)
     axes.text(now, 3.2, "2  reveal sample n", color=plots.RED, **middle)
     axes.plot([now, now], [3.05, y[now - 1] + 0.12], color=plots.RED, lw=0.8)
     axes.text(11.4, 3.2, "still unknown", color=plots.GREY, **middle)
     steps = (
         ("3  charge", "the loss of f⁽ⁿ⁾ on the window\nand half its squared norm"),
         ("4  learn", "every slot alone,\nfrom the window"),
-        ("5  weigh", "new weights, from every\nslot's loss and norm"),
+        ("5  combine", "new weights, from every\nslot's loss and norm"),
     )
-    for place, (title, text) in zip((2.4, 6.5, 10.6), steps, strict=True):
-        axes.text(place, 0.52, title, weight="bold", **middle)
-        axes.text(place, 0.08, text, fontsize=9, **middle)
-    for place in (4.55, 8.55):
+    for x_text, (title, text) in zip((2.4, 6.5, 10.6), steps, strict=True):
+        axes.text(x_text, 0.52, title, weight="bold", **middle)
+        axes.text(x_text, 0.08, text, fontsize=9, **middle)
+    for x_arrow in (4.55, 8.55):
         arrow = {"arrowstyle": "-|>", "color": plots.INK}
-        axes.annotate("", (place + 0.4, 0.52), (place - 0.4, 0.52), arrowprops=arrow)
-    axes.text(6.5, -0.42, "then n + 1: the new f is proposed before its sample is known", **middle)
-    axes.set(xlim=(0.2, 12.8), ylim=(-0.6, 3.5), title="One step of the game")
+        axes.annotate("", (x_arrow + 0.4, 0.52), (x_arrow - 0.4, 0.52), arrowprops=arrow)
+    axes.text(6.5, -0.42, "then n + 1: the new f predicts before its sample is known", **middle)
+    axes.set(xlim=(0.2, 12.8), ylim=(-0.6, 3.5), title="One step")
     axes.axis("off")
     return figure
