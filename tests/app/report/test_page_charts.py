@@ -34,14 +34,14 @@ class TestCharts:
     def test_tiles_show_the_totals_of_the_report(self, show):
         report = sample_report()
         shown = show(report)
-        answered = sum(column(report, "scored"))
+        scored = sum(column(report, "scored"))
         alone = [sum(losses) for losses in zip(*column(report, "losses"), strict=True)]
         expected = {
             "rows": sum(column(report, "rows")),
-            "model": math.sqrt(sum(column(report, "loss")) / answered),
-            "best-slot": math.sqrt(min(alone) / answered),
-            "baseline": math.sqrt(sum(column(report, "baseline_loss")) / answered),
-            "coverage": sum(column(report, "covered")) / answered,
+            "model": math.sqrt(sum(column(report, "loss")) / scored),
+            "best-slot": math.sqrt(min(alone) / scored),
+            "baseline": math.sqrt(sum(column(report, "baseline_loss")) / scored),
+            "coverage": sum(column(report, "covered")) / scored,
             "changes": 5,
             "bad-rows": 3,
             "rows-s": 4672.9,
@@ -54,16 +54,16 @@ class TestCharts:
     def test_error_is_cumulative_or_per_segment(self, show):
         report = sample_report()
         shown = show(report)
-        loss, answered = column(report, "loss"), column(report, "scored")
+        loss, scored = column(report, "loss"), column(report, "scored")
         before = count_pixels(shown, "error", LIGHT_MODEL)
         shown.page.locator("#error-chart .chart").focus()
         for key in ("Home", "PageDown", "ArrowRight", "ArrowRight", "ArrowLeft"):
             shown.page.keyboard.press(key)
-        far = math.sqrt(sum(loss[:12]) / sum(answered[:12]))
+        far = math.sqrt(sum(loss[:12]) / sum(scored[:12]))
         assert f"rows 1 to {12 * 500:,}" in readout(shown, "error")
         assert f"model {far:.4g}" in readout(shown, "error")
         shown.page.locator("input[value=segment]").check()
-        alone = math.sqrt(loss[11] / answered[11])
+        alone = math.sqrt(loss[11] / scored[11])
         worst = math.sqrt(column(report, "worst_loss")[11])
         assert "rows 5,501 to 6,000" in readout(shown, "error")
         assert f"model {alone:.4g}" in readout(shown, "error")

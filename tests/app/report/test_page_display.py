@@ -136,7 +136,7 @@ class TestTexts:
             shown.page.locator("#changes-list table").first.locator("tbody tr").all_text_contents()
         )
         assert len(rows) == 20
-        assert rows[0] == "900the level of an input movedwind"
+        assert rows[0] == "900the level of an input moved: wind"
         assert rows[1] == "240the error grew"
         shown.page.locator("#changes-list summary").click()
         assert shown.text("#changes-list summary") == "Show 5 older changes"
@@ -205,9 +205,11 @@ class TestTexts:
         report = sample_report(task="classification")
         report["run"]["weights_of"] = "spam"
         shown = show(report, color_scheme="light")
-        answered = sum(column(report, "scored"))
-        assert tile(shown, "model") == pytest.approx(sum(column(report, "loss")) / answered)
-        assert tile(shown, "probability") == pytest.approx(sum(column(report, "width")) / answered)
+        scored = sum(column(report, "scored"))
+        assert tile(shown, "model") == pytest.approx(sum(column(report, "loss")) / scored)
+        assert tile(shown, "mean-probability") == pytest.approx(
+            sum(column(report, "width")) / scored
+        )
         assert not shown.page.locator("#targets").is_visible()
         assert not shown.page.locator("#width-chart").is_visible()
         assert shown.text("#intervals-heading") == "Calibration"
@@ -228,15 +230,15 @@ class TestTexts:
         report["points/0"]["losses"] = [
             [size * value for value in row] for row in report["points/0"]["losses"]
         ]
+        error = math.sqrt(sum(column(report, "loss")) / sum(column(report, "scored")))
+        report["status"]["error"] = error
         shown = show(report, color_scheme="light")
         for chart in ("error", "targets", "loss", "width"):
             assert count_colours(shown, chart) > 5, chart
             frame = shown.page.locator(f"#{chart}-chart .u-over")
             assert frame.evaluate("frame => frame.offsetLeft") > 40, chart  # room for an axis
         assert count_pixels(shown, "loss", LIGHT_MODEL) > 300
-        answered = sum(column(report, "scored"))
-        expected = math.sqrt(sum(column(report, "loss")) / answered)
-        assert tile(shown, "model") == pytest.approx(expected)
+        assert tile(shown, "model") == error
 
     def test_slots_that_diverge_leave_the_chart_and_are_counted(self, show):
         report = sample_report(points=100)

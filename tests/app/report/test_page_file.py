@@ -141,7 +141,7 @@ class TestHostile:
         )
         assert cells[1:] == [bad[name] for name in ("where", "column", "value", "reason")]
         cells = shown.page.locator("#changes-list tbody tr").first.locator("td").all_text_contents()
-        assert cells[1:] == report["changes"][-1][1:]
+        assert cells[1:] == [": ".join(report["changes"][-1][1:])]
         facts = [text for _, pairs in run["details"] for pair in pairs for text in pair]
         assert shown.page.locator("#details-list :is(dt, dd)").all_text_contents() == facts
         labels = [label for label, _ in report["status"]["time"]]

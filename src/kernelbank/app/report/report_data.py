@@ -152,11 +152,12 @@ def _details(status: RunStatus) -> list[list[Any]]:
         ["slots", f"{len(status.bank.names)} ({options.preset}, size {options.size})"],
         ["lagged targets", options.lags],
         ["delay of targets", f"{options.delay} rows"],
-        ["coverage of intervals", f"{100 * options.coverage:.4g} %"],
         ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skip"],
-        ["missing inputs", "allowed" if options.allow_missing else "bad rows"],
-        ["missing targets", "predicted" if options.predict_missing else "bad rows"],
+        ["missing inputs", "allowed" if options.allow_missing else "are bad rows"],
+        ["missing targets", "predicted" if options.predict_missing else "are bad rows"],
     ]
+    if not status.is_classification:
+        chosen.append(["coverage of intervals", f"{100 * options.coverage:.4g} %"])
     versions = status.timings["versions"].items()
     sections = {"Data": data, "Settings": chosen, "Versions": versions}
     return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]

@@ -96,6 +96,8 @@ function showCurves() {
 
 function drawCurves(report) {
   curvesReport = report;
+  setText(byId("curves-about"),
+    report.isClassification ? "Probability of one label" : "Prediction and interval");
   const wasLast = Number(rowSlider.value) === recordedCurves.length - 1;
   const row = chosenCurves()?.row;
   recordedCurves = readCurves();

@@ -25,8 +25,9 @@ function drawHeader(report) {
   if (run.title) document.title = run.title;
   drawTiles(report);
   setText(byId("summary"), summarize(report));
-  setText(byId("error-about"), `${isClassification ? "Share of wrong labels" : "RMSE"} of the ` +
-    "predictions. Each row is predicted before its target is learned. Lower is better.");
+  const measure = isClassification ? "Share of wrong labels" : "RMSE of the predictions";
+  setText(byId("error-about"),
+    `${measure}. Each row is predicted before its target is learned. Lower is better.`);
   byId("to-targets").hidden = isClassification;
   setText(byId("to-intervals"), isClassification ? "Calibration" : "Intervals");
   drawState(status);
@@ -48,8 +49,8 @@ function drawTiles(report) {
   ];
   if (isClassification) {
     const probability = lastOf(report.width.cumulative);
-    const correct = known(error) ? `predicted; ${percent(1 - error)} correct` : "";
-    tiles.push(createTile("probability", "", probability, percent(probability), correct));
+    const correct = known(error) ? `${percent(1 - error)} correct` : "";
+    tiles.push(createTile("mean probability", "", probability, percent(probability), correct));
   } else {
     const requested = known(run.coverage) ? `${percent(run.coverage)} requested` : "";
     tiles.push(createTile("coverage", "", coverage, percent(coverage), requested));

@@ -11,9 +11,11 @@ const CHANGE_KINDS = {
 };
 
 function changesTable(caption, changes) {
-  const columns = [["row", "number"], ["change", "text"], ["input", "text"]];
+  const columns = [["row", "number"], ["change", "text"]];
   const text = (kind) => (Object.hasOwn(CHANGE_KINDS, kind) ? CHANGE_KINDS[kind] : dataText(kind));
-  const rows = changes.map(([row, kind, input]) => [whole(row), text(kind), dataText(input)]);
+  const rows = changes.map(([row, kind, input]) => [
+    whole(row), create("span", {}, text(kind), ...(input ? [": ", dataText(input)] : [])),
+  ]);
   return createTable("", caption, columns, rows);
 }
 
