@@ -39,7 +39,7 @@ def bank_of(kernel, learner, column, residual=False, engine="serial"):
 
 
 def both(kernel, learner, view=VIEW, residual=False, engine="serial"):
-    """A bank on wide inputs, and one on the columns alone, which has the same places and seeds."""
+    """A bank on wide inputs, and one on the columns alone, with the same slot indices and seeds."""
     wide = bank_of(K.ActiveDims(kernel, view), learner, view[1], residual, engine)
     return wide, bank_of(kernel, learner, 1, residual)
 
@@ -52,10 +52,12 @@ CASES = [(k, m, residual) for k, m in VIEWS for residual in residuals(m)]
 cases = pytest.mark.parametrize(("kernel", "learner", "residual"), CASES, ids=repr)
 
 
-# Neighbours, and columns that are evenly apart, are read in ways of their own.
+# Adjacent columns, and evenly spaced columns, are read by different code.
 @pytest.mark.parametrize("view", [VIEW, (2, 3, 4), (5, 3, 1)], ids=repr)
 @cases
-def test_a_view_is_the_columns_alone_bit_for_bit(tmp_path, kernel, learner, residual, view):
+def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
+    tmp_path, kernel, learner, residual, view
+):
     X, y = wide_stream(learner, view=view)
     chosen = X[:, list(view)]
     wide, alone = both(kernel, learner, view, residual)
@@ -93,7 +95,7 @@ def test_a_view_is_the_columns_alone_bit_for_bit(tmp_path, kernel, learner, resi
 
 
 @pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
-def test_views_of_views_and_of_everything_are_views(kernel, learner):
+def test_nested_active_dims_and_all_dims_equal_their_composition(kernel, learner):
     X, y = wide_stream(learner, samples=120)
     wide, _ = both(K.ActiveDims(kernel, [2, 0]), learner)
     direct = bank_of(K.ActiveDims(kernel, [3, 4]), learner, VIEW[1])
@@ -103,7 +105,7 @@ def test_views_of_views_and_of_everything_are_views(kernel, learner):
     assert np.array_equal(everything.run(X, y).slot_predictions, plain.run(X, y).slot_predictions)
 
 
-def test_slots_with_views_of_their_own_stand_side_by_side():
+def test_slots_with_different_active_dims_run_side_by_side():
     X, y = stream(1, 300, 6)
     scalings = np.column_stack([X[:, :2], 3 * X[:, :2], X[:, :2] ** 2])
     slots = [
@@ -124,7 +126,7 @@ def test_slots_with_views_of_their_own_stand_side_by_side():
         assert np.array_equal(trace.slot_predictions[:, place], expected)
 
 
-def test_a_view_costs_memory_for_its_columns_only():
+def test_active_dims_need_memory_for_these_columns_only():
     def shapes(kernel, learner, width=100):
         bank = kb.KernelBank([kernel], learner, window=WINDOW)
         bank.run(np.ones((3, width)), np.ones(3))
@@ -144,7 +146,7 @@ def test_a_view_costs_memory_for_its_columns_only():
 
 
 @pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
-def test_inputs_that_are_too_narrow_change_nothing(kernel, learner):
+def test_inputs_with_too_few_columns_are_refused_and_change_nothing(kernel, learner):
     bank, _ = both(kernel, learner)
     for call in (
         lambda: bank.run(np.ones((3, 4)), np.ones(3)),
@@ -159,7 +161,7 @@ def test_inputs_that_are_too_narrow_change_nothing(kernel, learner):
 
 
 @pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
-def test_a_file_with_another_view_is_refused(tmp_path, kernel, learner):
+def test_file_with_other_active_dims_is_refused(tmp_path, kernel, learner):
     path = tmp_path / "bank.kb"
     bank = kb.KernelBank(
         [K.ActiveDims(kernel, VIEW)], learner, loss=loss_of(learner), window=WINDOW
@@ -185,7 +187,7 @@ def test_a_file_with_another_view_is_refused(tmp_path, kernel, learner):
     kb.load(path).run(*wide_stream(learner, samples=60))
 
 
-def test_what_is_looked_at():
+def test_nested_active_dims_have_composed_coordinates():
     kernel = K.ActiveDims(K.ActiveDims(K.Linear(), [2, 0]), [5, 1, 3])
     assert without_active_dims(kernel) == K.Linear()
     assert active_coordinates(kernel, 6) == (3, 5)
@@ -225,12 +227,12 @@ CELLS = K.ActiveDims(K.TreeKernel(), [1])
         ),
     ],
 )
-def test_refusals(make, message):
+def test_invalid_active_dims_are_refused(make, message):
     with pytest.raises(ValueError, match=message) as caught:
         make()
     assert "got" in str(caught.value)
 
 
 @pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=name_of)
-def test_learners_keep_their_promises_on_a_view(kernel, learner):
+def test_learners_with_active_dims_pass_all_checks(kernel, learner):
     kb.checks.check_learner(learner, K.ActiveDims(kernel, [1, 0]), loss_of(learner))

@@ -120,7 +120,7 @@ def test_predict_changes_nothing_and_norms_and_magnitudes_bound_it(make):
 @pytest.mark.parametrize("make", SECOND_ORDER)
 def test_second_order_methods_learn_labels_through_the_logistic_loss(make):
     X, y = labels(60)
-    method = make(logistic(), second=logistic_curvature)
+    method = make(logistic(), curvature=logistic_curvature)
     right = 0
     for x, target in zip(X, y, strict=True):
         right += method.predict(x) * target > 0
@@ -130,7 +130,7 @@ def test_second_order_methods_learn_labels_through_the_logistic_loss(make):
 
 def test_working_responses_are_the_parabola_above_the_loss_that_touches_it():
     value, _ = logistic()
-    method = SlidingWindowKRLS(gaussian(1.0), logistic(), 0.0, second=logistic_curvature)
+    method = SlidingWindowKRLS(gaussian(1.0), logistic(), 0.0, curvature=logistic_curvature)
     run(method, *labels(10))
     for x in POINTS:
         f, step = method.predict(x), 1e-4

@@ -62,11 +62,13 @@ def test_krls_is_least_squares_on_the_dictionary_if_it_spans_everything():
 
 
 @pytest.mark.parametrize("budget", [9, 100])
-@pytest.mark.parametrize(("loss", "second"), [(squared(), None), (logistic(), logistic_curvature)])
-def test_krls_follows_the_published_recursion(loss, second, budget):
-    X, y = stream(40) if second is None else labels(40)
+@pytest.mark.parametrize(
+    ("loss", "curvature"), [(squared(), None), (logistic(), logistic_curvature)]
+)
+def test_krls_follows_the_published_recursion(loss, curvature, budget):
+    X, y = stream(40) if curvature is None else labels(40)
     kernel = gaussian(1.0)
-    more = {} if second is None else {"second": second}
+    more = {} if curvature is None else {"curvature": curvature}
     method = KRLS(kernel, loss, 0.0, novelty=0.02, budget=budget, **more)
     alpha, P = np.zeros(0), np.zeros((0, 0))
     sizes = []
@@ -90,17 +92,19 @@ def test_krls_follows_the_published_recursion(loss, second, budget):
     assert sizes[-1] == 9 if budget == 9 else 9 < sizes[-1] < 40
 
 
-@pytest.mark.parametrize(("loss", "second"), [(squared(), None), (logistic(), logistic_curvature)])
-def test_sliding_window_is_kernel_ridge_regression_on_the_last_samples(loss, second):
-    X, y = stream(30) if second is None else labels(30)
-    more = {} if second is None else {"second": second}
+@pytest.mark.parametrize(
+    ("loss", "curvature"), [(squared(), None), (logistic(), logistic_curvature)]
+)
+def test_sliding_window_is_kernel_ridge_regression_on_the_last_samples(loss, curvature):
+    X, y = stream(30) if curvature is None else labels(30)
+    more = {} if curvature is None else {"curvature": curvature}
     method = SlidingWindowKRLS(gaussian(1.0), loss, 0.0, budget=12, ridge=0.05, **more)
     z, w = run_weighted(method, X, y)
     # By the gradient of sum w (f(x_i) - z_i)^2 + ridge |f|^2, which must vanish in every direction.
     residual = w[-12:] * (predictions(method, X[-12:]) - z[-12:])
     close(residual + 0.05 * method.alpha, np.zeros(12), 1e-9)
     np.testing.assert_array_equal(method.centres, X[-12:])
-    if second is None:
+    if curvature is None:
         primal = np.linalg.solve(gram(gaussian(1.0), X[-12:], X[-12:]) + 0.05 * np.eye(12), y[-12:])
         close(predictions(method, POINTS), gram(gaussian(1.0), POINTS, X[-12:]) @ primal)
 
@@ -141,13 +145,15 @@ def process(kernel, X, z, noise, x):
 
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.95])
-@pytest.mark.parametrize(("loss", "second"), [(squared(), None), (logistic(), logistic_curvature)])
-def test_tracker_is_a_gaussian_process_in_space_and_time(forgetting, loss, second):
+@pytest.mark.parametrize(
+    ("loss", "curvature"), [(squared(), None), (logistic(), logistic_curvature)]
+)
+def test_tracker_is_a_gaussian_process_in_space_and_time(forgetting, loss, curvature):
     # Going back to the prior means cov(f_s(x), f_t(x')) = k(x, x') forgetting^(|s - t| / 2).
-    X, y = stream(25) if second is None else labels(25)
+    X, y = stream(25) if curvature is None else labels(25)
     X[20] = X[3]  # one sample without a centre of its own
     kernel = matern(1.0, 1.5)
-    more = {} if second is None else {"second": second}
+    more = {} if curvature is None else {"curvature": curvature}
     method = KRLSTracker(kernel, loss, 0.0, 50, forgetting, 0.1, **more)
     z, w = run_weighted(method, X, y)
     assert len(method.centres) == 24
@@ -213,13 +219,17 @@ def test_cosine_features_approach_the_gaussian_kernel():
         close(phi(x) @ phi(POINTS[5]), gaussian(1.5)(x, POINTS[5]), 0.06)
 
 
-@pytest.mark.parametrize(("loss", "second"), [(squared(), None), (logistic(), logistic_curvature)])
+@pytest.mark.parametrize(
+    ("loss", "curvature"), [(squared(), None), (logistic(), logistic_curvature)]
+)
 @pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.7])
 @pytest.mark.parametrize("forget", ["exponential", "prior"])
 @pytest.mark.parametrize("phi", [features(), linear_features(0.5)])
-def test_recursive_least_squares_solve_their_batch_problems(loss, second, forgetting, forget, phi):
-    X, y = stream(40) if second is None else labels(40)
-    more = {} if second is None else {"second": second}
+def test_recursive_least_squares_solve_their_batch_problems(
+    loss, curvature, forgetting, forget, phi
+):
+    X, y = stream(40) if curvature is None else labels(40)
+    more = {} if curvature is None else {"curvature": curvature}
     method = FourierRLS(phi, loss, 0.0, forgetting, 0.05, forget, **more)
     z, w = run_weighted(method, X, y)
     Phi = np.array([phi(x) for x in X])

@@ -77,7 +77,7 @@ def arrays(bank):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", pytest.param("logistic", marks=pytest.mark.slow)])
-def test_posterior_norm_and_values_equal_the_dense_ones_after_every_sample(loss):
+def test_posterior_norm_and_values_equal_the_dense_solution_after_every_sample(loss):
     """Both sides solve the same problem of condition kappa = 1 + n sum(v) / least error.
 
     A solution of n equations is off by some n kappa eps of the size of the targets; the messages
@@ -85,7 +85,7 @@ def test_posterior_norm_and_values_equal_the_dense_ones_after_every_sample(loss)
     loss each working response takes the errors of the values before it along, times |1 - 1 / c|
     times their weight, which does not let them grow. norm^2 is at most sum_i z_i^2 / error_i.
     """
-    seen = {"cuts": 0, "merges": 0}
+    seen = {"splits": 0, "merges": 0}
 
     @settings(max_examples=60)
     @given(trees(), streams(80, loss == "logistic"), st.integers(1, 4))
@@ -113,11 +113,11 @@ def test_posterior_norm_and_values_equal_the_dense_ones_after_every_sample(loss)
             assert abs(bank.predict_slots(X[n : n + 1] + 0.1)[0, 0] - naive.value(X[n] + 0.1)) <= (
                 allowed
             )
-        seen["cuts"] += naive.cuts
+        seen["splits"] += naive.splits
         seen["merges"] += naive.merges
 
     compare()
-    assert seen["cuts"] > 100
+    assert seen["splits"] > 100
     assert seen["merges"] > 20
 
 
@@ -129,7 +129,7 @@ def test_posterior_norm_and_values_equal_the_dense_ones_after_every_sample(loss)
     st.sampled_from([1e-12, 1.0, 1e12]),
     st.sampled_from([1e-9, 0.1, 1e6]),
 )
-def test_exact_to_rounding_whatever_the_condition(slot, data, size, spread, noise):
+def test_values_are_exact_to_rounding_for_any_condition_number(slot, data, size, spread, noise):
     """In rationals there is no condition: what is left is the rounding of the messages alone.
 
     A value is a chain of convex combinations of targets, at most n + levels long and with some
@@ -181,7 +181,7 @@ ENGINES = ["serial", kb.engines.Serial(3, block=5), kb.engines.Threads(2)]
     st.sampled_from(ENGINES),
     st.data(),
 )
-def test_blocks_loops_and_saved_banks_have_the_same_bits(
+def test_blocks_single_samples_and_saved_trees_have_the_same_bits(
     tmp_path_factory, slots, loss, engine, data
 ):
     X, y = data.draw(streams(400, loss == "logistic"))
@@ -210,7 +210,7 @@ def test_blocks_loops_and_saved_banks_have_the_same_bits(
     assert_same_state(whole, loop)
 
 
-def test_equal_slots_draw_cells_of_their_own():
+def test_equal_slots_draw_different_cells():
     X, y = moving_stream(0, 300, 3)
     bank = kb.KernelBank([Cells(), Cells()], Tree(split_after=5))
     other = kb.KernelBank([Cells(), Cells()], Tree(split_after=5, seed=1))
@@ -273,7 +273,7 @@ def test_memory_is_bounded_and_no_sample_is_lost(slot, data):
     assert len(sizes) == 1
 
 
-def test_cells_go_where_they_help_and_follow_a_stream_that_moves():
+def test_cells_follow_a_stream_that_moves():
     def target(X):
         return np.sign(np.sin(20 * X[:, 0]))
 
@@ -286,12 +286,12 @@ def test_cells_go_where_they_help_and_follow_a_stream_that_moves():
     bank = kb.KernelBank([Cells(1.0, 16)], Tree(nodes=61, noise=0.01))
     bank.run(here, target(here))
     assert assert_sound(bank) == 30  # in full use
-    cuts = arrays(bank)["counters"][0, 1]
-    assert cuts > 35
+    splits = arrays(bank)["counters"][0, 1]
+    assert splits > 35
     assert error(here) < 0.1
     bank.run(here, target(here))
     settled = arrays(bank)["counters"][0, 1]
-    assert settled - cuts <= 5
+    assert settled - splits <= 5
     assert error(here) < 0.1
     assert error(there) > 0.8
     bank.run(there, target(there))
@@ -300,7 +300,7 @@ def test_cells_go_where_they_help_and_follow_a_stream_that_moves():
     assert error(there) < 0.3
 
 
-def test_cuts_help():
+def test_splits_lower_the_error():
     draw = np.random.default_rng(0)
     X = draw.uniform(0, 1, (4000, 3))
     truth = np.where(X[:, 0] < 0.37, -1.0, np.where(X[:, 2] < 0.6, 1.0, 3.0))
@@ -315,14 +315,14 @@ def test_cuts_help():
     assert loss[1023] < 0.1
 
 
-def test_classes_are_learned_through_the_logistic_loss():
+def test_tree_with_logistic_loss_learns_classes():
     X, y = moving_stream(0, 3000, 2, labels=True)
     bank = kb.KernelBank([Cells(0.7, 8)], Tree(noise=0.1), loss="logistic")
     trace = bank.run(X, y)
     assert (np.sign(trace.predictions[1500:]) == y[1500:]).mean() > 0.95
 
 
-def test_repeated_inputs_share_an_entry_and_wait_for_another_input():
+def test_repeated_inputs_share_an_entry_and_are_not_split():
     bank = kb.KernelBank([Cells(0.5, 5)], Tree(split_after=4, noise=0.1))
     bank.run(np.ones((100, 2)), np.ones(100))
     assert assert_sound(bank) == 0
@@ -347,7 +347,7 @@ def test_repeated_inputs_share_an_entry_and_wait_for_another_input():
     st.sampled_from([1e-300, 1e-12, 1.0, 1e12]),
     st.sampled_from(["plain", "constant", "twice", "binary", "line"]),
 )
-def test_data_of_any_size_leave_finite_numbers(slot, seed, spread, size, kind):
+def test_data_of_any_size_give_finite_values(slot, seed, spread, size, kind):
     X, y = moving_stream(seed, 300, 3)
     if kind == "constant":
         X[:] = 1.0
@@ -373,7 +373,7 @@ BAD = [np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**63, 0.5, 1.0, 2.0, 10.0, 11.0,
 
 @settings(max_examples=150)
 @given(st.integers(0, 10**6), st.booleans(), st.floats(0.02, 1), st.booleans())
-def test_a_forged_state_reads_and_writes_nothing_outside_its_own(seed, indices_only, share, some):
+def test_forged_tree_reads_and_writes_nothing_outside_its_arrays(seed, indices_only, share, some):
     """Of three trees the middle one is forged: its neighbours in memory must not notice."""
     X, y = moving_stream(0, 360, 4 if some else 2, drift=0.5)
     kernel = kb.kernels.ActiveDims(Cells(0.7, 6), [3, 0, 1]) if some else Cells(0.7, 6)
@@ -439,7 +439,7 @@ def test_a_forged_state_reads_and_writes_nothing_outside_its_own(seed, indices_o
         ),
     ],
 )
-def test_refusals(make, message):
+def test_invalid_tree_is_refused(make, message):
     with pytest.raises(ValueError, match=message) as caught:
         make()
     assert "got" in str(caught.value)

@@ -36,7 +36,7 @@ class Gradient(L.PythonLearner):
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute", "logistic"])
-def test_a_plain_learner_equals_the_compiled_one(loss):
+def test_python_learner_equals_the_compiled_learner(loss):
     X, y = stream(0, 90, 2, loss == "logistic")
     kernels = [K.Gaussian(0.6), K.Gaussian(1.2), K.Linear(1.0)]
     plain = kb.KernelBank(kernels, Gradient(), loss=loss, window=4)
@@ -48,7 +48,7 @@ def test_a_plain_learner_equals_the_compiled_one(loss):
 
 
 @pytest.mark.parametrize("engine", [kb.engines.Serial(2), kb.engines.Threads(2)], ids=repr)
-def test_shards_and_threads_change_no_bit(engine):
+def test_python_learner_in_shards_and_threads_has_the_same_bits(engine):
     X, y = stream(1, 60, 2)
     slots = [
         kb.Slot(K.Gaussian(0.6), Gradient()),
@@ -92,14 +92,14 @@ def spoiled(**methods):
         ),
     ],
 )
-def test_mistakes_are_named_and_undone(learner, message):
+def test_python_learner_with_a_mistake_raises_and_changes_nothing(learner, message):
     bank = kb.KernelBank([K.Gaussian(1.0)], learner)
     with pytest.raises(ValueError, match=message):
         bank.run(np.arange(5.0), np.arange(5.0))
     assert bank.samples == 0
 
 
-def test_kernels_of_one_shape_need_states_of_one_shape():
+def test_kernels_of_one_structure_with_states_of_different_shapes_are_refused():
     start = lambda self, dimension, kernel: {"terms": np.zeros(int(kernel.width))}  # noqa: E731
     with pytest.raises(ValueError, match=r"'start' of Spoiled must leave state\['terms'\]"):
         kb.KernelBank([K.Gaussian(1.0), K.Gaussian(2.0)], spoiled(start=start)).learn_one(0.0, 1.0)

@@ -1,13 +1,16 @@
-"""Which kernels and losses a learner is tested with."""
+"""The kernels, losses and naive definition that a learner is tested with."""
+
+from dataclasses import fields
 
 import kernelbank as kb
 
 from . import naive
+from .naive import learners as naive_learners
 from .naive.estimate import logistic_curvature, squared_curvature
 
 K, L = kb.kernels, kb.learners
 
-WAVES = 0.5 * K.Matern(1.2, nu=1.5) + K.Additive(K.Gaussian(0.6), 1)
+RANDOM_FEATURES = 0.5 * K.Matern(1.2, nu=1.5) + K.Additive(K.Gaussian(0.6), 1)
 LOSS_PAIRS = {
     "squared": (naive.squared(), squared_curvature),
     "absolute": (naive.absolute(), None),
@@ -30,9 +33,20 @@ def losses_of(learner):
 
 def kernel_of(learner):
     if isinstance(learner, L.fourier.FourierBase):
-        return WAVES
+        return RANDOM_FEATURES
     if isinstance(learner, L.LinearRLS):
         return K.Linear(0.5)
     if isinstance(learner, L.PartitionTree):
         return K.TreeKernel()
     return K.Gaussian(0.6)
+
+
+def oracle_of(learner, kernel, loss, ridge):
+    """The naive definition of a learner, with the same settings."""
+    kind = getattr(naive_learners, type(learner).__name__)
+    values, curvature = LOSS_PAIRS[loss]
+    given = {field.name: getattr(learner, field.name) for field in fields(learner)}
+    if getattr(learner, "second_order", False):
+        given["curvature"] = curvature
+    given.pop("seed", None), given.pop("features", None)
+    return kind(kernel, values, ridge, **given)

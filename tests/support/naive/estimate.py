@@ -92,10 +92,10 @@ def logistic_curvature(g):
 class Estimate:
     """Decisions that remember how close they were, and the loss as a method sees it."""
 
-    def __init__(self, loss, regularization, second=squared_curvature):
+    def __init__(self, loss, regularization, curvature=squared_curvature):
         self.derivative = loss[1]
         self.regularization = regularization
-        self.second = second
+        self.curvature = curvature
         self.dropped = 0.0
         self.closest = inf
         self.condition = 1.0
@@ -126,10 +126,10 @@ class Estimate:
     def working_response(self, x, y):
         """(e, z, w): near f(x) the loss is w (f - z)^2 up to a constant, and e = z - f(x)."""
         f = self.predict(x)
-        if self.second is squared_curvature:
+        if self.curvature is squared_curvature:
             return y - f, y, 1.0
         g = self.derivative(f, y)
-        c = self.second(g)
+        c = self.curvature(g)
         return -g / c, f - g / c, c / 2
 
     def predict(self, x):
@@ -144,8 +144,8 @@ class Estimate:
 class KernelExpansion(Estimate):
     """f = sum_j alpha_j k(c_j, .)."""
 
-    def __init__(self, kernel, loss, regularization, second=squared_curvature):
-        super().__init__(loss, regularization, second)
+    def __init__(self, kernel, loss, regularization, curvature=squared_curvature):
+        super().__init__(loss, regularization, curvature)
         self.kernel = kernel
         self.centres = []
         self.alpha = np.zeros(0)
@@ -191,8 +191,8 @@ class KernelExpansion(Estimate):
 class FeatureExpansion(Estimate):
     """f(x) = weights . phi(x); features is the function phi."""
 
-    def __init__(self, features, loss, regularization, second=squared_curvature):
-        super().__init__(loss, regularization, second)
+    def __init__(self, features, loss, regularization, curvature=squared_curvature):
+        super().__init__(loss, regularization, curvature)
         self.features = features
         self.weights = None  # as many zeros as there are features, once they are seen
 

@@ -252,9 +252,9 @@ class KRLS(KernelExpansion):
     """
 
     def __init__(
-        self, kernel, loss, regularization, novelty=0.001, budget=100, second=squared_curvature
+        self, kernel, loss, regularization, novelty=0.001, budget=100, curvature=squared_curvature
     ):
-        super().__init__(kernel, loss, regularization, second)
+        super().__init__(kernel, loss, regularization, curvature)
         self.novelty, self.budget = novelty, budget
         self.rows, self.z, self.w = [], [], []
 
@@ -283,9 +283,9 @@ class SlidingWindowKRLS(KernelExpansion):
     """Kernel ridge regression on the last `budget` samples."""
 
     def __init__(
-        self, kernel, loss, regularization, budget=50, ridge=0.01, second=squared_curvature
+        self, kernel, loss, regularization, budget=50, ridge=0.01, curvature=squared_curvature
     ):
-        super().__init__(kernel, loss, regularization, second)
+        super().__init__(kernel, loss, regularization, curvature)
         self.budget, self.ridge = budget, ridge
         self.z, self.w = np.zeros(0), np.zeros(0)
 
@@ -328,9 +328,9 @@ class FixedBudgetKRLS(SlidingWindowKRLS):
         budget=50,
         ridge=0.01,
         label_rate=0.0,
-        second=squared_curvature,
+        curvature=squared_curvature,
     ):
-        super().__init__(kernel, loss, regularization, budget, ridge, second)
+        super().__init__(kernel, loss, regularization, budget, ridge, curvature)
         self.label_rate = label_rate
 
     def learn(self, x, y):
@@ -360,9 +360,9 @@ class KRLSTracker(KernelExpansion):
         budget=50,
         forgetting=1.0,
         noise=0.01,
-        second=squared_curvature,
+        curvature=squared_curvature,
     ):
-        super().__init__(kernel, loss, regularization, second)
+        super().__init__(kernel, loss, regularization, curvature)
         self.budget, self.forgetting, self.noise = budget, forgetting, noise
         self.mean, self.covariance = np.zeros(0), np.zeros((0, 0))
 
@@ -451,9 +451,9 @@ class FourierRLS(FeatureExpansion):
         ridge=0.01,
         forget="exponential",
         constant_forgetting=None,
-        second=squared_curvature,
+        curvature=squared_curvature,
     ):
-        super().__init__(features, loss, regularization, second)
+        super().__init__(features, loss, regularization, curvature)
         self.forgetting, self.ridge, self.forget = forgetting, ridge, forget
         self.covariance, self.samples = None, 0
         self.constant_forgetting = constant_forgetting  # of the last feature, or None

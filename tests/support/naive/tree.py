@@ -1,8 +1,8 @@
 """The partition tree by its definition: plain objects, and the posterior from a dense matrix.
 
-Cells are objects, every sample is kept for ever with the cell that knows it, cuts are chosen by
-sums of squares in exact rationals, and nothing is passed between cells: the kernel matrix is built
-from the cells that two samples share.
+Cells are objects. Every sample is kept in one cell: stored in a leaf, or summarized in any cell.
+Splits are chosen by sums of squares in exact rationals. There are no messages between cells: the
+kernel matrix is built from the cells that two samples share.
 """
 
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ def stirred(key, word):
 @dataclass(eq=False)
 class Cell:
     parent: "Cell | None" = None
-    since: int = -1
+    first_sample: int = -1
     coordinate: int | None = None
-    cut: float = 0.0
+    threshold: float = 0.0
     children: tuple = ()
-    held: list = field(default_factory=list)
-    own: list = field(default_factory=list)
+    stored: list = field(default_factory=list)
+    summarized: list = field(default_factory=list)
 
     @property
     def path(self):
@@ -53,27 +53,27 @@ class NaiveTree:
         self.noise, self.loss = noise, loss
         self.key = stirred(stirred(0, seed), column)
         self.root = Cell()
-        self.cuts = self.merges = 0
+        self.splits = self.merges = 0
         self.inputs, self.targets, self.weights = [], [], []
 
-    # --- the posterior --------------------------------------------------------------------------
+    # --- the posterior ----------------------------------------------------------------------------
 
     def path(self, x):
         cell = self.root
         while cell.children:
-            cell = cell.children[0 if x[cell.coordinate] <= cell.cut else 1]
+            cell = cell.children[0 if x[cell.coordinate] <= cell.threshold else 1]
         return cell.path
 
     def sample_paths(self):
-        """The cells of every sample, down to the one that knows it."""
+        """The cells of every sample, down to the one that keeps it."""
         paths = [None] * len(self.inputs)
         for cell in self.root.below:
-            for i in cell.held + cell.own:
+            for i in cell.stored + cell.summarized:
                 paths[i] = cell.path
         return paths
 
     def marks(self, paths, missing):
-        """(n, levels): a number for every cell of every path."""
+        """(n, levels): an identity number for every cell of every path."""
         levels = len(self.variances)
         return np.array([[*map(id, p), *[missing] * (levels - len(p))] for p in paths])
 
@@ -84,15 +84,16 @@ class NaiveTree:
     def solve(self):
         """Call after learning: alpha, with f = sum_i alpha_i k(x_i, .)."""
         paths = self.sample_paths()
-        self.known = self.marks(paths, -1)
-        self.kernel = self.covariance(self.marks(paths, -2), self.known)
+        self.sample_marks = self.marks(paths, -1)
+        self.kernel = self.covariance(self.marks(paths, -2), self.sample_marks)
         errors = self.noise / np.array(self.weights)
         self.alpha = np.linalg.solve(self.kernel + np.diag(errors), np.array(self.targets))
 
     def value(self, x):
         if not self.inputs:
             return 0.0
-        return float((self.covariance(self.marks([self.path(x)], -2), self.known) @ self.alpha)[0])
+        row = self.covariance(self.marks([self.path(x)], -2), self.sample_marks)
+        return float((row @ self.alpha)[0])
 
     def squared_norm(self):
         return float(self.alpha @ self.kernel @ self.alpha)
@@ -122,10 +123,10 @@ class NaiveTree:
         values = [sum(parts[cell][0] for cell in self.path(x)) for x in points]
         return values, list(parts.values())
 
-    # --- growth ---------------------------------------------------------------------------------
+    # --- splits and merges ------------------------------------------------------------------------
 
     def learn(self, x, y):
-        """Take in a sample; return f before it."""
+        """Learn a sample; return f before it."""
         number = len(self.inputs)
         f = self.value(x)
         target, weight = y, 1.0
@@ -139,69 +140,74 @@ class NaiveTree:
         self.targets.append(target)
         self.weights.append(weight)
         if len(path) == len(self.variances):
-            leaf.own.append(number)
+            leaf.summarized.append(number)
         else:
-            leaf.held.append(number)
-            different = {tuple(self.inputs[i]) for i in leaf.held}
-            if len(leaf.held) >= self.split_after and len(different) > 1:
-                self.divide(leaf, number)
+            leaf.stored.append(number)
+            different = {tuple(self.inputs[i]) for i in leaf.stored}
+            if len(leaf.stored) >= self.split_after and len(different) > 1:
+                self.split_leaf(leaf, number)
         self.solve()
         return f
 
-    def divide(self, leaf, number):
-        gain, coordinate, cut = self.best_cut(leaf)
-        worth = (gain - 10) / (number - leaf.held[0] + 1)
-        if len(self.root.below) + 2 > self.nodes and not self.merge(leaf, worth, number):
-            leaf.own += leaf.held
-            leaf.held = []
+    def split_leaf(self, leaf, number):
+        gain, coordinate, threshold = self.best_split(leaf)
+        gain_rate = (gain - 10) / (number - leaf.stored[0] + 1)
+        if len(self.root.below) + 2 > self.nodes and not self.merge(leaf, gain_rate, number):
+            leaf.summarized += leaf.stored
+            leaf.stored = []
             return
-        leaf.children = (Cell(leaf, leaf.held[0]), Cell(leaf, leaf.held[0]))
-        leaf.coordinate, leaf.cut = coordinate, cut
-        for i in leaf.held:
-            leaf.children[0 if self.inputs[i][coordinate] <= cut else 1].held.append(i)
-        leaf.held = []
-        self.cuts += 1
+        leaf.children = (Cell(leaf, leaf.stored[0]), Cell(leaf, leaf.stored[0]))
+        leaf.coordinate, leaf.threshold = coordinate, threshold
+        for i in leaf.stored:
+            leaf.children[0 if self.inputs[i][coordinate] <= threshold else 1].stored.append(i)
+        leaf.stored = []
+        self.splits += 1
 
-    def best_cut(self, leaf):
+    def best_split(self, leaf):
         found = []
         for k in range(len(self.inputs[0])):
-            values = [float(self.inputs[i][k]) for i in leaf.held]
+            values = [float(self.inputs[i][k]) for i in leaf.stored]
             low, high = min(values), max(values)
             if low == high:
                 continue
-            draw = (stirred(stirred(self.key, self.cuts), k) >> 11) / 2**53
-            cut = low + draw * (high - low)
-            cut = cut if cut < high else low
+            draw = (stirred(stirred(self.key, self.splits), k) >> 11) / 2**53
+            threshold = low + draw * (high - low)
+            threshold = threshold if threshold < high else low
             sides = [
-                [i for i, value in zip(leaf.held, values, strict=True) if (value <= cut) == side]
+                [
+                    i
+                    for i, value in zip(leaf.stored, values, strict=True)
+                    if (value <= threshold) == side
+                ]
                 for side in (True, False)
             ]
-            found.append((self.lowered(*sides), -k, cut))
-        gain, k, cut = max(found)
-        return gain, -k, cut
+            found.append((self.sse_reduction(*sides), -k, threshold))
+        gain, k, threshold = max(found)
+        return gain, -k, threshold
 
-    def lowered(self, left, right):
-        """By how much the sum of squares falls, in units of the noise."""
+    def sse_reduction(self, left, right):
+        """The decrease of the sum of squares, in units of the noise."""
         one, other, both = (
             sum_of_squares([self.targets[i] for i in side], [self.weights[i] for i in side])
             for side in (left, right, left + right)
         )
         return (both - one - other) / Fraction(self.noise)
 
-    def merge(self, leaf, worth, number):
-        """Let the samples below the cut that is worth least become its cell's own."""
-        cuts = []
+    def merge(self, leaf, gain_rate, number):
+        """Summarize the samples below the split with the least gain rate in its cell."""
+        splits = []
         for cell in self.root.below:
             if cell.children and not any(child.children for child in cell.children):
-                left, right = (child.own + child.held for child in cell.children)
-                own = self.lowered(left, right) / (number - cell.children[0].since + 1)
-                if leaf not in cell.children and own < worth / 2:
-                    cuts.append((own, cell))
-        if not cuts:
+                left, right = (child.summarized + child.stored for child in cell.children)
+                age = number - cell.children[0].first_sample + 1
+                other = self.sse_reduction(left, right) / age
+                if leaf not in cell.children and other < gain_rate / 2:
+                    splits.append((other, cell))
+        if not splits:
             return False
-        _, cell = min(cuts, key=lambda pair: pair[0])
+        _, cell = min(splits, key=lambda pair: pair[0])
         for child in cell.children:
-            cell.own += child.own + child.held
+            cell.summarized += child.summarized + child.stored
         cell.children = ()
         self.merges += 1
         return True
