@@ -8,7 +8,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.io import checkpoint
 from kernelbank.io.specs import from_spec, to_spec
-from kernelbank.kernels.base import number_statistics
+from kernelbank.kernels.program import number_statistics
 from support import naive
 from support.instances import cauchy, stream
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.kernels.feature_steps import feature_rows
-from kernelbank.kernels.random_features import feature_counts, feature_map
+from kernelbank.kernels.random_features import feature_counts, feature_map, feature_rows
 from kernelbank.native.sincos import FAR
 from support.instances import stream
 
@@ -193,7 +192,9 @@ def test_linear_kernels_are_exact(kernel):
     X = rng(8).normal(size=(20, 5))
     phi = feature_map(kernel, 10, 5, rng(9))
     assert phi.trigonometric == 0
-    assert phi.total == (4 if isinstance(kernel, K.ActiveDims) else 8)  # coordinates, a constant, filling
+    assert phi.total == (
+        4 if isinstance(kernel, K.ActiveDims) else 8
+    )  # coordinates, a constant, filling
     features = phi(X)
     assert np.abs(features @ features.T - kernel(X, X)).max() <= 20 * EPS * (
         1 + (X**2).sum(1).max()

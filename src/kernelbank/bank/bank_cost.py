@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..losses.steps import window_loss
+from ..losses.base import loss_on_window
 from ..native.formulas import pointer
 from ..native.jit import entry, inline
 from ..native.phases import argument_fields, float_array, read_float, read_int
@@ -128,7 +128,7 @@ def charge(args, first, count):
         seen = min(first + t + 1, window)
         unseen = window - seen
         total = pointer(totals, t * width)
-        window_loss(
+        loss_on_window(
             read_int(args, CHARGE.loss),
             float_array(args, CHARGE.parameters),
             pointer(total, unseen),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..kernels.sample_buffer import SampleBlock
 from ..native.phases import Phases
-from ..native.progress import line
+from ..native.progress import progress
 from ..native.workspace import SLIDE_PERIOD
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
@@ -35,7 +35,7 @@ def opened(bank: KernelBank, first_input: Floats) -> Work:
                 plain=not bank._choosy,
             )
             bank._dimension = len(first_input)
-        line.finished()
+        progress.finished()
     elif bank._work.was_reset:
         bank._work.executor.start(first_input)
         bank._work.was_reset = False

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.base import PackedProgram
+from ..kernels.program import PackedProgram
 from ..kernels.sample_buffer import ArraySpec, SampleBuffer
 from ..learners.base import SlotGroup
 from ..losses.objective import Objective

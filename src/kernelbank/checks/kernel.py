@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import CheckFailed, InvalidArgument
 from ..kernels import Custom, Kernel
-from ..kernels.base import evaluate
+from ..kernels.program import evaluate
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .context import CheckContext, first_difference, same_bits, shown

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..losses.base import loss_on_window
 from ..losses.objective import Objective
-from ..losses.steps import window_loss
 from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..native.simd import WIDTH
@@ -128,7 +128,7 @@ def _omkr(args, first, count):
             for p in range(slots):
                 total += before[p] * values[(t * window + unseen + i) * slots + p]
             mixed[i] = total
-        window_loss(  # slope_i = l'(w'f(x_i), y_i)
+        loss_on_window(  # slope_i = l'(w'f(x_i), y_i)
             read_int(args, _OMKR.derivative),
             float_array(args, _OMKR.parameters),
             mixed,

@@ -1,4 +1,4 @@
-"""Kernels: one formula each, an algebra (`+`, `*`), and `Custom` for a user's own."""
+"""Kernels: one formula each, sums and products (`+`, `*`), and `Custom` for a user's own."""
 
 from .algebra import Product, Scaled, Sum
 from .base import Kernel
@@ -35,7 +35,7 @@ BUILT_IN: tuple[type[Kernel], ...] = (
     Spline,
     Sum,
 )
-"""Every kernel that a file may name."""
+"""All kernels that a saved file may contain."""
 
 __all__ = [
     "ActiveDims",

@@ -8,18 +8,18 @@ from typing import Any
 from ..native.formulas import Callback
 from ..utils import validation as check
 from ..utils.validation import Floats
-from . import kernel_rows as hot
-from .base import Instruction, Kernel
+from .base import Kernel
+from .program import ADD, MULTIPLY, SCALE, Instruction
 
 
 def require_kernel(name: str, value: Any, owner: str, *, pairwise: bool = True) -> None:
-    """Refuse a part that is not a kernel, or has no values of its own where they are needed."""
+    """Refuse a part that is not a kernel, or that is not pairwise where it must be."""
     if not isinstance(value, Kernel):
         raise check.refuse(
             name, "be a kernel", value, "Use one of kb.kernels, or Custom for your own.", owner
         )
     if pairwise and not value.pairwise:
-        remedy = "Give it a slot of its own: a bank adds slots up."
+        remedy = "Give it a slot of its own: a bank combines slots."
         raise check.refuse(name, "be a function of two inputs alone", value, remedy, owner)
 
 
@@ -61,7 +61,7 @@ class Sum(_Pair):
     """k(x, t) = left(x, t) + right(x, t); written `left + right`."""
 
     def program(self) -> tuple[Instruction, ...]:
-        return (*self.left.program(), *self.right.program(), Instruction(hot.ADD))
+        return (*self.left.program(), *self.right.program(), Instruction(ADD))
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Product(_Pair):
     """k(x, t) = left(x, t) * right(x, t); written `left * right`."""
 
     def program(self) -> tuple[Instruction, ...]:
-        return (*self.left.program(), *self.right.program(), Instruction(hot.MULTIPLY))
+        return (*self.left.program(), *self.right.program(), Instruction(MULTIPLY))
 
 
 @dataclass(frozen=True)
@@ -107,4 +107,4 @@ class Scaled(Kernel):
         self.kernel.check_inputs(X, name)
 
     def program(self) -> tuple[Instruction, ...]:
-        return (*self.kernel.program(), Instruction(hot.SCALE, constants=(self.factor,)))
+        return (*self.kernel.program(), Instruction(SCALE, constants=(self.factor,)))

@@ -13,14 +13,14 @@ from ..io.specs import callable_field
 from ..native.formulas import Callback, callback_statistic, write_result
 from ..utils import validation as check
 from ..utils.validation import Floats
-from . import kernel_rows as hot
-from .base import BoundStatistic, Instruction, Kernel
-from .elementary import itself
+from .base import Kernel
+from .elementary import identity
+from .program import EVALUATE, BoundStatistic, Instruction
 
 
 @dataclass(frozen=True)
 class _CallbackStatistic:
-    """A user's function in the place of a statistic."""
+    """A user's function as a statistic."""
 
     function: Callable[[Any, Any], Any]
     name: str
@@ -40,12 +40,12 @@ class Custom(Kernel):
 
     The function must be symmetric and positive definite, and must give the same values for the
     same inputs. It is called with one row of X at a time, always in the same shapes, so that
-    blocks equal the loop bit for bit whatever the function does inside.
+    blocks equal the loop over samples bit for bit.
 
     Parameters
     ----------
     function : the kernel.
-    name : what a saved bank calls it; `kb.load(path, components={name: kernel})` gives it back.
+    name : its name in a saved bank; `kb.load(path, components={name: kernel})` restores it.
 
     >>> import numpy as np
     >>> def cauchy(X, Z):
@@ -63,7 +63,7 @@ class Custom(Kernel):
             raise check.refuse("function", "be callable", self.function, remedy, "Custom")
         name = self.name or getattr(self.function, "__name__", "custom")
         if not isinstance(name, str):
-            raise check.refuse("name", "be text", name, "Give a short word.", "Custom")
+            raise check.refuse("name", "be text", name, "Give a short name.", "Custom")
         object.__setattr__(self, "name", name)
 
     def __call__(self, X: Any, Z: Any) -> Floats:
@@ -74,8 +74,8 @@ class Custom(Kernel):
         return values
 
     @cached_property
-    def _source(self) -> BoundStatistic:
+    def _statistic(self) -> BoundStatistic:
         return BoundStatistic(_CallbackStatistic(self.function, self.name))
 
     def program(self) -> tuple[Instruction, ...]:
-        return (Instruction(hot.EVALUATE, self._source, itself),)
+        return (Instruction(EVALUATE, self._statistic, identity),)

@@ -12,7 +12,7 @@ from . import Gaussian, Kernel
 
 
 class Dictionary:
-    """An ordered, immutable set of kernels. Dictionaries add up by `+`.
+    """An ordered, immutable set of kernels. `+` joins two dictionaries.
 
     >>> import kernelbank as kb
     >>> both = kb.gaussian_grid(0.1, 10, 3) + kb.Dictionary([kb.kernels.Linear(1.0)])

@@ -1,4 +1,4 @@
-"""Kernels on some coordinates of the input, and means of them over all subsets of one size."""
+"""Kernels on some coordinates of the input, and means over all subsets of one size."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from ..native.formulas import Callback
 from ..utils import validation as check
 from ..utils.validation import Floats
-from . import kernel_rows as hot
 from .algebra import require_kernel
-from .base import Instruction, Kernel
+from .base import Kernel
+from .program import ADD, SCALE, Instruction
 
-MOST_SUBSETS = 2000
-"""A kernel row of so many subsets is so many rows of the base: more are not worth their time."""
+MAX_SUBSETS = 2000
+"""A kernel row costs as many rows of the base as there are subsets: more are refused."""
 
 
-class _Around(Kernel):
-    """A kernel around a base that sees other inputs than it does itself."""
+class _OnCoordinates(Kernel):
+    """A kernel that gives its base only some coordinates of the inputs."""
 
     base: Kernel
 
@@ -33,19 +33,18 @@ class _Around(Kernel):
 
 
 @dataclass(frozen=True)
-class ActiveDims(_Around):
+class ActiveDims(_OnCoordinates):
     """k(x, t) = base(x_c, t_c), where x_c holds only the coordinates c of x, in that order.
 
-    Costs as much per term as the base on so many coordinates. Kernels on the same coordinates
-    share their statistics, as all kernels do. Learners that work on the inputs themselves or on
-    random features (LinearRLS, FourierRLS, FourierSGD, PartitionTree) cost as much time and memory
-    with a kernel that is an `ActiveDims` as with its base on inputs of so many columns, and give the same
-    bits.
+    Cost per term: that of the base on these coordinates. Kernels on the same coordinates share
+    their statistics. Learners on the inputs themselves or on random features (LinearRLS,
+    FourierRLS, FourierSGD, PartitionTree) cost the same time and memory with an `ActiveDims` as
+    with its base on inputs of these columns alone, and give the same bits.
 
     Parameters
     ----------
     base : the kernel, also a sum, a product, a `Custom` one or `TreeKernel`.
-    coordinates : different whole numbers, counted from 0.
+    coordinates : different ints, counted from 0.
 
     Reference: Duvenaud, Nickisch and Rasmussen, Additive Gaussian processes, NeurIPS 2011.
 
@@ -54,8 +53,8 @@ class ActiveDims(_Around):
     >>> k = hour * kb.kernels.ActiveDims(kb.kernels.Gaussian(width=5.0), [1])
     >>> k([[1.0, 20.0]], [[25.0, 20.0]]).round(4).tolist()
     [[1.0]]
-    >>> cells = kb.kernels.ActiveDims(kb.kernels.TreeKernel(), [2, 3])  # a tree on two columns of many
-    >>> bank = kb.KernelBank([cells], kb.learners.PartitionTree())
+    >>> tree = kb.kernels.ActiveDims(kb.kernels.TreeKernel(), [2, 3])  # a tree on two columns
+    >>> bank = kb.KernelBank([tree], kb.learners.PartitionTree())
     """
 
     base: Kernel
@@ -106,37 +105,36 @@ class ActiveDims(_Around):
 
 
 def without_active_dims(kernel: Kernel) -> Kernel:
-    """The kernel without the `ActiveDims` around it, however many there are."""
+    """The kernel inside all `ActiveDims`."""
     while isinstance(kernel, ActiveDims):
         kernel = kernel.base
     return kernel
 
 
 def active_coordinates(kernel: Kernel, dimension: int) -> tuple[int, ...]:
-    """The coordinates of inputs of that width that `without_active_dims(kernel)` is given, in its order."""
+    """The coordinates of an input that `without_active_dims(kernel)` gets, in its order."""
     kernel.check_width(dimension, "X")
-    view = tuple(range(dimension))
+    active = tuple(range(dimension))
     while isinstance(kernel, ActiveDims):
-        view = tuple(view[k] for k in kernel.coordinates)
+        active = tuple(active[k] for k in kernel.coordinates)
         kernel = kernel.base
-    return view
+    return active
 
 
 @dataclass(frozen=True)
-class Additive(_Around):
+class Additive(_OnCoordinates):
     """k(x, t) = the mean of base(x_S, t_S) over all subsets S of `order` coordinates.
 
     A function of this kernel is a sum of functions of few coordinates each: of one (order 1, an
-    additive model), of pairs (order 2), ... Inputs with no more than `order` coordinates are given
-    to the base as they are.
+    additive model), of pairs (order 2), ... With at most `order` coordinates it is the base itself.
 
-    Costs as much per term as all the subsets together, C(d, order) of them for d coordinates;
+    Cost per term: that of the base times the number of subsets, C(d, order) for d coordinates;
     more than 2,000 are refused. Random features need no such sum: see `feature_map`.
 
     Parameters
     ----------
     base : the kernel of each subset.
-    order : whole number of at least 1.
+    order : int of at least 1.
 
     Reference: Duvenaud, Nickisch and Rasmussen, Additive Gaussian processes, NeurIPS 2011.
 
@@ -161,32 +159,30 @@ class Additive(_Around):
     def for_dimension(self, dimension: int) -> Kernel:
         if self.order >= dimension:
             return self.base.for_dimension(dimension)
-        if not _at_most(dimension, self.order, MOST_SUBSETS):
+        if not _at_most(dimension, self.order, MAX_SUBSETS):
             raise check.refuse(
                 "order",
-                f"leave at most {MOST_SUBSETS} subsets of the {dimension} coordinates",
+                f"leave at most {MAX_SUBSETS} subsets of the {dimension} coordinates",
                 self.order,
                 "Lower it, choose coordinates by ActiveDims, or use a learner on random features "
                 "(kb.kernels.feature_map), which draws subsets instead of listing them.",
                 "Additive",
             )
-        return _Mean(self.base.for_dimension(self.order), dimension, self.order)
+        return _SubsetMean(self.base.for_dimension(self.order), dimension, self.order)
 
     def program(self) -> tuple[Instruction, ...]:
-        raise TypeError(
-            "the subsets depend on the inputs' width: ask for_dimension(dimension) for a program"
-        )
+        raise TypeError("the subsets depend on the dimension: use for_dimension(d).program()")
 
     def check_width(self, width: int, name: str) -> None:
         self.base.check_width(min(self.order, width), name)
 
 
 @dataclass(frozen=True)
-class _Mean(_Around):
-    """`Additive` for inputs of a known width.
+class _SubsetMean(_OnCoordinates):
+    """`Additive` for inputs of a known dimension.
 
-    The program adds subset after subset to one row, so that it is no deeper than two of the base,
-    however many subsets there are.
+    The program adds subset after subset to one row, so that its stack is not deeper than two
+    programs of the base.
     """
 
     base: Kernel
@@ -200,13 +196,13 @@ class _Mean(_Around):
         for subset in combinations(range(self.dimension), self.order):
             result += [instruction.on(subset) for instruction in one]
             if count > 0:
-                result.append(Instruction(hot.ADD))
+                result.append(Instruction(ADD))
             count += 1
-        return (*result, Instruction(hot.SCALE, constants=(1.0 / count,)))
+        return (*result, Instruction(SCALE, constants=(1.0 / count,)))
 
 
 def _at_most(things: int, chosen: int, limit: int) -> bool:
-    """Whether there are at most `limit` ways to choose, without numbers of a million digits."""
+    """Whether C(things, chosen) <= limit, without large numbers."""
     ways = 1
     for i in range(min(chosen, things - chosen)):
         ways = ways * (things - i) // (i + 1)

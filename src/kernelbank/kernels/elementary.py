@@ -1,7 +1,7 @@
 """The kernels of the field, one formula each.
 
-Each class states its statistic (what two inputs have to say to each other, summed over the
-coordinates) and its profile (the kernel value of four slots at once, with constants a, b, c).
+Each class states its statistic of two inputs (a sum over coordinates) and its formula: the kernel
+values of four slots from the statistic s and the constants a, b, c.
 """
 
 # mypy: disable-error-code="no-untyped-def, var-annotated, call-arg"
@@ -15,9 +15,12 @@ from typing import Any
 
 from ..native.simd import broadcast, exp2_of_product, lane, power, sqrt, where_less
 from ..utils import validation as check
-from .base import LOG2E, Elementary, Statistic
+from .base import Elementary
+from .program import Statistic
 
-# --- statistics: what one coordinate adds ---------------------------------------------------------
+_LOG2E = 1 / math.log(2)
+
+# --- statistics: total <- step(total, x_k, t_k, parameter) for each coordinate k ------------------
 
 
 def _square(total, x, t, parameter):
@@ -49,48 +52,32 @@ DOT_PRODUCT = Statistic(_product)
 SQUARED_SINES = Statistic(_sine)
 SPLINE_PRODUCT = Statistic(_spline, start=1.0)
 
-# --- profiles: the kernel value from the statistic s ----------------------------------------------
+# --- formulas of several kernels ------------------------------------------------------------------
 
 
 def _exponential(s, a, b, c):
+    """exp(-s / ...) = 2^(a s), a <= 0."""
     return exp2_of_product(s, a)
 
 
-def _exponential_of_root(s, a, b, c):
+def identity(s, a, b, c):
+    """The statistic is the kernel value."""
+    return broadcast(s)
+
+
+def _matern_1(s, a, b, c):
     return exp2_of_product(sqrt(s), a)
 
 
 def _matern_3(s, a, b, c):
     u = sqrt(s) * a
-    return (1.0 + u) * exp2_of_product(u, -LOG2E)
+    return (1.0 + u) * exp2_of_product(u, -_LOG2E)
 
 
 def _matern_5(s, a, b, c):
     u = sqrt(s) * a
-    value = (1.0 + u + u * u / 3.0) * exp2_of_product(u, -LOG2E)
+    value = (1.0 + u + u * u / 3.0) * exp2_of_product(u, -_LOG2E)
     return where_less(u, 1000.0, value, 0.0)  # u * u may overflow where the exponential is 0
-
-
-def _rational(s, a, b, c):
-    return power(1.0 + a * s, b)
-
-
-def _shifted(s, a, b, c):
-    return a + s
-
-
-def _polynomial(s, scale, offset, degree):
-    base = scale * s + offset
-    result = base
-    most = max(lane(degree, 0), lane(degree, 1), lane(degree, 2), lane(degree, 3))
-    for k in range(1, int(most)):
-        result = where_less(k, degree, result * base, result)
-    return result
-
-
-def itself(s, a, b, c):
-    """The statistic is the kernel value."""
-    return broadcast(s)
 
 
 # --- kernels --------------------------------------------------------------------------------------
@@ -123,10 +110,10 @@ class Gaussian(_Positive):
 
     width: float
     statistic = SQUARED_DISTANCE
-    profile = _exponential
+    formula = staticmethod(_exponential)
 
     def constants(self) -> tuple[float, ...]:
-        return (-0.5 * LOG2E / self.width / self.width,)
+        return (-0.5 * _LOG2E / self.width / self.width,)
 
 
 @dataclass(frozen=True)
@@ -143,10 +130,10 @@ class Laplacian(_Positive):
 
     width: float
     statistic = DISTANCE
-    profile = _exponential
+    formula = staticmethod(_exponential)
 
     def constants(self) -> tuple[float, ...]:
-        return (-LOG2E / self.width,)
+        return (-_LOG2E / self.width,)
 
 
 @dataclass(frozen=True)
@@ -179,12 +166,13 @@ class Matern(Elementary):
             )
         object.__setattr__(self, "nu", float(self.nu))
 
-    def formula(self) -> Callable[..., Any]:
-        return {0.5: _exponential_of_root, 1.5: _matern_3, 2.5: _matern_5}[self.nu]
+    @property
+    def formula(self) -> Callable[..., Any]:  # type: ignore[override]
+        return {0.5: _matern_1, 1.5: _matern_3, 2.5: _matern_5}[self.nu]
 
     def constants(self) -> tuple[float, ...]:
         if self.nu == 0.5:
-            return (-LOG2E / self.width,)
+            return (-_LOG2E / self.width,)
         return (math.sqrt(2 * self.nu) / self.width,)
 
 
@@ -204,7 +192,10 @@ class RationalQuadratic(_Positive):
     width: float
     alpha: float = 1.0
     statistic = SQUARED_DISTANCE
-    profile = _rational
+
+    @staticmethod
+    def formula(s, a, b, c):
+        return power(1.0 + a * s, b)
 
     def constants(self) -> tuple[float, ...]:
         return (0.5 / self.alpha / self.width / self.width, -self.alpha)
@@ -226,13 +217,13 @@ class Periodic(_Positive):
     period: float
     width: float = 1.0
     statistic = SQUARED_SINES
-    profile = _exponential
+    formula = staticmethod(_exponential)
 
     def parameter(self) -> float:
         return self.period
 
     def constants(self) -> tuple[float, ...]:
-        return (-2.0 * LOG2E / self.width / self.width,)
+        return (-2.0 * _LOG2E / self.width / self.width,)
 
 
 @dataclass(frozen=True)
@@ -249,7 +240,10 @@ class Linear(Elementary):
 
     offset: float = 1.0
     statistic = DOT_PRODUCT
-    profile = _shifted
+
+    @staticmethod
+    def formula(s, a, b, c):
+        return a + s
 
     def __post_init__(self) -> None:
         remedy = "A negative offset is not positive definite: give 0 or more."
@@ -266,8 +260,8 @@ class Polynomial(Elementary):
 
     Parameters
     ----------
-    degree : whole number from 1 to 64.
-    offset : number >= 0; above 0 the lower degrees take part.
+    degree : int from 1 to 64.
+    offset : number >= 0; above 0 the lower degrees are included.
     scale : positive number; about 1 / d keeps the values near 1 for standardised inputs.
 
     >>> Polynomial(degree=2, offset=1.0, scale=1.0)([[1.0]], [[2.0]]).tolist()
@@ -278,7 +272,15 @@ class Polynomial(Elementary):
     offset: float = 1.0
     scale: float = 1.0
     statistic = DOT_PRODUCT
-    profile = _polynomial
+
+    @staticmethod
+    def formula(s, scale, offset, degree):
+        base = scale * s + offset
+        result = base
+        most = max(lane(degree, 0), lane(degree, 1), lane(degree, 2), lane(degree, 3))
+        for k in range(1, int(most)):
+            result = where_less(k, degree, result * base, result)
+        return result
 
     def __post_init__(self) -> None:
         degree = check.count("degree", self.degree, "Polynomial", "Give 1, 2, 3, ...", most=64)
@@ -304,5 +306,5 @@ class Spline(Elementary):
     """
 
     statistic = SPLINE_PRODUCT
-    profile = itself
+    formula = staticmethod(identity)
     domain = "non-negative"

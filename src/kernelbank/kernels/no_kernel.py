@@ -1,4 +1,4 @@
-"""The kernel of a function that comes from outside."""
+"""NoKernel: for slots whose learner uses no kernel."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 from ..native.formulas import Callback
 from ..utils import validation as check
-from .base import Instruction, Kernel
+from .base import Kernel
+from .program import Instruction
 
 
 @dataclass(frozen=True)
 class NoKernel(Kernel):
-    """Stands where a slot's function is no kernel expansion: a model behind `kb.learners.Adapter`.
+    """For a slot that uses no kernel: a model of another library in `kb.learners.Adapter`.
 
     >>> import kernelbank as kb
     >>> kb.kernels.NoKernel()

@@ -4,6 +4,7 @@ A kernel of x - t is the mean of cos(w'(x - t)) over its spectrum, a distributio
 (Bochner). The mean over a few drawn frequencies is a sum of products of cosines and sines.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,36 +16,41 @@ from typing import Any
 
 import numpy as np
 
-from ..native.simd import WIDTH
+from ..native.formulas import pointer
+from ..native.jit import entry, inline
+from ..native.simd import WIDTH, fma, load, store
+from ..native.sincos import cosine_and_sine
 from ..utils import validation as check
 from ..utils.validation import Floats
-from . import feature_steps as hot
 from .algebra import Scaled, Sum
 from .base import Kernel
 from .dimensions import ActiveDims, Additive, active_coordinates, without_active_dims
 from .elementary import Gaussian, Laplacian, Linear, Matern
+
+_BLOCK = 2 * WIDTH
+"""Trigonometric features come in blocks of this size."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
     """phi_m(x) = amplitude_m cos(angle_m) for m < trigonometric, amplitude_m angle_m for the rest.
 
-    angle_m = frequency_m'x_c + phase_m, where x_c holds the coordinates c of x. Made by
-    `feature_map`; nothing but arrays, so that a learner can keep it in its state. Trigonometric
+    angle_m = frequency_m'x_c + phase_m, where x_c holds the coordinates c of x. `feature_map`
+    makes it; it consists of arrays, so that a learner can keep it in its state. Trigonometric
     features come in blocks of eight: four cosines, and the sines of the same angles. The linear
-    ones follow: the coordinates, and a constant. Both are filled up, to a multiple of eight and of
-    four, with features of the amplitude 0.
+    features follow: the coordinates, and a constant. Both are padded, to a multiple of eight and of
+    four, with features of amplitude 0.
 
-    Costs `len(coordinates) * total` multiplications an input and half a cosine per trigonometric
+    Cost per input: `len(coordinates) * total` multiplications, and half a cosine per trigonometric
     feature.
 
     Parameters
     ----------
-    frequencies : (len(coordinates), total), a column a feature.
+    frequencies : (len(coordinates), total), one column per feature.
     phases, amplitudes : (total,).
-    trigonometric : how many features are cosines, the filling included; they come first.
-    dimension : the width of the inputs.
-    coordinates : those of an input that the features look at: all, or what an outermost `ActiveDims` says.
+    trigonometric : number of trigonometric features, with padding; they come first.
+    dimension : number of coordinates of the inputs.
+    coordinates : the coordinates that the features use: all, or those of an outermost `ActiveDims`.
 
     >>> import numpy as np, kernelbank as kb
     >>> draw = np.random.default_rng(0)
@@ -62,19 +68,19 @@ class FeatureMap:
 
     @property
     def total(self) -> int:
-        """How many features there are, with those of the amplitude 0."""
+        """Number of features, with those of amplitude 0."""
         return int(self.frequencies.shape[1])
 
     def __call__(self, X: Any) -> Floats:
         """(n, total): the features of the rows of an (n, d) array."""
         points = check.samples(X, None)
         if points.shape[1] != self.dimension:
-            remedy = "Give samples as wide as the map was drawn for."
+            remedy = "Give samples with as many columns as the map was made for."
             raise check.refuse("X", f"have {self.dimension} columns", points.shape[1], remedy)
         if self.coordinates != tuple(range(self.dimension)):
             points = np.ascontiguousarray(points[:, list(self.coordinates)])
         out = np.empty((len(points), self.total))
-        hot.feature_rows(
+        feature_rows(
             points, self.frequencies, self.phases, self.amplitudes, self.trigonometric, out
         )
         return out
@@ -86,20 +92,19 @@ def feature_map(
     """Random features of a kernel: E phi(x)'phi(t) = k(x, t), and always phi(x)'phi(x) = k(x, x).
 
     For a single Gaussian, Laplacian or Matern kernel the standard deviation of phi(x)'phi(t) is at
-    most sqrt(1 - k^2) / sqrt(count), k = k(x, t). A sum gives each of its random parts as many
-    frequencies as the others, up to one. Linear parts are exact: together they are one feature a
-    coordinate and a constant. A kernel of low order draws a subset of the coordinates for every
-    frequency. The map of `ActiveDims(base, coordinates)` is that of the base on these coordinates alone:
-    the same features, and as few.
+    most sqrt(1 - k^2) / sqrt(count), k = k(x, t). The random parts of a sum have equal numbers of
+    frequencies, up to one. Linear parts are exact: together they are one feature per coordinate
+    and a constant. `Additive` draws a subset of the coordinates for each frequency. The map of
+    `ActiveDims(base, coordinates)` is the map of the base on these coordinates alone.
 
     Parameters
     ----------
-    kernel : Gaussian, Laplacian, Matern, Linear, and what positive factors, `+`, `ActiveDims` and
-        `Additive` make of them.
-    count : how many trigonometric features, cosines and sines; even. Multiples of eight need no
-        filling. The linear features are added to them.
-    dimension : the width of the inputs.
-    draw : where the frequencies come from; an equal generator gives an equal map.
+    kernel : made of Gaussian, Laplacian, Matern and Linear by positive factors, `+`, `ActiveDims`
+        and `Additive`.
+    count : number of trigonometric features, cosines and sines; even. Multiples of eight need no
+        padding. The linear features are added to them.
+    dimension : number of coordinates of the inputs.
+    draw : the random generator of the frequencies; an equal generator gives an equal map.
 
     Reference: Rahimi and Recht, Random features for large-scale kernel machines, NeurIPS 2007.
 
@@ -114,25 +119,25 @@ def feature_map(
     if not isinstance(draw, np.random.Generator):
         remedy = "Give np.random.default_rng(seed)."
         raise check.refuse("draw", "be a NumPy generator", draw, remedy, "feature_map")
-    view = active_coordinates(kernel, dimension)
+    coordinates = active_coordinates(kernel, dimension)
     result = FeatureMap(
-        np.zeros((len(view), total)),
+        np.zeros((len(coordinates), total)),
         np.zeros(total),
         np.zeros(total),
         trigonometric,
         dimension,
-        view,
+        coordinates,
     )
     terms = _terms(without_active_dims(kernel))
-    _write_waves(result, [term for term in terms if not term.linear], count // 2, draw)
-    _write_lines(result, [term for term in terms if term.linear])
+    _set_trigonometric(result, [term for term in terms if not term.linear], count // 2, draw)
+    _set_linear(result, [term for term in terms if term.linear])
     return result
 
 
 def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int]:
-    """How many trigonometric features, and how many in all, a map has, the filling included.
+    """Numbers of trigonometric features, and of all features, of a map, with padding.
 
-    Equal for kernels of equal shape, so that their slots can stand in one array.
+    Equal for kernels of equal structure, so that their slots can share an array.
 
     >>> import kernelbank as kb
     >>> feature_counts(kb.kernels.Gaussian(1.0) + kb.kernels.Linear(), 100, dimension=5)
@@ -140,9 +145,9 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     """
     owner = "feature_map"
     terms = _terms(without_active_dims(kernel))
-    check.count("dimension", dimension, owner, "Give the width of the inputs.")
+    check.count("dimension", dimension, owner, "Give the number of columns of the inputs.")
     kernel.check_width(dimension, "dimension")
-    seen = len(active_coordinates(kernel, dimension))
+    used = len(active_coordinates(kernel, dimension))
     remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
     if check.count("count", count, owner, remedy, least=2) % 2:
         raise check.refuse("count", "be even", count, remedy, owner)
@@ -150,12 +155,12 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     if count < 2 * random:
         remedy = "Each random part of a sum needs a pair of features of its own."
         raise check.refuse("count", f"be >= {2 * random} for {kernel!r}", count, remedy, owner)
-    waves = _filled(count, hot.BLOCK) if random else 0
-    lines = _filled(seen + 1, WIDTH) if random < len(terms) else 0
-    return waves, waves + lines
+    trigonometric = _padded(count, _BLOCK) if random else 0
+    linear = _padded(used + 1, WIDTH) if random < len(terms) else 0
+    return trigonometric, trigonometric + linear
 
 
-def _filled(count: int, size: int) -> int:
+def _padded(count: int, size: int) -> int:
     return -(-count // size) * size
 
 
@@ -164,7 +169,7 @@ def _filled(count: int, size: int) -> int:
 
 @dataclass(frozen=True)
 class _Term:
-    """factor * kernel of what the views (`ActiveDims`, `Additive`; outermost first) leave of an input."""
+    """factor * kernel on what the views (`ActiveDims`, `Additive`) select, outermost first."""
 
     factor: float
     kernel: Any
@@ -220,7 +225,7 @@ _SPECTRA: dict[type[Kernel], Callable[..., Floats]] = {
 # --- trigonometric features -----------------------------------------------------------------------
 
 
-def _write_waves(
+def _set_trigonometric(
     result: FeatureMap, terms: list[_Term], pairs: int, draw: np.random.Generator
 ) -> None:
     if not terms:
@@ -228,22 +233,22 @@ def _write_waves(
     shares = [pairs // len(terms) + (i < pairs % len(terms)) for i in range(len(terms))]
     ends = list(accumulate(shares))
     dimension = len(result.coordinates)
-    frequencies = np.zeros((_filled(pairs, WIDTH), dimension))
+    frequencies = np.zeros((_padded(pairs, WIDTH), dimension))
     amplitudes = np.zeros(len(frequencies))
     for term, share, end in zip(terms, shares, ends, strict=True):
-        frequencies[end - share : end] = _drawn(term, share, dimension, draw)
+        frequencies[end - share : end] = _draw_frequencies(term, share, dimension, draw)
         amplitudes[end - share : end] = sqrt(term.factor / share)
-    # Four pairs are a block: their cosines, then their sines.
+    # Four pairs make a block: their cosines, then their sines.
     blocks = (-1, 2, WIDTH)
-    waves = slice(0, result.trigonometric)
+    own_slice = slice(0, result.trigonometric)
     own = np.repeat(frequencies.reshape(-1, 1, WIDTH, dimension), 2, axis=1)
-    result.frequencies[:, waves] = own.reshape(-1, dimension).T
-    result.amplitudes[waves].reshape(blocks)[...] = amplitudes.reshape(-1, 1, WIDTH)
-    result.phases[waves].reshape(blocks)[:, 1] = -pi / 2
+    result.frequencies[:, own_slice] = own.reshape(-1, dimension).T
+    result.amplitudes[own_slice].reshape(blocks)[...] = amplitudes.reshape(-1, 1, WIDTH)
+    result.phases[own_slice].reshape(blocks)[:, 1] = -pi / 2
 
 
-def _drawn(term: _Term, pairs: int, dimension: int, draw: np.random.Generator) -> Floats:
-    """(pairs, dimension): frequencies, zero at the coordinates that a pair does not look at."""
+def _draw_frequencies(term: _Term, pairs: int, dimension: int, draw: np.random.Generator) -> Floats:
+    """(pairs, dimension): frequencies, zero at the coordinates that a pair does not use."""
     chosen = np.tile(np.arange(dimension), (pairs, 1))
     for view in term.views:
         if isinstance(view, ActiveDims):
@@ -261,8 +266,8 @@ def _drawn(term: _Term, pairs: int, dimension: int, draw: np.random.Generator) -
 # --- linear features ------------------------------------------------------------------------------
 
 
-def _write_lines(result: FeatureMap, terms: list[_Term]) -> None:
-    """All linear parts together: sum_k weight_k x_k t_k + constant."""
+def _set_linear(result: FeatureMap, terms: list[_Term]) -> None:
+    """The features of all linear parts together: sum_k weight_k x_k t_k + constant."""
     if not terms:
         return
     dimension, start = len(result.coordinates), result.trigonometric
@@ -278,7 +283,7 @@ def _write_lines(result: FeatureMap, terms: list[_Term]) -> None:
 
 
 def _shares(views: tuple[ActiveDims | Additive, ...], width: int) -> list[Fraction]:
-    """How often each of `width` coordinates is among those that the views leave, on average."""
+    """How often each of `width` coordinates is selected by the views, on average."""
     if not views:
         return [Fraction(1)] * width
     first, rest = views[0], views[1:]
@@ -289,12 +294,63 @@ def _shares(views: tuple[ActiveDims | Additive, ...], width: int) -> list[Fracti
         return shares
     if first.order >= width:
         return _shares(rest, width)
-    # Of all subsets, C(k, i) C(width - 1 - k, order - 1 - i) have coordinate k at their place i.
-    places = list(enumerate(_shares(rest, first.order)))
+    # Of all subsets, C(k, i) C(width - 1 - k, order - 1 - i) have coordinate k as their member i.
+    members = list(enumerate(_shares(rest, first.order)))
     after = first.order - 1
     subsets = comb(width, first.order)
     return [
-        sum(share * comb(k, i) * comb(width - 1 - k, after - i) for i, share in places)
+        sum(share * comb(k, i) * comb(width - 1 - k, after - i) for i, share in members)
         * Fraction(1, subsets)
         for k in range(width)
     ]
+
+
+# --- compiled -------------------------------------------------------------------------------------
+
+
+@inline
+def _angles(x, dimension, frequencies, phases, rows, row):
+    """angle = phase + sum_k x_k frequency_k of four features, in the order of the coordinates."""
+    angle = load(phases, row)
+    for k in range(dimension):
+        angle = fma(x[k], load(frequencies, k * rows + row), angle)
+    return angle
+
+
+@inline
+def features(x, dimension, frequencies, phases, amplitudes, trigonometric, total, out):
+    """out[m] = feature m of the input x, for m < total. The lanes run over features.
+
+    x: (dimension,); frequencies: (dimension, total); phases, amplitudes, out: (total,). In a block
+    of eight trigonometric features the last four have the frequencies of the first four and phases
+    a quarter turn less, so that their cosines are sines: one sum and one reduction serve both, and
+    only the frequencies and phases of the first four are read.
+    """
+    rows = total // WIDTH
+    pairs = trigonometric // WIDTH
+    for row in range(0, pairs, 2):
+        angle = _angles(x, dimension, frequencies, phases, rows, row)
+        cosine, sine = cosine_and_sine(angle)
+        store(out, row, load(amplitudes, row) * cosine)
+        store(out, row + 1, load(amplitudes, row + 1) * sine)
+    for row in range(pairs, rows):
+        angle = _angles(x, dimension, frequencies, phases, rows, row)
+        store(out, row, load(amplitudes, row) * angle)
+
+
+@entry
+def feature_rows(points, frequencies, phases, amplitudes, trigonometric, out):
+    """out[t] = the features of points[t]. points: (n, d); out: (n, total)."""
+    dimension = points.shape[1]
+    total = out.shape[1]
+    for t in range(points.shape[0]):
+        features(
+            pointer(points, t * dimension),
+            dimension,
+            pointer(frequencies, 0),
+            pointer(phases, 0),
+            pointer(amplitudes, 0),
+            trigonometric,
+            total,
+            pointer(out, t * total),
+        )

@@ -1,4 +1,4 @@
-"""A kernel of nested cells, which the learner draws while it sees the stream."""
+"""TreeKernel: a kernel of nested cells, which its learner makes from the stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ..errors import InvalidArgument
 from ..native.formulas import Callback
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Instruction, Kernel
+from .base import Kernel
+from .program import Instruction
 
 
 @dataclass(frozen=True)
@@ -17,17 +18,16 @@ class TreeKernel(Kernel):
     """k(x, t) = sum over levels l < levels of v_l [x and t share a cell of level l].
 
     v_l = scale * decay^l is the variance that level l adds; level 0 is one cell for all inputs,
-    and every cell of level l + 1 lies inside one of level l. The cells are no part of the kernel:
-    `kb.learners.PartitionTree`, the one learner that works with it, cuts them where the samples
-    fall. So there is no k(x, t) before a stream has been seen, and the kernel cannot be called,
-    added or multiplied. `ActiveDims` lets the cells be cut, and the inputs be kept, on some coordinates
-    only.
+    and every cell of level l + 1 lies inside one of level l. The cells are not part of the kernel:
+    `kb.learners.PartitionTree`, the only learner for it, makes them from the samples. So k(x, t) is
+    unknown before the stream, and the kernel cannot be called, added or multiplied. `ActiveDims`
+    restricts the cells, and the stored inputs, to some coordinates.
 
     Parameters
     ----------
     decay : number in (0, 1], the ratio of the variances of neighbouring levels: small for smooth
         targets, near 1 for rough ones.
-    levels : 1 to 64, the most cells on the way from the whole space to a point.
+    levels : 1 to 64, the most nested cells that contain a point.
     scale : positive number, the variance of level 0, in squared units of the target.
 
     >>> import kernelbank as kb
@@ -47,9 +47,9 @@ class TreeKernel(Kernel):
 
     def __post_init__(self) -> None:
         owner = "TreeKernel"
-        remedy = "Give what a level keeps of the variance above it, such as 0.8."
+        remedy = "Give the ratio of the variances of neighbouring levels, such as 0.8."
         decay = check.number("decay", self.decay, owner, remedy, above=0, most=1)
-        remedy = "Give how many cells may lie inside each other, such as 12."
+        remedy = "Give the most nested cells, such as 12."
         levels = check.count("levels", self.levels, owner, remedy, most=64)
         remedy = "Give the variance of the first level, in squared units of the target."
         scale = check.scale("scale", self.scale, owner, remedy)
@@ -83,5 +83,5 @@ class TreeKernel(Kernel):
             "kernel",
             "be a function of two inputs alone to be evaluated",
             self,
-            "Its cells are drawn from the stream: let kb.learners.PartitionTree learn with it.",
+            "Its cells are made from the stream: use it with kb.learners.PartitionTree.",
         )

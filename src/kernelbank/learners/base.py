@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels.base import Kernel, PackedProgram
+from ..kernels.base import Kernel
+from ..kernels.program import PackedProgram
 from ..kernels.sample_buffer import SampleBlock, SampleBuffer
 from ..losses.objective import Objective
 from ..native.phases import Phase

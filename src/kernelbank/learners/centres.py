@@ -8,9 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels.base import Kernel, PackedProgram, PackedStatistics, number_statistics
-from ..kernels.kernel_rows import EVALUATE, kernel_row
-from ..native.dense import strike_member
+from ..kernels.base import Kernel
+from ..kernels.program import (
+    EVALUATE,
+    PackedProgram,
+    PackedStatistics,
+    kernel_row,
+    number_statistics,
+)
+from ..native.dense import delete_element
 from ..native.formulas import call_statistic, int_pointer, pointer
 from ..native.jit import inline
 from ..native.phases import argument_fields, float_array, int_array, read_int
@@ -29,7 +35,7 @@ from .feature_learner import (
 
 FIELDS = argument_fields(
     *FEATURE_FIELDS._fields,
-    "instructions",  # of the kernels' program, see `kernel_rows`
+    "instructions",  # of the kernels' program, see `kernels.program`
     "program",
     "constants",
     "addresses",  # of the statistics that the program reads
@@ -195,12 +201,12 @@ def remove_centre(args, leaf, j):
     size = size_of(args, leaf)
     centres = centres_of(args, leaf)
     for k in range(read_int(args, FIELDS.dimension)):
-        strike_member(pointer(centres, k * capacity), size, j)
-    strike_member(coefficients_of(args, leaf), size, j)
-    strike_member(float_array(args, FIELDS.point_features), size, j)
+        delete_element(pointer(centres, k * capacity), size, j)
+    delete_element(coefficients_of(args, leaf), size, j)
+    delete_element(float_array(args, FIELDS.point_features), size, j)
     rows = window_features_of(args, leaf)
     for i in range(read_int(args, FIELDS.window)):
-        strike_member(pointer(rows, i * capacity), size, j)
+        delete_element(pointer(rows, i * capacity), size, j)
     float_array(args, FIELDS.size)[leaf] = size - 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..native.dense import least
+from ..native.dense import argmin
 from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..utils import validation as check
 from .feature_learner import SAMPLE, coefficients_of, size_of
@@ -78,5 +78,5 @@ class FixedBudgetKRLS(RidgeBase):
             coefficients = coefficients_of(args, leaf)
             for m in range(size):
                 errors[m] = abs(coefficients[m]) / inverse[m * capacity + m]
-            remove_sample(args, leaf, least(errors, size))
+            remove_sample(args, leaf, argmin(errors, size))
         finish_step(args, leaf, number)

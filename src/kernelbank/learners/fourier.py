@@ -12,8 +12,7 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..kernels.base import Kernel
 from ..kernels.dimensions import active_coordinates
-from ..kernels.feature_steps import features
-from ..kernels.random_features import FeatureMap, feature_counts, feature_map
+from ..kernels.random_features import FeatureMap, feature_counts, feature_map, features
 from ..native.dense import dot
 from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_int

@@ -9,7 +9,15 @@ nothing. The inverse follows the centres by rank-one updates. It is computed aga
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from ..native.dense import border, dot, grow_inverse, invert, matrix_times, shrink_inverse, strike
+from ..native.dense import (
+    append_row_column,
+    append_to_inverse,
+    delete_from_inverse,
+    delete_row_column,
+    dot,
+    invert,
+    symmetric_matvec,
+)
 from ..native.formulas import pointer
 from ..native.jit import inline
 from ..native.phases import argument_fields, float_array, read_int
@@ -69,7 +77,7 @@ def append_to_gram(args, leaf, coefficient):
     capacity = read_int(args, GRAM_FIELDS.capacity)
     row = float_array(args, GRAM_FIELDS.point_features)
     self_kernel = float_array(args, GRAM_FIELDS.sample)[SAMPLE.self_kernel]
-    border(gram_of(args, leaf), capacity, size, row, self_kernel)
+    append_row_column(gram_of(args, leaf), capacity, size, row, self_kernel)
     append_centre(args, leaf, coefficient)
 
 
@@ -79,14 +87,16 @@ def append_to_both(args, leaf, coefficient, solved, rest):
     size = size_of(args, leaf)
     capacity = read_int(args, GRAM_FIELDS.capacity)
     raised = rest + JITTER * float_array(args, GRAM_FIELDS.sample)[SAMPLE.self_kernel]
-    grow_inverse(inverse_of(args, leaf), capacity, size, solved, raised)
+    append_to_inverse(inverse_of(args, leaf), capacity, size, solved, raised)
     append_to_gram(args, leaf, coefficient)
 
 
 @inline
 def remove_from_gram(args, leaf, j):
     """Remove centre j, and its row and column of K."""
-    strike(gram_of(args, leaf), read_int(args, GRAM_FIELDS.capacity), size_of(args, leaf), j)
+    delete_row_column(
+        gram_of(args, leaf), read_int(args, GRAM_FIELDS.capacity), size_of(args, leaf), j
+    )
     remove_centre(args, leaf, j)
 
 
@@ -94,7 +104,7 @@ def remove_from_gram(args, leaf, j):
 def remove_from_both(args, leaf, j, scratch):
     """The same, with the inverse; `scratch` is a vector."""
     capacity = read_int(args, GRAM_FIELDS.capacity)
-    shrink_inverse(inverse_of(args, leaf), capacity, size_of(args, leaf), j, scratch)
+    delete_from_inverse(inverse_of(args, leaf), capacity, size_of(args, leaf), j, scratch)
     remove_from_gram(args, leaf, j)
 
 
@@ -103,7 +113,9 @@ def project_point(args, leaf, solved):
     """solved = K^-1 k(x, centres); returns k(x, x) - k' solved, the part of x that is new."""
     size = size_of(args, leaf)
     row = float_array(args, GRAM_FIELDS.point_features)
-    matrix_times(inverse_of(args, leaf), read_int(args, GRAM_FIELDS.capacity), row, size, solved)
+    symmetric_matvec(
+        inverse_of(args, leaf), read_int(args, GRAM_FIELDS.capacity), row, size, solved
+    )
     self_kernel = float_array(args, GRAM_FIELDS.sample)[SAMPLE.self_kernel]
     return max(self_kernel - dot(row, solved, size), 0.0)
 
@@ -114,7 +126,7 @@ def norm_from_gram(args, leaf, scratch):
     size = size_of(args, leaf)
     capacity = read_int(args, GRAM_FIELDS.capacity)
     coefficients = coefficients_of(args, leaf)
-    matrix_times(gram_of(args, leaf), capacity, coefficients, size, scratch)
+    symmetric_matvec(gram_of(args, leaf), capacity, coefficients, size, scratch)
     return max(dot(coefficients, scratch, size), 0.0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..native.dense import add_outer, border, dot, matrix_times
+from ..native.dense import add_outer, append_row_column, dot, symmetric_matvec
 from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..utils import validation as check
@@ -97,14 +97,14 @@ class KRLS(InverseBase):
             for m in range(size):
                 coefficients[m] -= a[m] * change
                 pa[m] = 0.0
-            border(covariance, capacity, size, pa, 1.0 / sample[SAMPLE.weight])
+            append_row_column(covariance, capacity, size, pa, 1.0 / sample[SAMPLE.weight])
             append_to_both(args, leaf, change, a, delta)
         else:
             # s = 1 / weight + a' P a, P -= P a a' P / s, alpha += K^-1 P a e / s
-            matrix_times(covariance, capacity, a, size, pa)
+            symmetric_matvec(covariance, capacity, a, size, pa)
             s = 1.0 / sample[SAMPLE.weight] + dot(a, pa, size)
             add_outer(covariance, capacity, pa, size, -1.0 / s)
-            matrix_times(inverse_of(args, leaf), capacity, pa, size, gain)
+            symmetric_matvec(inverse_of(args, leaf), capacity, pa, size, gain)
             for m in range(size):
                 coefficients[m] += gain[m] * (error / s)
         refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))

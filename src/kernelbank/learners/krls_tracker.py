@@ -7,8 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.base import Kernel, evaluate
-from ..native.dense import add_outer, border, dot, least, matrix_times, strike, strike_member
+from ..kernels.base import Kernel
+from ..kernels.program import evaluate
+from ..native.dense import (
+    add_outer,
+    append_row_column,
+    argmin,
+    delete_element,
+    delete_row_column,
+    dot,
+    symmetric_matvec,
+)
 from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..native.simd import WIDTH
@@ -121,12 +130,12 @@ class KRLSTracker(InverseBase):
         # Prior of f(x): mean q'm, variance gamma + q'h with h = S q.
         gamma = project_point(args, leaf, q)
         predicted = dot(q, mean, size)
-        matrix_times(covariance, capacity, q, size, p)
+        symmetric_matvec(covariance, capacity, q, size, p)
         variance = gamma + JITTER * sample[SAMPLE.self_kernel] + dot(q, p, size)
         s = variance + read_float(args, FIELDS.noise) / sample[SAMPLE.weight]
         gain = (sample[SAMPLE.response] - predicted) / s
         if gamma > DEPENDENT * sample[SAMPLE.self_kernel]:
-            border(covariance, capacity, size, p, variance)
+            append_row_column(covariance, capacity, size, p, variance)
             p[size] = variance
             mean[size] = predicted
             append_to_both(args, leaf, 0.0, q, gamma)
@@ -137,12 +146,12 @@ class KRLSTracker(InverseBase):
             mean[m] += gain * p[m]
         inverse = inverse_of(args, leaf)
         if size == capacity:  # remove the centre whose removal moves the mean least
-            matrix_times(inverse, capacity, mean, size, errors)
+            symmetric_matvec(inverse, capacity, mean, size, errors)
             for m in range(size):
                 errors[m] = abs(errors[m] / inverse[m * capacity + m])
-            j = least(errors, size)
-            strike_member(mean, size, j)
-            strike(covariance, capacity, size, j)
+            j = argmin(errors, size)
+            delete_element(mean, size, j)
+            delete_row_column(covariance, capacity, size, j)
             remove_from_both(args, leaf, j, errors)
             size -= 1
         # Back to the prior: S <- r S + (1 - r) K, m <- sqrt(r) m.
@@ -158,7 +167,7 @@ class KRLSTracker(InverseBase):
             for m in range(size):
                 mean[m] *= np.sqrt(r)
         refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
-        matrix_times(inverse, capacity, mean, size, coefficients)  # alpha = K^-1 m
+        symmetric_matvec(inverse, capacity, mean, size, coefficients)  # alpha = K^-1 m
         sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, errors)
 
 

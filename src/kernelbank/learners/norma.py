@@ -29,8 +29,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels.base import Kernel
-from ..kernels.kernel_rows import USED, kernel_row, repeats
-from ..kernels.sample_buffer import SampleBuffer
+from ..kernels.program import kernel_row, repeats
+from ..kernels.sample_buffer import USED, SampleBuffer
 from ..losses.objective import Objective
 from ..native.formulas import call_loss, pointer
 from ..native.jit import inline
@@ -62,7 +62,7 @@ EXPANSION_FIELDS = argument_fields(
     "budget",
     "period",
     "decays",  # (period + 1,): decays[n] = decay^n
-    "instructions",  # of the kernels' program, see `kernel_rows`
+    "instructions",  # of the kernels' program, see `kernels.program`
     "program",
     "constants",
     "statistics",  # (sources, statistics_steps, history_length + 1)

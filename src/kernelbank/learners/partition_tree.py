@@ -19,7 +19,7 @@ from ..kernels.sample_buffer import SampleBuffer
 from ..losses import Logistic, Squared
 from ..losses.objective import Objective
 from ..native.formulas import call_loss, int_pointer, pointer
-from ..native.hash_rng import stirred
+from ..native.hash_rng import mix_key
 from ..native.phases import (
     Phase,
     Phases,
@@ -331,7 +331,7 @@ def learn_block(args, first, count):
         variances = pointer(float_array(args, LEARN_FIELDS.variances), leaf * max_levels)
         levels = int_array(args, LEARN_FIELDS.levels)[leaf]
         column = int_array(args, LEARN_FIELDS.columns)[leaf * WIDTH]
-        key = stirred(stirred(np.uint64(0), read_int(args, LEARN_FIELDS.seed)), column)
+        key = mix_key(mix_key(np.uint64(0), read_int(args, LEARN_FIELDS.seed)), column)
         for t in range(count):
             point = pointer(inputs, position + t)
             # Predict: f(x), and the cells of x.

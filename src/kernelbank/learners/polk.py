@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..losses.objective import Objective
-from ..native.dense import least
+from ..native.dense import argmin
 from ..native.formulas import pointer
 from ..native.phases import argument_fields, float_array, read_float, read_int
 from ..utils import validation as check
@@ -114,7 +114,7 @@ class POLK(InverseBase):
             size = size_of(args, leaf)
             for m in range(size):
                 errors[m] = coefficients[m] * coefficients[m] / inverse[m * capacity + m]
-            j = least(errors, size)
+            j = argmin(errors, size)
             within = spent + errors[j] <= read_float(args, FIELDS.max_error)
             if size < capacity and not (size > 1 and within):
                 break

@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..native.dense import dot, grow_inverse, invert, matrix_times, shrink_inverse, strike_member
+from ..native.dense import (
+    append_to_inverse,
+    delete_element,
+    delete_from_inverse,
+    dot,
+    invert,
+    symmetric_matvec,
+)
 from ..native.formulas import pointer
 from ..native.jit import inline
 from ..native.phases import argument_fields, float_array, read_float, read_int
@@ -75,10 +82,10 @@ def append_sample(args, leaf):
     row = float_array(args, FIELDS.point_features)
     self_kernel = sample[SAMPLE.self_kernel]
     noise = max(read_float(args, FIELDS.ridge) / sample[SAMPLE.weight], JITTER * self_kernel)
-    matrix_times(inverse_of(args, leaf), capacity, row, size, solved)  # A^-1 k(x, centres)
+    symmetric_matvec(inverse_of(args, leaf), capacity, row, size, solved)  # A^-1 k(x, centres)
     rest = self_kernel + noise - dot(row, solved, size)
     rest = max(rest, noise)  # it is never less, but for rounding
-    grow_inverse(inverse_of(args, leaf), capacity, size, solved, rest)
+    append_to_inverse(inverse_of(args, leaf), capacity, size, solved, rest)
     responses_of(args, leaf)[size] = sample[SAMPLE.response]
     noises_of(args, leaf)[size] = noise
     append_to_gram(args, leaf, 0.0)
@@ -89,9 +96,9 @@ def remove_sample(args, leaf, j):
     """Remove kept sample j."""
     capacity = read_int(args, FIELDS.capacity)
     size = size_of(args, leaf)
-    shrink_inverse(inverse_of(args, leaf), capacity, size, j, float_array(args, FIELDS.work))
-    strike_member(responses_of(args, leaf), size, j)
-    strike_member(noises_of(args, leaf), size, j)
+    delete_from_inverse(inverse_of(args, leaf), capacity, size, j, float_array(args, FIELDS.work))
+    delete_element(responses_of(args, leaf), size, j)
+    delete_element(noises_of(args, leaf), size, j)
     remove_from_gram(args, leaf, j)
 
 
@@ -101,7 +108,7 @@ def solve(args, leaf):
     capacity = read_int(args, FIELDS.capacity)
     size = size_of(args, leaf)
     inverse, alpha = inverse_of(args, leaf), coefficients_of(args, leaf)
-    matrix_times(inverse, capacity, responses_of(args, leaf), size, alpha)
+    symmetric_matvec(inverse, capacity, responses_of(args, leaf), size, alpha)
 
 
 @inline
@@ -132,7 +139,7 @@ def _refine(args, leaf):
     residual = float_array(args, FIELDS.work)
     change = pointer(residual, capacity)
     alpha = coefficients_of(args, leaf)
-    matrix_times(gram_of(args, leaf), capacity, alpha, size, residual)
+    symmetric_matvec(gram_of(args, leaf), capacity, alpha, size, residual)
     worst = 0.0
     largest = 0.0
     for m in range(size):
@@ -140,7 +147,7 @@ def _refine(args, leaf):
         residual[m] = response - (residual[m] + noises_of(args, leaf)[m] * alpha[m])
         worst = max(worst, abs(residual[m]))
         largest = max(largest, abs(response))
-    matrix_times(inverse_of(args, leaf), capacity, residual, size, change)
+    symmetric_matvec(inverse_of(args, leaf), capacity, residual, size, change)
     for m in range(size):
         alpha[m] += change[m]
     return worst / largest if worst > 0.0 else 0.0

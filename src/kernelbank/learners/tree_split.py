@@ -19,7 +19,7 @@ regions that the stream has left falls with time.
 import numpy as np
 
 from ..native.formulas import pointer
-from ..native.hash_rng import fraction, stirred
+from ..native.hash_rng import mix_key, unit_interval
 from ..native.jit import inline
 from .tree_inference import (
     CELL,
@@ -148,7 +148,7 @@ def best_split(cell, entries, max_cells, capacity, dimension, key):
             high = max(high, stored[e * width + k])
         if not low < high:
             continue
-        threshold = low + fraction(stirred(key, k)) * (high - low)
+        threshold = low + unit_interval(mix_key(key, k)) * (high - low)
         if not threshold < high:  # by rounding
             threshold = low
         gain = _split_gain(stored, count, width, k, threshold)
@@ -320,7 +320,7 @@ def learn_sample(
     ):
         splits = index_below(counters[SPLITS], MAX_SPLITS)
         coordinate, threshold, gain = best_split(
-            cell, entries, max_cells, capacity, dimension, stirred(key, splits)
+            cell, entries, max_cells, capacity, dimension, mix_key(key, splits)
         )
         pair = 0
         if coordinate >= 0:

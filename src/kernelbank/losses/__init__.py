@@ -1,15 +1,15 @@
 """Convex losses of a prediction f and a target y: one value and one derivative each.
 
-At a kink the derivative is the subgradient of smallest absolute value. `curvature` bounds the
-second derivative in f, if there is a bound: it is what the largest stable step depends on.
+At a kink the derivative is the subgradient of least absolute value. `curvature` is a bound of the
+second derivative in f, if there is one: the largest stable step size depends on it.
 """
 
 from typing import Any
 
 from ..utils import validation as check
 from .base import Loss
+from .classification import Hinge, Logistic, SquaredHinge
 from .custom import Custom
-from .labels import Hinge, Logistic, SquaredHinge
 from .regression import Absolute, EpsilonInsensitive, Huber, Pinball, Squared
 
 BUILT_IN: dict[str, type[Loss]] = {
@@ -22,7 +22,7 @@ BUILT_IN: dict[str, type[Loss]] = {
     "squared": Squared,
     "squared_hinge": SquaredHinge,
 }
-"""The losses by the names that `loss=` takes."""
+"""The losses by their names, as `loss=` accepts them."""
 
 
 def as_loss(loss: Any) -> Loss:

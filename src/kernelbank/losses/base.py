@@ -1,4 +1,4 @@
-"""What a loss is: one value and one derivative."""
+"""What a loss is: a value and its derivative in the prediction."""
 
 # mypy: disable-error-code="no-untyped-def"
 # The formulas are compiled with types of their own.
@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..io.specs import Copied
-from ..native.formulas import Callback, compile_loss
+from ..native.formulas import Callback, call_loss, compile_loss, pointer
+from ..native.jit import entry, inline
 from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .steps import apply_loss
 
 
 @cache
@@ -24,7 +24,11 @@ def _compiled(formula: Callable[..., Any]) -> Any:
 
 
 class Loss(Copied):
-    """A convex loss. Subclasses state `_value(f, y, p)` and `_derivative(f, y, p)` in lanes."""
+    """A convex loss of a prediction f and a target y.
+
+    Subclasses state the formulas `_value(f, y, p)` and `_derivative(f, y, p)`, in lanes, where p is
+    the parameter of the loss. At a kink the derivative is the subgradient of least absolute value.
+    """
 
     _value: ClassVar[Callable[..., Any]]
     _derivative: ClassVar[Callable[..., Any]]
@@ -32,14 +36,15 @@ class Loss(Copied):
     """Whether targets must be -1 or +1."""
 
     curvature: float | None = None
+    """A bound of the second derivative in f; None if there is none."""
 
     def parameter(self) -> float:
-        """The number that the formulas take as p, if any."""
+        """The parameter p of the formulas, if any."""
         return 0.0
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
-        """The user's Python functions inside this loss."""
+        """The user's Python functions in this loss."""
         return ()
 
     @property
@@ -69,13 +74,13 @@ class Loss(Copied):
         padded[0].flat[: left.size] = left.ravel()
         padded[1].flat[: left.size] = right.ravel()
         out = np.empty((rows, WIDTH))
-        apply_loss(address, padded[0], padded[1], self.parameters, out)
+        _apply_loss(address, padded[0], padded[1], self.parameters, out)
         for callback in self.callbacks:
             callback.check()
         return out.ravel()[: left.size].reshape(left.shape)[()]
 
     def check_targets(self, y: Floats) -> None:
-        """Refuse targets that the loss is not made for."""
+        """Refuse targets for which the loss is not defined."""
         if self.labels and y.size and not np.isin(y, (-1.0, 1.0)).all():
             wrong = y[~np.isin(y, (-1.0, 1.0))][0]
             raise check.refuse(
@@ -84,3 +89,28 @@ class Loss(Copied):
                 float(wrong),
                 "Recode the labels, or use a loss for regression.",
             )
+
+
+@entry
+def _apply_loss(address, predictions, targets, parameters, out):
+    """out = the loss, or its derivative. predictions, targets, out: (rows, 4)."""
+    call_loss(
+        address,
+        pointer(predictions, 0),
+        pointer(targets, 0),
+        predictions.shape[0],
+        pointer(parameters, 0),
+        pointer(out, 0),
+    )
+
+
+@inline
+def loss_on_window(address, parameters, values, targets, seen, f, y, out):
+    """out[i] = the loss, or its derivative, of values[i] and targets[i], for i < seen.
+
+    f, y: scratch. f, y, out: padded to rows of four.
+    """
+    for i in range(seen):
+        f[i] = values[i]
+        y[i] = targets[i]
+    call_loss(address, f, y, (seen + WIDTH - 1) // WIDTH, parameters, out)

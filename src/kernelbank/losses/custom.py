@@ -24,7 +24,7 @@ class Custom(Loss):
     value_function : value(f, y) for arrays of equal shape.
     derivative_function : its derivative in f, likewise.
     curvature : a bound of the second derivative in f, or None if there is none.
-    name : what a saved bank calls it; `kb.load(path, components={name: loss})` gives it back.
+    name : its name in a saved bank; `kb.load(path, components={name: loss})` restores it.
 
     >>> fourth = Custom(lambda f, y: (f - y) ** 4, lambda f, y: 4 * (f - y) ** 3, name="fourth")
     >>> fourth.value(3.0, 1.0)
@@ -48,7 +48,7 @@ class Custom(Loss):
             object.__setattr__(self, "curvature", curvature)
         name = self.name or getattr(self.value_function, "__name__", "custom")
         if not isinstance(name, str):
-            raise check.refuse("name", "be text", name, "Give a short word.", "Custom")
+            raise check.refuse("name", "be text", name, "Give a short name.", "Custom")
         object.__setattr__(self, "name", name)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The objective of a bank: what all of its slots minimise."""
+"""The objective of a bank: the loss, window and regularization that all slots share."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .base import Loss
 
 @dataclass(frozen=True)
 class Objective:
-    """The rules of one game."""
+    """What the slots of a bank minimise: losses on a window plus regularization / 2 * norm^2."""
 
     loss: Loss
     window: int
     regularization: float
     dtype: str = "float64"
-    """Precision in which learners keep their largest arrays; the arithmetic is always double."""
+    """Precision of the learners' largest arrays; the arithmetic is always float64."""
 
     @property
     def half_regularization(self) -> float:

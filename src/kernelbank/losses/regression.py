@@ -1,4 +1,4 @@
-"""Losses for targets that are numbers."""
+"""Losses for regression."""
 
 # mypy: disable-error-code="no-untyped-def"
 # The formulas are compiled with types of their own.
@@ -119,7 +119,7 @@ class EpsilonInsensitive(Loss):
 class Pinball(Loss):
     """With r = y - f: max(q r, (q - 1) r), q the quantile; derivative 0 at f = y.
 
-    Its minimiser is the q-quantile of the target, so that two of them make a band.
+    Its minimiser is the q-quantile of the target: two of them give an interval.
 
     Parameters
     ----------

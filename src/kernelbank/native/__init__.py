@@ -1,1 +1,4 @@
-"""Jitted loops: plain functions on plain arrays. No `self`, no dictionaries, no Python objects."""
+"""Compiled code: vectors of four, arguments, compilation and caching, small dense matrices.
+
+Compiled functions work on numbers and arrays only: no `self`, no dictionaries, no Python objects.
+"""

@@ -1,7 +1,7 @@
-"""Small dense matrices of slots, row by row in arrays with room for `stride` rows and columns.
+"""Small dense matrices: (count, count), by rows, in arrays of (stride, stride).
 
-Loops run along rows, so that the compiler can take several members at once without reordering a
-sum: every member of a result is added up in the same order for ever.
+Loops run along rows, so that the compiler can vectorise without reordering a sum: the order of
+every sum is fixed, and so are the bits.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from .simd import WIDTH, broadcast, fma, lane, load
 
 @inline
 def dot(one, other, count):
-    """Sum of products, over four interleaved partial sums: the same bits for ever."""
+    """The dot product of two (count,) vectors, by four interleaved partial sums."""
     total = broadcast(0.0)
     even = count - count % WIDTH
     for m in range(0, even, WIDTH):
@@ -25,8 +25,8 @@ def dot(one, other, count):
 
 
 @inline
-def matrix_times(matrix, stride, vector, count, out):
-    """out = matrix @ vector, for a symmetric matrix."""
+def symmetric_matvec(matrix, stride, vector, count, out):
+    """out = matrix @ vector, for a symmetric matrix. vector, out: (count,)."""
     for i in range(count):
         out[i] = 0.0
     for j in range(count):
@@ -47,8 +47,8 @@ def add_outer(matrix, stride, vector, count, factor):
 
 
 @inline
-def border(matrix, stride, count, vector, corner):
-    """Add a last row and column: `vector`, and `corner` where they meet."""
+def append_row_column(matrix, stride, count, vector, corner):
+    """Append a row and a column: `vector`, (count,), and the diagonal element `corner`."""
     last = pointer(matrix, count * stride)
     for i in range(count):
         last[i] = vector[i]
@@ -57,8 +57,8 @@ def border(matrix, stride, count, vector, corner):
 
 
 @inline
-def strike(matrix, stride, count, j):
-    """Take out row and column j; those behind move up."""
+def delete_row_column(matrix, stride, count, j):
+    """Delete row and column j; the later ones move up."""
     for i in range(count):
         if i == j:
             continue
@@ -71,8 +71,11 @@ def strike(matrix, stride, count, j):
 
 
 @inline
-def grow_inverse(inverse, stride, count, solved, rest):
-    """The inverse after a border (b, c) was added: solved = inverse @ b, rest = c - b' solved."""
+def append_to_inverse(inverse, stride, count, solved, rest):
+    """Update the inverse after row b and diagonal element c were appended.
+
+    solved = inverse @ b; rest = c - b' solved, the Schur complement.
+    """
     add_outer(inverse, stride, solved, count, 1.0 / rest)
     last = pointer(inverse, count * stride)
     for i in range(count):
@@ -83,20 +86,20 @@ def grow_inverse(inverse, stride, count, solved, rest):
 
 
 @inline
-def shrink_inverse(inverse, stride, count, j, column):
-    """The inverse after row and column j were taken out; `column` is scratch."""
+def delete_from_inverse(inverse, stride, count, j, column):
+    """Update the inverse after row and column j were deleted; `column`, (count,), is scratch."""
     for i in range(count):
         column[i] = inverse[i * stride + j]
     add_outer(inverse, stride, column, count, -1.0 / column[j])
-    strike(inverse, stride, count, j)
+    delete_row_column(inverse, stride, count, j)
 
 
 @inline
-def invert(matrix, stride, count, raised, factor, inverse):
-    """inverse = that of a positive definite matrix by Cholesky; False if it is not one.
+def invert(matrix, stride, count, jitter, factor, inverse):
+    """inverse = the inverse of a positive definite matrix by Cholesky; False if it is not one.
 
-    Its diagonal is raised by a share `raised` of itself first. `factor` is scratch of the same size
-    and holds the Cholesky factor afterwards.
+    Its diagonal is first multiplied by 1 + jitter. `factor` is scratch of the same size and holds
+    the Cholesky factor afterwards.
     """
     for i in range(count):
         own = pointer(factor, i * stride)
@@ -104,7 +107,7 @@ def invert(matrix, stride, count, raised, factor, inverse):
             other = pointer(factor, j * stride)
             value = matrix[i * stride + j] - dot(own, other, j)
             if i == j:
-                value += raised * matrix[i * stride + i]
+                value += jitter * matrix[i * stride + i]
                 if not value > 0.0:
                     return False
                 own[i] = np.sqrt(value)
@@ -119,7 +122,7 @@ def invert(matrix, stride, count, raised, factor, inverse):
         for j in range(i + 1, count):
             own = pointer(factor, j * stride)
             row[j] = -dot(pointer(own, i), pointer(row, i), j - i) / own[j]
-    for i in range(count):  # inverse = those rows times their transposes, from the top down
+    for i in range(count):  # inverse = these rows times their transposes, from the top down
         row = pointer(inverse, i * stride)
         for j in range(i, count):
             other = pointer(inverse, j * stride)
@@ -131,15 +134,15 @@ def invert(matrix, stride, count, raised, factor, inverse):
 
 
 @inline
-def strike_member(vector, count, j):
-    """Take out member j; those behind move up."""
+def delete_element(vector, count, j):
+    """Delete element j of a (count,) vector; the later ones move up."""
     for i in range(j, count - 1):
         vector[i] = vector[i + 1]
 
 
 @inline
-def least(vector, count):
-    """The place of the least member, the first of equals."""
+def argmin(vector, count):
+    """The index of the least element, the first of equals."""
     best = 0
     for i in range(count):
         if vector[i] < vector[best]:

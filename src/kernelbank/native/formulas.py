@@ -4,8 +4,8 @@ A learner's loop is compiled once. The formulas that differ from bank to bank (w
 loss) are small C functions with one of these signatures, and the loop gets their addresses:
 
 - a *statistic* of a pair compares one input with many: s[m] = start, then
-  s[m] = step(s[m], x[k], t[k, m], parameter) for each coordinate k. Squared distance and dot product
-  are statistics. A statistic is computed once for all kernels that use it.
+  s[m] = step(s[m], x[k], t[k, m], parameter) for each coordinate k. Squared distance and dot
+  product are statistics. A statistic is computed once for all kernels that use it.
 - a *kernel formula* turns a statistic into the kernel values of four slots:
   k = formula(s, a, b, c), where a, b, c hold one constant per slot.
 - a *loss formula* maps rows of four predictions and four targets, element by element.
@@ -27,14 +27,14 @@ from numba.core.ccallback import CFunc
 from numba.extending import intrinsic, register_jitable
 
 from .jit import cached
-from .progress import line
+from .progress import progress
 from .simd import WIDTH, load, store
 
 Formula = Callable[..., Any]
 
 _POINTER = types.CPointer(types.float64)
 INT_POINTER = types.CPointer(types.int64)
-# x (d,), inputs (d, stride), stride, count, coordinates (width,), width, parameters (1,), out (count,)
+# x (d,), inputs (d, stride), stride, count, coordinates (width,), width, parameters, out (count,)
 _STATISTIC = types.void(
     _POINTER, _POINTER, types.int64, types.int64, INT_POINTER, types.int64, _POINTER, _POINTER
 )
@@ -110,8 +110,14 @@ def call_loss(typingctx, address, predictions, targets, rows, parameters, out):
 
 class _CFunction(CFunc):  # type: ignore[misc]
     def _compile_uncached(self) -> Any:  # called if the function is not on disk
-        line.compiling()
+        progress.compiling()
         return super()._compile_uncached()
+
+
+def _named(function: Formula, formula: Formula) -> Formula:
+    """Name a function for its formula, so that each formula has a cache file of its own."""
+    function.__qualname__ = f"{function.__name__}_{formula.__module__}.{formula.__qualname__}"
+    return function
 
 
 def _compile(signature: Any, function: Formula) -> Any:
@@ -137,7 +143,7 @@ def compile_statistic(step: Formula, start: float) -> Any:
             for m in range(count):
                 out[m] = step(out[m], coordinate, others[m], parameter)
 
-    return _compile(_STATISTIC, statistic)
+    return _compile(_STATISTIC, _named(statistic, step))
 
 
 def compile_kernel(formula: Formula) -> Any:
@@ -151,7 +157,7 @@ def compile_kernel(formula: Formula) -> Any:
         for m in range(count):
             store(out, m, formula(statistic[m], a, b, c))
 
-    return _compile(_KERNEL, kernel)
+    return _compile(_KERNEL, _named(kernel, formula))
 
 
 def compile_loss(formula: Formula) -> Any:
@@ -163,7 +169,7 @@ def compile_loss(formula: Formula) -> Any:
         for i in range(rows):
             store(out, i, formula(load(predictions, i), load(targets, i), p))
 
-    return _compile(_LOSS, loss)
+    return _compile(_LOSS, _named(loss, formula))
 
 
 def compile_phase(function: Formula) -> Any:

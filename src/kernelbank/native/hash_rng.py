@@ -1,4 +1,4 @@
-"""Numbers that look random and follow from their keys alone: no generator, so no state to keep."""
+"""Pseudo-random numbers that are a hash of their keys: there is no generator state to store."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ _ELEVEN = np.uint64(11)
 
 
 @inline
-def stirred(key, word):
-    """A key of 64 bits from another one and a whole number."""
+def mix_key(key, word):
+    """A new 64-bit key from a key and an int."""
     bits = key + _STEP * (np.uint64(word) + np.uint64(1))
     bits = (bits ^ (bits >> _THIRTY)) * _FIRST
     bits = (bits ^ (bits >> _TWENTY_SEVEN)) * _SECOND
@@ -22,6 +22,6 @@ def stirred(key, word):
 
 
 @inline
-def fraction(key):
+def unit_interval(key):
     """A number in [0, 1) from the upper 53 bits of a key."""
     return np.float64(key >> _ELEVEN) * 2.0**-53

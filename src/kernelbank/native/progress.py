@@ -1,7 +1,7 @@
-"""A line that tells a person at a terminal why the first call takes seconds.
+"""A line on the terminal that tells why the first call takes seconds.
 
-Compiling happens once on a machine: the machine code is kept on disk. Programs hear the same
-through the logger "kernelbank", at level INFO.
+Functions are compiled once per machine: the machine code is kept on disk. Programs get the same
+message from the logger "kernelbank", at level INFO.
 """
 
 import logging
@@ -11,26 +11,26 @@ import time
 _log = logging.getLogger("kernelbank")
 
 
-class _Line:
+class _Progress:
     def __init__(self) -> None:
-        self.count = 0
-        self.start = 0.0
+        self._count = 0
+        self._start = 0.0
 
     def compiling(self) -> None:
-        """One more function is not on disk yet and is compiled now."""
-        if self.count == 0:
-            self.start = time.perf_counter()
+        """Report that one more function is compiled, because it is not on disk yet."""
+        if self._count == 0:
+            self._start = time.perf_counter()
             _log.info("compiling loops for this machine; this happens once")
-        self.count += 1
-        self._show(f"kernelbank compiles its loops for this machine, once: {self.count} ...")
+        self._count += 1
+        self._show(f"kernelbank compiles its loops for this machine, once: {self._count} ...")
 
     def finished(self) -> None:
-        """All that was needed is there."""
-        if self.count:
-            seconds = time.perf_counter() - self.start
-            _log.info("compiled %d functions in %.1f s", self.count, seconds)
+        """Report that all functions are ready, if any had to be compiled."""
+        if self._count:
+            seconds = time.perf_counter() - self._start
+            _log.info("compiled %d functions in %.1f s", self._count, seconds)
             self._show(f"kernelbank has compiled its loops for this machine in {seconds:.0f} s.\n")
-        self.count = 0
+        self._count = 0
 
     def _show(self, text: str) -> None:
         if sys.stderr is not None and sys.stderr.isatty():
@@ -38,4 +38,4 @@ class _Line:
             sys.stderr.flush()
 
 
-line = _Line()
+progress = _Progress()

@@ -1,10 +1,10 @@
-"""Four numbers side by side: the one vector type that the hot loops are written in.
+"""Vectors of four float64: the SIMD type of the compiled loops.
 
-A leaf holds four slots, and every array of a leaf ends in an axis of four. `Lanes` is such a
-quadruple as a value: `load` and `store` move it, `+ - * /` and the functions below act on each
-lane alone. So a loop over the terms of a slot reads like the formula for one slot, runs four of
-them at once, and can never mix or reassociate them: the same bits on every machine, whatever the
-compiler finds to vectorise. (A machine without four-wide registers gets the same bits, slower.)
+A leaf holds four slots, and every array of a leaf ends in an axis of four. `Lanes` is a vector of
+four as a value: `load` and `store` move it, and `+ - * /` and the functions below act on each lane
+alone. So a loop over the terms of a slot reads like the formula for one slot, computes four slots
+at once, and never mixes lanes or reorders a sum: the same bits on every machine, whatever the
+compiler vectorises. (A machine without registers of four gives the same bits, slower.)
 
 `load(array, row)` counts rows of four from the start of a C-contiguous array, whatever its shape.
 """
@@ -27,7 +27,7 @@ _INTEGERS = ir.VectorType(_INTEGER, WIDTH)
 
 
 class LanesType(types.Type):
-    """The Numba type of four float64 side by side; a plain number stands for four equal ones."""
+    """The Numba type of a vector of four float64; a scalar converts to four equal ones."""
 
     def __init__(self) -> None:
         super().__init__(name="Lanes")
@@ -58,7 +58,7 @@ def _constant(value: float) -> ir.Constant:
 
 
 def _llvm(builder, name: str, *arguments):
-    """Call LLVM's vector intrinsic of that name, which is exactly rounded in each lane."""
+    """Call the LLVM vector intrinsic `name`, which is correctly rounded in each lane."""
     function = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(_VECTOR, [_VECTOR] * len(arguments)), f"llvm.{name}.v4f64"
     )
@@ -90,7 +90,7 @@ _operator(operator.neg, 1, lambda builder, x: builder.fneg(x))
 
 
 def _function(count, emit):
-    """An intrinsic of `count` lanes (or numbers); `emit(builder, ...)` writes its LLVM."""
+    """An intrinsic of `count` lanes or numbers; `emit(builder, ...)` writes its LLVM."""
 
     def typed(typingctx, *arguments):
         if not all(isinstance(a, (LanesType, types.Number)) for a in arguments):
@@ -102,7 +102,7 @@ def _function(count, emit):
 
         return LANES(*arguments), codegen
 
-    # Numba counts the parameters of an intrinsic, so each number of them needs its own function.
+    # Numba counts the parameters of an intrinsic, so each count needs its own function.
     makers = {
         1: lambda typingctx, x: typed(typingctx, x),
         2: lambda typingctx, x, y: typed(typingctx, x, y),
@@ -117,7 +117,7 @@ def _less_select(builder, x, y, yes, no):
 
 
 broadcast = _function(1, lambda builder, x: x)
-"""A number in all four lanes (rarely needed: arithmetic does it unasked)."""
+"""A number in all four lanes (rarely needed: arithmetic converts numbers)."""
 
 fma = _function(3, lambda builder, x, y, z: _llvm(builder, "fma", x, y, z))
 """x * y + z, rounded once."""
@@ -134,7 +134,7 @@ where_less = _function(4, _less_select)
 
 
 def _address(context, builder, kind, value, row):
-    """Pointer to the four numbers that start at 4 * row, of an array or of a bare pointer."""
+    """A pointer to the four numbers that start at 4 * row, of an array or of a pointer."""
     data = value
     if isinstance(kind, types.Array):
         data = context.make_array(kind)(context, builder, value).data
@@ -226,15 +226,15 @@ _EXP2 = (
     7.074194297288521e-09,
     4.4558179083360645e-10,
 )
-_ROUND = 1.5 * 2.0**52  # adding this rounds to an integer and leaves it in the low bits
+_ROUND = 1.5 * 2.0**52  # adding this rounds to an integer, in the low bits
 _SMALLEST = -1021  # below 2**-1021.5 the result is 0: no denormals in the loops
 
 
 def _exp2_of_product(builder, x, y):
     """2**(x*y) for x*y <= 0. The product is never rounded: both uses of it are inside an fma."""
     shifted = _llvm(builder, "fma", x, y, _constant(_ROUND))
-    whole = builder.fsub(shifted, _constant(_ROUND))
-    r = _llvm(builder, "fma", x, y, builder.fneg(whole))
+    exponent_part = builder.fsub(shifted, _constant(_ROUND))
+    r = _llvm(builder, "fma", x, y, builder.fneg(exponent_part))
     c = [_constant(value) for value in _EXP2]
 
     def line(low, high, power):

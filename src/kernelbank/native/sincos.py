@@ -1,10 +1,10 @@
 """Cosine and sine of four angles at once, from one reduction.
 
-An angle is n quarter turns and a rest r in [-pi/4, pi/4]: n is found by the trick of adding a large
-number, r by subtracting n pi/2 in three pieces (Cody and Waite). The first piece is the float next
-to pi/2; angle - n * piece is then a multiple of 2^-53 below 1, so inside an fma it is exact, and r
-is right to half an ulp even beside a zero. Two polynomials give sin r and cos r; n says which of
-them is the cosine and which signs they have.
+An angle is n quarter turns plus a remainder r in [-pi/4, pi/4]. Adding a large number gives n;
+subtracting n pi/2 in three parts (Cody and Waite) gives r. The first part is the float nearest to
+pi/2; angle - n * part is then a multiple of 2^-53 below 1, so it is exact inside an fma, and r is
+right to half an ulp even next to a zero. Two polynomials give sin r and cos r; n decides which of
+them is the cosine, and the signs.
 """
 
 import math
@@ -17,7 +17,7 @@ from .jit import inline
 from .simd import _INTEGERS, _ROUND, _VECTOR, LANES, WIDTH, _function, _llvm, fma, four, lane
 
 FAR = 2.0**30
-"""Angles from here on are left to the C library, which knows more digits of pi."""
+"""Larger angles are computed by the C library, which has more digits of pi."""
 
 _QUARTERS = 2.0 / math.pi
 _FIRST = 1.5707963267948966
@@ -44,7 +44,7 @@ _C0, _C1, _C2, _C3, _C4, _C5 = (
 )
 
 
-def _turned(builder, shifted, one, other):
+def _rotate(builder, shifted, one, other):
     """In the lanes with n = 0, 1, 2, 3 (mod 4) quarter turns: one, -other, -one, other."""
 
     def constant(value):
@@ -58,12 +58,12 @@ def _turned(builder, shifted, one, other):
     return builder.bitcast(builder.xor(chosen, sign), _VECTOR)
 
 
-turned = _function(3, _turned)
+rotate = _function(3, _rotate)
 
 
 @intrinsic
 def _any_far(typingctx, angle):
-    """Whether an angle is far out or not a number."""
+    """Whether an angle is at least FAR or NaN."""
 
     def codegen(context, builder, sig, args):
         size = _llvm(builder, "fabs", args[0])
@@ -86,7 +86,7 @@ def _sine(angle, fast):
 
 @inline
 def cosine_and_sine(angle):
-    """Both, for four angles: within 2 ulp up to `FAR`, beyond by the C library, NaN of NaN."""
+    """Cosine and sine of four angles: within 2 ulp up to `FAR`, else by the C library."""
     shifted = fma(angle, _QUARTERS, _ROUND)
     turns = shifted - _ROUND
     r = fma(turns, -_FIRST, angle)
@@ -100,8 +100,8 @@ def cosine_and_sine(angle):
     own_sine = fma(r * z, sums, r)
     sums = fma(z4, fma(z, _C5, _C4), fma(z2, fma(z, _C3, _C2), fma(z, _C1, _C0)))
     own_cosine = fma(z2, sums, fma(z, -0.5, 1.0))
-    cosine = turned(shifted, own_cosine, own_sine)
-    sine = turned(shifted, own_sine, -own_cosine)
+    cosine = rotate(shifted, own_cosine, own_sine)
+    sine = rotate(shifted, own_sine, -own_cosine)
     if _any_far(angle):
         a, b, c, d = lane(angle, 0), lane(angle, 1), lane(angle, 2), lane(angle, 3)
         cosine = four(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...combiners import Combiner
-from ...kernels.base import distinct_structures, number_statistics
+from ...kernels.program import distinct_structures, number_statistics
 from ...kernels.sample_buffer import SampleBlock
 from ...losses.objective import Objective
 from ...native.formulas import CONSTANTS, Callback

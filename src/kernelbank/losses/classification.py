@@ -1,4 +1,4 @@
-"""Losses for the labels -1 and +1."""
+"""Losses for classification, with labels -1 and +1."""
 
 # mypy: disable-error-code="no-untyped-def"
 # The formulas are compiled with types of their own.
@@ -17,7 +17,7 @@ _LOG2E = 1 / np.log(2)
 
 @register_jitable
 def _margin_exponential(f, y):
-    """exp(-|y f|), which never overflows."""
+    """exp(-|y f|), which does not overflow."""
     return exp2_of_product(absolute(y * f), -_LOG2E)
 
 
@@ -57,8 +57,8 @@ class Hinge(Loss):
 
     @staticmethod
     def _value(f, y, p):
-        short = 1.0 - y * f
-        return where_less(short, 0.0, 0.0, short)
+        missing = 1.0 - y * f
+        return where_less(missing, 0.0, 0.0, missing)
 
     @staticmethod
     def _derivative(f, y, p):
@@ -78,10 +78,10 @@ class SquaredHinge(Loss):
 
     @staticmethod
     def _value(f, y, p):
-        short = 1.0 - y * f
-        return where_less(short, 0.0, 0.0, short * short)
+        missing = 1.0 - y * f
+        return where_less(missing, 0.0, 0.0, missing * missing)
 
     @staticmethod
     def _derivative(f, y, p):
-        short = 1.0 - y * f
-        return where_less(0.0, short, -2.0 * y * short, 0.0)
+        missing = 1.0 - y * f
+        return where_less(0.0, missing, -2.0 * y * missing, 0.0)
