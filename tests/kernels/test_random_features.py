@@ -266,8 +266,8 @@ def test_maps_repeat_from_their_seed():
     assert (one.frequencies != other.frequencies).any()
 
 
-def test_kernels_of_equal_shape_have_maps_of_equal_shape():
-    assert K.Linear(0.0).shape == K.Linear(1.0).shape
+def test_feature_maps_of_kernels_of_equal_structure_have_equal_shape():
+    assert K.Linear(0.0).structure_key == K.Linear(1.0).structure_key
     for kernel in (K.Linear(0.0) + K.Gaussian(1.0), K.Linear(1.0) + K.Gaussian(2.0)):
         assert feature_counts(kernel, 12, 4) == (16, 24)
         assert feature_map(kernel, 12, 4, rng()).frequencies.shape == (4, 24)
