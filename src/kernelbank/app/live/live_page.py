@@ -25,7 +25,7 @@ from typing import Any
 from ...errors import KernelBankWarning, RunRefused
 from ...utils import validation as check
 from .limits import Limits
-from .parts_folder import START_RESULT, START_SETTINGS, PartsWriter, replace_file
+from .parts_folder import START_RESULT, START_SETTINGS, PartsWriter, write_private
 
 _START_TIMEOUT = 30.0
 """Seconds within which the server must listen."""
@@ -176,7 +176,7 @@ class LivePage:
             "parent": os.getpid(),
             "limits": asdict(limits),
         }
-        replace_file(self._folder / START_SETTINGS, json.dumps(settings).encode())
+        write_private(self._folder / START_SETTINGS, json.dumps(settings).encode())
         return subprocess.Popen(
             [sys.executable, "-P", "-W", "ignore", "-c", _SERVER_PROGRAM, str(self._folder)],
             stdin=subprocess.DEVNULL,

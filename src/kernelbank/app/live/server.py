@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .limits import Limits
-from .parts_folder import START_RESULT, VersionedParts, replace_file
+from .parts_folder import START_RESULT, VersionedParts, write_private
 
 if TYPE_CHECKING:
     from .connections import Connection
@@ -59,7 +59,7 @@ def main(folder: Path, settings: dict[str, Any]) -> None:
 
 
 def _write_result(folder: Path, result: dict[str, Any]) -> None:
-    replace_file(folder / START_RESULT, json.dumps(result).encode())
+    write_private(folder / START_RESULT, json.dumps(result).encode())
 
 
 async def _serve(
