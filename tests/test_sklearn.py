@@ -256,7 +256,7 @@ def test_numbers_of_other_kinds():
 def test_in_a_notebook_the_bank_is_shown_below_the_diagram():
     X, y = rows()
     face = KernelBankRegressor(size="small")
-    assert "kernelbank-glance" not in face._repr_mimebundle_()["text/html"]
+    assert "kernelbank-status" not in face._repr_mimebundle_()["text/html"]
     face.fit(X, y)
     shown = face._repr_mimebundle_()
     assert shown["text/plain"] == repr(face) == "KernelBankRegressor(size='small')"

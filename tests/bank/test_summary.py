@@ -14,8 +14,15 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto.auto_serialization import describe
-from kernelbank.bank.summary import brief, kernel_words, method_words
-from kernelbank.utils.rendering import CELLS, Summary, figure, one_line, shortened
+from kernelbank.bank.naming import kernel_name, method_name, short_name
+from kernelbank.utils.rendering import (
+    CELLS,
+    number,
+    one_line,
+    render_html,
+    render_text,
+    shortened,
+)
 
 K = kb.kernels
 Norma = kb.learners.Norma
@@ -43,15 +50,15 @@ def seen(bank):
     assert all(line.isprintable() for line in lines)
     tree = parsed(bank._repr_html_())
     assert tree[0].text == lines[0]
-    glance = bank._glance()
+    glance = bank.status()
     assert text == str(bank) == glance.text()
     rows = [["".join(cell.itertext()) for cell in row] for row in tree.iter("tr")]
     for label, value in glance.facts:
         assert any(line.strip().startswith(label) and value in line for line in lines[1:])
         assert [label, value] in rows
     for name, share in glance.bars:
-        assert any(figure(share) in line and line.endswith(name) for line in lines[1:])
-        assert [figure(share), "", name] in rows
+        assert any(number(share) in line and line.endswith(name) for line in lines[1:])
+        assert [number(share), "", name] in rows
     if glance.rest:
         assert lines[-1].strip() == glance.rest
     return lines, dict(glance.facts), glance.bars
@@ -82,18 +89,18 @@ def small(task="regression", **settings):
 
 def test_bars_are_as_long_as_their_shares():
     bars = (("all", 0.8), ("half", 0.4), ("a little", 1e-9), ("nothing", 0.0), ("less", -0.2))
-    lines = Summary("title", (), "weights", bars).text().split("\n")
+    lines = render_text("title", (), "weights", bars).split("\n")
     found = [re.fullmatch(r"    +(\S+) (.{20}) (.*)", line).groups() for line in lines[2:]]
     assert [name for *_, name in found] == [name for name, _ in bars]
     drawn = [bar.rstrip() for _, bar, _ in found]
     assert drawn == ["█" * CELLS, "█" * 10, "▏", "", "░" * 5]
-    widths = re.findall(r"width:([0-9.]+)%", Summary("title", bars=bars).html())
+    widths = re.findall(r"width:([0-9.]+)%", render_html("title", bars=bars))
     assert widths == ["100.0", "50.0", "0.0", "0.0", "25.0"]
 
 
 def test_eighths_of_a_cell():
     for eighths in range(1, 160):
-        line = Summary("", bars=(("", 1.0), ("", eighths / 160))).text().split("\n")[-1]
+        line = render_text("", bars=(("", 1.0), ("", eighths / 160))).split("\n")[-1]
         bar = line[10:].rstrip()
         ends = " ▏▎▍▌▋▊▉"
         last = ends.index(bar[-1]) if bar[-1] in ends else 0
@@ -103,9 +110,8 @@ def test_eighths_of_a_cell():
 @pytest.mark.parametrize("share", [np.nan, np.inf, -np.inf, 1e308, 5e-324, -1e-300])
 def test_shares_of_any_size(share):
     for bars in ((("one", share), ("two", 0.5)), (("one", share),)):
-        glance = Summary("title", bars=bars)
-        assert figure(share) in glance.text()
-        parsed(glance.html())
+        assert number(share) in render_text("title", bars=bars)
+        parsed(render_html("title", bars=bars))
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "no such"])
@@ -115,19 +121,19 @@ def test_an_output_without_blocks_gets_plain_signs(monkeypatch, encoding):
 
     Output.encoding = encoding
     monkeypatch.setattr(sys, "stdout", Output())
-    text = Summary("title", bars=(("a", 1.0), ("b", -0.5))).text()
+    text = render_text("title", bars=(("a", 1.0), ("b", -0.5)))
     assert text.encode("ascii")
     assert "#" * CELLS in text
     assert "-" * (CELLS // 2) in text
     monkeypatch.setattr(sys, "stdout", None)
-    assert "█" in Summary("title", bars=(("a", 1.0),)).text()
+    assert "█" in render_text("title", bars=(("a", 1.0),))
 
 
 def test_nothing_that_is_given_gets_through_as_more_than_text():
     bad = f"{SCRIPT}\"'&amp;\n\x1b[31m\x00\u202e\ud800\tend"
     pairs = ((bad, bad),)
-    glance = Summary(bad, pairs, bad, ((bad, 0.5),), bad, pairs)
-    text, page = glance.text(), glance.html()
+    drawn = (bad, pairs, bad, ((bad, 0.5),), bad)
+    text, page = render_text(*drawn), render_html(*drawn, pairs)
     assert len(text.split("\n")) == 5
     assert text.replace("\n", "").isprintable()
     assert "<script" not in page
@@ -147,29 +153,29 @@ def test_shortened():
 
 def test_kernels_as_formulas():
     g, p = K.Gaussian(1 / 3), K.Periodic(24.0)
-    assert kernel_words(g) == "Gaussian(width=0.3333)"
-    assert kernel_words(g + p) == "Gaussian(width=0.3333) + Periodic(period=24, width=1)"
-    assert kernel_words((g + p) * g).startswith("(Gaussian(width=0.3333) + Per")
+    assert kernel_name(g) == "Gaussian(width=0.3333)"
+    assert kernel_name(g + p) == "Gaussian(width=0.3333) + Periodic(period=24, width=1)"
+    assert kernel_name((g + p) * g).startswith("(Gaussian(width=0.3333) + Per")
     assert (
-        kernel_words(0.5 * (g + K.Linear())) == "0.5 * (Gaussian(width=0.3333) + Linear(offset=1))"
+        kernel_name(0.5 * (g + K.Linear())) == "0.5 * (Gaussian(width=0.3333) + Linear(offset=1))"
     )
-    assert kernel_words(K.ActiveDims(g, [0, 2])) == "Gaussian(width=0.3333) on [0, 2]"
+    assert kernel_name(K.ActiveDims(g, [0, 2])) == "Gaussian(width=0.3333) on [0, 2]"
     assert (
-        kernel_words(K.ActiveDims(g, range(9))) == "Gaussian(width=0.3333) on [0, 1, 2, 3, ... (9)]"
+        kernel_name(K.ActiveDims(g, range(9))) == "Gaussian(width=0.3333) on [0, 1, 2, 3, ... (9)]"
     )
     many = reduce(add, [K.Gaussian(float(w)) for w in range(1, 31)])
-    assert kernel_words(many) == "Gaussian(width=1) + Gaussian(width=2) + 28 more"
+    assert kernel_name(many) == "Gaussian(width=1) + Gaussian(width=2) + 28 more"
     right = reduce(lambda total, k: k + total, [K.Gaussian(float(w)) for w in range(30, 0, -1)])
-    assert kernel_words(right) == kernel_words(many)
-    assert kernel_words(K.Custom(lambda X, Z: X @ Z.T, name=SCRIPT)) == f'Custom(name="{SCRIPT}")'
+    assert kernel_name(right) == kernel_name(many)
+    assert kernel_name(K.Custom(lambda X, Z: X @ Z.T, name=SCRIPT)) == f'Custom(name="{SCRIPT}")'
 
 
 def test_learners_with_what_is_unusual_of_them():
-    assert brief(Norma()) == "Norma()"
-    assert brief(Norma(learning_rate=0.02)) == "Norma(learning_rate=0.02)"
+    assert short_name(Norma()) == "Norma()"
+    assert short_name(Norma(learning_rate=0.02)) == "Norma(learning_rate=0.02)"
     tree = kb.learners.PartitionTree(nodes=63)
     slot = kb.Slot(K.TreeKernel(), tree, loss="huber", residual_of=0)
-    assert method_words(slot) == "PartitionTree(nodes=63), loss Huber(), residual of [0]"
+    assert method_name(slot) == "PartitionTree(nodes=63), loss Huber(), residual of [0]"
 
 
 def test_slots_are_told_apart_by_their_learners_if_these_differ():
@@ -202,12 +208,14 @@ def test_a_kernel_bank(combiner):
     assert "engine" not in facts
     assert "quarantined" not in facts
     ledger, weights = bank.ledger, bank.weights
-    assert facts["mean loss"].startswith(f"{ledger.mean_loss:.4g}  (best slot alone: ")
+    assert facts["mean loss"].startswith(f"{ledger.mean_loss:.4g}  (best slot alone, ")
     best = int(np.argmin(ledger.slot_loss))
-    assert f" {ledger.slot_loss[best] / 200:.4g}, [{best}] Gaussian" in facts["mean loss"]
+    assert f"[{best}] Gaussian" in facts["mean loss"]
+    assert facts["mean loss"].endswith(f": {ledger.slot_loss[best] / 200:.4g})")
     assert facts["cumulative cost"].startswith(f"{ledger.cumulative_cost:.4g}  (best")
     least = ledger.slot_cumulative_cost.min()
-    assert f" {least:.4g}, [{ledger.best_slot}] Gaussian" in facts["cumulative cost"]
+    assert f"[{ledger.best_slot}] Gaussian" in facts["cumulative cost"]
+    assert facts["cumulative cost"].endswith(f": {least:.4g})")
     order = np.argsort(-np.abs(weights), kind="stable")
     count = min(5, int((weights != 0).sum()))
     assert [share for _, share in bars] == weights[order[:count]].tolist()
@@ -216,7 +224,7 @@ def test_a_kernel_bank(combiner):
     others = int((weights != 0).sum()) - count
     if others:
         share = weights[order[count : count + others]].sum()
-        assert f"{figure(share)} on {others} other" in lines[-1]
+        assert f"{number(share)} on {others} other" in lines[-1]
     if (weights == 0).any():
         assert lines[-1].endswith(f"{(weights == 0).sum()} without weight")
 
@@ -244,7 +252,7 @@ def test_an_auto_bank():
     lines, facts, bars = seen(bank)
     assert lines[0] == "AutoBank('regression', size='small'; 18 slots; 300 samples)"
     mean, naive = bank.ledger.mean_loss, bank.ledger.persistence_loss
-    assert facts["mean squared error"] == f"{mean:.4g}  (persistence: {naive:.4g})"
+    assert facts["mean squared error"] == f"{mean:.4g}  (baseline (last value): {naive:.4g})"
     last, count = bank.ledger.changes[-1], len(bank.ledger.changes)
     assert facts["last change"].startswith(f"{last.what} after row {last.row} of 300 (the ")
     assert facts["last change"].endswith("only one)" if count == 1 else f"last of {count})")
@@ -274,8 +282,8 @@ def test_more_than_two_classes_show_the_mean_over_their_banks():
     shown = ", ".join(map(repr, bank.classes))
     assert facts["classes"] == f"3: {shown}"
     wrong, naive = bank.ledger.mean_loss, bank.ledger.persistence_loss
-    assert facts["wrong answers"] == f"{wrong:.2%}  (persistence: {naive:.2%})"
-    assert "  weights, mean of 3 banks (one a class)" in lines
+    assert facts["error rate"] == f"{wrong:.2%}  (baseline (last value): {naive:.2%})"
+    assert "  weights, mean of 3 banks (one per class)" in lines
     mean = np.mean([one.weights for one in bank.banks], axis=0)
     assert len({one.weights.tobytes() for one in bank.banks}) == 3
     for name, share in bars:
@@ -336,10 +344,10 @@ def test_before_there_are_weights():
     bank = small()
     bank.run(*numbers(1))
     lines, facts, _ = seen(bank)
-    assert "persistence" not in facts["mean squared error"]
+    assert "baseline" not in facts["mean squared error"]
     assert lines[-1].strip() == "none yet: the slots start after 5 rows"
     bank.run(*numbers(3))
-    assert "persistence" in seen(bank)[1]["mean squared error"]
+    assert "baseline" in seen(bank)[1]["mean squared error"]
     one = small("classification")
     one.run(numbers(50)[0], ["on"] * 50)
     assert seen(one)[0][-1].strip() == "none yet: there is one class only"
@@ -474,8 +482,7 @@ def test_every_state_can_be_looked_at(make):
     assert "<script" not in bank._repr_html_()
     if make is all_out:
         assert facts["quarantined"].startswith("3 of 3: [0] Linear(offset=1), ")
-        assert "no slot is left" in facts["mean loss"]
-        assert "no slot is left" in facts["cumulative cost"]
+        assert "best slot" not in facts["mean loss"] + facts["cumulative cost"]
         assert lines[-1].strip() == "no slot has any weight"
         assert not bars
     if make is models:

@@ -12,6 +12,7 @@ import numpy as np
 from ..bank.bank import KernelBank
 from ..bank.engines import as_engine
 from ..bank.layout import Slot
+from ..bank.status import Status
 from ..bank.trace import Trace, chosen_fields
 from ..combiners import Combiner
 from ..errors import InvalidArgument
@@ -20,7 +21,6 @@ from ..native.formulas import inside_callback
 from ..utils import validation as check
 from ..utils.interrupts import defer_sigint
 from ..utils.lazy import plots
-from ..utils.rendering import Summary
 from ..utils.validation import Floats
 from .classification import Classification
 from .config import Plan
@@ -208,14 +208,15 @@ class AutoBank:
         return f"AutoBank({self.task!r}{lags}{size}{slots}; {self.samples} samples)"
 
     def __repr__(self) -> str:
-        return self._glance().text()
+        return self.status().text()
 
     def _repr_html_(self) -> str:
-        return self._glance().html()
+        return self.status().html()
 
-    def _glance(self) -> Summary:
+    def status(self) -> Status:
+        """What the model is, how well it does and which slots carry it, at this moment."""
         if inside_callback():  # by a bank that is at work, perhaps for this one: do not wait for it
-            return Summary(self._title())
+            return Status(self._title())
         with self._turn:
             known = self._labels.known
             title = self._title()

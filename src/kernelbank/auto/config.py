@@ -7,8 +7,8 @@ from typing import Any
 
 from ..bank.bank import KernelBank
 from ..bank.layout import Slot
+from ..bank.naming import SlotNames
 from ..bank.state import takes_up
-from ..bank.summary import SlotNames
 from ..combiners import Combiner
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared

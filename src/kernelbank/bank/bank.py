@@ -24,7 +24,6 @@ from ..native.workspace import SLIDE_PERIOD
 from ..utils import validation as check
 from ..utils.interrupts import defer_sigint
 from ..utils.lazy import plots
-from ..utils.rendering import Summary
 from ..utils.validation import Floats
 from . import bank_cost as hot
 from . import rounds, state
@@ -33,8 +32,9 @@ from .diagnostics import Diagnostics
 from .engines import as_engine
 from .layout import Layout, Slot, bank_slots
 from .ledger import Ledger
+from .naming import SlotNames, full_name
 from .single_sample import NEWS
-from .summary import SlotNames, overview, told
+from .status import Status, bank_status
 from .trace import Trace, chosen_fields
 from .work import Work
 
@@ -208,20 +208,21 @@ class KernelBank:
         """The present weights as bars; see `kb.plots.bars`."""
         return plots().bars(self, most)
 
-    def __repr__(self) -> str:
-        return self._glance().text()
+    def status(self) -> Status:
+        """What the bank is, how well it does and which slots carry it, at this moment.
 
-    def _repr_html_(self) -> str:
-        return self._glance().html()
-
-    def _glance(self) -> Summary:
-        if inside_callback():  # by a bank that is at work, perhaps this one: do not wait for it
-            return Summary(self._title())
+        >>> import kernelbank as kb
+        >>> kb.KernelBank(kb.gaussian_grid(1, 2, 3)).status().settings["window"]
+        '10'
+        """
+        if inside_callback():  # by a bank that is learning, perhaps this one: do not wait for it
+            return Status(self._title())
         with self._turn:
-            return overview(
+            return bank_status(
                 self._title(),
                 self._objective,
-                self._layout,
+                self._names,
+                self.slots,
                 self._combiner,
                 self._engine,
                 self._ledger,
@@ -231,10 +232,16 @@ class KernelBank:
 
     def _title(self) -> str:
         return (
-            f"KernelBank({len(self.slots)} slots, {told(self._combiner)}, {told(self.loss)}, "
-            f"window={self.window}, regularization={self.regularization:g}, "
-            f"{self.samples} samples)"
+            f"KernelBank({len(self.slots)} slots, {full_name(self._combiner)}, "
+            f"{full_name(self.loss)}, window={self.window}, "
+            f"regularization={self.regularization:g}, {self.samples} samples)"
         )
+
+    def __repr__(self) -> str:
+        return self.status().text()
+
+    def _repr_html_(self) -> str:
+        return self.status().html()
 
     # --- predicting ---------------------------------------------------------------------------
 

@@ -63,6 +63,13 @@ class Ledger:
         return self._slot_loss.copy()
 
     @property
+    def slot_mean_loss(self) -> Floats:
+        """(P,): mean one-step-ahead loss of every slot alone; infinite for a slot that is out."""
+        if not self.samples:
+            return np.full(len(self._slot_loss), np.nan)
+        return np.where(np.isinf(self._slot_cost), np.inf, self._slot_loss) / self.samples
+
+    @property
     def best_slot(self) -> int:
         """The slot with the least cumulative cost, the first of equals."""
         return int(np.argmin(self._slot_cost))

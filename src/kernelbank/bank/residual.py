@@ -6,6 +6,7 @@ the learner has found. It reads the base slot, never the weights. norm^2 is |b|^
 bound of the norm^2 in the sum space. The base runs once, for itself and for all its residual slots.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import copy

@@ -10,7 +10,7 @@ from ...auto import AutoBank
 from ...bank.bank import KernelBank
 from ...errors import InvalidArgument
 from ...utils import validation as check
-from ...utils.rendering import figure as short
+from ...utils.rendering import number as short
 from ...utils.validation import Floats
 from .style import BLUE, CLASS_COLOURS, COLUMN, GREY, INK, RED, canvas, figure_of, plain
 

@@ -1,0 +1,231 @@
+"""The status of a model: what it is, how well it does, which slots carry it.
+
+`KernelBank.status()` and `AutoBank.status()` return a `Status`; `repr`, the view in a notebook and
+whatever else shows a model read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ..combiners import Combiner
+from ..losses.objective import Objective
+from ..utils.rendering import Pairs, number, one_line, render_html, render_text, shortened
+from ..utils.validation import Floats
+from .engines import Engine, Serial
+from .layout import Slot
+from .ledger import Ledger
+from .naming import LONGEST, distinct_methods, full_name, method_name
+
+MOST_BARS = 5
+"""How many slots a drawing shows, at most."""
+
+LINE = 100
+"""Characters of a note in a drawing."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measure of error, and the same of something to compare with.
+
+    value: of the model; reference: of what it is compared with, NaN if that is unknown;
+    reference_name: what that is; percent: whether the value is a share.
+    """
+
+    value: float
+    reference: float = float("nan")
+    reference_name: str = ""
+    percent: bool = False
+
+    def __str__(self) -> str:
+        form = ".2%" if self.percent else ".4g"
+        text = format(self.value, form)
+        if np.isnan(self.reference):
+            return text
+        return f"{text}  ({self.reference_name}: {self.reference:{form}})"
+
+
+class SlotStatus(NamedTuple):
+    """One slot: its name, its weight, and its mean one-step-ahead loss alone."""
+
+    name: str
+    weight: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """What there is to see of a model at one moment.
+
+    Parameters
+    ----------
+    title : one line; all that is shown of a model that has learned nothing.
+    settings : texts by name.
+    samples : how many samples have been learned.
+    metrics : measures of error by name.
+    notes : further facts by name, each a short text.
+    names, weights, losses : of every slot: its name, weight, and mean one-step-ahead loss alone,
+        infinite for a slot that has become non-finite.
+    heading : what the weights are.
+    no_weights : why there are none yet.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(kb.gaussian_grid(1, 2, 2))
+    >>> for n in range(20):
+    ...     bank.learn_one(n / 10, 1.0)
+    >>> status = bank.status()
+    >>> status.samples, sorted(status.metrics)
+    (20, ['cumulative cost', 'mean loss'])
+    >>> [slot.name for slot in status.slots]
+    ['[0] Gaussian(width=1)', '[1] Gaussian(width=2)']
+    """
+
+    title: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    samples: int = 0
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    names: Sequence[str] = ()
+    weights: Floats = field(default_factory=lambda: np.empty(0))
+    losses: Floats = field(default_factory=lambda: np.empty(0))
+    heading: str = "weights"
+    no_weights: str = ""
+
+    @property
+    def slots(self) -> list[SlotStatus]:
+        """Name, weight and loss of every slot."""
+        columns = (self.names, self.weights.tolist(), self.losses.tolist())
+        return [SlotStatus(*slot) for slot in zip(*columns, strict=True)]
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self) -> str:
+        """The status for a terminal. The first line is the title, the others are indented."""
+        return render_text(self.title, self.facts, *self._weights_drawn())
+
+    def html(self) -> str:
+        """The status for a notebook."""
+        settings = tuple(self.settings.items())
+        return render_html(self.title, self.facts, *self._weights_drawn(), settings)
+
+    @property
+    def facts(self) -> Pairs:
+        """Notes and metrics as (label, text), one line each."""
+        pairs = [*self.notes.items(), *((name, str(m)) for name, m in self.metrics.items())]
+        return tuple((label, shortened(one_line(text), LINE)) for label, text in pairs)
+
+    @property
+    def bars(self) -> tuple[tuple[str, float], ...]:
+        """Name and weight of the slots with the largest weights, by size."""
+        return tuple(
+            (self.names[p], float(self.weights[p])) for p in self._order[:MOST_BARS].tolist()
+        )
+
+    @property
+    def rest(self) -> str:
+        """A sentence on the slots without a bar."""
+        if not len(self.weights):
+            return self.no_weights
+        with_weight = len(self._order)
+        if not with_weight:
+            return "no slot has any weight"
+        others = self._order[MOST_BARS:]
+        without = len(self.weights) - with_weight
+        parts = []
+        if len(others):
+            with np.errstate(all="ignore"):
+                total = float(self.weights[others].sum())
+            parts.append(f"{number(total)} on {len(others)} other{'s' * (len(others) > 1)}")
+        if without:
+            parts.append(f"{without} without weight")
+        return ", ".join(parts)
+
+    @property
+    def _order(self) -> np.ndarray:
+        """The slots with weight, the largest first, equal ones in their order."""
+        sizes = np.where(np.isfinite(self.weights), np.abs(self.weights), 0.0)
+        return np.argsort(-sizes, kind="stable")[: int((sizes > 0).sum())]
+
+    def _weights_drawn(self) -> tuple[str, tuple[tuple[str, float], ...], str]:
+        drawn = len(self.weights) or self.no_weights
+        return self.heading if drawn else "", self.bars, self.rest
+
+
+@np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn
+def bank_status(
+    title: str,
+    objective: Objective,
+    names: Sequence[str],
+    slots: Sequence[Slot],
+    combiner: Combiner,
+    engine: Engine,
+    ledger: Ledger,
+    weights: Floats,
+    dimension: int | None,
+) -> Status:
+    """The status of a `KernelBank`."""
+    methods = distinct_methods(slots)
+    listed = "; ".join(method_name(slot, full_name) for slot in methods[:8])
+    settings = {
+        "combiner": full_name(combiner),
+        "loss": full_name(objective.loss),
+        "window": str(objective.window),
+        "regularization": f"{objective.regularization:g}",
+        "learners": shortened(listed, 1000),
+        "engine": full_name(engine),
+        "dtype": objective.dtype,
+    }
+    if not ledger.samples:
+        return Status(title, settings)
+    notes = {"inputs": columns_note(dimension)}
+    if len(methods) == 1:
+        notes["learner"] = method_name(methods[0])
+    notes |= engine_note(engine)
+    if objective.dtype != "float64":
+        notes["dtype"] = objective.dtype
+    costs = ledger.slot_cumulative_cost
+    out = np.isinf(costs)
+    if out.any():
+        notes["quarantined"] = quarantine_note(
+            np.flatnonzero(out).tolist(), len(out), lambda p: names[p]
+        )
+    losses = ledger.slot_mean_loss
+    metrics = {
+        "mean loss": _beside_best(ledger.mean_loss, losses, names),
+        "cumulative cost": _beside_best(ledger.cumulative_cost, costs, names),
+    }
+    return Status(title, settings, ledger.samples, metrics, notes, names, weights.copy(), losses)
+
+
+def _beside_best(value: float, of_slots: Floats, names: Sequence[str]) -> Metric:
+    """The value of the bank beside that of the best slot alone."""
+    known = np.where(np.isfinite(of_slots), of_slots, np.inf)
+    best = int(np.argmin(known))
+    if not np.isfinite(known[best]):
+        return Metric(value)
+    name = f"best slot alone, {shortened(names[best], LONGEST)}"
+    return Metric(value, float(known[best]), name)
+
+
+# --- notes that several models have -------------------------------------------------------------
+
+
+def columns_note(dimension: int | None) -> str:
+    """The number of columns of the inputs."""
+    return "unknown" if dimension is None else f"{dimension} column{'s' * (dimension != 1)}"
+
+
+def engine_note(engine: Engine) -> dict[str, str]:
+    """The engine, unless it is the default."""
+    return {} if engine == Serial() else {"engine": full_name(engine)}
+
+
+def quarantine_note(indices: Sequence[int], slots: int, name: Callable[[int], str]) -> str:
+    """Which of the slots have become non-finite."""
+    more = f" and {len(indices) - 3} more" if len(indices) > 3 else ""
+    return f"{len(indices)} of {slots}: {', '.join(map(name, indices[:3]))}{more}"
