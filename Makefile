@@ -26,7 +26,7 @@ format: .venv/ready
 	$(BIN)/ruff format src tests benchmarks docs/gallery
 
 bench: .venv/bench-ready
-	$(BIN)/python benchmarks/bench.py --out bench
+	$(BIN)/python benchmarks/speed.py --out bench
 
 # What `kernelbank run` costs beside the bank.
 bench-run: .venv/ready
@@ -44,23 +44,24 @@ bench-ray: .venv/ready
 costs: .venv/ready
 	$(BIN)/python benchmarks/costs.py --out bench
 
-# AutoBank beside its peers. DATA is a folder of .csv.gz streams; without it those that River and
-# scikit-learn bring. ONLY names some of them; OPTIONS go to benchmarks/accuracy.py (see --help).
+# AutoBank beside its rivals. DATA is a folder of .csv.gz streams; without it those of River and
+# scikit-learn. ONLY names some of them; OPTIONS go to benchmarks/accuracy.py (see --help).
 accuracy: OUT := accuracy
 accuracy: .venv/bench-ready
 	$(BIN)/python benchmarks/accuracy.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
 		$(if $(ONLY),--only $(ONLY)) $(OPTIONS)
 
-# AutoBank with one part taken out at a time, on the same streams and beside the peers kept there.
+# How often AutoBank signals a change where there is none.
 alarms: .venv/ready
-	$(BIN)/python benchmarks/alarms.py
+	$(BIN)/python benchmarks/false_alarms.py
 
+# AutoBank with one part taken out at a time, on the same streams and beside the rivals kept there.
 ablation: OUT := accuracy
 ablation: .venv/bench-ready
 	$(BIN)/python benchmarks/ablation.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
 		$(if $(ONLY),--only $(ONLY)) $(OPTIONS)
 
-# The pictures of docs/gallery, drawn anew. What the scripts print stands in its README.md.
+# The figures of docs/gallery, drawn anew. What the scripts print stands in its README.md.
 gallery: .venv/ready
 	for script in docs/gallery/*.py; do $(BIN)/python $$script || exit 1; done
 

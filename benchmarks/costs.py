@@ -1,7 +1,7 @@
 """`make costs`: time per step of every learner against its size, the inputs' width and the slots.
 
 The exponents are slopes in logarithms between the largest sizes, where the leading term shows. A
-small learner is all overhead, so an exponent below the claim is no surprise; one above it is.
+small learner is mostly overhead, so an exponent below the claim is expected; one above is not.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
+from measuring import interleaved, timed
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from timing import interleaved, timed
 
 import kernelbank as kb
 
@@ -30,7 +30,7 @@ WINDOW = 10
 
 @dataclass(frozen=True)
 class Sweep:
-    """Microseconds per step while one thing accepts_new_inputs, and the slope of its logarithm."""
+    """Microseconds per step while one quantity grows, and the slope of its logarithm."""
 
     learner: str
     what: str
@@ -50,8 +50,8 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Case:
-    """A learner that can be timed: with a loss and kernels that it takes."""
+class LearnerCase:
+    """A learner that can be timed, with a loss and kernels that it accepts."""
 
     learner: kb.learners.Learner
     loss: str
@@ -73,8 +73,8 @@ class Case:
         )
 
 
-def cases(names: list[str]) -> list[Case]:
-    """Every built-in learner, with the first loss and kernel that it takes."""
+def cases(names: list[str]) -> list[LearnerCase]:
+    """Every built-in learner, with the first loss and kernel that it accepts."""
     found = []
     shapes: list[Callable[[float], kb.kernels.Kernel]] = [
         kb.kernels.Gaussian,
@@ -85,15 +85,15 @@ def cases(names: list[str]) -> list[Case]:
         if names and kind.__name__ not in names:
             continue
         options = [
-            Case(kind(), loss, shape) for shape in shapes for loss in ("squared", "logistic")
+            LearnerCase(kind(), loss, shape) for shape in shapes for loss in ("squared", "logistic")
         ]
-        taken = [case for case in options if _works(case)]
-        if taken:
-            found.append(taken[0])
+        accepted = [case for case in options if _works(case)]
+        if accepted:
+            found.append(accepted[0])
     return found
 
 
-def _works(case: Case) -> bool:
+def _works(case: LearnerCase) -> bool:
     try:
         case.bank(SIZES[0], 1)
     except kb.errors.InvalidArgument:
@@ -101,7 +101,7 @@ def _works(case: Case) -> bool:
     return True
 
 
-def stream(case: Case, samples: int, dimension: int):
+def stream(case: LearnerCase, samples: int, dimension: int):
     """Inputs so far apart that every one is new: sparsified dictionaries fill their budget."""
     draw = np.random.default_rng(0)
     X = draw.uniform(0, 10.0 * samples if dimension == 1 else 30.0, (samples, dimension))
@@ -109,7 +109,7 @@ def stream(case: Case, samples: int, dimension: int):
     return X, y
 
 
-def seconds(case: Case, size: int, dimension: int, slots: int, steps: int) -> float:
+def seconds(case: LearnerCase, size: int, dimension: int, slots: int, steps: int) -> float:
     """Seconds per step after a warm-up that fills the budget."""
     warm = size + 64
     X, y = stream(case, warm + steps, dimension)
@@ -118,7 +118,7 @@ def seconds(case: Case, size: int, dimension: int, slots: int, steps: int) -> fl
     return timed(lambda: bank.run(X[warm:], y[warm:], record=()), steps)
 
 
-def sweeps(case: Case, repeats: int, steps: int) -> list[Sweep]:
+def sweeps(case: LearnerCase, repeats: int, steps: int) -> list[Sweep]:
     """The three sweeps of one learner, all their points timed in turn."""
     middle = 100
     points = {
@@ -130,15 +130,15 @@ def sweeps(case: Case, repeats: int, steps: int) -> list[Sweep]:
     claim = str(getattr(type(case.learner), "cost", "not stated"))
     found = []
     seconds(case, SIZES[0], 1, 1, 8)  # compiles outside the timers
-    for what, places in points.items():
-        if not places:
+    for what, settings in points.items():
+        if not settings:
             continue
         runs = {
-            str(at): (lambda place=place: seconds(case, *place, steps))
-            for at, place in places.items()
+            str(at): (lambda chosen=chosen: seconds(case, *chosen, steps))
+            for at, chosen in settings.items()
         }
         times = interleaved(runs, repeats)
-        at = {at: times[str(at)].best * 1e6 for at in places}
+        at = {at: times[str(at)].best * 1e6 for at in settings}
         found.append(Sweep(name, what, at, max(t.spread for t in times.values()), claim))
     return found
 

@@ -1,4 +1,4 @@
-/* The paper's scheme as a careful C programmer would write it: the yardstick of `make bench`.
+/* The paper's scheme as a careful C programmer would write it: the reference of `make bench`.
  *
  * One slot after the other, terms in contiguous arrays, exp vectorised over the terms (polynomial of
  * degree 11 on four-wide vectors, fused multiply-add), dot products in four-wide accumulators. The
@@ -81,8 +81,8 @@ double exponentials(long rows, long terms, long slots, const double *distances, 
     return sum;
 }
 
-/* The whole game; returns the cumulative cost. */
-double game(long samples, const double *x, const double *y, long P, const double *width, long L,
+/* The whole scheme; returns the cumulative cost. */
+double scheme(long samples, const double *x, const double *y, long P, const double *width, long L,
             long tau, double rate, double eta, double *predictions) {
     long room = tau + samples + 8;
     double *alpha = calloc((size_t)(P * room), sizeof(double));

@@ -93,6 +93,11 @@ class Phase:
         return cls(callback_phase(function))
 
     @property
+    def name(self) -> str:
+        """The name of the function."""
+        return str(getattr(self._function, "__name__", "callback"))
+
+    @property
     def entries(self) -> np.ndarray:
         """The int64 entries of the arguments."""
         return self._arguments.entries
@@ -134,6 +139,7 @@ class Phases:
         self._entries = np.array([phase.entry for phase in flat], dtype=np.int64).reshape(-1, 2)
         self.address: int = self._entries.ctypes.data
         self.number = len(flat)
+        self.names = tuple(phase.name for phase in flat)
         self.callbacks = tuple(p.callback for p in flat if p.callback is not None)
         self.arguments = tuple(phase.entries for phase in flat)
 

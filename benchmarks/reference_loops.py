@@ -1,4 +1,4 @@
-"""The C loop that our loops are measured against, and plain NumPy and Python peers."""
+"""The scheme in C and in plain NumPy, which ours is measured against."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def build() -> ctypes.CDLL:
     command = ["gcc", "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", str(library)]
     subprocess.run([*command, "-lm"], check=True)
     loaded = ctypes.CDLL(str(library))
-    loaded.game.restype = ctypes.c_double
+    loaded.scheme.restype = ctypes.c_double
     loaded.exponentials.restype = ctypes.c_double
     return loaded
 
@@ -27,10 +27,10 @@ def _pointer(array):
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def game(library, x, y, widths, window=10, budget=100, rate=0.05, ridge=0.01) -> float:
+def scheme_in_c(library, x, y, widths, window=10, budget=100, rate=0.05, ridge=0.01) -> float:
     """The scheme in C; returns the cumulative cost."""
     predictions = np.empty(len(x))
-    return library.game(
+    return library.scheme(
         ctypes.c_long(len(x)),
         _pointer(x),
         _pointer(y),
@@ -45,7 +45,7 @@ def game(library, x, y, widths, window=10, budget=100, rate=0.05, ridge=0.01) ->
 
 
 def exponentials(library, rows, terms, widths) -> float:
-    """Only the exponentials of so many rows of kernel values."""
+    """Only the exponentials of `rows` rows of kernel values."""
     distances = np.random.default_rng(0).uniform(0, 50, terms + 8)
     constants = -0.5 / widths**2 / np.log(2)
     return library.exponentials(
@@ -57,7 +57,7 @@ def exponentials(library, rows, terms, widths) -> float:
     )
 
 
-def numpy_game(x, y, widths, window=10, budget=100, rate=0.05, ridge=0.01) -> float:
+def scheme_in_numpy(x, y, widths, window=10, budget=100, rate=0.05, ridge=0.01) -> float:
     """The scheme in straightforward NumPy: arrays over slots and terms, recomputed every step."""
     slots = len(widths)
     alpha = np.zeros((slots, 0))

@@ -1,4 +1,4 @@
-"""`make bench`: all figures of speed, side by side in one run; a table, a JSON and plots."""
+"""`make bench`: all figures of speed, measured in one run; a table, a JSON file and plots."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from pathlib import Path
 
 import numba
 import numpy as np
+from measuring import Measurement
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from rows import SECTIONS, Row
+from speed_measurements import SECTIONS
 
 import kernelbank as kb
 from kernelbank.evaluation import plots
 
 
-def table(rows: list[Row]) -> Table:
+def table(rows: list[Measurement]) -> Table:
     result = Table(title="kernelbank, measured on this machine", title_justify="left")
     result.add_column("what")
-    for name in ("figure", "bar", "beyond", "reached", "noise"):
+    for name in ("figure", "goal", "stretch", "reached", "noise"):
         result.add_column(name, justify="right")
     result.add_column("in numbers")
     for row in rows:
         result.add_row(
             row.name,
             f"{row.value:.3g} {row.unit}",
-            "" if row.bar is None else f"{row.bar:g}",
-            "" if row.beyond is None else f"{row.beyond:g}",
+            "" if row.goal is None else f"{row.goal:g}",
+            "" if row.stretch_goal is None else f"{row.stretch_goal:g}",
             row.reached(),
             f"x{row.noise:.2f}",
             row.detail,
@@ -39,18 +40,18 @@ def table(rows: list[Row]) -> Table:
     return result
 
 
-def markdown(rows: list[Row]) -> str:
-    """The same for docs/performance.md."""
+def markdown(rows: list[Measurement]) -> str:
+    """The table for docs/performance.md."""
     lines = ["| what | figure | to reach | noise | in numbers |", "|---|---|---|---|---|"]
     for row in rows:
-        bar = "" if row.bar is None else f"{row.bar:g}"
+        goal = "" if row.goal is None else f"{row.goal:g}"
         figure = f"{row.value:.3g} {row.unit}".strip()
-        lines.append(f"| {row.name} | {figure} | {bar} | x{row.noise:.2f} | {row.detail} |")
+        lines.append(f"| {row.name} | {figure} | {goal} | x{row.noise:.2f} | {row.detail} |")
     return "\n".join(lines) + "\n"
 
 
 @plots.styled
-def curves(rows: list[Row], folder: Path) -> list[Path]:
+def curves(rows: list[Measurement], folder: Path) -> list[Path]:
     """The scaling curves: block, dictionary, length of the stream, budget."""
     found = [row for row in rows if row.curve]
     if not found:
@@ -74,7 +75,7 @@ def main() -> None:
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
     console = Console(width=None if Console().is_terminal else 160, highlight=False)
-    rows: list[Row] = []
+    rows: list[Measurement] = []
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("measuring", total=len(chosen.only))
         for name in chosen.only:

@@ -1,10 +1,10 @@
 """How often AutoBank signals a change on streams that do not change.
 
-    python benchmarks/alarms.py [--seeds 4] [--rows 20000]
+    python benchmarks/false_alarms.py [--seeds 4] [--rows 20000]
 
 Four stationary streams: independent inputs with normal and with heavy-tailed errors, an
-autoregressive stream with lags, and labels. The first 1,000 rows are not counted: errors fall there
-because the bank learns.
+autoregressive stream with lags, and labels. The first 1,000 rows are not counted: there the error
+falls because the bank learns.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     chosen = parser.parse_args()
     found: dict[str, Counter[str]] = {name: Counter() for name in STREAMS}
-    passes = [(name, seed) for name in STREAMS for seed in range(chosen.seeds)]
-    for name, seed in track(passes, console=Console(stderr=True)):
+    runs = [(name, seed) for name in STREAMS for seed in range(chosen.seeds)]
+    for name, seed in track(runs, console=Console(stderr=True)):
         make, task, lags = STREAMS[name]
         X, y = make(np.random.default_rng(seed), LEARNING + chosen.rows)
         bank = kb.AutoBank(task, lags)

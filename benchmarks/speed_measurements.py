@@ -1,4 +1,4 @@
-"""The rows of `make bench`: what is measured, against what, and what was to be reached."""
+"""The measurements of `make bench`: what is measured, against what, and the goals."""
 
 from __future__ import annotations
 
@@ -9,154 +9,80 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 import numpy as np
-import yardstick
-from data import WIDTHS, ar1, bank
-from timing import Time, interleaved, timed
+import reference_loops
+from measuring import (
+    WIDTHS,
+    Measurement,
+    ar1,
+    interleaved,
+    microseconds,
+    noise,
+    paper_bank,
+    run_seconds,
+    timed,
+)
+from speed_other_libraries import one_by_one, other_libraries
 
 import kernelbank as kb
 
 
-@dataclass(frozen=True)
-class Row:
-    """One figure. `bar` is what it should reach, `beyond` what would be better still."""
-
-    name: str
-    value: float
-    unit: str
-    bar: float | None = None
-    beyond: float | None = None
-    larger_is_better: bool = False
-    detail: str = ""
-    noise: float = 1.0
-    curve: dict[str, list[float]] = field(default_factory=dict)
-
-    def reached(self) -> str:
-        """ "beyond", "yes", "no", or nothing where nothing was set."""
-        if self.bar is None:
-            return ""
-        for limit, word in ((self.beyond, "beyond"), (self.bar, "yes")):
-            if limit is not None and (
-                self.value >= limit if self.larger_is_better else self.value <= limit
-            ):
-                return word
-        return "no"
-
-
-def _noise(times: dict[str, Time]) -> float:
-    return max(time.spread for time in times.values())
-
-
-def _micro(time: Time) -> str:
-    return f"{time.best * 1e6:.2f} us"
-
-
-def _run(x, y, warm=300, **options) -> float:
-    """Seconds per sample of `run` after a warm-up that fills the budget."""
-    own = bank(**options)
-    own.run(x[:warm], y[:warm], record=())
-    return timed(lambda: own.run(x[warm:], y[warm:], record=()), len(x) - warm)
-
-
-def scheme_against_c(repeats: int) -> Iterator[Row]:
-    library = yardstick.build()
+def scheme_against_c(repeats: int) -> Iterator[Measurement]:
+    library = reference_loops.build()
     samples = 4000
     regular, irregular, y = ar1(samples)
-    cost = yardstick.game(library, regular[:1000].copy(), y[:1000].copy(), WIDTHS)
-    assert abs(cost - 3410.491) < 1e-3, "the C loop does not play the paper's game"
-    for name, x, bar, beyond in (
+    cost = reference_loops.scheme_in_c(library, regular[:1000].copy(), y[:1000].copy(), WIDTHS)
+    assert abs(cost - 3410.491) < 1e-3, "the C loop does not compute the paper's costs"
+    for name, x, goal, stretch_goal in (
         ("run, irregular x, against the C loop", irregular, 0.8, 0.4),
         ("run, regular x, against the C loop", regular, 0.5, 0.22),
     ):
         times = interleaved(
             {
-                "C": lambda x=x: timed(lambda: yardstick.game(library, x, y, WIDTHS), samples),
-                "kernelbank": lambda x=x: _run(x, y),
+                "C": lambda x=x: timed(
+                    lambda: reference_loops.scheme_in_c(library, x, y, WIDTHS), samples
+                ),
+                "kernelbank": lambda x=x: run_seconds(x, y),
             },
             repeats,
         )
         ratio = times["kernelbank"] / times["C"]
-        detail = f"{_micro(times['kernelbank'])} against {_micro(times['C'])} a sample"
-        yield Row(name, ratio, "ratio", bar, beyond, detail=detail, noise=_noise(times))
+        detail = (
+            f"{microseconds(times['kernelbank'])} against {microseconds(times['C'])} per sample"
+        )
+        yield Measurement(
+            name, ratio, "ratio", goal, stretch_goal, detail=detail, noise=noise(times)
+        )
     values = 101 * 20
     times = interleaved(
         {
             "exp": lambda: timed(
-                lambda: yardstick.exponentials(library, 2000, 101, WIDTHS), 2000 * values
+                lambda: reference_loops.exponentials(library, 2000, 101, WIDTHS), 2000 * values
             ),
-            "run": lambda: _run(irregular, y) / values,
+            "run": lambda: run_seconds(irregular, y) / values,
         },
         repeats,
     )
     share = times["exp"] / times["run"]
     detail = (
         f"{1e-6 / times['run'].best:.0f} of {1e-6 / times['exp'].best:.0f} million kernel values a "
-        "second, all other work of the game included"
+        "second, all other work of the scheme included"
     )
-    yield Row(
+    yield Measurement(
         "roofline: share of what the exponentials alone allow",
         share,
         "share",
         detail=detail,
-        noise=_noise(times),
+        noise=noise(times),
     )
 
 
-def one_by_one(repeats: int) -> Iterator[Row]:
-    from river import linear_model, preprocessing
-
-    regular, irregular, y = ar1(4000)
-    targets = y.tolist()
-
-    def ours(x) -> float:
-        own = bank()
-        own.run(x[:300], y[:300], record=())
-        points = x.tolist()
-        return timed(lambda: _loop(own, points, targets, 300), len(points) - 300)
-
-    def river(x) -> float:
-        model = preprocessing.StandardScaler() | linear_model.LinearRegression()
-        points = [{"x": value} for value in x.tolist()]
-        return timed(lambda: _loop(model, points, targets, 0), len(points))
-
-    for name, x, bar, beyond in (
-        (
-            "predict_one + learn_one, regular x, against River's scaled linear model",
-            regular,
-            1.5,
-            0.8,
-        ),
-        ("the same, irregular x", irregular, None, None),
-    ):
-        times = interleaved(
-            {"kernelbank": lambda x=x: ours(x), "river": lambda x=x: river(x)}, repeats
-        )
-        detail = f"{_micro(times['kernelbank'])} against {_micro(times['river'])}"
-        yield Row(
-            name,
-            times["kernelbank"] / times["river"],
-            "ratio",
-            bar,
-            beyond,
-            detail=detail,
-            noise=_noise(times),
-        )
-
-
-def _loop(model, points, targets, start) -> None:
-    predict, learn = model.predict_one, model.learn_one
-    for n in range(start, len(points)):
-        predict(points[n])
-        learn(points[n], targets[n])
-
-
-def quadratic_program(repeats: int) -> Iterator[Row]:
+def quadratic_program(repeats: int) -> Iterator[Measurement]:
     draw = np.random.default_rng(0)
     a, b = draw.uniform(0.01, 1.01, 10**6), draw.normal(size=10**6)
     kb.simplex_qp(a, b, method="pivot")
-    for name, scale, bar, beyond in (
+    for name, scale, goal, stretch_goal in (
         ("simplex_qp by pivots, a million kernels, against numpy.sort", 1.0, 0.3, 0.1),
         ("the same with most kernels active (a times a million)", 1e6, 3.0, 1.5),
     ):
@@ -169,36 +95,38 @@ def quadratic_program(repeats: int) -> Iterator[Row]:
             2 * repeats,
         )
         detail = f"{times['pivot'].best * 1e3:.1f} ms against {times['sort'].best * 1e3:.1f} ms"
-        yield Row(
+        yield Measurement(
             name,
             times["pivot"] / times["sort"],
             "ratio",
-            bar,
-            beyond,
+            goal,
+            stretch_goal,
             detail=detail,
-            noise=_noise(times),
+            noise=noise(times),
         )
 
 
-def threads(repeats: int) -> Iterator[Row]:
+def threads(repeats: int) -> Iterator[Measurement]:
     _, x, y = ar1(1500)
     times = interleaved(
         {
             **{
-                name: lambda name=name: _run(x, y, slots=640, engine=name, spacing="geometric")
+                name: lambda name=name: run_seconds(
+                    x, y, slots=640, engine=name, spacing="geometric"
+                )
                 for name in ("serial", "threads")
             },
-            "half": lambda: _run(x, y, slots=320, spacing="geometric"),
+            "half": lambda: run_seconds(x, y, slots=320, spacing="geometric"),
             "halves": lambda: _side_by_side(x, y, slots=320, spacing="geometric"),
         },
         2 * repeats,
     )
     ceiling = 2 * (times["half"] / times["halves"])
     detail = (
-        f"{_micro(times['serial'])} against {_micro(times['threads'])} a sample; two banks of half "
-        f"the size that share nothing gain {ceiling:.2f}"
+        f"{microseconds(times['serial'])} against {microseconds(times['threads'])} per sample; two "
+        f"banks of half the size that share nothing gain {ceiling:.2f}"
     )
-    yield Row(
+    yield Measurement(
         f"threads against serial, 640 kernels, {os.cpu_count()} cores",
         times["serial"] / times["threads"],
         "times faster",
@@ -206,34 +134,36 @@ def threads(repeats: int) -> Iterator[Row]:
         1.9,
         larger_is_better=True,
         detail=detail,
-        noise=_noise(times),
+        noise=noise(times),
     )
 
 
 def _side_by_side(x, y, **options) -> float:
-    """Seconds per sample of two banks in two threads, which share nothing: the cores' own gain."""
+    """Seconds per sample of two banks in two threads, which share nothing."""
     with ThreadPoolExecutor(2) as pool:
-        return max(pool.map(lambda _: _run(x, y, **options), range(2)))
+        return max(pool.map(lambda _: run_seconds(x, y, **options), range(2)))
 
 
-def blocks(repeats: int) -> Iterator[Row]:
+def blocks(repeats: int) -> Iterator[Measurement]:
     _, x, y = ar1(1500)
     sizes = (8, 16, 32, 64, 128, 256)
     engines = {str(size): kb.engines.Serial(block=size) for size in sizes}
     times = interleaved(
         {
-            name: lambda engine=engine: _run(x, y, slots=640, engine=engine, spacing="geometric")
+            name: lambda engine=engine: run_seconds(
+                x, y, slots=640, engine=engine, spacing="geometric"
+            )
             for name, engine in {**engines, "chosen": kb.engines.Serial()}.items()
         },
         repeats,
     )
     best = min(sizes, key=lambda size: times[str(size)].best)
-    yield Row(
+    yield Measurement(
         "the chosen block length against the best, 640 kernels",
         times["chosen"] / times[str(best)],
         "ratio",
         detail=f"best of {sizes}: {best}; same bits at any",
-        noise=_noise(times),
+        noise=noise(times),
         curve={
             "block length": [float(size) for size in sizes],
             "us per sample": [times[str(size)].best * 1e6 for size in sizes],
@@ -241,13 +171,13 @@ def blocks(repeats: int) -> Iterator[Row]:
     )
 
 
-def dictionaries(repeats: int) -> Iterator[Row]:
+def dictionaries(repeats: int) -> Iterator[Measurement]:
     sizes = {20: 3000, 200: 1500, 2000: 700, 20_000: 400}
     _, x, y = ar1(max(sizes.values()))
     times = interleaved(
         {
             str(slots): lambda slots=slots, samples=samples: (
-                _run(x[:samples], y[:samples], slots=slots, spacing="geometric") / slots
+                run_seconds(x[:samples], y[:samples], slots=slots, spacing="geometric") / slots
             )
             for slots, samples in sizes.items()
         },
@@ -257,29 +187,29 @@ def dictionaries(repeats: int) -> Iterator[Row]:
         "kernels": [float(n) for n in sizes],
         "ns per kernel and sample": [t.best * 1e9 for t in times.values()],
     }
-    for slots, bar in ((2000, 1.4), (20_000, 2.0)):
+    for slots, goal in ((2000, 1.4), (20_000, 2.0)):
         detail = f"{times[str(slots)].best * 1e9:.0f} ns against {times['20'].best * 1e9:.0f} ns"
-        yield Row(
+        yield Measurement(
             f"time per slot and sample, {slots} kernels against 20",
             times[str(slots)] / times["20"],
             "ratio",
-            bar,
+            goal,
             1.2,
             detail=detail,
-            noise=_noise(times),
+            noise=noise(times),
             curve=curve if slots == 2000 else {},
         )
 
 
-def single_precision(repeats: int) -> Iterator[Row]:
+def single_precision(repeats: int) -> Iterator[Measurement]:
     _, x, y = ar1(1000)
     runs = {
-        dtype: bank(slots=2000, spacing="geometric", dtype=dtype)
+        dtype: paper_bank(slots=2000, spacing="geometric", dtype=dtype)
         for dtype in ("float64", "float32")
     }
     traces = {dtype: own.run(x, y) for dtype, own in runs.items()}
     error = np.abs(traces["float32"].slot_predictions - traces["float64"].slot_predictions).max()
-    yield Row(
+    yield Measurement(
         "float32: largest error of a slot's prediction",
         float(error),
         "",
@@ -287,7 +217,9 @@ def single_precision(repeats: int) -> Iterator[Row]:
     )
     times = interleaved(
         {
-            dtype: lambda dtype=dtype: _run(x, y, slots=2000, spacing="geometric", dtype=dtype)
+            dtype: lambda dtype=dtype: run_seconds(
+                x, y, slots=2000, spacing="geometric", dtype=dtype
+            )
             for dtype in runs
         },
         repeats,
@@ -296,19 +228,19 @@ def single_precision(repeats: int) -> Iterator[Row]:
         dtype: sum(a.nbytes for a in own._work.executor.state().values())
         for dtype, own in runs.items()
     }
-    yield Row(
+    yield Measurement(
         "float32 against float64: time",
         times["float32"] / times["float64"],
         "ratio",
         detail=f"state {sizes['float32'] / 1e6:.0f} MB against {sizes['float64'] / 1e6:.0f} MB",
-        noise=_noise(times),
+        noise=noise(times),
     )
 
 
-def long_streams(repeats: int) -> Iterator[Row]:
+def long_streams(repeats: int) -> Iterator[Measurement]:
     samples = 10**6
     draw = np.random.default_rng(0)
-    young, old = bank(), bank()
+    young, old = paper_bank(), paper_bank()
     memory, counts, seconds = [], [], []
     block = 10_000
 
@@ -325,16 +257,16 @@ def long_streams(repeats: int) -> Iterator[Row]:
     times = interleaved(
         {"young": lambda: feed(young, 1000), "old": lambda: feed(old, 1000)}, 3 * repeats
     )
-    yield Row(
+    yield Measurement(
         "time per sample at a million samples against ten thousand",
         times["old"] / times["young"],
         "ratio",
         1.1,
-        detail=f"{_micro(times['old'])} against {_micro(times['young'])}",
-        noise=_noise(times),
+        detail=f"{microseconds(times['old'])} against {microseconds(times['young'])}",
+        noise=noise(times),
         curve={"samples seen": counts, "us per sample": [s * 1e6 for s in seconds]},
     )
-    yield Row(
+    yield Measurement(
         "memory over a million samples in blocks",
         memory[-1] - memory[1],
         "MB more",
@@ -343,12 +275,12 @@ def long_streams(repeats: int) -> Iterator[Row]:
     )
 
 
-def budgets(repeats: int) -> Iterator[Row]:
+def budgets(repeats: int) -> Iterator[Measurement]:
     sizes = (50, 100, 200, 500, 1000, 2000)
     _, x, y = ar1(3500)
     times = interleaved(
         {
-            str(budget): lambda budget=budget: _run(
+            str(budget): lambda budget=budget: run_seconds(
                 x[: budget + 900], y[: budget + 900], warm=budget + 100, budget=budget
             )
             for budget in sizes
@@ -356,18 +288,18 @@ def budgets(repeats: int) -> Iterator[Row]:
         repeats,
     )
     per_term = [times[str(budget)].best / budget * 1e9 for budget in sizes]
-    yield Row(
+    yield Measurement(
         "time per sample and term, budget 2,000 against 50",
         per_term[-1] / per_term[0],
         "ratio",
         1.0,
         detail=", ".join(f"{n}: {t:.0f} ns" for n, t in zip(sizes, per_term)),
-        noise=_noise(times),
+        noise=noise(times),
         curve={"budget": [float(n) for n in sizes], "ns per term and sample": per_term},
     )
 
 
-def first_call(repeats: int) -> Iterator[Row]:
+def first_call(repeats: int) -> Iterator[Measurement]:
     code = (
         "import time, numpy, numba; start = time.perf_counter(); import kernelbank as kb; "
         "[getattr(kb, n) for n in kb.__all__]; middle = time.perf_counter(); "
@@ -391,7 +323,7 @@ def first_call(repeats: int) -> Iterator[Row]:
                 started, called = run(folder)
                 again.append(called)
                 imports.append(started)
-    yield Row(
+    yield Measurement(
         "first call on a fresh machine",
         min(fresh),
         "s",
@@ -400,7 +332,7 @@ def first_call(repeats: int) -> Iterator[Row]:
         detail=f"{min(again):.2f} s in a later process, from the cache",
         noise=max(fresh) / min(fresh),
     )
-    yield Row(
+    yield Measurement(
         "import of everything, beyond numpy and numba",
         min(imports),
         "s",
@@ -409,7 +341,7 @@ def first_call(repeats: int) -> Iterator[Row]:
     )
 
 
-def second_order(repeats: int) -> Iterator[Row]:
+def second_order(repeats: int) -> Iterator[Measurement]:
     draw = np.random.default_rng(0)
     X, y = draw.normal(size=(400, 5)), draw.normal(size=400)
     for size in (104, 504, 1000, 3000):
@@ -427,70 +359,19 @@ def second_order(repeats: int) -> Iterator[Row]:
             return timed(lambda: [np.copyto(target, source) for _ in range(count)], count)
 
         times = interleaved({"rls": rls, "copy": copy}, repeats)
-        # Half of the covariance is kept, and read and written once a sample, as a copy of it is.
+        # Half of the covariance is kept, and read and written once per sample, as in a copy.
         share = times["copy"] / times["rls"]
         rate = 16 * len(source) / times["rls"].best / 1e9
-        yield Row(
+        yield Measurement(
             f"recursive least squares on {size} features: share of the speed of a copy",
             share,
             "share",
-            detail=f"{rate:.1f} GB/s, {times['rls'].best * 1e6:.0f} us a sample",
-            noise=_noise(times),
+            detail=f"{rate:.1f} GB/s, {times['rls'].best * 1e6:.0f} us per sample",
+            noise=noise(times),
         )
 
 
-def peers(repeats: int) -> Iterator[Row]:
-    from river import forest, linear_model, neighbors, preprocessing
-    from sklearn.kernel_approximation import RBFSampler
-    from sklearn.linear_model import SGDRegressor
-
-    regular, _, y = ar1(400)
-    points = [{"x": value} for value in regular.tolist()]
-    targets = y.tolist()
-    scale = preprocessing.StandardScaler
-    models: dict[str, Callable[[], object]] = {
-        "River, scaled linear": lambda: scale() | linear_model.LinearRegression(),
-        "River, scaled kNN": lambda: scale() | neighbors.KNNRegressor(),
-        "River, adaptive random forest": lambda: forest.ARFRegressor(seed=0),
-        "River, aggregated Mondrian forest": lambda: forest.AMFRegressor(seed=0),
-    }
-
-    def sklearn_run() -> float:
-        features = RBFSampler(n_components=100, random_state=0).fit(regular[:1, None])
-        model = SGDRegressor(random_state=0)
-        model.partial_fit(features.transform(regular[:1, None]), y[:1])
-
-        def work():
-            for n in range(1, len(y)):
-                row = features.transform(regular[n : n + 1, None])
-                model.predict(row)
-                model.partial_fit(row, y[n : n + 1])
-
-        return timed(work, len(y) - 1)
-
-    def ours() -> float:
-        own = bank()
-        own.run(regular[:300], y[:300], record=())
-        return timed(lambda: _loop(own, regular.tolist(), targets, 300), len(y) - 300)
-
-    runs: dict[str, Callable[[], float]] = {"kernelbank, 20 kernels": ours}
-    for name, make in models.items():
-        runs[name] = lambda make=make: timed(lambda: _loop(make(), points, targets, 0), len(y))
-    runs["scikit-learn, RBFSampler + SGDRegressor"] = sklearn_run
-    runs["the scheme in plain NumPy"] = lambda: timed(
-        lambda: yardstick.numpy_game(regular[:150], y[:150], WIDTHS), 150
-    )
-    times = interleaved(runs, max(2, repeats // 2))
-    for name, time in times.items():
-        yield Row(
-            f"predict and learn one by one: {name}",
-            time.best * 1e6,
-            "us a sample",
-            noise=time.spread,
-        )
-
-
-SECTIONS: dict[str, Callable[[int], Iterator[Row]]] = {
+SECTIONS: dict[str, Callable[[int], Iterator[Measurement]]] = {
     "the scheme against C": scheme_against_c,
     "one sample at a time": one_by_one,
     "the quadratic program": quadratic_program,
@@ -502,5 +383,5 @@ SECTIONS: dict[str, Callable[[int], Iterator[Row]]] = {
     "budgets": budgets,
     "first call": first_call,
     "second-order slots": second_order,
-    "peers": peers,
+    "other libraries": other_libraries,
 }
