@@ -305,13 +305,13 @@ def test_lost_node_is_replaced_by_one_that_joins(nodes):
 def test_lost_node_without_replacement_raises_and_bank_can_be_saved(nodes, tmp_path):
     node = nodes.add_node(num_cpus=1)
     serial = bank_on("serial")
-    on_ray = bank_on(Ray(shards=2, block=60, cpus=1, replay=100, patience=10))
+    on_ray = bank_on(Ray(shards=2, block=60, cpus=1, replay=100, patience=20))
     for bank in (serial, on_ray):
         bank.run(X[:200], Y[:200])
     ray_cluster.remove_node(nodes, node, on_ray)
     with (
         pytest.warns(kb.errors.KernelBankWarning, match="waits for a process"),
-        pytest.raises(kb.errors.ShardLost, match="patience=10"),
+        pytest.raises(kb.errors.ShardLost, match="patience=20"),
     ):
         on_ray.run(X, Y)
     more = on_ray.samples - 200  # a process may outlive its node by some blocks
