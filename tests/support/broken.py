@@ -195,15 +195,15 @@ class Forgetful(Sound):
 
     def learn(self, group, block, buffer):
         super().learn(group, block, buffer)
-        before, count = group.parts.get("seen", 0), len(block.points)
+        before, count = group.scratch.get("seen", 0), len(block.points)
         seen = 0.001 * (before + np.arange(count + 1))
         group.predictions[:, :count, 0] += seen[:-1]
         group.values[:, 1 : count + 1, :, 0] += seen[1:, None]
-        group.parts["seen"] = before + count
+        group.scratch["seen"] = before + count
 
     def evaluate(self, group, seen, points, statistics, wanted):
         out = super().evaluate(group, seen, points, statistics, wanted)
-        return out + 0.001 * group.parts["seen"]
+        return out + 0.001 * group.scratch["seen"]
 
 
 class Foresight(Sound):
@@ -216,11 +216,11 @@ class Foresight(Sound):
 class Aliasing(Sound):
     def learn(self, group, block, buffer):
         super().learn(group, block, buffer)
-        group.parts["last"] = block.points[-1]
+        group.scratch["last"] = block.points[-1]
 
     def evaluate(self, group, seen, points, statistics, wanted):
         out = super().evaluate(group, seen, points, statistics, wanted)
-        return out + 1e-3 * group.parts["last"].sum()
+        return out + 1e-3 * group.scratch["last"].sum()
 
 
 class Touchy(Sound):
@@ -261,7 +261,7 @@ class Antinorm(Sound):
 class Hoarding(Sound):
     def learn(self, group, block, buffer):
         super().learn(group, block, buffer)
-        group.parts.setdefault("inputs", []).extend(block.points.copy())
+        group.scratch.setdefault("inputs", []).extend(block.points.copy())
 
 
 class Growing(Sound):

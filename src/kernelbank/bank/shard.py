@@ -269,7 +269,7 @@ class Shard:
     def restore_models(self, models: Mapping[int, Any]) -> None:
         """Continue from what `copy_models` returned."""
         for group in self.scored:
-            group.models = [models[int(number)] for number in group.numbers]
+            group.models[:] = [models[int(number)] for number in group.numbers]
 
     def arrays(self) -> dict[str, tuple[np.ndarray, Floats]]:
         """Everything that the next step depends on: name -> (numbers of the leaves, array).

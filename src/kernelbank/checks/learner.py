@@ -209,7 +209,7 @@ def _check_file(
     first = fixture.bank()
     repair = (
         "Keep everything that the next sample depends on in the arrays of the state; what is in "
-        "group.parts, group.scratch or the learner is not saved. Or set saveable = False."
+        "group.models, group.scratch or the learner is not saved. Or set saveable = False."
     )
     with context.works("while being saved and loaded", repair, "saveable"):
         first.run(X[:moment], y[:moment])

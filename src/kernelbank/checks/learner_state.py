@@ -59,7 +59,7 @@ def check_memory(context: CheckContext, fixture: BankFixture) -> None:
             bank.run(X[start : start + half], y[start : start + half])
         group, _, _ = group_of(bank, fixture.index)
         shapes.append({name: array.shape for name, array in group.state.items()})
-        beside = {f"group.parts[{name!r}]": part for name, part in group.parts.items()}
+        beside: dict[str, Any] = {"group.models": group.models}
         beside |= {f"group.scratch[{name!r}]": part for name, part in group.scratch.items()}
         beside["the learner"] = vars(fixture.slot.learner)
         sizes.append({name: _items(part, 5, set()) for name, part in beside.items()})

@@ -87,7 +87,7 @@ class Adapter(Learner):
         return {}
 
     def prepare(self, group: SlotGroup) -> None:
-        group.models = [_AdaptedModel(copy.deepcopy(self.model)) for _ in range(group.leaves)]
+        group.models[:] = [_AdaptedModel(copy.deepcopy(self.model)) for _ in range(group.leaves)]
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         window = group.objective.window

@@ -77,20 +77,12 @@ class SlotGroup:
         self.alive = np.ones((count, WIDTH))
         self.query_values = np.zeros((count, WIDTH))
         self.scratch: dict[str, Floats] = {}
-        self.parts: dict[str, Any] = {}
+        self.models: list[Any] = [None] * count
+        """For every leaf the model behind its slot, where the state is not arrays."""
 
     @property
     def leaves(self) -> int:
         return len(self.kernels)
-
-    @property
-    def models(self) -> list[Any]:
-        """For every leaf the model behind its slot, where that is not arrays; else None."""
-        return self.parts.get("models", [None] * self.leaves)
-
-    @models.setter
-    def models(self, models: list[Any]) -> None:
-        self.parts["models"] = models
 
     def dropped(self) -> Floats:
         """(leaves, 4): norm^2 of all removed terms, for learners with `dropped` in their state."""
