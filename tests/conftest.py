@@ -1,14 +1,14 @@
 import pytest
 from hypothesis import settings
 
-from support import source_rigs
+from support import source_fixtures
 
 # Examples are drawn the same way in every run, so that a failure here is a failure everywhere.
 settings.register_profile("house", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("house")
 
 
-ON_RAY = ("test_ray.py", "test_ray_faults.py", "test_run_ray.py")
+ON_RAY = ("test_ray.py", "test_ray_faults.py", "test_runner_ray.py")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -28,8 +28,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory):
-    source_rigs.needs_redis_server()
-    server = source_rigs.RedisServer(tmp_path_factory.mktemp("redis"))
+    source_fixtures.needs_redis_server()
+    server = source_fixtures.RedisServer(tmp_path_factory.mktemp("redis"))
     yield server
     server.client.close()
     server.stop()
@@ -37,4 +37,4 @@ def redis_server(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def kafka_broker():
-    return source_rigs.KafkaBroker()
+    return source_fixtures.KafkaBroker()

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from support.running import numbers
+from support.run_command import make_rows
 
-X, Y = numbers(4000)
+X, Y = make_rows(4000)
 
 
 class LiveCommand:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.live_command import LiveCommand, X, Y
-from support.running import as_csv, refused, run
+from support.run_command import refusal, run, write_csv
 
 
 def is_listening(address):
@@ -53,13 +53,13 @@ def test_live_page_for_other_machines_prints_a_note():
 
 
 def test_run_with_taken_port_misplaced_option_or_missing_extra_is_refused(tmp_path, monkeypatch):
-    source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X[:9], Y[:9]]))
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X[:9], Y[:9]]))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert f"port {port}" in refused(source, "--target", "y", "--live", port)
+        assert f"port {port}" in refusal(source, "--target", "y", "--live", port)
     done = run("--live", source, "--target", "y")
     assert done.code == 2
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "kernelbank[live]" in refused(source, "--target", "y", "--live")
+    assert "kernelbank[live]" in refusal(source, "--target", "y", "--live")

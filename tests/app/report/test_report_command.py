@@ -15,17 +15,17 @@ from kernelbank.app.report.report_data import ReportData
 from kernelbank.app.runner.status import RunStatus
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
-from support.running import as_csv, good, numbers, refused, run
+from support.run_command import make_rows, refusal, run, succeed, write_csv
 
 ROWS = 700
-X, Y = numbers(ROWS)
+X, Y = make_rows(ROWS)
 
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    source = as_csv(folder / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
-    good(source, "--target", "y", "--state", folder / "state", "--coverage", 0.8)
+    source = write_csv(folder / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    succeed(source, "--target", "y", "--state", folder / "state", "--coverage", 0.8)
     source.unlink()  # no row is read again
     return folder / "state"
 
@@ -63,9 +63,9 @@ def test_report_command_writes_the_parts_of_the_state(state, tmp_path):
 
 
 def test_run_with_report_option_writes_the_page(tmp_path):
-    source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
     out = tmp_path / "page.html"
-    done = good(source, "--target", "y", "--report", out)
+    done = succeed(source, "--target", "y", "--report", out)
     assert str(out) in done.err
     parts = parts_in(out)
     assert parts["status"]["phase"] == "ended"
@@ -75,9 +75,9 @@ def test_run_with_report_option_writes_the_page(tmp_path):
 def test_run_stopped_at_a_bad_row_writes_the_page(tmp_path):
     rows = np.column_stack([X, Y]).astype(object)
     rows[200, 0] = "oh"
-    source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)
     out = tmp_path / "page.html"
-    refused(source, "--target", "y", "--report", out)
+    refusal(source, "--target", "y", "--report", out)
     assert parts_in(out)["status"]["phase"] == "stopped"
     assert parts_in(out)["status"]["rows"] == 200
 
@@ -88,11 +88,11 @@ def test_run_stopped_at_a_bad_row_writes_the_page(tmp_path):
 )
 def test_report_path_that_cannot_be_written_is_refused(state, tmp_path, place, word):
     (tmp_path / "folder.html").mkdir()
-    source = as_csv(tmp_path / "s.csv", ["a", "y"], np.zeros((3, 2)))
+    source = write_csv(tmp_path / "s.csv", ["a", "y"], np.zeros((3, 2)))
     code, text = command(state, "--out", tmp_path / place)
     assert (code, text.count("\n")) == (2, 1)
     assert word in text
-    assert word in refused(source, "--target", "y", "--report", tmp_path / place)
+    assert word in refusal(source, "--target", "y", "--report", tmp_path / place)
 
 
 def test_folder_without_a_run_state_is_refused(tmp_path):

@@ -11,10 +11,10 @@ from kernelbank.app.report.report_data import POINTS_PER_PART, ReportData, slot_
 from kernelbank.app.runner import model_session
 from kernelbank.app.runner.history import EXTREMES, POINTS, TOTALS, History
 from kernelbank.app.runner.status import RunStatus
-from support.running import as_csv, good, numbers, one_line
+from support.run_command import make_rows, one_slot_model, succeed, write_csv
 
 ROWS = 700
-X, Y = numbers(ROWS)
+X, Y = make_rows(ROWS)
 
 
 def report_of(folder):
@@ -46,8 +46,8 @@ def near(shown, wanted, digits):
 @pytest.fixture(scope="module")
 def state(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    source = as_csv(folder / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
-    good(source, "--target", "y", "--state", folder / "state", "--coverage", 0.8)
+    source = write_csv(folder / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    succeed(source, "--target", "y", "--state", folder / "state", "--coverage", 0.8)
     source.unlink()  # nothing is read again
     return folder / "state"
 
@@ -118,8 +118,8 @@ def test_points_of_a_classification_are_those_of_the_model(count, tmp_path):
         1 * (np.abs(X[:, 0]) > 0.7) + (X[:, 1] > 1) * (count > 2)
     ]
     rows = np.column_stack([X.astype(object), labels])
-    source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)
-    good(source, "--target", "y", "--task", "classification", "--state", tmp_path / "state")
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)
+    succeed(source, "--target", "y", "--task", "classification", "--state", tmp_path / "state")
     parts = report_of(tmp_path / "state")
     bank = kb.AutoBank("classification", size="small")
     trace = bank.run(X, labels, record="all")
@@ -140,8 +140,8 @@ def test_points_of_a_classification_are_those_of_the_model(count, tmp_path):
 
 
 def test_curves_of_lagged_targets_are_those_of_the_model(tmp_path):
-    source = as_csv(tmp_path / "s.csv", ["y"], Y[:, None])
-    good(source, "--target", "y", "--lags", 3, "--state", tmp_path / "state")
+    source = write_csv(tmp_path / "s.csv", ["y"], Y[:, None])
+    succeed(source, "--target", "y", "--lags", 3, "--state", tmp_path / "state")
     parts = report_of(tmp_path / "state")
     assert parts["run"]["inputs"] == ["y, 1 before", "y, 2 before", "y, 3 before"]
     bank = kb.AutoBank(size="small", lags=3)
@@ -159,10 +159,10 @@ def test_details_name_source_inputs_categories_and_versions(tmp_path):
     kinds = np.array(["u", "v", "w"])[np.arange(ROWS) % 3]
     rows = np.column_stack([X.astype(object), kinds, Y.astype(object)])
     rows[[30, 60], 0] = "oh"
-    source = as_csv(tmp_path / "s.csv", ["a", "b", "kind", "y"], rows)
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "kind", "y"], rows)
     options = ("--categorical", "kind", "--on-bad-row", "skip", "--max-rows", 300)
     for _ in range(2):
-        good(source, "--target", "y", *options, "--state", tmp_path / "state")
+        succeed(source, "--target", "y", *options, "--state", tmp_path / "state")
     parts = report_of(tmp_path / "state")
     facts = {label: text for _, pairs in parts["run"]["details"] for label, text in pairs}
     assert facts["source"] == str(source)
@@ -177,13 +177,13 @@ def test_details_name_source_inputs_categories_and_versions(tmp_path):
 
 
 def test_changes_with_delay_have_the_row_at_which_they_were_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
     level = Y + 1000 * (np.arange(ROWS) > 400)
-    source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, level]))
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, level]))
     found = {}
     for delay in (0, 5):
         folder = tmp_path / str(delay)
-        good(source, "--target", "y", "--state", folder, "--delay", delay)
+        succeed(source, "--target", "y", "--state", folder, "--delay", delay)
         changes = kb.load(folder / "state.kb").ledger.changes
         found[delay] = report_of(folder)["changes"]
         assert found[delay] == [[c.row + delay, c.what, ""] for c in changes]
@@ -199,8 +199,8 @@ def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
         kept["run"] = RunStatus.of_run(run, "saved")
 
     monkeypatch.setattr("kernelbank.app.live.publisher.Publisher.update", noted)
-    source = as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
-    good(source, "--target", "y", "--state", tmp_path / "state", "--checkpoint-every", 90)
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    succeed(source, "--target", "y", "--state", tmp_path / "state", "--checkpoint-every", 90)
     mine, other = (
         repeated.parts(kept["run"]),
         ReportData().parts(RunStatus.of_state(tmp_path / "state")),

@@ -7,7 +7,7 @@ import pytest
 from kernelbank.errors import FileRefused, RunRefused, SourceLost
 from kernelbank.io.sinks import redis as redis_sink
 from kernelbank.io.sinks.redis import RedisSink
-from support.source_rigs import RedisServer, needs_redis_server
+from support.source_fixtures import RedisServer, needs_redis_server
 
 
 @pytest.fixture

@@ -2,23 +2,24 @@
 
     source = open_source("sensors.csv")             # or .csv.gz .parquet .jsonl - redis:// kafka://
     for block in source.blocks(position):           # None, or where an earlier run stopped
-        table = block.parse(numeric=["wind", "load"], text=["station"], allow_missing=["wind"])
-        table.numbers, table.texts                  # of the good rows: block rows table.rows
-        for bad in table.rejected: print(bad)            # sensors.csv, line 17, column 'load': ...
-        position = block.position(len(block) - 1)   # plain JSON data, after any row of the block
+        parsed = block.parse(numeric=["wind", "load"], text=["station"], allow_missing=["wind"])
+        parsed.numbers, parsed.texts                # of the valid rows, parsed.rows of the block
+        for one in parsed.rejected: print(one)      # sensors.csv, line 17, column 'load': ...
+        position = block.position(len(block) - 1)   # JSON data, after any row of the block
 
-Ideas that hold for all of them:
+What holds for all of them:
 
-- A *block* is some rows as they came. It may be empty: streams that wait yield an empty block five
-  times a second, so that whoever reads them can save, draw and stop.
-- A row is good or *bad*, and a bad row neither hides nor shifts others: it is counted, has a place
-  and a position, and is told with its place, column and value.
-- A *position* says how to go on after a row. Blocks from there on are the rows that would have
-  followed. Files go on by byte, Parquet by row number, Redis by id, Kafka by the offsets of all
-  partitions; standard input must be sent again and is compared by a hash.
+- A *block* is some rows as they came. It may be empty: a stream without new rows yields an empty
+  block five times per second, so that its reader can save, draw and stop.
+- A rejected row neither hides nor shifts others: it is counted, and is described with its line (or
+  row, or id), column and value.
+- A *position* says where to continue after a row: a byte in a text file, a row number in a Parquet
+  file, an id in Redis, the offsets of all partitions in Kafka; standard input must be sent again
+  from the start and is compared by a hash.
 - The *fingerprint* of a source, with `Source.verify`, keeps a position from being used on another.
 
-What a cell means is in `cells`, CSV in `delimited`, JSON in `objects`, lines and bytes in `lines`.
+A row of a text file: bytes (`files`) -> lines (`lines`) -> cells (`csv`, `jsonl`) -> a block with
+line numbers (`text`, `row_block`) -> numbers (`parsing`).
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from ...utils.validation import Floats
 from .addresses import kafka_address, redis_address
 from .base import Source
 from .files import TextFile
-from .rows import ParsedRows, RejectedRow, RowBlock
+from .row_block import ParsedRows, RejectedRow, RowBlock
 from .standard_input import StandardInput
 
 __all__ = ["ParsedRows", "RejectedRow", "RowBlock", "Source", "open_source", "read_columns"]
 
-TEXTS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-FORMS = ".csv, .csv.gz, .jsonl, .jsonl.gz, .parquet, -, redis:// or kafka://"
+_TEXT_KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_FORMS = ".csv, .csv.gz, .jsonl, .jsonl.gz, .parquet, -, redis:// or kafka://"
 
 
 def open_source(
@@ -58,8 +59,8 @@ def open_source(
     address : a .csv, .jsonl (each also with .gz) or .parquet file; `-` for CSV or JSON lines on
         standard input; redis://host:port/stream-name; kafka://host:port/topic.
     delimiter : between the cells of CSV: a comma, a semicolon, a tab or another character.
-    idle : end a stream when nothing has come for so many seconds; by default never. Files end
-        by themselves.
+    idle : end a stream when nothing has come for this number of seconds; by default never. Files
+        end by themselves.
     patience : seconds for which a broken connection to a broker is tried again.
 
     >>> import pathlib, tempfile
@@ -78,26 +79,28 @@ def open_source(
     if idle is not None:
         check.number("idle", idle, owner, "Give seconds, or None.", above=0)
     check.number("patience", patience, owner, "Give seconds such as 30.", least=0)
-    said = os.fspath(address)
-    if said == "-":
+    text = os.fspath(address)
+    if text == "-":
         return StandardInput(delimiter, idle)
-    if said.startswith(("redis://", "rediss://")):
+    if text.startswith(("redis://", "rediss://")):
         from .redis import RedisStream
 
-        return RedisStream(redis_address(said), idle, patience)
-    if said.startswith("kafka://"):
+        return RedisStream(redis_address(text), idle, patience)
+    if text.startswith("kafka://"):
         from .kafka import KafkaTopic
 
-        return KafkaTopic(kafka_address(said), idle, patience)
-    path = Path(said)
+        return KafkaTopic(kafka_address(text), idle, patience)
+    path = Path(text)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if path.name.endswith(".parquet"):
         from .parquet import ParquetFile
 
         return ParquetFile(path)
-    if suffix not in TEXTS or "://" in said:
-        raise check.refuse("address", f"be {FORMS}", said, "Give a source of these kinds.", owner)
-    return TextFile(path, TEXTS[suffix], delimiter)
+    if suffix not in _TEXT_KINDS or "://" in text:
+        raise check.refuse(
+            "address", f"be {_FORMS}", text, "Give a source of one of these kinds.", owner
+        )
+    return TextFile(path, _TEXT_KINDS[suffix], delimiter)
 
 
 def read_columns(source: Source, columns: Sequence[str], limit: int | None = None) -> Floats:
@@ -123,11 +126,11 @@ def read_columns(source: Source, columns: Sequence[str], limit: int | None = Non
     """
     parts = [np.empty((0, len(columns)))]
     for block in source.blocks(columns=columns):
-        table = block.parse(numeric=columns)
+        parsed = block.parse(numeric=columns)
         end = len(block) if limit is None else min(limit - block.first, len(block))
-        if table.rejected and table.rejected[0].row < end:
-            raise FileRefused(str(table.rejected[0]))
-        parts.append(table.numbers[:end])
+        if parsed.rejected and parsed.rejected[0].row < end:
+            raise FileRefused(str(parsed.rejected[0]))
+        parts.append(parsed.numbers[:end])
         if block.first + end == limit:
             break
     return np.concatenate(parts)

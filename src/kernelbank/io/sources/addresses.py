@@ -1,4 +1,4 @@
-"""Addresses of brokers. A password is used and never shown."""
+"""Addresses of brokers. Passwords are never shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KAFKA_FORM = "kafka://host:9092/topic"
 
 @dataclass(frozen=True)
 class RedisAddress:
-    """Where a Redis stream is."""
+    """The address of a Redis stream."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class RedisAddress:
 
 @dataclass(frozen=True)
 class KafkaAddress:
-    """Where a Kafka topic is, and settings of the client library."""
+    """The address of a Kafka topic, and settings of the client library."""
 
     servers: str
     topic: str
@@ -52,11 +52,11 @@ def redis_address(address: str) -> RedisAddress:
         port = parts.port or 6379
         options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
     except ValueError:
-        raise _odd(address, REDIS_FORM) from None
+        raise _malformed(address, REDIS_FORM) from None
     stream = unquote(parts.path.removeprefix("/"))
     database = options.pop("db", "0")
     if not (parts.hostname and stream and database.isdecimal()) or options or parts.fragment:
-        raise _odd(address, REDIS_FORM)
+        raise _malformed(address, REDIS_FORM)
     return RedisAddress(
         parts.hostname,
         port,
@@ -74,10 +74,10 @@ def kafka_address(address: str) -> KafkaAddress:
         parts = urlsplit(address)
         settings = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
     except ValueError:
-        raise _odd(address, KAFKA_FORM) from None
+        raise _malformed(address, KAFKA_FORM) from None
     topic = unquote(parts.path.removeprefix("/"))
     if not (parts.netloc and topic) or "@" in parts.netloc or "/" in topic or parts.fragment:
-        raise _odd(address, KAFKA_FORM)
+        raise _malformed(address, KAFKA_FORM)
     servers = ",".join(
         server if ":" in server else f"{server}:9092" for server in parts.netloc.split(",")
     )
@@ -85,12 +85,12 @@ def kafka_address(address: str) -> KafkaAddress:
 
 
 def without_password(address: str) -> str:
-    """The address with its user and password, and its settings, taken out."""
+    """The address without its user, password and settings."""
     scheme, _, rest = address.partition("://")
     rest = rest.partition("?")[0]
     return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
-def _odd(address: str, form: str) -> Exception:
+def _malformed(address: str, form: str) -> Exception:
     remedy = "Write characters such as / @ ? # in a name or password as % and two digits."
     return check.refuse("address", f"be like {form}", without_password(address), remedy)

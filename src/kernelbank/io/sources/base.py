@@ -8,17 +8,17 @@ from typing import Any
 
 from ...errors import FileRefused
 from ...utils import validation as check
-from .rows import Position, RowBlock
+from .row_block import Position, RowBlock
 
-SIZE = 1024
-"""The most rows of a block, unless told otherwise."""
+DEFAULT_BLOCK_ROWS = 1024
+"""The most rows of a block, by default."""
 
-POLL = 0.2
-"""Seconds after which a source that waits yields an empty block."""
+POLL_SECONDS = 0.2
+"""Seconds after which a source without new rows yields an empty block."""
 
 
 class Source(ABC):
-    """Where rows come from, in order, in blocks, from any row on.
+    """Rows in order, in blocks, from any row on.
 
     Memory: a few blocks, whatever the length of the source. `open_source` makes one.
 
@@ -40,21 +40,25 @@ class Source(ABC):
     name: str
     """What the source is called in messages; never with a password."""
 
+    address: str
+    """Where it is; never with a password."""
+
     columns: tuple[str, ...] | None = None
     """The names in order; None until the first row has come from a stream."""
 
     length: int | None = None
-    """How many rows there are, where that is known."""
+    """The number of rows, where it is known."""
 
     @property
     def share(self) -> float | None:
-        """How much has been read so far, in [0, 1], where that is known."""
+        """The share that has been read so far, in [0, 1], where it is known."""
         return None
 
     @property
-    @abstractmethod
     def fingerprint(self) -> dict[str, Any]:
-        """Plain JSON data by which a later process recognises the source: see `verify`."""
+        """JSON data by which a later process knows that the source is the same: see `verify`."""
+        columns = None if self.columns is None else list(self.columns)
+        return {"kind": self.kind, "address": self.address, "columns": columns}
 
     def fingerprint_at(self, position: Position | None) -> dict[str, Any]:
         """The fingerprint of what was read up to a position: later rows may be corrected."""
@@ -62,38 +66,38 @@ class Source(ABC):
         return self.fingerprint
 
     def verify(self, fingerprint: dict[str, Any]) -> None:
-        """Refuse a fingerprint of another source; take over its columns if they are unknown."""
+        """Refuse the fingerprint of another source; take over its columns if they are unknown."""
         mine = self.fingerprint
-        for key, then in fingerprint.items():
+        for key, saved in fingerprint.items():
             if key == "columns" and self.columns is None:
-                self.columns = None if then is None else tuple(then)
-            elif key in mine and mine[key] != then and not (key == "columns" and then is None):
+                self.columns = None if saved is None else tuple(saved)
+            elif key in mine and mine[key] != saved and not (key == "columns" and saved is None):
                 raise FileRefused(
                     f"{self.name}: this is not the source that was read before: its {key} was "
-                    f"{_short(then)} and is {_short(mine[key])}. Give the source of then, or begin "
-                    "a new run."
+                    f"{_shortened(saved)} and is {_shortened(mine[key])}. Give the earlier source, "
+                    "or start a new run."
                 )
 
     @abstractmethod
     def blocks(
         self,
         position: Position | None = None,
-        size: int = SIZE,
+        size: int = DEFAULT_BLOCK_ROWS,
         columns: Sequence[str] | None = None,
     ) -> Iterator[RowBlock]:
         """The rows after `position`, in blocks of at most `size`.
 
         Parameters
         ----------
-        position : what `RowBlock.position` said of the last row that is done; None for the start.
+        position : `RowBlock.position` of the last row that is done; None for the start.
         size : the most rows of a block.
-        columns : those that will be asked for; a Parquet file reads no others.
+        columns : the columns that will be parsed; a Parquet file reads no others.
 
         Sources that wait for rows yield an empty block when none has come for a while.
         """
 
     def close(self) -> None:  # noqa: B027  (files are closed where their iterators end)
-        """Let go of connections."""
+        """Close connections."""
 
     def __enter__(self) -> Source:
         return self
@@ -102,25 +106,25 @@ class Source(ABC):
         self.close()
 
 
-def rows_per_block(size: int) -> int:
+def check_block_rows(size: int) -> int:
     """The checked size of blocks."""
     return check.count("size", size, "blocks", "Give a number of rows such as 1024.")
 
 
-def whole(position: Position, key: str, name: str) -> int:
-    """A number out of a position, which may come from a file that someone has edited."""
+def position_count(position: Position, key: str, name: str) -> int:
+    """A number of a position, checked: it may come from a file that someone has edited."""
     value = position.get(key) if isinstance(position, dict) else None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise foreign(position, name)
+        raise foreign_position(position, name)
     return value
 
 
-def foreign(position: object, name: str) -> Exception:
+def foreign_position(position: object, name: str) -> Exception:
     """The error for a position that no source of this kind has made."""
-    remedy = f"Give what RowBlock.position said of a row of {name}, or None."
+    remedy = f"Give the result of RowBlock.position for a row of {name}, or None."
     return check.refuse("position", "be a position in this source", position, remedy, "blocks")
 
 
-def _short(value: object) -> str:
-    said = repr(value)
-    return said if len(said) <= 80 else said[:77] + "..."
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -9,42 +9,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .lines import LONGEST, TOO_LONG, Parsed, Splitter
-from .rows import RowData
+from .lines import TOO_LONG, LineSplitter, TextChunk
+from .row_block import RowData
 
-BROKEN = "is broken JSON"
-NO_OBJECT = "is not a JSON object"
+INVALID_JSON = "is broken JSON"
+NOT_AN_OBJECT = "is not a JSON object"
 
 
-def object_of(text: str) -> dict[str, Any] | str:
+def parse_object(text: str) -> dict[str, Any] | str:
     """The JSON object in a text, or why there is none."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError too
-        return BROKEN
-    return value if isinstance(value, dict) else NO_OBJECT
+        return INVALID_JSON
+    return value if isinstance(value, dict) else NOT_AN_OBJECT
 
 
-class JsonSplitter(Splitter):
+class JsonSplitter(LineSplitter):
     """Bytes of JSON lines to rows."""
 
-    def _parse(self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
-        del text, final  # a line is a row, or none
+    def _parse(
+        self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool
+    ) -> TextChunk:
+        del text, final  # a row never takes more than a line
         rows: list[dict[str, Any] | None] = []
-        firsts: list[int] = []
+        row_lines: list[int] = []
         broken: dict[int, tuple[str, str]] = {}
-        long = set(np.flatnonzero(self._lengths(ends) > LONGEST).tolist())
+        long = set(np.flatnonzero(self._line_lengths(ends) > self.max_row_bytes).tolist())
         for index, line in enumerate(lines):
             if not line or line.isspace():
                 continue
-            value = TOO_LONG if index in long else object_of(line)
-            firsts.append(index)
+            value = TOO_LONG if index in long else parse_object(line)
+            row_lines.append(index)
             if isinstance(value, str):
                 broken[len(rows)] = (line.strip(), value)
                 rows.append(None)
             else:
                 rows.append(value)
-        return Parsed(rows, firsts, firsts, len(lines), broken)
+        return TextChunk(rows, row_lines, row_lines, len(lines), broken)
 
 
 class JsonRows(RowData):
@@ -54,19 +56,19 @@ class JsonRows(RowData):
         self, rows: Sequence[Mapping[str, Any] | None], broken: dict[int, tuple[Any, str]]
     ) -> None:
         self.rows = rows
-        self._sound = [row for row in rows if row is not None]
         self.broken = broken
+        self._valid = [row for row in rows if row is not None]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def column(self, name: str) -> Sequence[Any]:
-        return [row.get(name) for row in self._sound]
+        return [row.get(name) for row in self._valid]
 
     def first_keys(self) -> tuple[str, ...] | None:
-        return next((tuple(row) for row in self._sound if row), None)
+        return next((tuple(row) for row in self._valid if row), None)
 
 
-def first_keys(rows: Sequence[Mapping[str, Any] | None]) -> tuple[str, ...] | None:
+def first_object_keys(rows: Sequence[Mapping[str, Any] | None]) -> tuple[str, ...] | None:
     """The keys of the first row that is an object."""
     return next((tuple(row) for row in rows if row is not None), None)

@@ -1,4 +1,4 @@
-"""Kafka topics: all partitions at offsets of our own, and new messages as they come.
+"""Kafka topics: all partitions from stored offsets on, and new messages as they come.
 
 A message's value is a JSON object. The consumer group's offsets are neither read nor written.
 """
@@ -12,9 +12,16 @@ from typing import Any
 from ...errors import FileRefused, SourceLost
 from ...utils import validation as check
 from .addresses import KafkaAddress
-from .base import POLL, SIZE, Source, foreign, rows_per_block, whole
-from .jsonl import JsonRows, first_keys, object_of
-from .rows import Position, RowBlock, RowLocations, nothing
+from .base import (
+    DEFAULT_BLOCK_ROWS,
+    POLL_SECONDS,
+    Source,
+    check_block_rows,
+    foreign_position,
+    position_count,
+)
+from .jsonl import JsonRows, first_object_keys, parse_object
+from .row_block import Position, RowBlock, RowLocations, empty_block
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -27,11 +34,11 @@ except ModuleNotFoundError as error:
 PATIENCE = 30.0
 """Seconds for which the brokers may be out of reach."""
 
-LOOK_AGAIN = 30.0
-"""Seconds after which partitions that were added to the topic are noticed."""
+PARTITION_PERIOD = 30.0
+"""Seconds between two queries for partitions that were added to the topic."""
 
-SLOW_START = 10.0
-"""Seconds for which messages that are known to be there may take to come."""
+SLOW_START_SECONDS = 10.0
+"""Seconds to wait for messages that are known to be there."""
 
 EMPTY = "is a message without a value"
 _LONGEST_CALL = 5.0
@@ -46,6 +53,7 @@ class KafkaTopic(Source):
         self, address: KafkaAddress, idle: float | None = None, patience: float = PATIENCE
     ) -> None:
         self.name = f"topic {address.topic}"
+        self.address = address.shown
         self._address = address
         self._idle = idle
         self._patience = patience
@@ -55,69 +63,65 @@ class KafkaTopic(Source):
             "enable.auto.commit": "false",
             "enable.auto.offset.store": "false",
             "isolation.level": "read_committed",
-            "auto.offset.reset": "error",  # messages that are gone must not be passed over
+            "auto.offset.reset": "error",  # messages that are gone must not be skipped
             "allow.auto.create.topics": "false",
         }
         for key in address.settings:
             if key in ours:
-                remedy = "Leave it out: each row is read once by our own offsets."
+                remedy = "Leave it out: rows are read once, by the offsets in the checkpoint."
                 raise check.refuse("address", "not set what is fixed", key, remedy, self.name)
-        # Other questions to a broker wait behind a fetch, so a fetch must not wait for long.
+        # Other requests to a broker queue behind a fetch, so a fetch must not wait for long.
         usual = {"group.id": "kernelbank", "log_level": "2", "fetch.wait.max.ms": "100"}
         settings = {**usual, **address.settings, **ours}
         try:
             self._consumer = Consumer({**settings, "error_cb": self._on_error})
         except KafkaException as error:
-            raise FileRefused(f"{address.shown}: {_words(error)}. Check the settings.") from None
-
-    @property
-    def fingerprint(self) -> dict[str, Any]:
-        # The servers may change their names: the topic is the same.
-        columns = None if self.columns is None else list(self.columns)
-        return {"kind": self.kind, "address": self._address.shown, "columns": columns}
+            raise FileRefused(
+                f"{address.shown}: {_error_text(error)}. Check the settings."
+            ) from None
 
     def blocks(
         self,
         position: Position | None = None,
-        size: int = SIZE,
+        size: int = DEFAULT_BLOCK_ROWS,
         columns: Sequence[str] | None = None,
     ) -> Iterator[RowBlock]:
         del columns
         count, offsets = 0, {}
         if position is not None:
-            count = whole(position, "rows", self.name)
+            count = position_count(position, "rows", self.name)
             stored = position.get("offsets")
             if not isinstance(stored, dict) or not all(str(key).isdecimal() for key in stored):
-                raise foreign(position, self.name)
-            offsets = {int(key): whole(stored, key, self.name) for key in stored}
-        return self._blocks(count, offsets, rows_per_block(size))
+                raise foreign_position(position, self.name)
+            offsets = {int(key): position_count(stored, key, self.name) for key in stored}
+        return self._blocks(count, offsets, check_block_rows(size))
 
     def _blocks(self, count: int, offsets: dict[int, int], size: int) -> Iterator[RowBlock]:
         assigned: set[int] = set()
-        looked = -LOOK_AGAIN
-        heard = time.monotonic()
+        partitions_at = -PARTITION_PERIOD
+        last_read = time.monotonic()
         while True:
-            if time.monotonic() - looked > LOOK_AGAIN:
-                if not self._take_partitions(offsets, assigned):
-                    yield nothing(count)
+            if time.monotonic() - partitions_at > PARTITION_PERIOD:
+                if not self._assign_partitions(offsets, assigned):
+                    yield empty_block(count)
                     continue
-                looked = time.monotonic()
+                partitions_at = time.monotonic()
             messages = self._poll(size)
             if messages:
-                places = OffsetLocations(self.name, count, messages, dict(offsets))
-                content = _content(messages)
-                self.columns = self.columns or first_keys(content.rows)
-                yield RowBlock(content, places)
+                locations = OffsetLocations(self.name, count, messages, dict(offsets))
+                data = _json_rows(messages)
+                self.columns = self.columns or first_object_keys(data.rows)
+                yield RowBlock(data, locations)
                 count += len(messages)
-                offsets.update(places.reached(len(messages) - 1))
-                heard = time.monotonic()  # the time in which the rows were used is not idle
+                offsets.update(locations.reached(len(messages) - 1))
+                last_read = time.monotonic()  # the time in which the rows were used is not idle
             else:
-                quiet = time.monotonic() - heard
-                if self._idle is not None and self._over(quiet - self._idle, offsets):
+                quiet = time.monotonic() - last_read
+                if self._idle is not None and self._has_ended(quiet - self._idle, offsets):
                     return
-                yield nothing(count)
+                yield empty_block(count)
 
-    def _take_partitions(self, offsets: dict[int, int], assigned: set[int]) -> bool:
+    def _assign_partitions(self, offsets: dict[int, int], assigned: set[int]) -> bool:
         """Read all partitions of the topic, each at its offset; False if out of reach now."""
         topic = self._address.topic
         try:
@@ -142,13 +146,13 @@ class KafkaTopic(Source):
                 raise FileRefused(
                     f"{self._address.shown}: partition {partition} holds offsets {low} to "
                     f"{high - 1}, but the next to read is {offset}. Messages have been deleted, or "
-                    "the topic was made anew: begin a new run."
+                    "the topic was made again: start a new run."
                 )
         gone = sorted(set(offsets) - set(found.partitions))
         if gone:
             raise FileRefused(
                 f"{self._address.shown}: partition {gone[0]}, which had been read, is no longer "
-                "there. The topic was made anew: begin a new run."
+                "there. The topic was made again: start a new run."
             )
         if new:
             added = [TopicPartition(topic, number, offsets[number]) for number in new]
@@ -165,36 +169,36 @@ class KafkaTopic(Source):
             except KafkaException as error:
                 self._wait(error)
         good = []
-        for message in self._consumer.consume(size, timeout=POLL):
+        for message in self._consumer.consume(size, timeout=POLL_SECONDS):
             wrong = message.error()
             if wrong is None:
                 good.append(message)
             elif not wrong.retriable() and wrong.code() != KafkaError._PARTITION_EOF:
                 raise SourceLost(
                     f"{self._address.shown}, partition {message.partition()}: {wrong.str()}. "
-                    "The run can go on when this is repaired."
+                    "The run can be resumed when this is repaired."
                 )
         return good
 
-    def _over(self, late: float, offsets: dict[int, int]) -> bool:
-        """Whether to end, `late` seconds after nothing has come for the time that was given.
+    def _has_ended(self, late: float, offsets: dict[int, int]) -> bool:
+        """Whether the stream has ended: it is idle for `late` seconds more than allowed.
 
-        A slow start is no end: all messages that the brokers have must have come. But the last
-        offsets may be those of aborted transactions, which never do: so there is a limit.
+        After a slow start, messages that the brokers hold may not have come yet: wait for them. But
+        the last offsets may belong to aborted transactions, which never come: so not for long.
         """
-        if not 0 < late < SLOW_START:
+        if not 0 < late < SLOW_START_SECONDS:
             return late > 0
         try:
             for partition, offset in offsets.items():
-                place = TopicPartition(self._address.topic, partition)
-                if offset < self._consumer.get_watermark_offsets(place, timeout=1.0)[1]:
+                known = TopicPartition(self._address.topic, partition)
+                if offset < self._consumer.get_watermark_offsets(known, timeout=1.0)[1]:
                     return False
         except KafkaException:
             return False
         return True
 
     def _on_error(self, error: KafkaError) -> None:
-        """Called back by the client, which goes on connecting by itself."""
+        """Called by the client, which reconnects by itself."""
         if error.code() == KafkaError._ALL_BROKERS_DOWN and self._down_since is None:
             self._down_since = time.monotonic()
 
@@ -205,9 +209,10 @@ class KafkaTopic(Source):
         if now - self._down_since >= self._patience:
             raise SourceLost(
                 f"{self._address.shown}: no broker for {self._patience:g} seconds "
-                f"({_words(error)}). Start it or check the address; the run can go on afterwards."
+                f"({_error_text(error)}). Start it or check the address; the run can be resumed "
+                "afterwards."
             ) from None
-        time.sleep(POLL)
+        time.sleep(POLL_SECONDS)
 
     def close(self) -> None:
         self._consumer.close()
@@ -221,18 +226,18 @@ class OffsetLocations(RowLocations):
     ) -> None:
         self.first = first
         self._name = name
-        self._places = [(message.partition(), message.offset()) for message in messages]
+        self._offsets = [(message.partition(), message.offset()) for message in messages]
         self._before = before
 
     def reached(self, row: int) -> dict[int, int]:
         """For every partition the next offset after a row."""
         offsets = dict(self._before)
-        for partition, offset in self._places[: row + 1]:
+        for partition, offset in self._offsets[: row + 1]:
             offsets[partition] = offset + 1
         return offsets
 
     def where(self, row: int) -> str:
-        partition, offset = self._places[row]
+        partition, offset = self._offsets[row]
         return f"{self._name}, partition {partition}, offset {offset}"
 
     def position(self, row: int) -> Position:
@@ -240,13 +245,13 @@ class OffsetLocations(RowLocations):
         return {"rows": self.first + row + 1, "offsets": offsets}
 
 
-def _content(messages: Sequence[Any]) -> JsonRows:
+def _json_rows(messages: Sequence[Any]) -> JsonRows:
     rows: list[dict[str, Any] | None] = []
     broken: dict[int, tuple[Any, str]] = {}
     for index, message in enumerate(messages):
         raw = message.value()
         text = "" if raw is None else raw.decode("utf-8", "surrogateescape")
-        row = EMPTY if raw is None else object_of(text)
+        row = EMPTY if raw is None else parse_object(text)
         if isinstance(row, str):
             broken[index] = (text, row)
             rows.append(None)
@@ -255,6 +260,6 @@ def _content(messages: Sequence[Any]) -> JsonRows:
     return JsonRows(rows, broken)
 
 
-def _words(error: KafkaException) -> str:
+def _error_text(error: KafkaException) -> str:
     inner = error.args[0] if error.args else error
     return inner.str() if isinstance(inner, KafkaError) else str(inner)

@@ -1,142 +1,152 @@
-"""Bytes to physical lines to rows, with the line and the byte at which each row ends.
+"""Bytes to lines to rows, with the line and the byte at which each row ends.
 
 Bytes come in pieces of any size, and the rows do not depend on where pieces end. A row that is
-longer than `LONGEST` is bad: so no file, whatever it is, takes more memory than a few of those.
+longer than `MAX_ROW_BYTES` is rejected: so no file takes more memory than a few such rows.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-LONGEST = 1 << 18
-"""The most bytes of one row, its last line's end not counted."""
+MAX_ROW_BYTES = 1 << 18
+"""The most bytes of one row, without its last line end."""
 
 BYTE_ORDER_MARK = "\ufeff"
-TOO_LONG = f"is the beginning of a row longer than {LONGEST} bytes"
+TOO_LONG = f"is the beginning of a row longer than {MAX_ROW_BYTES} bytes"
 
 
-@dataclass
-class Parsed:
-    """What lines hold: rows, the first and the last line of each, and how many lines are done."""
+@dataclass(frozen=True)
+class TextChunk:
+    """Some complete rows of a text, and where each of them stands.
 
-    rows: list[Any]
-    firsts: list[int] | range
-    lasts: list[int] | range
-    done: int
-    broken: dict[int, tuple[str, str]] = field(default_factory=dict)
+    `LineSplitter._parse` returns it without its place in the text, which `feed` adds.
 
-
-@dataclass
-class Chunk:
-    """Some whole rows: the first and last line of each, and the bytes up to its end.
-
-    `raw` are the bytes of the rows and of blank lines between them, from byte `offset` on.
-
-    Bytes of a row too long to be kept come as a chunk without rows. All `raw` together are all
-    bytes that have come.
+    Parameters
+    ----------
+    rows : (n,) the rows, None for broken ones.
+    first_lines, last_lines : (n,) the first and the last line of each row, counted from 0 in the
+        chunk.
+    line_count : how many lines the chunk has.
+    broken : by row, the text of a broken row, and why it is broken.
+    raw : the bytes of the rows and of blank lines between them. All `raw` together are all bytes.
+    offset, line : the byte and the line (from 1) of the text at which the chunk begins.
+    line_ends : (line_count,) the bytes of the chunk up to the end of each line.
     """
 
-    raw: bytes
-    offset: int
     rows: list[Any]
-    lines: NDArray[np.int64]
-    lasts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    broken: dict[int, tuple[str, str]]
-    open: bool
-    """Whether the last row has no line end: a file that grows may go on in it."""
+    first_lines: Sequence[int]
+    last_lines: Sequence[int]
+    line_count: int
+    broken: dict[int, tuple[str, str]] = field(default_factory=dict)
+    raw: bytes = b""
+    offset: int = 0
+    line: int = 1
+    line_ends: NDArray[np.int64] | None = None
+
+    def first_line(self, row: int) -> int:
+        """The line of the text, from 1, at which a row begins."""
+        return self.line + self.first_lines[row]
+
+    def last_line(self, row: int) -> int:
+        """The line of the text, from 1, at which a row ends."""
+        return self.line + self.last_lines[row]
+
+    def end(self, row: int) -> int:
+        """How many bytes of the text there are up to the end of a row."""
+        ends = self.line_ends
+        return self.offset + (len(self.raw) if ends is None else int(ends[self.last_lines[row]]))
+
+    def is_unfinished(self, row: int) -> bool:
+        """Whether a row has no line end: a file that grows may continue it."""
+        return row == len(self.rows) - 1 and not self.raw.endswith(b"\n")
 
 
-class Splitter(ABC):
+_NO_ROWS = TextChunk([], (), (), 0)
+
+
+class LineSplitter(ABC):
     """Makes rows of bytes that come in pieces, from byte `offset` and line `line` on."""
+
+    max_row_bytes = MAX_ROW_BYTES
 
     def __init__(self, offset: int = 0, line: int = 1) -> None:
         self._offset = offset
         self._line = line
         self._rest = b""
-        self._overlong: bytes | None = None
-        self._ended = True  # whether the last line at hand has an end
+        self._too_long: bytes | None = None
+        """The beginning of a row that is too long and whose end has not come."""
+        self._ended = True
+        """Whether the last of the present lines has an end."""
 
-    def feed(self, data: bytes, last: bool) -> Iterator[Chunk]:
-        """The rows that are whole now. With `last`, nothing comes after `data`."""
+    def feed(self, data: bytes, last: bool) -> Iterator[TextChunk]:
+        """The rows that are complete now. With `last`, nothing comes after `data`."""
         data = self._rest + data if self._rest else data
         self._rest = b""
-        if self._overlong is not None:
+        if self._too_long is not None:
             end = data.find(b"\n") + 1
             if not end:
                 end = len(data)
                 if not last:
-                    yield self._chunk(data, Parsed([], [], [], 0), None)
+                    yield self._placed(_NO_ROWS, data, None)
                     return
-            broken = {0: (self._overlong.decode("utf-8", "surrogateescape"), TOO_LONG)}
-            self._overlong = None
-            yield self._chunk(data[:end], Parsed([None], [0], [0], 1, broken), None)
+            broken = {0: (self._too_long.decode("utf-8", "surrogateescape"), TOO_LONG)}
+            self._too_long = None
+            yield self._placed(TextChunk([None], (0,), (0,), 1, broken), data[:end], None)
             data = data[end:]
         cut = len(data) if last else data.rfind(b"\n") + 1
-        whole, rest = data[:cut], data[cut:]
-        overlong = len(rest) > LONGEST
-        if whole:
-            text, lines, ends = self._lines(whole)
-            parsed = self._parse(text, lines, ends, final=last or overlong)
-            if parsed.done < len(lines):
-                cut = int(ends[parsed.done - 1]) if parsed.done else 0
-                rest, whole, ends = whole[cut:] + rest, whole[:cut], ends[: parsed.done]
-            if whole:
-                yield self._chunk(whole, parsed, ends)
-        if overlong:
-            self._overlong = rest[:100]
-            yield self._chunk(rest, Parsed([], [], [], 0), None)
+        complete, rest = data[:cut], data[cut:]
+        too_long = len(rest) > self.max_row_bytes
+        if complete:
+            text, lines, ends = self._lines(complete)
+            chunk = self._parse(text, lines, ends, final=last or too_long)
+            if chunk.line_count < len(lines):  # the last row is not complete: keep its bytes
+                cut = int(ends[chunk.line_count - 1]) if chunk.line_count else 0
+                rest, complete = complete[cut:] + rest, complete[:cut]
+            if complete:
+                yield self._placed(chunk, complete, ends)
+        if too_long:
+            self._too_long = rest[:100]
+            yield self._placed(_NO_ROWS, rest, None)
         else:
             self._rest = rest
 
     @abstractmethod
-    def _parse(self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool) -> Parsed:
-        """The rows of a text of lines; with `final`, a row begun in them will not be completed."""
+    def _parse(
+        self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool
+    ) -> TextChunk:
+        """The rows of some lines; with `final`, a row begun in them will not be completed."""
 
-    def _lengths(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The bytes of each line, its end not counted."""
+    def _line_lengths(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The bytes of each line, without its end."""
         lengths = np.diff(ends, prepend=0) - 1
         lengths[-1] += not self._ended
         return lengths
 
-    def _lines(self, whole: bytes) -> tuple[str, list[str], NDArray[np.int64]]:
+    def _lines(self, data: bytes) -> tuple[str, list[str], NDArray[np.int64]]:
         """The text, its lines without their ends, and the bytes up to the end of each.
 
-        Bytes that are not UTF-8 become lone surrogates: they are bad where they are needed only.
+        Bytes that are not UTF-8 become lone surrogates: they are rejected only where they are used.
         """
-        ends = np.flatnonzero(np.frombuffer(whole, np.uint8) == 10) + 1
-        text = whole.decode("utf-8", "surrogateescape")
+        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1
+        text = data.decode("utf-8", "surrogateescape")
         lines = text.split("\n")
-        self._ended = whole.endswith(b"\n")
+        self._ended = data.endswith(b"\n")
         if self._ended:
             lines.pop()
         else:
-            ends = np.append(ends, len(whole))
+            ends = np.append(ends, len(data))
         if self._offset == 0:
             lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
         return text, lines, ends
 
-    def _chunk(self, raw: bytes, parsed: Parsed, ends: NDArray[np.int64] | None) -> Chunk:
-        if ends is None:
-            ends = np.full(parsed.done, len(raw))
-        firsts = np.asarray(parsed.firsts, np.int64)
-        lasts = np.asarray(parsed.lasts, np.int64)
-        chunk = Chunk(
-            raw=raw,
-            offset=self._offset,
-            rows=parsed.rows,
-            lines=firsts + self._line,
-            lasts=lasts + self._line,
-            ends=ends[lasts] + self._offset,
-            broken=parsed.broken,
-            open=bool(parsed.rows) and not raw.endswith(b"\n"),
-        )
+    def _placed(self, chunk: TextChunk, raw: bytes, ends: NDArray[np.int64] | None) -> TextChunk:
+        placed = replace(chunk, raw=raw, offset=self._offset, line=self._line, line_ends=ends)
         self._offset += len(raw)
-        self._line += parsed.done
-        return chunk
+        self._line += chunk.line_count
+        return placed

@@ -1,4 +1,4 @@
-"""Parquet files, read by pyarrow: some row groups at a time, and the needed columns only."""
+"""Parquet files, read by pyarrow: some row groups at a time, and only the needed columns."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import numpy as np
 
 from ...errors import FileRefused
 from ...utils.validation import Floats
-from . import parsing as cells
-from .base import SIZE, Source, rows_per_block, whole
-from .csv import place
-from .files import HEAD, head_of, open_file
+from . import parsing
+from .base import DEFAULT_BLOCK_ROWS, Source, check_block_rows, position_count
+from .files import HEAD_BYTES, head_fingerprint, open_file
 from .parsing import Fault
-from .rows import Position, RowBlock, RowData, RowLocations
+from .row_block import Position, RowBlock, RowData, RowLocations, column_index
 
 try:
     import pyarrow
@@ -30,21 +29,22 @@ except ModuleNotFoundError as error:
 
 
 class ParquetFile(Source):
-    """A .parquet file. Nested columns are bad where they are asked for."""
+    """A .parquet file. Values of nested columns are rejected where they are parsed."""
 
     kind = "parquet"
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
+        self.address = str(path.resolve())
         self._path = path
-        self._read = 0
+        self._rows_read = 0
         with open_file(path) as file:
             if not os.fstat(file.fileno()).st_size:
                 raise FileRefused(f"{path}: the file is empty. Give a Parquet file.")
-            self._head = head_of(file)
+            self._head = head_fingerprint(file)
             file.seek(-self._head["bytes"], os.SEEK_END)
-            # All column names, counts and places are at the end: no other file has the same.
-            self._tail = hashlib.sha256(file.read(HEAD)).hexdigest()
+            # All names, counts and offsets of columns are at the end: another file has another end.
+            self._tail = hashlib.sha256(file.read(HEAD_BYTES)).hexdigest()
             file.seek(0)
             try:
                 opened = pyarrow.parquet.ParquetFile(file)
@@ -55,7 +55,8 @@ class ParquetFile(Source):
                 ]
             except (pyarrow.ArrowException, OSError) as error:
                 raise FileRefused(
-                    f"{path}: this is not a complete Parquet file ({_first_line(error)}). Write it again."
+                    f"{path}: this is not a complete Parquet file ({_first_line(error)}). "
+                    "Write it again."
                 ) from None
         for index, name in enumerate(names):
             if not name or names.index(name) != index:
@@ -70,42 +71,38 @@ class ParquetFile(Source):
 
     @property
     def share(self) -> float:
-        return self._read / self.length if self.length else 1.0
+        return self._rows_read / self.length if self.length else 1.0
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "address": str(self._path.resolve()),
-            "columns": list(self.columns or ()),
-            "rows": self.length,
-            "head": self._head,
-            "tail": self._tail,
-        }
+        more = {"rows": self.length, "head": self._head, "tail": self._tail}
+        return {**super().fingerprint, **more}
 
     def blocks(
         self,
         position: Position | None = None,
-        size: int = SIZE,
+        size: int = DEFAULT_BLOCK_ROWS,
         columns: Sequence[str] | None = None,
     ) -> Iterator[RowBlock]:
         assert self.columns is not None
         for name in columns or ():
-            place(name, self.columns)
-        done = 0 if position is None else whole(position, "rows", self.name)
+            column_index(name, self.columns)
+        done = 0 if position is None else position_count(position, "rows", self.name)
         if self.length is not None and done > self.length:
             raise FileRefused(
                 f"{self.name}: the file has {self.length} rows, but {done} had been read. "
-                "Give the file of then, or begin a new run."
+                "Give the earlier file, or start a new run."
             )
-        return self._blocks(done, rows_per_block(size), None if columns is None else list(columns))
+        return self._blocks(
+            done, check_block_rows(size), None if columns is None else list(columns)
+        )
 
     def _blocks(self, done: int, size: int, columns: list[str] | None) -> Iterator[RowBlock]:
         group, before = 0, 0
         while group < len(self._groups) and before + self._groups[group] <= done:
             before += self._groups[group]
             group += 1
-        self._read = done
+        self._rows_read = done
         with open_file(self._path) as file:
             try:
                 # Without buffers ahead, a row group larger than memory is read page by page.
@@ -123,8 +120,8 @@ class ParquetFile(Source):
                     if after > done:
                         part = batch.slice(max(done - before, 0))
                         first = after - part.num_rows
-                        yield RowBlock(Columns(part), RowNumbers(self.name, first))
-                        self._read = after
+                        yield RowBlock(ArrowRows(part), RowNumbers(self.name, first))
+                        self._rows_read = after
                     before = after
             except (pyarrow.ArrowException, OSError) as error:
                 raise FileRefused(
@@ -134,7 +131,7 @@ class ParquetFile(Source):
 
 
 class RowNumbers(RowLocations):
-    """Rows that have nothing but their number, counted from 1 in words."""
+    """Rows by their number, counted from 1 in messages."""
 
     def __init__(self, name: str, first: int) -> None:
         self.first = first
@@ -147,8 +144,8 @@ class RowNumbers(RowLocations):
         return {"rows": self.first + row + 1}
 
 
-class Columns(RowData):
-    """A batch of arrow's columns. Null is missing."""
+class ArrowRows(RowData):
+    """A record batch of arrow. Null is missing."""
 
     def __init__(self, batch: Any) -> None:
         self._batch = batch
@@ -172,15 +169,15 @@ class Columns(RowData):
         # Beyond 2^53 whole numbers are rounded, as float() does.
         values = array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
         result = np.array(values, dtype=np.float64)
-        return result, cells.outside(result, allow_missing)
+        return result, parsing.range_faults(result, allow_missing)
 
     def _array(self, name: str) -> Any:
-        array = self._batch.column(place(name, self._names))
+        array = self._batch.column(column_index(name, self._names))
         return array.dictionary_decode() if pyarrow.types.is_dictionary(array.type) else array
 
 
 def _values(array: Any) -> Sequence[Any]:
-    """Python's values, also for points of time that Python cannot hold to the nanosecond."""
+    """The values as Python's; times to the microsecond, which is all that Python can hold."""
     types = pyarrow.types
     if types.is_timestamp(array.type) and array.type.unit == "ns":
         array = array.cast(pyarrow.timestamp("us", array.type.tz), safe=False)
@@ -190,7 +187,7 @@ def _values(array: Any) -> Sequence[Any]:
         array = array.cast(pyarrow.time64("us"), safe=False)
     try:
         return list(array.to_pylist())
-    except (ValueError, OverflowError):  # a year that Python has not, or text that is not UTF-8
+    except (ValueError, OverflowError):  # a year beyond Python's range, or text that is not UTF-8
         return [_value(item) for item in array]
 
 
@@ -198,10 +195,10 @@ def _value(item: Any) -> Any:
     try:
         return item.as_py()
     except (ValueError, OverflowError):
-        return _Odd(item)
+        return _Unrepresentable(item)
 
 
-class _Odd:
+class _Unrepresentable:
     """A value that Python cannot hold: neither a number nor a text."""
 
     def __init__(self, item: Any) -> None:

@@ -1,11 +1,10 @@
-"""CsvRows to numbers and texts: what a value of a source means, whatever source it came from.
+"""Cells to numbers and texts: what a value means, whatever source it came from.
 
-A number is what Python's `float` takes, but without underscores; true and false are 1 and 0.
-Empty cells and the words NA, N/A, NaN, null and none, in any case, are missing. A number beyond
-1e150, and so infinity, is never taken: the square of a difference must not overflow.
+A number is what Python's `float` accepts, without underscores; true and false are 1 and 0. Empty
+cells and the words NA, N/A, NaN, null and none, in any case, are missing. A number beyond 1e150,
+and so infinity, is rejected: the square of a difference must not overflow.
 
-As numbers, points of time are seconds since 1970 (UTC unless they say otherwise); as text they
-are written as ISO 8601 does.
+As numbers, times are seconds since 1970 (UTC unless they say otherwise); as text they are ISO 8601.
 """
 
 from __future__ import annotations
@@ -15,33 +14,33 @@ import datetime
 import math
 from collections.abc import Sequence, Set
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...utils.validation import LARGEST, Floats
-from . import fast_float as quick
 
-MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none"))
-TRUTH = {"true": 1.0, "false": 0.0}
+_MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none"))
+_BOOLEANS = {"true": 1.0, "false": 0.0}
 
-NO_NUMBER = "is not a number"
+NOT_A_NUMBER = "is not a number"
 MISSING = "is missing"
 TOO_LARGE = f"is an overflow, beyond {LARGEST:g}"
 NESTED = "is nested"
-NO_TEXT = "is not UTF-8 text"
+NOT_TEXT = "is not UTF-8 text"
 
 Fault = tuple[int, str]
-"""Which of the values is wrong, and why."""
+"""The index of an invalid value, and why it is invalid."""
 
 _PLAIN = frozenset((float, int, bool))
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-def numbers(
+def parse_numbers(
     values: Sequence[Any], allow_missing: bool, kinds: Set[type] | None = None
 ) -> tuple[Floats, list[Fault]]:
-    """The values as float64, missing ones as NaN, and what is wrong with some of them.
+    """The values as float64, missing ones as NaN, and the faults of the invalid ones.
 
     `kinds` are the types of the values, where they are known.
     """
@@ -49,23 +48,23 @@ def numbers(
     kinds = set(map(type, values)) if kinds is None else kinds
     array = None
     if kinds == {str}:
-        array = quick.texts_to_numbers(values)
+        array = _parse_all_numbers(values)
     elif kinds <= _PLAIN:
         with contextlib.suppress(OverflowError):  # a whole number beyond all floats
             array = np.fromiter(map(float, values), np.float64, len(values))
     if array is None:
         array = np.empty(len(values))
         for index, value in enumerate(values):
-            result = number(value)
+            result = parse_number(value)
             if isinstance(result, str):
                 faults.append((index, result))
                 result = 0.0
             array[index] = result
-    return array, faults + outside(array, allow_missing)
+    return array, faults + range_faults(array, allow_missing)
 
 
-def outside(array: Floats, allow_missing: bool) -> list[Fault]:
-    """The members that are no ordinary numbers: missing and not allowed to be, or too large."""
+def range_faults(array: Floats, allow_missing: bool) -> list[Fault]:
+    """The numbers that are too large, and those that are missing unless they may be."""
     with np.errstate(invalid="ignore"):
         odd = ~(np.abs(array) <= LARGEST)
     faults: list[Fault] = []
@@ -77,10 +76,10 @@ def outside(array: Floats, allow_missing: bool) -> list[Fault]:
     return faults
 
 
-def number(value: Any) -> float | str:  # noqa: PLR0911  (one for each kind)
-    """One value as a float, NaN if it is missing; or why it is none."""
+def parse_number(value: Any) -> float | str:  # noqa: PLR0911  (one for each type)
+    """One value as a float, NaN if it is missing; or why it is not a number."""
     if isinstance(value, str):
-        return _number_of_text(value)
+        return _text_to_number(value)
     if value is None:
         return math.nan
     if isinstance(value, (float, int, Decimal)):
@@ -93,46 +92,46 @@ def number(value: Any) -> float | str:  # noqa: PLR0911  (one for each kind)
     if isinstance(value, (datetime.date, datetime.time, datetime.timedelta)):
         return _seconds(value)
     if isinstance(value, bytes):
-        return _number_of_text(value.decode("utf-8", "surrogateescape"))
-    return NESTED if isinstance(value, (list, dict)) else NO_NUMBER
+        return _text_to_number(value.decode("utf-8", "surrogateescape"))
+    return NESTED if isinstance(value, (list, dict)) else NOT_A_NUMBER
 
 
-def texts(values: Sequence[Any], allow_missing: bool) -> tuple[list[str | None], list[Fault]]:
-    """The values as text, just as they are; empty cells are missing and become None."""
+def parse_texts(values: Sequence[Any], allow_missing: bool) -> tuple[list[str | None], list[Fault]]:
+    """The values as unchanged text, None for missing ones, and the faults of the invalid ones."""
     faults: list[Fault] = []
     result: list[str | None] = []
     for index, value in enumerate(values):
-        said = value if isinstance(value, str) else _text(value)
-        if not said:
-            if said is None and value is not None:
+        text = value if isinstance(value, str) else _to_text(value)
+        if not text:
+            if text is None and value is not None:
                 faults.append((index, NESTED))
             elif not allow_missing:
                 faults.append((index, MISSING))
             result.append(None)
             continue
-        if not said.isascii() and not _is_text(said):
-            faults.append((index, NO_TEXT))
-        result.append(said)
+        if not text.isascii() and not _is_text(text):
+            faults.append((index, NOT_TEXT))
+        result.append(text)
     return result, faults
 
 
-def shown(value: Any, most: int = 80) -> str:
-    """The value for a message: short, and without halves of characters."""
-    said = value if isinstance(value, str) else repr(value)
-    if len(said) > most:
-        said = said[: most - 3] + "..."
-    return said.encode("utf-8", "backslashreplace").decode("utf-8")
+def shortened(value: Any, most: int = 80) -> str:
+    """The value for a message: short, and without lone surrogates."""
+    text = value if isinstance(value, str) else repr(value)
+    if len(text) > most:
+        text = text[: most - 3] + "..."
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _number_of_text(text: str) -> float | str:
+def _text_to_number(text: str) -> float | str:
     try:
         value = float(text)
     except ValueError:
         word = text.strip().lower()
-        if word in MISSING_WORDS:
+        if word in _MISSING_WORDS:
             return math.nan
-        return TRUTH.get(word, NO_NUMBER)
-    return NO_NUMBER if "_" in text else value
+        return _BOOLEANS.get(word, NOT_A_NUMBER)
+    return NOT_A_NUMBER if "_" in text else value
 
 
 def _seconds(value: datetime.date | datetime.time | datetime.timedelta) -> float:
@@ -146,8 +145,8 @@ def _seconds(value: datetime.date | datetime.time | datetime.timedelta) -> float
     return (moment - _EPOCH).total_seconds()
 
 
-def _text(value: Any) -> str | None:  # noqa: PLR0911
-    """A value that is no text, as text; None for what has none."""
+def _to_text(value: Any) -> str | None:  # noqa: PLR0911
+    """A value of another type as text; None if it has no text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and math.isnan(value):
@@ -164,9 +163,50 @@ def _text(value: Any) -> str | None:  # noqa: PLR0911
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else None
 
 
-def _is_text(said: str) -> bool:
+def _is_text(text: str) -> bool:
     try:
-        said.encode("utf-8")
-    except UnicodeEncodeError:  # a byte that was no UTF-8, or half of a pair from JSON
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # a byte that is not UTF-8, or a lone surrogate in JSON
         return False
     return True
+
+
+# --- a whole column at once -----------------------------------------------------------------------
+# By pyarrow if it is installed, else by Python's `float`. Both round correctly, so they give the
+# same bits; pyarrow is faster.
+
+
+def _parse_all_numbers(values: Sequence[str]) -> Floats | None:
+    """The numbers, NaN for empty texts; None if any text is neither a number nor empty."""
+    arrow = _pyarrow()
+    return _parse_by_float(values) if arrow is None else _parse_by_arrow(values, arrow)
+
+
+def _parse_by_arrow(values: Sequence[str], arrow: Any) -> Floats | None:
+    empty = values.count("")
+    texts = [value or None for value in values] if empty else values
+    try:
+        numbers = arrow.array(texts, arrow.string()).cast(arrow.float64())
+    except ValueError:  # errors of arrow and of encoding are ValueErrors
+        return None
+    array = np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+    # Arrow takes nan(0) for NaN; here it is not a number.
+    return array if np.count_nonzero(np.isnan(array)) == empty else None
+
+
+def _parse_by_float(values: Sequence[str]) -> Floats | None:
+    try:
+        array = np.fromiter(map(float, values), np.float64, len(values))
+    except ValueError:
+        return None
+    # float accepts 1_000, which is more likely a name than a number.
+    return None if "_" in "".join(values) else array
+
+
+@cache
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        return None
+    return pyarrow

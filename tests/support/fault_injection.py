@@ -47,7 +47,7 @@ def word(path: Any) -> str:
     return "predictions" if name.endswith(".csv") else "folder"
 
 
-class Faults:
+class FaultInjector:
     """Counts events, and strikes at one of them. `patch` is for a process that ends soon."""
 
     def __init__(self, fault: Fault | None, log: str | None) -> None:

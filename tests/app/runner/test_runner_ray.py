@@ -6,25 +6,25 @@ import pytest
 import kernelbank as kb
 from kernelbank.app.runner import model_session
 from support import ray_cluster
-from support.running import as_csv, good, numbers, one_line, refused, saved
+from support.run_command import make_rows, one_slot_model, read_state, refusal, succeed, write_csv
 
 pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
 
-X, Y = numbers(300)
+X, Y = make_rows(300)
 
 
 @pytest.fixture
 def source(tmp_path):
-    return as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    return write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
 
 
-def test_options_that_need_another(source):
+def test_ray_options_without_ray_are_refused(source):
     for option, word in (("--ray-address", "--engine ray"), ("--shards", "--engine threads")):
-        assert word in refused(source, "--target", "y", option, 1)
-    assert "--ray-address" in refused(
+        assert word in refusal(source, "--target", "y", option, 1)
+    assert "--ray-address" in refusal(
         source, "--target", "y", "--engine", "threads", "--ray-address", "x:1"
     )
-    good(source, "--target", "y", "--engine", "threads", "--shards", 2, "--max-rows", 9)
+    succeed(source, "--target", "y", "--engine", "threads", "--shards", 2, "--max-rows", 9)
 
 
 @pytest.fixture(scope="module")
@@ -37,24 +37,24 @@ def ray(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_same_answers_on_ray(source, tmp_path, ray):
+def test_ray_engine_gives_the_same_predictions(source, tmp_path, ray):
     found = []
     for words in (("serial",), ("ray", "--shards", 2)):
         out, state = tmp_path / f"{words[0]}.csv", tmp_path / words[0]
         options = ("--engine", *words, "--predictions", out, "--state", state)
-        good(source, "--target", "y", *options, "--checkpoint-every", 120)
-        _, arrays = saved(state)
+        succeed(source, "--target", "y", *options, "--checkpoint-every", 120)
+        _, arrays = read_state(state)
         found.append((out.read_bytes(), {name: a.tobytes() for name, a in arrays.items()}))
     assert found[0] == found[1]
     assert ray.is_initialized()
 
 
 @pytest.mark.slow
-def test_a_shard_that_cannot_be_brought_back(source, tmp_path, ray, monkeypatch):
+def test_lost_shard_is_refused_and_loses_nothing(source, tmp_path, ray, monkeypatch):
     """The run stops with a clear message; from its last checkpoint the same command goes on."""
-    monkeypatch.setattr(model_session, "make_model", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
     wanted, out = tmp_path / "wanted.csv", tmp_path / "out.csv"
-    good(source, "--target", "y", "--predictions", wanted)
+    succeed(source, "--target", "y", "--predictions", wanted)
     options = ("--predictions", out, "--state", tmp_path / "state", "--checkpoint-every", 100)
 
     played = []
@@ -68,9 +68,9 @@ def test_a_shard_that_cannot_be_brought_back(source, tmp_path, ray, monkeypatch)
 
     with monkeypatch.context() as patch:
         patch.setattr(kb.AutoBank, "run", lost)
-        said = refused(source, "--target", "y", *options, "--engine", "ray")
+        said = refusal(source, "--target", "y", *options, "--engine", "ray")
     assert "shard 1" in said
     assert "Nothing is lost" in said
-    assert 0 < saved(tmp_path / "state")[0]["rows"] < len(X)
-    good(source, "--target", "y", *options)
+    assert 0 < read_state(tmp_path / "state")[0]["rows"] < len(X)
+    succeed(source, "--target", "y", *options)
     assert out.read_bytes() == wanted.read_bytes()

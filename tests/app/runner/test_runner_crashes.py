@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from support.run_cases import CASES, Bench, opened, slow
-from support.run_faults import Fault
+from support.crash_scenarios import SCENARIOS, ScenarioRunner, open_scenarios, slow
+from support.fault_injection import Fault
 
 HOW_MANY = 32
 """Kills at random for each case, of which there are seven: over 200."""
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with opened(tmp_path_factory.mktemp("crashes")) as found:
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScenarioRunner]:
+    with open_scenarios(tmp_path_factory.mktemp("crashes")) as found:
         yield found
 
 
-def need_server(bench: Bench, name: str) -> None:
-    if name == "redis" and bench.server is None:
+def need_server(scenarios: ScenarioRunner, name: str) -> None:
+    if name == "redis" and scenarios.redis is None:
         pytest.skip("there is no redis-server")
 
 
@@ -48,15 +48,17 @@ SHORT = ("going back",)
 
 
 @pytest.mark.parametrize("moment", [m if m in SHORT else slow(m) for m in MOMENTS])
-def test_chosen_moments(bench: Bench, moment: str) -> None:
-    assert bench.kill("messy", MOMENTS[moment]) == len(MOMENTS[moment])
+def test_run_killed_at_a_chosen_moment_leaves_the_same_bytes(
+    scenarios: ScenarioRunner, moment: str
+) -> None:
+    assert scenarios.kill("messy", MOMENTS[moment]) == len(MOMENTS[moment])
 
 
 @pytest.mark.slow
-def test_right_at_the_end(bench: Bench) -> None:
-    bench.undisturbed("messy")
-    last = bench.events["messy"]["fsync:folder"]
-    assert bench.kill("messy", [Fault("fsync:folder", last, "after")]) == 1
+def test_run_killed_at_its_last_write_leaves_the_same_bytes(scenarios: ScenarioRunner) -> None:
+    scenarios.undisturbed("messy")
+    last = scenarios.events["messy"]["fsync:folder"]
+    assert scenarios.kill("messy", [Fault("fsync:folder", last, "after")]) == 1
 
 
 PARTS = [
@@ -66,38 +68,44 @@ PARTS = [
 ]
 
 
-def test_parts(bench: Bench) -> None:
-    assert bench.kill("parts", PARTS) == 3
+def test_parquet_run_killed_while_writing_leaves_the_same_bytes(scenarios: ScenarioRunner) -> None:
+    assert scenarios.kill("parts", PARTS) == 3
 
 
 @pytest.mark.slow
-def test_first_and_last_part(bench: Bench) -> None:
-    bench.undisturbed("parts")
+def test_parquet_run_killed_at_its_first_or_last_part_leaves_the_same_bytes(
+    scenarios: ScenarioRunner,
+) -> None:
+    scenarios.undisturbed("parts")
     # The last part is written after the last mark.
-    assert bench.kill(
-        "parts", [Fault("replace:part", bench.events["parts"]["replace:part"], "after")]
+    assert scenarios.kill(
+        "parts", [Fault("replace:part", scenarios.events["parts"]["replace:part"], "after")]
     )
     # The folder is there, and nothing has been marked.
-    assert bench.kill("parts", [Fault("fsync:folder", 1, "before"), Fault("write:state", 1)]) == 2
+    assert (
+        scenarios.kill("parts", [Fault("fsync:folder", 1, "before"), Fault("write:state", 1)]) == 2
+    )
 
 
-def test_batches_for_redis(bench: Bench) -> None:
-    need_server(bench, "redis")
+def test_redis_run_killed_while_sending_leaves_the_same_entries(scenarios: ScenarioRunner) -> None:
+    need_server(scenarios, "redis")
     faults = [Fault("redis", 2, "half"), Fault("redis", 1, "after"), Fault("fsync:state", 1)]
-    assert bench.kill("redis", faults) == 3
+    assert scenarios.kill("redis", faults) == 3
 
 
 @pytest.mark.parametrize("name", ["late", *(slow(name) for name in ("plain", "classes", "input"))])
-def test_every_case_once(bench: Bench, name: str) -> None:
-    assert bench.kill(name, [Fault("replace:state", 3, "after"), Fault("fsync:state", 2)]) == 2
+def test_every_scenario_killed_once_leaves_the_same_bytes(
+    scenarios: ScenarioRunner, name: str
+) -> None:
+    assert scenarios.kill(name, [Fault("replace:state", 3, "after"), Fault("fsync:state", 2)]) == 2
 
 
 @pytest.mark.slow
-def test_the_saved_bank_answers_the_same(bench: Bench) -> None:
-    folders = [bench.folder(), bench.folder()]
-    assert bench.run("messy", folders[0]).code == 0
-    assert bench.run("messy", folders[1], Fault("write:predictions", 3, "half")).killed
-    assert bench.run("messy", folders[1]).code == 0
+def test_saved_bank_after_kills_predicts_the_same(scenarios: ScenarioRunner) -> None:
+    folders = [scenarios.folder(), scenarios.folder()]
+    assert scenarios.run("messy", folders[0]).code == 0
+    assert scenarios.run("messy", folders[1], Fault("write:predictions", 3, "half")).killed
+    assert scenarios.run("messy", folders[1]).code == 0
     banks = [kb.load(folder / "state/state.kb") for folder in folders]
     width = 2 + len("uvwx")
     X = np.random.default_rng(1).normal(size=(20, width))
@@ -107,11 +115,13 @@ def test_the_saved_bank_answers_the_same(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("name", ["messy", slow("parts")])
-def test_order_of_what_lasts(bench: Bench, name: str) -> None:
+def test_checkpoint_is_written_after_the_rows_are_durable(
+    scenarios: ScenarioRunner, name: str
+) -> None:
     """A kill does not show what a power failure would: what was not yet asked to last."""
-    folder, logs = bench.folder(), [bench.root / f"{name}-order{n}.log" for n in (1, 2)]
-    assert bench.run(name, folder, Fault("replace:state", 4, "after"), log=str(logs[0])).killed
-    assert bench.run(name, folder, log=str(logs[1])).code == 0
+    folder, logs = scenarios.folder(), [scenarios.root / f"{name}-order{n}.log" for n in (1, 2)]
+    assert scenarios.run(name, folder, Fault("replace:state", 4, "after"), log=str(logs[0])).killed
+    assert scenarios.run(name, folder, log=str(logs[1])).code == 0
     first, second = (log.read_text().split() for log in logs)
     assert "fsync:folder" in first[: first.index("replace:state")]  # the outputs' names last
     assert first.count("replace:state") == 4
@@ -136,45 +146,49 @@ def in_order(events: list[str]) -> set[str]:
     return loose
 
 
-def drawn(bench: Bench, name: str, draw: random.Random) -> Fault | float:
+def drawn(scenarios: ScenarioRunner, name: str, draw: random.Random) -> Fault | float:
     """Any moment: of the clock, or of the events, where each kind is as likely as another."""
     if draw.random() < 0.3:
-        return draw.uniform(0.01, bench.seconds[name])
-    label = draw.choice(sorted(bench.events[name]))
+        return draw.uniform(0.01, scenarios.seconds[name])
+    label = draw.choice(sorted(scenarios.events[name]))
     # Early ones more often: a run that goes on has fewer of them.
-    most = max(1, round(bench.events[name][label] * draw.random()))
+    most = max(1, round(scenarios.events[name][label] * draw.random()))
     return Fault(label, draw.randint(1, most), draw.choice(["before", "half", "after"]))
 
 
-def test_bad_rows_alone_are_marked_too(bench: Bench) -> None:
-    (bench.root / "bad.csv").write_text("a,b,kind,y\n" + "oh,1,u,2\n" * 120)
-    folder, log = bench.folder(), bench.root / "bad.log"
-    args = CASES["messy"].args(folder, None)
+def test_run_of_bad_rows_only_is_committed(scenarios: ScenarioRunner) -> None:
+    (scenarios.root / "bad.csv").write_text("a,b,kind,y\n" + "oh,1,u,2\n" * 120)
+    folder, log = scenarios.folder(), scenarios.root / "bad.log"
+    args = SCENARIOS["messy"].args(folder, None)
     args[1] = "../bad.csv"
-    assert bench.stable.run(args, folder, log=str(log)).code == 0
+    assert scenarios.forks.run(args, folder, log=str(log)).code == 0
     # At the start, after 37, 74 and 111 rows, and at the end.
     assert log.read_text().split().count("replace:state") == 5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", ["--delay 3", "--lags 0"])
-def test_labels_late_or_long(bench: Bench, more: str) -> None:
+def test_labels_with_delay_or_many_rows_survive_kills(scenarios: ScenarioRunner, more: str) -> None:
     """Classes with a delay, and over so many rows that a snapshot is taken."""
-    header, *rows = (bench.root / "labels.csv").read_text().splitlines()
-    (bench.root / "long-labels.csv").write_text("\n".join([header, *rows * 4]) + "\n")
-    folder = bench.folder()
-    args = CASES["classes"].args(folder, None)
+    header, *rows = (scenarios.root / "labels.csv").read_text().splitlines()
+    (scenarios.root / "long-labels.csv").write_text("\n".join([header, *rows * 4]) + "\n")
+    folder = scenarios.folder()
+    args = SCENARIOS["classes"].args(folder, None)
     args[1] = "../long-labels.csv"
-    ended = bench.stable.run([*args, *more.split()], folder)
-    assert ended.code == 0, ended.said
+    ended = scenarios.forks.run([*args, *more.split()], folder)
+    assert ended.code == 0, ended.stderr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_random_moments(bench: Bench, name: str) -> None:
-    need_server(bench, name)
-    bench.undisturbed(name)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_run_killed_at_random_moments_leaves_the_same_bytes(
+    scenarios: ScenarioRunner, name: str
+) -> None:
+    need_server(scenarios, name)
+    scenarios.undisturbed(name)
     draw = random.Random(name)
     kills = 0
     while kills < HOW_MANY:
-        kills += bench.kill(name, [drawn(bench, name, draw) for _ in range(draw.randint(1, 6))])
+        kills += scenarios.kill(
+            name, [drawn(scenarios, name, draw) for _ in range(draw.randint(1, 6))]
+        )

@@ -1,10 +1,8 @@
-"""Commands for the crash tests, their sources, and what they leave behind."""
+"""Scenarios of the crash tests: commands, their sources, and what they leave behind."""
 
 from __future__ import annotations
 
 import shutil
-import socket
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,16 +14,17 @@ import numpy as np
 import pytest
 
 from kernelbank.io import checkpoint
-from support.run_faults import Fault
-from support.run_rig import Ended, Stable
+from support.fault_injection import Fault
+from support.fork_server import CommandEnd, ForkServer
+from support.source_fixtures import REDIS_SERVER, RedisServer
 
 
-class Case(NamedTuple):
+class Scenario(NamedTuple):
     """A command: `source` and `output` are its ends, {port} and {own} are filled in."""
 
     source: str
     options: str
-    output: str = "answers.csv"
+    output: str = "predictions.csv"
 
     def args(self, folder: Path, port: int | None) -> list[str]:
         words = f"run {self.source} --target y --size small --state state --checkpoint-every 37"
@@ -34,14 +33,14 @@ class Case(NamedTuple):
 
 
 MESSY = "--categorical kind --on-bad-row skip --predict-missing --quiet"
-CASES = {
-    "plain": Case("../long.csv", "--features a,b --quiet"),
-    "messy": Case("../messy.csv", f"{MESSY} --lags 2"),
-    "late": Case("../messy.csv", f"{MESSY} --delay 5"),
-    "classes": Case("../labels.csv", f"{MESSY} --task classification"),
-    "parts": Case("../messy.csv", MESSY, "answers.parquet"),
-    "input": Case("-", MESSY),
-    "redis": Case(
+SCENARIOS = {
+    "plain": Scenario("../long.csv", "--features a,b --quiet"),
+    "messy": Scenario("../messy.csv", f"{MESSY} --lags 2"),
+    "late": Scenario("../messy.csv", f"{MESSY} --delay 5"),
+    "classes": Scenario("../labels.csv", f"{MESSY} --task classification"),
+    "parts": Scenario("../messy.csv", MESSY, "predictions.parquet"),
+    "input": Scenario("-", MESSY),
+    "redis": Scenario(
         "redis://127.0.0.1:{port}/rows",
         f"{MESSY} --stop-when-idle 0.1",
         "redis://127.0.0.1:{port}/{own}",
@@ -68,42 +67,21 @@ def write_sources(folder: Path) -> None:
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
 
 
-class Server:
-    """A Redis server on a free loopback port, with the messy rows in a stream."""
-
-    def __init__(self, folder: Path) -> None:
-        import redis
-
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
-        settings = f"--port {self.port} --bind 127.0.0.1 --dir {folder} --appendonly no --save"
-        self._process = subprocess.Popen(
-            ["redis-server", *settings.split(), ""], stdout=subprocess.DEVNULL
-        )
-        self.client = redis.Redis(port=self.port)
-        for _ in range(200):
-            try:
-                self.client.ping()
-                break
-            except redis.ConnectionError:
-                time.sleep(0.02)
-        header, *rows = (folder / "messy.csv").read_text().splitlines()
-        for number, row in enumerate(rows):
-            fields = dict(zip(header.split(","), row.split(","), strict=True))
-            self.client.xadd("rows", fields, id=f"{number + 1}-0")
-
-    def close(self) -> None:
-        self.client.close()
-        self._process.terminate()
-        self._process.wait(20)
+def start_redis(folder: Path) -> RedisServer:
+    """A Redis server with the messy rows in the stream `rows`."""
+    server = RedisServer(folder)
+    header, *rows = (folder / "messy.csv").read_text().splitlines()
+    for number, row in enumerate(rows):
+        fields = dict(zip(header.split(","), row.split(","), strict=True))
+        server.client.xadd("rows", fields, id=f"{number + 1}-0")
+    return server
 
 
-class Bench:
-    """Plays cases, each in a folder of its own, and compares what they leave."""
+class ScenarioRunner:
+    """Runs scenarios, each in a folder of its own, and compares what they leave."""
 
-    def __init__(self, stable: Stable, root: Path, server: Server | None) -> None:
-        self.stable, self.root, self.server = stable, root, server
+    def __init__(self, forks: ForkServer, root: Path, redis: RedisServer | None) -> None:
+        self.forks, self.root, self.redis = forks, root, redis
         self._folders = 0
         self._undisturbed: dict[str, dict[str, Any]] = {}
         self.events: dict[str, Counter[str]] = {}
@@ -117,23 +95,23 @@ class Bench:
 
     def run(
         self, name: str, folder: Path, fault: Fault | None = None, more: str = "", **how: Any
-    ) -> Ended:
-        args = CASES[name].args(folder, self.server.port if self.server else None)
-        if CASES[name].source == "-":
+    ) -> CommandEnd:
+        args = SCENARIOS[name].args(folder, self.redis.port if self.redis else None)
+        if SCENARIOS[name].source == "-":
             how["stdin"] = str(self.root / "messy.csv")
-        return self.stable.run([*args, *more.split()], folder, fault, **how)
+        return self.forks.run([*args, *more.split()], folder, fault, **how)
 
-    def left(self, name: str, folder: Path) -> dict[str, Any]:
+    def outcome(self, name: str, folder: Path) -> dict[str, Any]:
         """All that a run has left behind that must not depend on how often it was killed."""
         found: dict[str, Any] = {"bad": (folder / "state/bad-rows.jsonl").read_bytes()}
-        output = CASES[name].output
+        output = SCENARIOS[name].output
         if "://" in output:
-            assert self.server is not None
-            found["answers"] = self.server.client.xrange(f"{folder.parent.name}-{folder.name}")
+            assert self.redis is not None
+            found["predictions"] = self.redis.client.xrange(f"{folder.parent.name}-{folder.name}")
         elif output.endswith(".csv"):
-            found["answers"] = (folder / output).read_bytes()
+            found["predictions"] = (folder / output).read_bytes()
         else:
-            found["answers"] = {f.name: f.read_bytes() for f in (folder / output).iterdir()}
+            found["predictions"] = {f.name: f.read_bytes() for f in (folder / output).iterdir()}
         found["files"] = sorted(f.name for f in (folder / "state").iterdir())
         header, arrays = checkpoint.read(folder / "state/state.kb")
         del header["predictions"], header["timings"]  # where and when, not what
@@ -141,52 +119,53 @@ class Bench:
         return found
 
     def undisturbed(self, name: str) -> dict[str, Any]:
-        """What the case leaves if nothing happens; its events are counted on the way."""
+        """What a scenario leaves if nothing happens; its events are counted on the way."""
         if name not in self._undisturbed:
             folder = self.folder()
             log = self.root / f"{name}.log"
             start = time.monotonic()
             ended = self.run(name, folder, log=str(log))
-            assert ended.code == 0, ended.said
+            assert ended.code == 0, ended.stderr
             self.seconds[name] = time.monotonic() - start
             self.events[name] = Counter(log.read_text().split())
-            self._undisturbed[name] = self.left(name, folder)
+            self._undisturbed[name] = self.outcome(name, folder)
             shutil.rmtree(folder)
         return self._undisturbed[name]
 
     def kill(self, name: str, faults: list[Fault | float]) -> int:
-        """Kill at each of these moments in turn, go on to the end and compare; kills counted."""
-        wanted, folder, before = self.undisturbed(name), self.folder(), self.stable.kills
+        """Kill at each of these moments in turn, resume to the end and compare; returns the number of kills."""
+        wanted, folder, before = self.undisturbed(name), self.folder(), self.forks.kills
         for fault in faults:
             if isinstance(fault, Fault):
                 ended = self.run(name, folder, fault)
             else:
                 ended = self.run(name, folder, seconds=fault)
-            assert ended.killed or ended.code == 0, f"{name} {faults}: {ended.said}"
+            assert ended.killed or ended.code == 0, f"{name} {faults}: {ended.stderr}"
         ended = self.run(name, folder)
-        assert ended.code == 0, f"{name} {faults}: {ended.said}"
+        assert ended.code == 0, f"{name} {faults}: {ended.stderr}"
         self.compare(name, folder, wanted, faults)
         shutil.rmtree(folder)
-        return self.stable.kills - before
+        return self.forks.kills - before
 
     def compare(self, name: str, folder: Path, wanted: dict[str, Any], why: Any) -> None:
-        found = self.left(name, folder)
+        found = self.outcome(name, folder)
         for part, value in wanted.items():
             assert found[part] == value, f"{name}: {part} differs after {why}"
 
 
 @contextmanager
-def opened(root: Path) -> Iterator[Bench]:
-    """A bench in a folder, with Redis if it is installed."""
+def open_scenarios(root: Path) -> Iterator[ScenarioRunner]:
+    """A runner of scenarios in a folder, with Redis if it is installed."""
     write_sources(root)
-    server = Server(root) if shutil.which("redis-server") else None
-    stable = Stable()
+    redis = start_redis(root) if REDIS_SERVER else None
+    forks = ForkServer()
     try:
-        yield Bench(stable, root, server)
+        yield ScenarioRunner(forks, root, redis)
     finally:
-        stable.close()
-        if server is not None:
-            server.close()
+        forks.close()
+        if redis is not None:
+            redis.client.close()
+            redis.stop()
 
 
 def slow(*values: object) -> Any:
@@ -194,17 +173,17 @@ def slow(*values: object) -> Any:
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
-def one_line(ended: Ended, *words: str) -> None:
+def check_one_line(ended: CommandEnd, *words: str) -> None:
     """It ended with an error of one line that has these words in it."""
-    assert ended.code not in (0, 99), ended.said
+    assert ended.code not in (0, 99), ended.stderr
     assert ended.code > 0, ended
-    lines = ended.said.strip().splitlines()
-    assert len(lines) == 1, ended.said
+    lines = ended.stderr.strip().splitlines()
+    assert len(lines) == 1, ended.stderr
     for word in words:
-        assert word in lines[0], ended.said
+        assert word in lines[0], ended.stderr
 
 
-def disk(folder: Path) -> dict[str, bytes]:
+def read_files(folder: Path) -> dict[str, bytes]:
     """Every file; but the lock tells who came last."""
     files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != "lock"]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}

@@ -20,7 +20,7 @@ class Clock:
         return float(next(self.seconds))
 
 
-def test_seconds_go_to_their_parts():
+def test_measured_seconds_go_to_their_activity():
     timings = Timings(Clock())
     assert list(timings.measure_each(READING, iter("abc"))) == ["a", "b", "c"]
     with pytest.raises(ZeroDivisionError), timings.measure(MODEL):
@@ -28,7 +28,7 @@ def test_seconds_go_to_their_parts():
     assert timings.seconds == {**dict.fromkeys(ACTIVITIES, 0.0), READING: 4.0, MODEL: 1.0}
 
 
-def test_it_goes_on():
+def test_restored_timings_continue():
     first, second = Timings(Clock()), Timings(Clock())
     for timings in (first, second):
         with timings.measure(MODEL):
@@ -55,7 +55,7 @@ def test_it_goes_on():
         {"seconds": {MODEL: "much"}},
     ],
 )
-def test_forged_diaries_are_refused(forged):
+def test_forged_timings_are_refused(forged):
     with pytest.raises((FileRefused, ValueError)):
         Timings().restore({**Timings().to_json(), **forged})
 
@@ -75,7 +75,7 @@ def taken(count):
 
 
 @pytest.mark.parametrize("count", [0, 1, SHOWN, SHOWN + 1, 2 * SHOWN, 5 * SHOWN])
-def test_the_first_and_the_last_bad_rows_are_kept(count):
+def test_rejected_rows_keeps_the_first_and_the_last(count):
     rejected = taken(count)
     assert rejected.count == count
     rows = [words["row"] - 101 for words in (*rejected.first, *rejected.last)]
@@ -96,7 +96,7 @@ def test_the_first_and_the_last_bad_rows_are_kept(count):
         {"last": [{"row": 1}] * 11},
     ],
 )
-def test_forged_bad_rows_are_refused(forged):
+def test_forged_rejected_rows_are_refused(forged):
     plain = taken(31).to_json()
     RejectedRows().restore(plain)
     with pytest.raises(FileRefused):

@@ -15,15 +15,15 @@ import pytest
 
 from kernelbank.app.cli.console import SpeedMeter, cropped, status_line
 from kernelbank.app.cli.run_options import run_command
-from support.running import as_csv, good, numbers, run
+from support.run_command import make_rows, run, succeed, write_csv
 
 CLEAR = "\r\x1b[K"
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    X, y = numbers(3000)
-    return as_csv(
+    X, y = make_rows(3000)
+    return write_csv(
         tmp_path_factory.mktemp("rows") / "s.csv", ["a", "b", "y"], np.column_stack([X, y])
     )
 
@@ -54,11 +54,11 @@ def often(monkeypatch):
     """A terminal that can, drawn on after every block, and a file that is read little by little."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("kernelbank.app.cli.console._LINE_PERIOD", 0.0)
-    monkeypatch.setattr("kernelbank.io.sources.gzip_stream.PIECE", 4096)
+    monkeypatch.setattr("kernelbank.io.sources.files.CHUNK_BYTES", 4096)
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])
-def test_a_terminal(columns, source, tmp_path):
+def test_terminal_shows_one_updated_line_and_a_summary(columns, source, tmp_path):
     out = tmp_path / "out.csv"
     sent, code = on_terminal(columns, source, "--predictions", out, "--checkpoint-every", 100)
     assert code == 0
@@ -101,43 +101,43 @@ def check_end(text, columns, out):
 
 
 @pytest.mark.parametrize("more", [("--quiet",), ("--log-json",)])
-def test_a_terminal_that_is_not_drawn_on(more, source):
+def test_terminal_with_quiet_or_log_has_no_updated_line(more, source):
     sent, code = on_terminal(80, source, "--max-rows", 50, *more)
     assert code == 0
     assert "\x1b" not in sent
     assert sent.count("\n") == (0 if "--quiet" in more else 2)
 
 
-def test_the_line_is_gone_before_an_error(tmp_path):
-    path = as_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), ("x", 3)])
+def test_updated_line_is_cleared_before_an_error(tmp_path):
+    path = write_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), ("x", 3)])
     sent, code = on_terminal(80, path)
     assert code == 2
     assert sent.split(CLEAR)[-1].startswith("kernelbank: s.csv, line 3, column 'a'")
 
 
-def test_terminals_that_cannot(source, monkeypatch):
+def test_dumb_terminal_has_no_control_characters(source, monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
     sent, _ = on_terminal(80, source, "--max-rows", 50)
     assert "\x1b" not in sent
     assert "Starting" not in sent
 
 
-def test_without_a_terminal(source, tmp_path, monkeypatch):
+def test_output_without_a_terminal_is_plain_text(source, tmp_path, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     state, out = tmp_path / "state", tmp_path / "out.csv"
     options = ("--target", "y", "--predictions", out, "--state", state)
-    done = good(source, *options, "--max-rows", 600)
+    done = succeed(source, *options, "--max-rows", 600)
     assert done.err.replace("\n", "").isprintable()
     lines = done.err.splitlines()
     assert lines[0].split() == ["rows", "600"]
     assert lines[-2].split() == ["predictions", str(out)]
     assert lines[-1].split() == ["state", str(state)]
-    again = good(source, *options).err.splitlines()
+    again = succeed(source, *options).err.splitlines()
     assert again[0] == "Resuming after 600 rows."
     assert again[2].split() == ["done", "before", "600"]
 
 
-def test_the_speed_of_now_and_the_time_left():
+def test_speed_meter_gives_recent_speed_and_time_left():
     meter = SpeedMeter()
     meter.add(0.0, 1000, 0.5)  # gone on with: half was done before
     assert meter.rows_per_second is None
@@ -169,7 +169,7 @@ def status(**changed):
 
 @pytest.mark.parametrize("width", range(0, 140, 3))
 @pytest.mark.parametrize("labels", [False, True])
-def test_the_line_fits(width, labels):
+def test_status_line_fits_every_width(width, labels):
     text = status_line(status(is_classification=labels), 2345.6, 75.0, width)
     assert len(text) <= width
     if width >= 38:
@@ -182,18 +182,18 @@ def test_the_line_fits(width, labels):
         assert "0.31 standard: tree" in text
 
 
-def test_nothing_is_known_yet():
+def test_status_line_before_any_score_shows_nan():
     unknown = {"error": np.nan, "baseline_error": np.nan, "best_slot": ("", np.nan)}
     text = status_line(status(**unknown, largest_weights=[]), None, None, 80)
     assert "12,345 rows  RMSE   nan" in text
 
 
-def test_cropped():
+def test_cropped_text_ends_with_dots():
     assert cropped("standard", 8) == "standard"
     assert cropped("standards", 8) == "stand..."
 
 
-def test_help_reads_well_at_80_columns():
+def test_help_at_80_columns_shows_every_option_in_its_group():
     context = run_command.make_context("run", ["x", "--target", "y"], terminal_width=80)
     text = run_command.get_help(context)
     lines = text.splitlines()

@@ -9,27 +9,27 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.app.runner import model_session
-from support import running
-from support.running import (
+from support import run_command
+from support.run_command import (
     ROWS,
     X,
     Y,
-    as_csv,
-    as_jsonl,
-    check_answers,
-    good,
-    numbers,
-    objects,
-    one_line,
+    check_predictions,
+    make_rows,
+    one_slot_model,
     options_of,
-    refused,
+    read_csv,
+    read_jsonl,
+    read_state,
+    refusal,
     run,
-    same,
-    saved,
-    table,
+    same_bits,
+    succeed,
+    write_csv,
+    write_jsonl,
 )
 
-folder, source = running.folder, running.source
+folder, source = run_command.folder, run_command.source
 
 
 @pytest.fixture(scope="module")
@@ -40,59 +40,59 @@ def trace():
 # --- sources --------------------------------------------------------------------------------------
 
 
-def test_csv(source, trace, tmp_path):
-    good(source, "--target", "y", "--predictions", tmp_path / "out.csv")
-    check_answers(tmp_path / "out.csv", trace, Y)
+def test_csv_source_gives_the_models_predictions(source, trace, tmp_path):
+    succeed(source, "--target", "y", "--predictions", tmp_path / "out.csv")
+    check_predictions(tmp_path / "out.csv", trace, Y)
 
 
 @pytest.mark.parametrize("kind", ["csv.gz", "jsonl", "jsonl.gz", "parquet"])
-def test_other_files(kind, source, trace, tmp_path):
+def test_every_file_format_gives_the_models_predictions(kind, source, trace, tmp_path):
     path = tmp_path / f"rows.{kind}"
     names, rows = ["a", "b", "y"], np.column_stack([X, Y])
     if kind == "parquet":
         arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         parquet.write_table(arrow.table(dict(zip(names, rows.T, strict=True))), path)
     else:
-        plain = source if kind == "csv.gz" else as_jsonl(tmp_path / "r.jsonl", names, rows)
+        plain = source if kind == "csv.gz" else write_jsonl(tmp_path / "r.jsonl", names, rows)
         text = plain.read_bytes()
         path.write_bytes(gzip.compress(text) if kind.endswith("gz") else text)
-    good(path, "--target", "y", "--predictions", tmp_path / "out.csv")
-    check_answers(tmp_path / "out.csv", trace, Y)
+    succeed(path, "--target", "y", "--predictions", tmp_path / "out.csv")
+    check_predictions(tmp_path / "out.csv", trace, Y)
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_standard_input(kind, source, trace, tmp_path):
+def test_standard_input_gives_the_models_predictions(kind, source, trace, tmp_path):
     if kind == "jsonl":
-        source = as_jsonl(tmp_path / "r.jsonl", ["a", "b", "y"], np.column_stack([X, Y]))
-    good("-", "--target", "y", "--predictions", tmp_path / "out.csv", stdin=source)
-    check_answers(tmp_path / "out.csv", trace, Y)
+        source = write_jsonl(tmp_path / "r.jsonl", ["a", "b", "y"], np.column_stack([X, Y]))
+    succeed("-", "--target", "y", "--predictions", tmp_path / "out.csv", stdin=source)
+    check_predictions(tmp_path / "out.csv", trace, Y)
 
 
-def test_closed_standard_input_is_one_line(monkeypatch):
+def test_standard_input_when_closed_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
-    assert "standard input is closed" in refused("-", "--target", "y")
+    assert "standard input is closed" in refusal("-", "--target", "y")
 
 
-def test_parts_are_written_however_a_run_ends(source, trace, tmp_path):
+def test_parquet_sink_of_a_stopped_run_has_all_rows(source, trace, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    good(source, "--target", "y", "--predictions", tmp_path / "all.parquet")
+    succeed(source, "--target", "y", "--predictions", tmp_path / "all.parquet")
     found = parquet.read_table(tmp_path / "all.parquet")
     assert found.column_names == ["row", "prediction", "lower", "upper", "target"]
-    assert same(found["prediction"].to_numpy(), trace.predictions)
+    assert same_bits(found["prediction"].to_numpy(), trace.predictions)
     state = ("--state", tmp_path / "state")
     some = tmp_path / "some.parquet"
-    good(source, "--target", "y", "--predictions", some, *state, "--max-rows", 100)
+    succeed(source, "--target", "y", "--predictions", some, *state, "--max-rows", 100)
     assert parquet.read_table(some)["row"].to_pylist() == list(range(1, 101))
-    good(source, "--target", "y", "--predictions", some, *state)
+    succeed(source, "--target", "y", "--predictions", some, *state)
     assert parquet.read_table(some).equals(found)
 
 
-def test_another_delimiter(source, trace, tmp_path):
+def test_delimiter_option_is_used_or_refused(source, trace, tmp_path):
     rows = np.column_stack([X, Y])
-    path = as_csv(tmp_path / "semicolons.csv", ["a", "b", "y"], rows, delimiter=";")
-    good(path, "--target", "y", "--delimiter", ";", "--predictions", tmp_path / "out.csv")
-    check_answers(tmp_path / "out.csv", trace, Y)
-    assert "delimiter" in refused(path, "--target", "y", "--delimiter", ";;")
+    path = write_csv(tmp_path / "semicolons.csv", ["a", "b", "y"], rows, delimiter=";")
+    succeed(path, "--target", "y", "--delimiter", ";", "--predictions", tmp_path / "out.csv")
+    check_predictions(tmp_path / "out.csv", trace, Y)
+    assert "delimiter" in refusal(path, "--target", "y", "--delimiter", ";;")
 
 
 # --- learning -------------------------------------------------------------------------------------
@@ -109,8 +109,10 @@ def test_another_delimiter(source, trace, tmp_path):
         (("--size", "default"), {"size": "default"}, {}),
     ],
 )
-def test_options_of_the_bank(options, settings, playing, source, tmp_path):
-    good(
+def test_model_options_give_the_same_predictions_as_autobank(
+    options, settings, playing, source, tmp_path
+):
+    succeed(
         source,
         "--target",
         "y",
@@ -122,11 +124,11 @@ def test_options_of_the_bank(options, settings, playing, source, tmp_path):
         size=None,
     )
     bank = kb.AutoBank(**{"size": "small", **settings})
-    check_answers(tmp_path / "out.csv", bank.run(X, Y, **playing), Y)
+    check_predictions(tmp_path / "out.csv", bank.run(X, Y, **playing), Y)
 
 
-def test_the_papers_slots(source, tmp_path):
-    good(source, "--target", "y", "--preset", "paper", "--predictions", tmp_path / "out.csv")
+def test_preset_paper_gives_the_predictions_of_the_papers_bank(source, tmp_path):
+    succeed(source, "--target", "y", "--preset", "paper", "--predictions", tmp_path / "out.csv")
     kernels = kb.gaussian_grid(0.1, 10, 20)
     bank = kb.AutoBank(
         size="small",
@@ -135,18 +137,20 @@ def test_the_papers_slots(source, tmp_path):
         window=10,
         regularization=0.01,
     )
-    check_answers(tmp_path / "out.csv", bank.run(X, Y), Y)
+    check_predictions(tmp_path / "out.csv", bank.run(X, Y), Y)
 
 
 @pytest.mark.parametrize(("delay", "equal"), [(7, True), (1100, False)])
-def test_questions_that_look_alike_or_wait_long(delay, equal, tmp_path, monkeypatch):
+def test_delay_with_equal_or_many_pending_rows_learns_the_right_targets(
+    delay, equal, tmp_path, monkeypatch
+):
     """More of them than a bank remembers by itself, or with the same inputs."""
-    monkeypatch.setattr(model_session, "make_model", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
     count = delay + 200
-    rows, targets = numbers(count)
+    rows, targets = make_rows(count)
     if equal:
         rows = np.ones((count, 2))
-    path = as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([rows, targets]))
+    path = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([rows, targets]))
     out = tmp_path / "out.csv"
     options = (
         "--target",
@@ -159,36 +163,36 @@ def test_questions_that_look_alike_or_wait_long(delay, equal, tmp_path, monkeypa
         tmp_path / "state",
     )
     for most in (delay // 2, count - 50, count):  # also with all of them in a file
-        good(path, *options, "--max-rows", most)
-    check_answers(out, one_line().run(rows, targets, delay), targets)
+        succeed(path, *options, "--max-rows", most)
+    check_predictions(out, one_slot_model().run(rows, targets, delay), targets)
 
 
-def test_persistence_knows_no_target_before_it_comes(tmp_path):
+def test_baseline_with_delay_uses_only_known_targets(tmp_path):
     targets = np.arange(50.0)
-    path = as_csv(tmp_path / "s.csv", ["a", "y"], np.column_stack([X[:50, 0], targets]))
+    path = write_csv(tmp_path / "s.csv", ["a", "y"], np.column_stack([X[:50, 0], targets]))
     for delay in (0, 4):
-        done = good(path, "--target", "y", "--delay", delay, "--log-json")
+        done = succeed(path, "--target", "y", "--delay", delay, "--log-json")
         assert json.loads(done.err.splitlines()[-1])["baseline_error"] == delay + 1
 
 
 @pytest.mark.parametrize("delay", [0, 3])
-def test_labels(delay, tmp_path, monkeypatch):
+def test_classification_gives_the_models_labels_and_probabilities(delay, tmp_path, monkeypatch):
     if delay:  # row by row: one slot is enough
-        monkeypatch.setattr(model_session, "make_model", one_line)
+        monkeypatch.setattr(model_session, "make_model", one_slot_model)
     count = 1100  # more than the first snapshot needs
-    inputs, _ = numbers(count)
+    inputs, _ = make_rows(count)
     labels = np.where(inputs[:, 0] * inputs[:, 1] > 0, "yes", "no").astype(object)
     labels[500::50] = "perhaps, so"
-    path = as_csv(
+    path = write_csv(
         tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([inputs.astype(object), labels])
     )
     options = ("--target", "y", "--task", "classification", "--delay", delay)
     files = []
     for every in (10_000, 400):
         files.append(tmp_path / f"{every}.csv")
-        good(path, *options, "--predictions", files[-1], "--checkpoint-every", every)
+        succeed(path, *options, "--predictions", files[-1], "--checkpoint-every", every)
     assert files[0].read_bytes() == files[1].read_bytes()
-    header, rows = table(files[0])
+    header, rows = read_csv(files[0])
     assert header == ["row", "prediction", "probability", "target"]
     assert [row[3] for row in rows] == labels.tolist()
     assert all(row[1:3] == ["", ""] for row in rows[: delay + 1])  # no class was known
@@ -196,30 +200,30 @@ def test_labels(delay, tmp_path, monkeypatch):
     trace = bank.run(inputs, labels, delay)
     assert [row[1] for row in rows[delay + 1 :]] == list(trace.predictions[delay + 1 :])
     sure = trace.probabilities.max(axis=1)[delay + 1 :]
-    assert same([float(row[2]) for row in rows[delay + 1 :]], sure)
+    assert same_bits([float(row[2]) for row in rows[delay + 1 :]], sure)
 
 
-def test_only_lags(tmp_path):
-    path = as_csv(tmp_path / "s.csv", ["y"], Y[:, None])
-    assert "--lags" in refused(path, "--target", "y")
-    good(path, "--target", "y", "--lags", 2, "--predictions", tmp_path / "out.csv")
+def test_source_with_only_a_target_needs_lags(tmp_path):
+    path = write_csv(tmp_path / "s.csv", ["y"], Y[:, None])
+    assert "--lags" in refusal(path, "--target", "y")
+    succeed(path, "--target", "y", "--lags", 2, "--predictions", tmp_path / "out.csv")
     trace = kb.AutoBank(size="small", lags=2).run(np.zeros((ROWS, 1)), Y)
-    check_answers(tmp_path / "out.csv", trace, Y)
+    check_predictions(tmp_path / "out.csv", trace, Y)
 
 
 # --- what is said and kept ------------------------------------------------------------------------
 
 
-def test_quiet_prints_nothing(source, tmp_path):
+def test_quiet_run_prints_only_errors(source, tmp_path):
     out = tmp_path / "out.csv"
     state = ("--state", tmp_path / "state")
     for _ in range(2):  # and nothing of going on, either
-        assert good(source, "--target", "y", "--quiet", "--predictions", out, *state).err == ""
-    assert len(table(out)[1]) == ROWS
-    assert "no column" in refused(source, "--target", "z", "--quiet")
+        assert succeed(source, "--target", "y", "--quiet", "--predictions", out, *state).err == ""
+    assert len(read_csv(out)[1]) == ROWS
+    assert "no column" in refusal(source, "--target", "z", "--quiet")
 
 
-def test_log_prints_objects_and_nothing_else(source, tmp_path):
+def test_json_log_prints_only_objects(source, tmp_path):
     options = (
         "--target",
         "y",
@@ -230,11 +234,11 @@ def test_log_prints_objects_and_nothing_else(source, tmp_path):
         tmp_path / "o.csv",
     )
     first = [
-        json.loads(line) for line in good(source, *options, "--max-rows", 100).err.splitlines()
+        json.loads(line) for line in succeed(source, *options, "--max-rows", 100).err.splitlines()
     ]
     assert [one["event"] for one in first] == ["progress", "end"]
     assert first[-1]["reason"] == "--max-rows"
-    second = [json.loads(line) for line in good(source, *options).err.splitlines()]
+    second = [json.loads(line) for line in succeed(source, *options).err.splitlines()]
     assert [one["event"] for one in second] == ["resumed", "progress", "end"]
     assert second[0]["rows"] == 100
     end = second[-1]
@@ -245,7 +249,7 @@ def test_log_prints_objects_and_nothing_else(source, tmp_path):
     assert json.loads(wrong.err)["event"] == "error"
 
 
-def test_warnings_are_notes(source, monkeypatch):
+def test_warnings_are_printed_as_notes(source, monkeypatch):
     import warnings
 
     def warn(settings, engine):
@@ -253,48 +257,50 @@ def test_warnings_are_notes(source, monkeypatch):
         return kb.AutoBank(size="small", engine=engine)
 
     monkeypatch.setattr(model_session, "make_model", warn)
-    assert good(source, "--target", "y").err.startswith("note: a slot is out\n")
-    assert good(source, "--target", "y", "--quiet").err == ""
-    first = good(source, "--target", "y", "--log-json").err.splitlines()[0]
+    assert succeed(source, "--target", "y").err.startswith("note: a slot is out\n")
+    assert succeed(source, "--target", "y", "--quiet").err == ""
+    first = succeed(source, "--target", "y", "--log-json").err.splitlines()[0]
     assert json.loads(first) == {"event": "note", "message": "a slot is out"}
 
 
-def test_a_missing_library_is_one_line(tmp_path, monkeypatch):
+def test_missing_library_is_refused_with_its_install_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.delitem(sys.modules, "kernelbank.io.sources.parquet", raising=False)
     (tmp_path / "s.parquet").write_bytes(b"PAR1")
-    assert "kernelbank[files]" in refused(tmp_path / "s.parquet", "--target", "y")
+    assert "kernelbank[files]" in refusal(tmp_path / "s.parquet", "--target", "y")
 
 
 @pytest.mark.parametrize("delay", [0, 2])
-def test_neither_blocks_nor_checkpoints_change_a_bit(delay, tmp_path, monkeypatch):
+def test_checkpoint_interval_changes_no_bit(delay, tmp_path, monkeypatch):
     if delay:  # row by row: one slot is enough
-        monkeypatch.setattr(model_session, "make_model", one_line)
+        monkeypatch.setattr(model_session, "make_model", one_slot_model)
     count = 1060
-    inputs, targets = numbers(count)
+    inputs, targets = make_rows(count)
     words = [f"k{n // 500}" for n in range(count)]
-    path = as_csv(
+    path = write_csv(
         tmp_path / "s.csv", ["a", "k", "y"], zip(inputs[:, 0], words, targets, strict=True)
     )
     options = ("--target", "y", "--categorical", "k", "--lags", 1, "--delay", delay)
     found = {}
     for every in (10_000, 700, 190):
         out, state = tmp_path / f"{every}.csv", tmp_path / f"{every}"
-        good(path, *options, "--predictions", out, "--state", state, "--checkpoint-every", every)
-        header, arrays = saved(state)
+        succeed(path, *options, "--predictions", out, "--state", state, "--checkpoint-every", every)
+        header, arrays = read_state(state)
         found[every] = (out.read_bytes(), header["history"], header["categories"], arrays)
     first = found.pop(10_000)
     assert first[1]["snapshots"] == [64, 128, 256, 512, 1024]
     for other in found.values():
         assert other[:3] == first[:3]
         assert other[3].keys() == first[3].keys()
-        assert all(same(other[3][name], first[3][name]) for name in first[3])
+        assert all(same_bits(other[3][name], first[3][name]) for name in first[3])
 
 
-def test_bad_rows_of_a_run_that_skips_them_stand_beside_the_predictions(tmp_path):
-    path = as_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), ("x", 3), (4, 5)])
-    done = good(path, "--target", "y", "--on-bad-row", "skip", "--predictions", tmp_path / "o.csv")
+def test_skipped_rows_without_state_are_written_beside_the_predictions(tmp_path):
+    path = write_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), ("x", 3), (4, 5)])
+    done = succeed(
+        path, "--target", "y", "--on-bad-row", "skip", "--predictions", tmp_path / "o.csv"
+    )
     assert f"1 skipped, in {tmp_path}/o.csv.bad-rows.jsonl" in done.err
-    assert len(objects(tmp_path / "o.csv.bad-rows.jsonl")) == 1
-    done = good(path, "--target", "y", "--on-bad-row", "skip")
+    assert len(read_jsonl(tmp_path / "o.csv.bad-rows.jsonl")) == 1
+    done = succeed(path, "--target", "y", "--on-bad-row", "skip")
     assert "1 skipped, not saved" in done.err

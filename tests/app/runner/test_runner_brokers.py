@@ -48,7 +48,7 @@ def weather(redis_server):
     return name, f"redis://127.0.0.1:{redis_server.port}/{name}", redis_server.client
 
 
-def test_redis_in_and_out(weather, tmp_path):
+def test_redis_source_and_sink_in_two_runs_give_every_prediction_once(weather, tmp_path):
     """Half of the stream, then the rest; answers to a file and to another stream."""
     name, address, client = weather
     out = f"{address}-answers"
@@ -65,7 +65,7 @@ def test_redis_in_and_out(weather, tmp_path):
     assert [float(fields[b"upper"]) for _, fields in answers] == trace.upper.tolist()
 
 
-def test_redis_rows_that_are_bad_are_named_by_their_id(weather, tmp_path):
+def test_bad_row_of_redis_is_named_by_its_id(weather, tmp_path):
     name, address, client = weather
     for number, row in enumerate(rows()[:20], 1):
         client.xadd(name, {**row, "wind": "calm"} if number == 7 else row, id=f"{number}-0")
@@ -85,7 +85,7 @@ def test_redis_rows_that_are_bad_are_named_by_their_id(weather, tmp_path):
 
 
 @pytest.mark.slow
-def test_kafka(kafka_broker, tmp_path):
+def test_kafka_source_in_two_runs_gives_the_models_predictions(kafka_broker, tmp_path):
     topic = f"weather-{uuid.uuid4().hex}"
     address = f"kafka://{kafka_broker.servers}/{topic}"
     half = ROWS // 2

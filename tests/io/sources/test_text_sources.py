@@ -14,21 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelbank.errors import FileRefused
-from kernelbank.io.sources import (
-    csv as delimited,
-)
-from kernelbank.io.sources import (
-    gzip_stream as unpacking,
-)
-from kernelbank.io.sources import (
-    jsonl as objects,
-)
-from kernelbank.io.sources import (
-    lines,
-    open_source,
-)
+from kernelbank.io.sources import files, open_source
+from kernelbank.io.sources.lines import LineSplitter
 from kernelbank.io.sources.standard_input import StandardInput
-from support.source_rigs import PipeRig
+from support.source_fixtures import PipeFixture
 
 HEADER = b"a,b\n"
 
@@ -114,14 +103,14 @@ csv_data = st.lists(st.one_of(odd_text, odd_bytes, tame_line, tame_line), max_si
 
 
 @given(csv_data, st.integers(1, 30), st.data())
-def test_any_csv_is_read_as_a_simple_reader_does(tmp_path_factory, data, piece, draw):
+def test_random_csv_is_read_as_by_a_simple_reader(tmp_path_factory, data, piece, draw):
     path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
     path.write_bytes(HEADER + data)
     expected = []
     for line, row in simple_csv(HEADER + data):
         good = row is not None and is_text(row)
         expected.append((line, tuple(cell or None for cell in row) if good else None))
-    with mock.patch.object(unpacking, "PIECE", piece):
+    with mock.patch.object(files, "CHUNK_BYTES", piece):
         source = open_source(path)
         found, positions = readings(source)
         assert found == expected
@@ -130,20 +119,19 @@ def test_any_csv_is_read_as_a_simple_reader_does(tmp_path_factory, data, piece, 
             later, after = readings(source, positions[done - 1], size=2)
             assert later == expected[done:]
             assert after == positions[done:]
-    sent, sealed = readings(PipeRig(HEADER + data).open())
+    sent, sealed = readings(PipeFixture(HEADER + data).open())
     assert sent == expected
     if found:
-        assert readings(PipeRig(HEADER + data).open(), sealed[done - 1])[0] == expected[done:]
+        assert readings(PipeFixture(HEADER + data).open(), sealed[done - 1])[0] == expected[done:]
 
 
 @given(csv_data, st.integers(1, 30), st.integers(3, 12))
-def test_rows_that_are_too_long_do_not_depend_on_pieces(tmp_path_factory, data, piece, longest):
+def test_too_long_csv_rows_do_not_depend_on_chunks(tmp_path_factory, data, piece, longest):
     path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
     path.write_bytes(HEADER + data)
     with (
-        mock.patch.object(unpacking, "PIECE", piece),
-        mock.patch.object(lines, "LONGEST", longest),
-        mock.patch.object(delimited, "LONGEST", longest),
+        mock.patch.object(files, "CHUNK_BYTES", piece),
+        mock.patch.object(LineSplitter, "max_row_bytes", longest),
     ):
         found, _ = readings(open_source(path))
     expected = []
@@ -168,11 +156,11 @@ json_line = st.one_of(
 
 
 @given(st.lists(json_line, max_size=12).map(b"".join), st.integers(1, 30), st.data())
-def test_any_json_lines_are_read_as_a_simple_reader_does(tmp_path_factory, data, piece, draw):
+def test_random_json_lines_are_read_as_by_a_simple_reader(tmp_path_factory, data, piece, draw):
     path = tmp_path_factory.getbasetemp() / "fuzzed.jsonl"
     path.write_bytes(b'{"a": 0}\n' + data)
     expected = list(simple_json(path.read_bytes()))
-    with mock.patch.object(unpacking, "PIECE", piece):
+    with mock.patch.object(files, "CHUNK_BYTES", piece):
         source = open_source(path)
         found, positions = readings(source, names=("a",))
         assert [line for line, _ in found] == [line for line, _ in expected]
@@ -185,20 +173,19 @@ def test_any_json_lines_are_read_as_a_simple_reader_does(tmp_path_factory, data,
                 assert isinstance(row["a"], list) or not is_text(row["a"])
         done = draw.draw(st.integers(1, len(found)))
         assert readings(source, positions[done - 1], names=("a",))[0] == found[done:]
-    rig = PipeRig(path.read_bytes())
-    sent, sealed = readings(rig.open(), names=("a",))
+    fixture = PipeFixture(path.read_bytes())
+    sent, sealed = readings(fixture.open(), names=("a",))
     assert sent == found
-    assert readings(rig.open(), sealed[done - 1], names=("a",))[0] == found[done:]
+    assert readings(fixture.open(), sealed[done - 1], names=("a",))[0] == found[done:]
 
 
-def test_too_long_json_lines(tmp_path):
+def test_too_long_json_lines_are_rejected(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"a": 1}\n{"a": "' + b"x" * 40 + b'"}\n{"a": 2}\n{"a": "' + b"y" * 40)
     for piece in (1, 7, 30, 1000):
         with (
-            mock.patch.object(unpacking, "PIECE", piece),
-            mock.patch.object(lines, "LONGEST", 20),
-            mock.patch.object(objects, "LONGEST", 20),
+            mock.patch.object(files, "CHUNK_BYTES", piece),
+            mock.patch.object(LineSplitter, "max_row_bytes", 20),
         ):
             found, _ = readings(open_source(path), names=("a",))
         assert found == [(1, ("1",)), (2, None), (3, ("2",)), (4, None)]
@@ -206,7 +193,7 @@ def test_too_long_json_lines(tmp_path):
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n9\n"])
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_the_longest_row_is_just_as_long_as_it_may_be(tmp_path, form, end):
+def test_row_of_the_maximum_length_is_accepted(tmp_path, form, end):
     path = tmp_path / f"rows.{form}"
     for size, good in ((20, True), (21, False)):
         row = b"x" * size if form == "csv" else b'{"a": "%s"}' % (b"x" * (size - 9))
@@ -214,17 +201,15 @@ def test_the_longest_row_is_just_as_long_as_it_may_be(tmp_path, form, end):
         path.write_bytes((b"a\n" if form == "csv" else b'{"a": 1}\n') + row + end)
         for piece in (1, 8, 1000):
             with (
-                mock.patch.object(unpacking, "PIECE", piece),
-                mock.patch.object(lines, "LONGEST", 20),
-                mock.patch.object(delimited, "LONGEST", 20),
-                mock.patch.object(objects, "LONGEST", 20),
+                mock.patch.object(files, "CHUNK_BYTES", piece),
+                mock.patch.object(LineSplitter, "max_row_bytes", 20),
             ):
                 found, _ = readings(open_source(path), names=("a",))
             line, values = found[0 if form == "csv" else 1]
             assert (line, values is not None) == (2, good), (size, piece)
 
 
-def test_a_slow_pipe_gives_rows_as_they_come():
+def test_slow_pipe_yields_rows_as_they_come():
     reading, writing = os.pipe()
 
     def write():
@@ -248,7 +233,7 @@ def test_a_slow_pipe_gives_rows_as_they_come():
     assert max(after - before for before, after in zip([0, *times], times, strict=False)) < 0.35
 
 
-def test_an_idle_pipe_is_left_and_half_a_row_is_not_taken():
+def test_idle_pipe_ends_without_its_incomplete_row():
     reading, writing = os.pipe()
     os.write(writing, b"a,b\n1,2\n3,")
     begun = time.monotonic()
@@ -260,16 +245,16 @@ def test_an_idle_pipe_is_left_and_half_a_row_is_not_taken():
 
 
 @pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf", b"\n \r\n"])
-def test_standard_input_knows_its_form_by_the_first_byte(begin):
-    source = PipeRig(begin + b'{"a": 1}\n').open()
+def test_standard_input_detects_its_format(begin):
+    source = PipeFixture(begin + b'{"a": 1}\n').open()
     assert readings(source, names=("a",))[0] == [(1 + begin.count(b"\n"), ("1",))]
     assert source.columns == ("a",)
     if b" " not in begin:  # a line of blanks is a header without a name
-        source = PipeRig(begin + b"a\n1\n").open()
+        source = PipeFixture(begin + b"a\n1\n").open()
         assert readings(source, names=("a",))[0] == [(2, ("1",))]
 
 
-def test_standard_input_of_a_process():
+def test_standard_input_of_a_process_is_read():
     code = (
         "from kernelbank.io.sources import open_source\n"
         "for block in open_source('-').blocks(): print(block.parse(numeric=['b']).numbers.tolist())"
@@ -280,7 +265,7 @@ def test_standard_input_of_a_process():
     assert b"[[2.0], [4.0]]" in done.stdout
 
 
-def test_a_long_stream_through_a_pipe_goes_on_where_it_was():
+def test_long_pipe_sent_again_continues_after_its_position():
     data = b"a,b\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(40_000))
 
     def sent(data):

@@ -1,7 +1,7 @@
 """`kernelbank run` in processes of its own that can be killed: fifty milliseconds each.
 
-A *stable* is a process in which everything is imported and compiled; it forks a child for each
-command, so that a kill hits the child alone. Run as a script, this file is the stable.
+The fork server is a process in which everything is imported and compiled; it forks a child for each
+command, so that a kill hits the child alone. Run as a script, this file is the server.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ import traceback
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from support.run_faults import Fault, Faults
+from support.fault_injection import Fault, FaultInjector
 
 
-class Ended(NamedTuple):
+class CommandEnd(NamedTuple):
     """How a command ended."""
 
     code: int
     """The exit code; minus the signal's number if one killed it."""
-    said: str
+    stderr: str
     """Standard error."""
     killed: bool
 
 
-class Stable:
+class ForkServer:
     """The process that forks; ask it by `run`, or by `start` and `wait`."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Stable:
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("the stable has died")
+            raise RuntimeError("the fork server has died")
         return json.loads(line)
 
     def start(
@@ -87,15 +87,17 @@ class Stable:
             "seconds": seconds,
         }
 
-    def wait(self, started: dict[str, Any]) -> Ended:
+    def wait(self, started: dict[str, Any]) -> CommandEnd:
         status = self._ask({"wait": started["pid"], "seconds": started["seconds"]})
         code = os.waitstatus_to_exitcode(status)
         said = Path(started["said"]).read_text()
         Path(started["said"]).unlink()
         self.kills += code == -signal.SIGKILL
-        return Ended(code, said, code == -signal.SIGKILL)
+        return CommandEnd(code, said, code == -signal.SIGKILL)
 
-    def run(self, args: list[str], folder: Path, fault: Fault | None = None, **how: Any) -> Ended:
+    def run(
+        self, args: list[str], folder: Path, fault: Fault | None = None, **how: Any
+    ) -> CommandEnd:
         return self.wait(self.start(args, folder, fault, **how))
 
     def close(self) -> None:
@@ -106,7 +108,7 @@ class Stable:
         self._process.stdout.close()
 
 
-# --- in the stable ------------------------------------------------------------------------------
+# --- in the server ------------------------------------------------------------------------------
 
 
 def warm() -> None:
@@ -138,7 +140,7 @@ def child(job: dict[str, Any]) -> int:
     os.dup2(said, 2)
     os.dup2(os.open(job["stdin"] or os.devnull, os.O_RDONLY), 0)
     fault = None if job["fault"] is None else Fault(*job["fault"])
-    Faults(fault, job["log"]).patch()
+    FaultInjector(fault, job["log"]).patch()
     if job["limit"] is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))

@@ -59,7 +59,7 @@ def read(source, position=None, size=3, numeric=("wind", "load"), text=("station
 EXPECTED = [(row["wind"], row["load"], row["station"]) for row in ROWS]
 
 
-class FileRig:
+class FileFixture:
     def __init__(self, path, data, **options):
         path.write_bytes(data)
         self.path, self.options = path, options
@@ -75,7 +75,7 @@ class Piped(StandardInput):
         os.close(self._descriptor)
 
 
-class PipeRig:
+class PipeFixture:
     """Standard input: whoever opens it anew sends all again."""
 
     def __init__(self, data):
@@ -88,7 +88,7 @@ class PipeRig:
         return Piped(descriptor=reading, **options)
 
 
-class RedisRig:
+class RedisFixture:
     def __init__(self, server, rows):
         self.name = uuid.uuid4().hex
         for row in rows:
@@ -99,7 +99,7 @@ class RedisRig:
         return open_source(self.address, idle=0.05, **options)
 
 
-class KafkaRig:
+class KafkaFixture:
     def __init__(self, broker, rows):
         self.topic = uuid.uuid4().hex
         for row in rows:
@@ -111,7 +111,7 @@ class KafkaRig:
         return open_source(self.address, idle=0.1, **options)
 
 
-def rig_of(kind, folder, request):
+def make_fixture(kind, folder, request):
     """The rows of `ROWS` in a source of a kind."""
     return MAKERS[kind](folder, request.getfixturevalue)
 
@@ -124,25 +124,25 @@ def two_members(data):
 MARK = b"\xef\xbb\xbf"
 
 MAKERS = {
-    "csv": lambda folder, _: FileRig(folder / "rows.csv", as_csv(ROWS)),
-    "semicolons, CRLF and a byte order mark": lambda folder, _: FileRig(
+    "csv": lambda folder, _: FileFixture(folder / "rows.csv", as_csv(ROWS)),
+    "semicolons, CRLF and a byte order mark": lambda folder, _: FileFixture(
         folder / "rows.csv", MARK + as_csv(ROWS, "\r\n", ";"), delimiter=";"
     ),
-    "csv.gz": lambda folder, _: FileRig(folder / "rows.csv.gz", two_members(as_csv(ROWS))),
-    "jsonl": lambda folder, _: FileRig(folder / "rows.jsonl", as_json_lines(ROWS)),
-    "jsonl without a last line end": lambda folder, _: FileRig(
+    "csv.gz": lambda folder, _: FileFixture(folder / "rows.csv.gz", two_members(as_csv(ROWS))),
+    "jsonl": lambda folder, _: FileFixture(folder / "rows.jsonl", as_json_lines(ROWS)),
+    "jsonl without a last line end": lambda folder, _: FileFixture(
         folder / "rows.jsonl", as_json_lines(ROWS)[:-1]
     ),
-    "parquet": lambda folder, _: ParquetRig(folder / "rows.parquet"),
-    "csv on standard input": lambda *_: PipeRig(as_csv(ROWS)),
-    "json on standard input": lambda *_: PipeRig(b"\n " + as_json_lines(ROWS)),
-    "redis": lambda _, fixture: RedisRig(fixture("redis_server"), ROWS),
-    "kafka": lambda _, fixture: KafkaRig(fixture("kafka_broker"), ROWS),
+    "parquet": lambda folder, _: ParquetFixture(folder / "rows.parquet"),
+    "csv on standard input": lambda *_: PipeFixture(as_csv(ROWS)),
+    "json on standard input": lambda *_: PipeFixture(b"\n " + as_json_lines(ROWS)),
+    "redis": lambda _, fixture: RedisFixture(fixture("redis_server"), ROWS),
+    "kafka": lambda _, fixture: KafkaFixture(fixture("kafka_broker"), ROWS),
 }
 KINDS = list(MAKERS)
 
 
-class ParquetRig(FileRig):
+class ParquetFixture(FileFixture):
     def __init__(self, path):
         import pyarrow
         import pyarrow.parquet

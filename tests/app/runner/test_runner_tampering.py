@@ -20,29 +20,35 @@ from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.io import checkpoint
 from kernelbank.io.sinks.csv import CsvSink, JsonLinesSink
 from kernelbank.io.sources import open_source
-from support.run_cases import CASES, Bench, disk, one_line, opened
-from support.run_faults import Fault
+from support.crash_scenarios import (
+    SCENARIOS,
+    ScenarioRunner,
+    check_one_line,
+    open_scenarios,
+    read_files,
+)
+from support.fault_injection import Fault
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with opened(tmp_path_factory.mktemp("tampering")) as found:
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScenarioRunner]:
+    with open_scenarios(tmp_path_factory.mktemp("tampering")) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def halfway(bench: Bench) -> dict[str, Path]:
+def halfway(scenarios: ScenarioRunner) -> dict[str, Path]:
     """Runs that were killed in the middle."""
     found = {}
     for name in ("messy", "parts"):
-        found[name] = bench.folder()
-        ended = bench.run(name, found[name], Fault("replace:state", 4, "after"))
+        found[name] = scenarios.folder()
+        ended = scenarios.run(name, found[name], Fault("replace:state", 4, "after"))
         assert ended.killed
     return found
 
 
 @pytest.fixture
-def broken_off(bench: Bench, halfway: dict[str, Path]) -> Any:
+def broken_off(scenarios: ScenarioRunner, halfway: dict[str, Path]) -> Any:
     """A copy of such a run's folder, to tamper with. (RowLocations are absolute: the same name again.)"""
     kept = []
 
@@ -57,10 +63,12 @@ def broken_off(bench: Bench, halfway: dict[str, Path]) -> Any:
         copied.rename(folder)
 
 
-def refuses(bench: Bench, name: str, folder: Path, *words: str, more: str = "") -> None:
-    before = disk(folder)
-    one_line(bench.run(name, folder, more=more), *words)
-    assert disk(folder) == before
+def refuses(
+    scenarios: ScenarioRunner, name: str, folder: Path, *words: str, more: str = ""
+) -> None:
+    before = read_files(folder)
+    check_one_line(scenarios.run(name, folder, more=more), *words)
+    assert read_files(folder) == before
 
 
 OTHER_OPTIONS = {
@@ -68,7 +76,7 @@ OTHER_OPTIONS = {
     "--coverage 0.5 --delay 1": ["--delay was 0, now 1", "--coverage was 0.9, now 0.5"],
     "--features a": ["--features was none, now a"],
     "--preset paper": ["--preset was auto, now paper"],
-    "--predictions other.csv": ["--predictions was", "answers.csv, now", "other.csv"],
+    "--predictions other.csv": ["--predictions was", "predictions.csv, now", "other.csv"],
     "--predictions other.parquet": ["--predictions was", "other.parquet"],
 }
 
@@ -80,28 +88,36 @@ OTHER_OPTIONS = {
         for more in OTHER_OPTIONS
     ],
 )
-def test_other_settings(bench: Bench, broken_off: Any, more: str) -> None:
+def test_resuming_with_other_options_is_refused(
+    scenarios: ScenarioRunner, broken_off: Any, more: str
+) -> None:
     folder = broken_off("messy")
     (folder / "other.csv").write_text("somebody's\n")
-    refuses(bench, "messy", folder, *OTHER_OPTIONS[more], more=more)
+    refuses(scenarios, "messy", folder, *OTHER_OPTIONS[more], more=more)
 
 
-def test_another_source(bench: Bench, broken_off: Any) -> None:
+def test_resuming_with_another_source_is_refused(
+    scenarios: ScenarioRunner, broken_off: Any
+) -> None:
     folder = broken_off("messy")
-    args = CASES["messy"].args(folder, None)
-    before = disk(folder)
+    args = SCENARIOS["messy"].args(folder, None)
+    before = read_files(folder)
     args[1] = "../labels.csv"
-    one_line(bench.stable.run(args, folder), "not the source that was read before", "address")
-    assert disk(folder) == before
+    check_one_line(
+        scenarios.forks.run(args, folder), "not the source that was read before", "address"
+    )
+    assert read_files(folder) == before
 
 
-def test_rewritten_source(bench: Bench, broken_off: Any) -> None:
+def test_resuming_after_the_source_was_rewritten_is_refused(
+    scenarios: ScenarioRunner, broken_off: Any
+) -> None:
     folder = broken_off("messy")
-    source = bench.root / "messy.csv"
+    source = scenarios.root / "messy.csv"
     kept = source.read_bytes()
     try:
         source.write_bytes(kept.replace(b"oh", b"no"))
-        refuses(bench, "messy", folder, "not the source that was read before", "head")
+        refuses(scenarios, "messy", folder, "not the source that was read before", "head")
     finally:
         source.write_bytes(kept)
 
@@ -120,71 +136,79 @@ def foreign(path: Path) -> None:
 
 
 TAMPERED = {
-    "changed": (changed_first_byte, "answers.csv was changed"),
-    "cut": (cut, "answers.csv was cut: 100 of "),
-    "removed": (Path.unlink, "answers.csv is gone"),
-    "foreign": (foreign, "answers.csv was changed"),
+    "changed": (changed_first_byte, "predictions.csv was changed"),
+    "cut": (cut, "predictions.csv was cut: 100 of "),
+    "removed": (Path.unlink, "predictions.csv is gone"),
+    "foreign": (foreign, "predictions.csv was changed"),
 }
 
 
 @pytest.mark.parametrize("how", TAMPERED)
-def test_tampered_answers(bench: Bench, broken_off: Any, how: str) -> None:
+def test_resuming_after_predictions_were_changed_is_refused(
+    scenarios: ScenarioRunner, broken_off: Any, how: str
+) -> None:
     folder = broken_off("messy")
     tamper, words = TAMPERED[how]
-    tamper(folder / "answers.csv")
-    refuses(bench, "messy", folder, words)
+    tamper(folder / "predictions.csv")
+    refuses(scenarios, "messy", folder, words)
 
 
-def test_tampered_bad_rows(bench: Bench, broken_off: Any) -> None:
+def test_resuming_after_bad_rows_were_cut_is_refused(
+    scenarios: ScenarioRunner, broken_off: Any
+) -> None:
     """The answers are as they should be and have rows too many: these must stay, too."""
     folder = broken_off("messy")
-    with (folder / "answers.csv").open("ab") as file:
+    with (folder / "predictions.csv").open("ab") as file:
         file.write(b"12")
     cut(folder / "state/bad-rows.jsonl")
-    refuses(bench, "messy", folder, "bad-rows.jsonl was cut")
+    refuses(scenarios, "messy", folder, "bad-rows.jsonl was cut")
 
 
-def test_tampered_parts(bench: Bench, broken_off: Any) -> None:
+def test_resuming_after_a_part_was_changed_is_refused(
+    scenarios: ScenarioRunner, broken_off: Any
+) -> None:
     folder = broken_off("parts")
-    part = folder / "answers.parquet/part-000000.parquet"
+    part = folder / "predictions.parquet/part-000000.parquet"
     kept = part.read_bytes()
     changed_first_byte(part)
-    refuses(bench, "parts", folder, "a part was changed")
+    refuses(scenarios, "parts", folder, "a part was changed")
     part.unlink()
-    refuses(bench, "parts", folder, "part-000000.parquet is gone")
+    refuses(scenarios, "parts", folder, "part-000000.parquet is gone")
     part.write_bytes(kept)
-    assert bench.run("parts", folder).code == 0
+    assert scenarios.run("parts", folder).code == 0
 
 
-def test_a_file_that_was_there_before(bench: Bench) -> None:
-    for name, output in (("messy", "answers.csv"), ("parts", "answers.parquet/mine.txt")):
-        folder = bench.folder()
+def test_existing_output_is_refused(scenarios: ScenarioRunner) -> None:
+    for name, output in (("messy", "predictions.csv"), ("parts", "predictions.parquet/mine.txt")):
+        folder = scenarios.folder()
         (folder / output).parent.mkdir(exist_ok=True)
         (folder / output).write_text("mine\n")
-        one_line(bench.run(name, folder), "exists, and belongs to no run with this --state")
-        assert disk(folder) == {output: b"mine\n"}
+        check_one_line(
+            scenarios.run(name, folder), "exists, and belongs to no run with this --state"
+        )
+        assert read_files(folder) == {output: b"mine\n"}
 
 
-def test_a_strangers_file_in_place_of_one_just_begun(bench: Bench) -> None:
-    folder = bench.folder()
-    assert bench.run("messy", folder, Fault("write:predictions", 1)).killed
-    (folder / "answers.csv").write_text("somebody's\n")
-    refuses(bench, "messy", folder, "answers.csv was changed")
+def test_foreign_file_in_place_of_new_predictions_is_refused(scenarios: ScenarioRunner) -> None:
+    folder = scenarios.folder()
+    assert scenarios.run("messy", folder, Fault("write:predictions", 1)).killed
+    (folder / "predictions.csv").write_text("somebody's\n")
+    refuses(scenarios, "messy", folder, "predictions.csv was changed")
 
 
-def test_a_lost_stream(bench: Bench) -> None:
-    if bench.server is None:
+def test_redis_stream_that_was_deleted_is_refused(scenarios: ScenarioRunner) -> None:
+    if scenarios.redis is None:
         pytest.skip("there is no redis-server")
-    folder = bench.folder()
-    assert bench.run("redis", folder, Fault("replace:state", 4, "after")).killed
-    bench.server.client.delete(f"{folder.parent.name}-{folder.name}")
-    refuses(bench, "redis", folder, "has lost rows")
+    folder = scenarios.folder()
+    assert scenarios.run("redis", folder, Fault("replace:state", 4, "after")).killed
+    scenarios.redis.client.delete(f"{folder.parent.name}-{folder.name}")
+    refuses(scenarios, "redis", folder, "has lost rows")
 
 
 # --- the state --------------------------------------------------------------------------------------
 
 
-def test_damaged_states(bench: Bench, broken_off: Any) -> None:
+def test_damaged_checkpoint_is_refused(scenarios: ScenarioRunner, broken_off: Any) -> None:
     folder = broken_off("messy")
     state = folder / "state/state.kb"
     kept = state.read_bytes()
@@ -197,17 +221,19 @@ def test_damaged_states(bench: Bench, broken_off: Any) -> None:
         (newer, "has format version 99"),
     ):
         state.write_bytes(data)
-        refuses(bench, "messy", folder, "state.kb", words)
+        refuses(scenarios, "messy", folder, "state.kb", words)
 
 
-def test_a_bank_is_not_a_run(bench: Bench, broken_off: Any) -> None:
+def test_saved_bank_in_place_of_a_checkpoint_is_refused(
+    scenarios: ScenarioRunner, broken_off: Any
+) -> None:
     folder = broken_off("messy")
     (folder / "state/state.kb").unlink()
     checkpoint.write(folder / "state/state.kb", {"kind": "AutoBank"}, {})
-    refuses(bench, "messy", folder, "is not the state of a run")
+    refuses(scenarios, "messy", folder, "is not the state of a run")
 
 
-class Kept:
+class SavedRun:
     """A run of a few rows whose state is read again, in this process."""
 
     def __init__(self, root: Path) -> None:
@@ -215,37 +241,37 @@ class Kept:
         self.source = root / "few.csv"
         rows = [f"{n % 7},{n % 5},{n % 7 - n % 5}" for n in range(40)]
         self.source.write_text("\n".join(["a,b,y", *rows]) + "\n")
-        run, journal = self.opened()
+        run, checkpoints = self.open_runner()
         run.start()
         run.run(lambda: False, lambda _: None)
         run.commit()
-        self.close(run, journal)
+        self.close(run, checkpoints)
         self.state = (root / "state/state.kb").read_bytes()
-        self.disk = disk(root)
+        self.files = read_files(root)
 
-    def opened(self) -> tuple[Runner, CheckpointDir]:
-        journal = CheckpointDir(self.root / "state")
-        answers = CsvSink(self.root / "few-answers.csv", prediction_columns("regression"))
+    def open_runner(self) -> tuple[Runner, CheckpointDir]:
+        checkpoints = CheckpointDir(self.root / "state")
+        answers = CsvSink(self.root / "few-predictions.csv", prediction_columns("regression"))
         run = Runner(
             RunOptions(source="", target="y", size="small", delay=3),
             open_source(self.source),
             [answers],
-            JsonLinesSink(journal.folder / "bad-rows.jsonl"),
-            journal,
+            JsonLinesSink(checkpoints.folder / "bad-rows.jsonl"),
+            checkpoints,
         )
-        return run, journal
+        return run, checkpoints
 
-    def close(self, run: Runner, journal: CheckpointDir) -> None:
+    def close(self, run: Runner, checkpoints: CheckpointDir) -> None:
         for output in run._all_sinks():
             output.close(complete=False)
-        journal.close()
+        checkpoints.close()
 
     def resumes(self) -> bool:
-        run, journal = self.opened()
+        run, checkpoints = self.open_runner()
         try:
             return run.resume()
         finally:
-            self.close(run, journal)
+            self.close(run, checkpoints)
 
     def refused(self, data: bytes) -> None:
         path = self.root / "state/state.kb"
@@ -254,29 +280,31 @@ class Kept:
             with pytest.raises((FileRefused, RunRefused)) as error:
                 self.resumes()
             assert "\n" not in str(error.value)
-            assert disk(self.root) == {**self.disk, "state/state.kb": data}
+            assert read_files(self.root) == {**self.files, "state/state.kb": data}
         finally:
             path.write_bytes(self.state)
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    return Kept(tmp_path_factory.mktemp("kept"))
+def saved_run(tmp_path_factory: pytest.TempPathFactory) -> SavedRun:
+    return SavedRun(tmp_path_factory.mktemp("kept"))
 
 
 @settings(max_examples=40)
 @given(st.data())
-def test_flipped_bytes_and_cuts(kept: Kept, data: st.DataObject) -> None:
-    length = len(kept.state)
+def test_checkpoint_with_flipped_or_missing_bytes_is_refused(
+    saved_run: SavedRun, data: st.DataObject
+) -> None:
+    length = len(saved_run.state)
     if data.draw(st.booleans()):
-        kept.refused(kept.state[: data.draw(st.integers(0, length - 1))])
+        saved_run.refused(saved_run.state[: data.draw(st.integers(0, length - 1))])
         return
-    damaged = bytearray(kept.state)
+    damaged = bytearray(saved_run.state)
     for place in data.draw(
         st.lists(st.integers(0, length - 1), min_size=1, max_size=3, unique=True)
     ):
         damaged[place] ^= data.draw(st.integers(1, 255))
-    kept.refused(bytes(damaged))
+    saved_run.refused(bytes(damaged))
 
 
 STRANGE = st.recursive(
@@ -289,18 +317,20 @@ STRANGE = st.recursive(
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(st.data())
-def test_forged_headers(kept: Kept, data: st.DataObject) -> None:
+def test_checkpoint_with_a_forged_header_is_refused_or_resumed(
+    saved_run: SavedRun, data: st.DataObject
+) -> None:
     """A file whose checksum is right and whose contents are not: refused, or as good as before."""
-    path = kept.root / "state/state.kb"
+    path = saved_run.root / "state/state.kb"
     header, arrays = checkpoint.read(path)
     name = data.draw(st.sampled_from(sorted(set(header) - {"kind", "version", "features"})))
     header[name] = data.draw(STRANGE)
     checkpoint.write(path, header, arrays)
     try:
-        kept.resumes()
+        saved_run.resumes()
     except (FileRefused, RunRefused):
-        assert {**disk(kept.root), "state/state.kb": kept.state} == kept.disk
+        assert {**read_files(saved_run.root), "state/state.kb": saved_run.state} == saved_run.files
     finally:
-        path.write_bytes(kept.state)
-        for name, bytes_ in kept.disk.items():
-            (kept.root / name).write_bytes(bytes_)
+        path.write_bytes(saved_run.state)
+        for name, bytes_ in saved_run.files.items():
+            (saved_run.root / name).write_bytes(bytes_)

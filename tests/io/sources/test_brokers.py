@@ -11,14 +11,14 @@ import pytest
 from kernelbank.errors import FileRefused, InvalidArgument, SourceLost
 from kernelbank.io.sources import addresses, open_source
 from kernelbank.io.sources import kafka as kafka_topic
-from support import source_rigs
-from support.source_rigs import EXPECTED, ROWS, KafkaRig, RedisRig, read
+from support import source_fixtures
+from support.source_fixtures import EXPECTED, ROWS, KafkaFixture, RedisFixture, read
 
 
 @pytest.fixture
 def own_server(tmp_path):
-    source_rigs.needs_redis_server()
-    server = source_rigs.RedisServer(tmp_path)
+    source_fixtures.needs_redis_server()
+    server = source_fixtures.RedisServer(tmp_path)
     yield server
     server.client.close()
     server.stop()
@@ -49,33 +49,33 @@ def test_addresses_never_show_a_password():
         "kafka://h/t?enable.auto.commit=true", "redis://me:se/secret@h/s?x=y",
     ],
 )  # fmt: skip
-def test_odd_addresses_are_refused_without_their_passwords(address):
+def test_malformed_address_is_refused_without_its_password(address):
     with pytest.raises(InvalidArgument, match="'address'") as caught:
         open_source(address)
     assert "secret" not in str(caught.value)
 
 
-def test_redis_says_where_and_tells_bad_rows(redis_server):
-    rig = RedisRig(redis_server, [])
+def test_redis_names_rejected_rows_by_id(redis_server):
+    fixture = RedisFixture(redis_server, [])
     for number, fields in enumerate(({"a": "1"}, {"a": b"\xff"}, {"b": "2"}, {"a": "x"}, {"a": 5})):
-        redis_server.client.xadd(rig.name, fields, id=f"{1700 + number}-0")
-    rows, bad, positions = read(rig.open(), numeric="a", text=())
+        redis_server.client.xadd(fixture.name, fields, id=f"{1700 + number}-0")
+    rows, bad, positions = read(fixture.open(), numeric="a", text=())
     assert rows == [(1,), (5,)]
     assert bad == [
-        f"stream {rig.name}, id 1701-0, column 'a': '\\\\udcff' is not a number.",
-        f"stream {rig.name}, id 1702-0, column 'a': 'None' is missing.",
-        f"stream {rig.name}, id 1703-0, column 'a': 'x' is not a number.",
+        f"stream {fixture.name}, id 1701-0, column 'a': '\\\\udcff' is not a number.",
+        f"stream {fixture.name}, id 1702-0, column 'a': 'None' is missing.",
+        f"stream {fixture.name}, id 1703-0, column 'a': 'x' is not a number.",
     ]
     assert positions[-1] == {"rows": 5, "id": "1704-0"}
 
 
-def test_redis_waits_for_rows_and_gives_signs_of_life(redis_server):
-    rig = RedisRig(redis_server, [])
-    sender = threading.Timer(0.7, lambda: redis_server.client.xadd(rig.name, {"a": 1}))
+def test_redis_without_new_rows_yields_empty_blocks(redis_server):
+    fixture = RedisFixture(redis_server, [])
+    sender = threading.Timer(0.7, lambda: redis_server.client.xadd(fixture.name, {"a": 1}))
     sender.start()
     begun = time.monotonic()
     times = []
-    with open_source(rig.address, idle=1.0) as source:
+    with open_source(fixture.address, idle=1.0) as source:
         for block in source.blocks():
             times.append((len(block), time.monotonic() - begun))
     sender.join()
@@ -86,18 +86,18 @@ def test_redis_waits_for_rows_and_gives_signs_of_life(redis_server):
     assert source.columns == ("a",)
 
 
-def test_redis_survives_a_restart_and_refuses_a_stream_that_began_anew(own_server):
-    rig = RedisRig(own_server, ROWS)
-    source = open_source(rig.address, patience=10)
+def test_redis_restart_is_survived_and_a_new_stream_is_refused(own_server):
+    fixture = RedisFixture(own_server, ROWS)
+    source = open_source(fixture.address, patience=10)
     blocks = source.blocks(size=3)
     rows = [row for _ in range(3) for row in next(blocks).parse(numeric=["wind"]).numbers.tolist()]
     assert len(rows) == 7
-    kept = own_server.client.xrange(rig.name)
+    kept = own_server.client.xrange(fixture.name)
     own_server.stop()
     assert len(next(blocks)) == 0
     own_server.start()
     for name, fields in [*kept, (b"9999999999999-0", {b"wind": b"42"})]:
-        own_server.client.xadd(rig.name, fields, id=name)
+        own_server.client.xadd(fixture.name, fields, id=name)
     sizes = [0]
     while not sizes[-1]:
         block = next(blocks)
@@ -106,26 +106,26 @@ def test_redis_survives_a_restart_and_refuses_a_stream_that_began_anew(own_serve
     position = block.position(0)
     own_server.stop()
     own_server.start()
-    own_server.client.xadd(rig.name, {"wind": 1}, id="5-0")
-    with pytest.raises(FileRefused, match="has begun anew: its last id is 5-0"):
+    own_server.client.xadd(fixture.name, {"wind": 1}, id="5-0")
+    with pytest.raises(FileRefused, match="was restarted: its last id is 5-0"):
         list(blocks)
-    with pytest.raises(FileRefused, match="has begun anew"):
-        read(rig.open(), position)
-    own_server.client.delete(rig.name)
-    with pytest.raises(FileRefused, match="has begun anew: its last id is 0-0"):
-        read(rig.open(), position)
+    with pytest.raises(FileRefused, match="was restarted"):
+        read(fixture.open(), position)
+    own_server.client.delete(fixture.name)
+    with pytest.raises(FileRefused, match="was restarted: its last id is 0-0"):
+        read(fixture.open(), position)
 
 
-def test_redis_gives_up_after_a_stated_time(own_server):
-    rig = RedisRig(own_server, ROWS)
+def test_redis_out_of_reach_is_refused_after_patience(own_server):
+    fixture = RedisFixture(own_server, ROWS)
     own_server.stop()
     begun = time.monotonic()
     with pytest.raises(SourceLost, match=r"no connection for 0\.5 seconds"):
-        list(open_source(rig.address, patience=0.5).blocks())
+        list(open_source(fixture.address, patience=0.5).blocks())
     assert 0.4 < time.monotonic() - begun < 2.0
 
 
-def test_redis_refuses_what_is_no_stream_and_wrong_passwords(own_server):
+def test_redis_refuses_other_keys_and_wrong_passwords(own_server):
     own_server.client.set("word", "x")
     address = f"redis://127.0.0.1:{own_server.port}/word"
     with pytest.raises(FileRefused, match="this key is a string, not a stream"):
@@ -142,16 +142,16 @@ def test_redis_refuses_what_is_no_stream_and_wrong_passwords(own_server):
 
 
 @pytest.mark.slow
-def test_kafka_partitions_in_order_bad_rows_and_any_position(kafka_broker):
-    rig = KafkaRig(kafka_broker, [])
+def test_kafka_partitions_are_read_in_order_from_any_position(kafka_broker):
+    fixture = KafkaFixture(kafka_broker, [])
     values = [json.dumps({"a": number}).encode() for number in range(12)]
     values[3], values[5], values[8], values[9] = b"{", None, b"[]", b'{"a": "\xff"}'
     for number, value in enumerate(values):
-        kafka_broker.produce(rig.topic, value, partition=number % 3)
+        kafka_broker.produce(fixture.topic, value, partition=number % 3)
     kafka_broker.flush()
 
     def places(position=None, size=5):
-        with rig.open() as source:
+        with fixture.open() as source:
             found, after = [], []
             for block in source.blocks(position, size):
                 found += [block.where(row) for row in range(len(block))]
@@ -160,7 +160,8 @@ def test_kafka_partitions_in_order_bad_rows_and_any_position(kafka_broker):
 
     found, after = places()
     assert sorted(found) == sorted(
-        f"topic {rig.topic}, partition {number % 3}, offset {number // 3}" for number in range(12)
+        f"topic {fixture.topic}, partition {number % 3}, offset {number // 3}"
+        for number in range(12)
     )
     for partition in range(3):
         mine = [where for where in found if f"partition {partition}" in where]
@@ -168,10 +169,10 @@ def test_kafka_partitions_in_order_bad_rows_and_any_position(kafka_broker):
     for done in (1, 4, 7, 12):
         later, _ = places(after[done - 1], size=100)
         assert sorted(later) == sorted(found[done:])
-    with rig.open() as source:
+    with fixture.open() as source:
         rows, bad, _ = read(source, numeric="a", text=())
     assert sorted(rows) == [(float(number),) for number in (0, 1, 2, 4, 6, 7, 10, 11)]
-    said = {text.partition(": ")[0].removeprefix(f"topic {rig.topic}, "): text for text in bad}
+    said = {text.partition(": ")[0].removeprefix(f"topic {fixture.topic}, "): text for text in bad}
     assert said["partition 0, offset 1"].endswith("'{' is broken JSON.")
     assert said["partition 2, offset 1"].endswith("'' is a message without a value.")
     assert said["partition 2, offset 2"].endswith("'[]' is not a JSON object.")
@@ -179,33 +180,33 @@ def test_kafka_partitions_in_order_bad_rows_and_any_position(kafka_broker):
 
 
 @pytest.mark.slow
-def test_kafka_waits_for_messages_and_never_moves_the_groups_offsets(kafka_broker):
-    rig = KafkaRig(kafka_broker, ROWS[:2])
+def test_kafka_waits_for_messages_and_keeps_group_offsets(kafka_broker):
+    fixture = KafkaFixture(kafka_broker, ROWS[:2])
 
     def send():
-        kafka_broker.produce(rig.topic, json.dumps(ROWS[2]).encode(), partition=0)
+        kafka_broker.produce(fixture.topic, json.dumps(ROWS[2]).encode(), partition=0)
         kafka_broker.flush()
 
     sender = threading.Timer(0.8, send)
     sender.start()
     sizes = []
-    with open_source(rig.address, idle=1.2) as source:
+    with open_source(fixture.address, idle=1.2) as source:
         for block in source.blocks():
             sizes.append(len(block))
         from confluent_kafka import TopicPartition
 
-        [stored] = source._consumer.committed([TopicPartition(rig.topic, 0)], timeout=5)
+        [stored] = source._consumer.committed([TopicPartition(fixture.topic, 0)], timeout=5)
         assert stored.offset < 0
     sender.join()
     assert sum(sizes) == 3
     assert 4 <= sizes.count(0) <= 14
-    with rig.open() as again:
+    with fixture.open() as again:
         assert read(again)[0] == EXPECTED[:3]
 
 
-def test_a_slow_start_of_kafka_is_no_end(kafka_broker):
-    rig = KafkaRig(kafka_broker, ROWS)
-    with rig.open() as source:
+def test_kafka_with_a_slow_start_does_not_end(kafka_broker):
+    fixture = KafkaFixture(kafka_broker, ROWS)
+    with fixture.open() as source:
         polls = [0, 0, 0]
 
         def slow(size):
@@ -219,17 +220,17 @@ def test_a_slow_start_of_kafka_is_no_end(kafka_broker):
             assert read(source)[0] == EXPECTED
 
 
-def test_kafka_refuses_messages_that_are_gone_and_unknown_topics(kafka_broker):
-    rig = KafkaRig(kafka_broker, ROWS)
+def test_kafka_refuses_deleted_messages_and_unknown_topics(kafka_broker):
+    fixture = KafkaFixture(kafka_broker, ROWS)
     with (
-        rig.open() as source,
+        fixture.open() as source,
         pytest.raises(FileRefused, match=r"partition 0 holds offsets 0 to 6, but the next .* is 9"),
     ):
         list(source.blocks({"rows": 9, "offsets": {"0": 9}}))
-    with rig.open() as source, pytest.raises(FileRefused, match=r"partition 77, .* no longer"):
+    with fixture.open() as source, pytest.raises(FileRefused, match=r"partition 77, .* no longer"):
         list(source.blocks({"rows": 9, "offsets": {"77": 9}}))
     for offsets in (None, {"x": 1}, {"0": -1}, {"0": "1"}):
-        with rig.open() as source, pytest.raises(InvalidArgument, match="position"):
+        with fixture.open() as source, pytest.raises(InvalidArgument, match="position"):
             source.blocks({"rows": 9, "offsets": offsets})
     unknown = f"kafka://{kafka_broker.servers}/{uuid.uuid4().hex}"
     with open_source(unknown) as source, pytest.raises(FileRefused, match="Unknown topic"):
@@ -239,7 +240,7 @@ def test_kafka_refuses_messages_that_are_gone_and_unknown_topics(kafka_broker):
         open_source(odd)
 
 
-def test_kafka_gives_up_after_a_stated_time():
+def test_kafka_out_of_reach_is_refused_after_patience():
     begun = time.monotonic()
     with (
         mock.patch.object(kafka_topic, "_LONGEST_CALL", 0.3),

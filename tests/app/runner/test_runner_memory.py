@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelbank.app.runner.run import Run
 
 from kernelbank.app.runner import model_session
-from support.running import one_line, run
+from kernelbank.app.runner.runner import Runner
+from support.run_command import one_slot_model, run
 
 ROWS = 1_000_000
 ALLOWANCE = 8 * 2**20
@@ -25,7 +25,7 @@ def resident():
 
 
 @pytest.mark.slow
-def test_memory_is_flat(tmp_path, monkeypatch):
+def test_a_million_rows_take_constant_memory(tmp_path, monkeypatch):
     path = tmp_path / "long.csv"
     draw = np.random.default_rng(0)
     with path.open("w") as file:
@@ -37,17 +37,17 @@ def test_memory_is_flat(tmp_path, monkeypatch):
                 f"{a:.6f},{b:.6f},k{n % 3},{t:.6f}\n" if n % 9_999 else "1,?,k0,2\n"
                 for n, ((a, b), t) in enumerate(zip(rows.tolist(), y.tolist(), strict=True))
             )
-    monkeypatch.setattr(model_session, "make_model", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
     seen = {}
-    mark = Run.mark
+    commit = Runner.commit
 
     def watched(own):
-        mark(own)
+        commit(own)
         for share in (0.1, 1.0):
-            if own.progress.rows + own.aside.count >= share * ROWS:
+            if own.rows + own.rejected.count >= share * ROWS:
                 seen.setdefault(share, resident())
 
-    monkeypatch.setattr(Run, "mark", watched)
+    monkeypatch.setattr(Runner, "commit", watched)
     with contextlib.redirect_stdout(io.StringIO()):
         done = run(
             path, "--target", "y", "--categorical", "k", "--on-bad-row", "skip",
@@ -55,11 +55,11 @@ def test_memory_is_flat(tmp_path, monkeypatch):
         )  # fmt: skip
     assert done.code == 0, done.err
     with (tmp_path / "out.csv").open("rb") as file:
-        answers = sum(1 for _ in file) - 1
+        predictions = sum(1 for _ in file) - 1
     with (tmp_path / "state" / "bad-rows.jsonl").open("rb") as file:
-        aside = sum(1 for _ in file)
-    assert aside == 2 * (ROWS // 10_000)
-    assert answers + aside == ROWS
+        skipped = sum(1 for _ in file)
+    assert skipped == 2 * (ROWS // 10_000)
+    assert predictions + skipped == ROWS
     assert seen.keys() == {0.1, 1.0}
     assert seen[1.0] - seen[0.1] < ALLOWANCE
     # The folder is small too: it does not know how long the run was.

@@ -16,29 +16,27 @@ import pyarrow.parquet
 import pytest
 
 from kernelbank.errors import FileRefused, InvalidArgument
-from kernelbank.io.sources import fast_float as quick
-from kernelbank.io.sources import open_source
-from kernelbank.io.sources import parsing as cells
-from support.source_rigs import (
+from kernelbank.io.sources import open_source, parsing
+from support.source_fixtures import (
     COLUMNS,
     EXPECTED,
     KINDS,
     ROWS,
-    FileRig,
-    PipeRig,
+    FileFixture,
+    PipeFixture,
     as_csv,
+    make_fixture,
     read,
-    rig_of,
 )
 
 
 @pytest.fixture(params=KINDS)
-def rig(request, tmp_path):
-    return rig_of(request.param, tmp_path, request)
+def fixture(request, tmp_path):
+    return make_fixture(request.param, tmp_path, request)
 
 
-def test_every_source_gives_the_same_rows(rig):
-    with rig.open() as source:
+def test_every_source_gives_the_same_rows(fixture):
+    with fixture.open() as source:
         rows, bad, positions = read(source)
         assert rows == EXPECTED
         assert bad == []
@@ -47,17 +45,17 @@ def test_every_source_gives_the_same_rows(rig):
         assert source.length in (None, len(ROWS))
         assert source.share in (None, 1.0)
         assert json.loads(json.dumps(source.fingerprint)) == source.fingerprint
-        with rig.open() as later:
+        with fixture.open() as later:
             later.verify(source.fingerprint)
             assert later.columns == COLUMNS
 
 
 @pytest.mark.slow
-def test_every_source_goes_on_after_every_row(rig):
-    with rig.open() as source:
+def test_every_source_continues_after_every_row(fixture):
+    with fixture.open() as source:
         _, _, positions = read(source)
     for done, position in enumerate(positions, start=1):
-        with rig.open() as source:
+        with fixture.open() as source:
             rows, bad, later = read(source, position, size=2)
             assert rows == EXPECTED[done:]
             assert bad == []
@@ -65,13 +63,13 @@ def test_every_source_goes_on_after_every_row(rig):
 
 
 @pytest.mark.parametrize("position", [{}, {"rows": -1}, {"rows": "2"}, {"rows": True}, 3, [1]])
-def test_foreign_positions_are_refused(rig, position):
-    with rig.open() as source, pytest.raises(InvalidArgument, match="position"):
+def test_foreign_positions_are_refused(fixture, position):
+    with fixture.open() as source, pytest.raises(InvalidArgument, match="position"):
         source.blocks(position)
 
 
-def test_sources_of_other_kinds_are_not_recognised(rig):
-    with rig.open() as source:
+def test_fingerprint_of_another_source_is_refused(fixture):
+    with fixture.open() as source:
         other = {**source.fingerprint, "address": "elsewhere"}
         with pytest.raises(FileRefused, match="not the source that was read before: its address"):
             source.verify(other)
@@ -83,24 +81,24 @@ def test_sources_of_other_kinds_are_not_recognised(rig):
         ("1", 1.0), (" -2.5e3 ", -2500.0), ("+.5", 0.5), ("1e150", 1e150), ("1e-999", 0.0),
         ("true", 1.0), ("False", 0.0), ("", math.nan), ("  ", math.nan), ("NA", math.nan),
         ("NaN", math.nan), ("null", math.nan), ("-nan", math.nan), ("n/a", math.nan),
-        ("1_000", cells.NO_NUMBER), ("abc", cells.NO_NUMBER), ("nan(0)", cells.NO_NUMBER),
-        ("0x10", cells.NO_NUMBER), ("1,5", cells.NO_NUMBER), ("1 2", cells.NO_NUMBER),
-        ("1e999", cells.TOO_LARGE), ("-inf", cells.TOO_LARGE), ("1.1e150", cells.TOO_LARGE),
-        ("Infinity", cells.TOO_LARGE), ("1\udcff", cells.NO_NUMBER),
+        ("1_000", parsing.NOT_A_NUMBER), ("abc", parsing.NOT_A_NUMBER), ("nan(0)", parsing.NOT_A_NUMBER),
+        ("0x10", parsing.NOT_A_NUMBER), ("1,5", parsing.NOT_A_NUMBER), ("1 2", parsing.NOT_A_NUMBER),
+        ("1e999", parsing.TOO_LARGE), ("-inf", parsing.TOO_LARGE), ("1.1e150", parsing.TOO_LARGE),
+        ("Infinity", parsing.TOO_LARGE), ("1\udcff", parsing.NOT_A_NUMBER),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("arrow", [True, False])
 @pytest.mark.parametrize("beside", [[], ["2"], ["", "2"], ["x"], [5], [None]])
-def test_what_a_number_is(text, expected, arrow, beside, monkeypatch):
+def test_parse_numbers_of_every_text(text, expected, arrow, beside, monkeypatch):
     if not arrow:
-        monkeypatch.setattr(quick, "_arrow", lambda: None)
+        monkeypatch.setattr(parsing, "_pyarrow", lambda: None)
     for allowed in (True, False):
-        array, faults = cells.numbers([text, *beside], allowed)
+        array, faults = parsing.parse_numbers([text, *beside], allowed)
         mine = [reason for index, reason in faults if index == 0]
         if isinstance(expected, str):
             assert mine == [expected]
         elif math.isnan(expected):
-            assert mine == ([] if allowed else [cells.MISSING])
+            assert mine == ([] if allowed else [parsing.MISSING])
             assert math.isnan(array[0])
         else:
             assert (mine, array[0]) == ([], expected)
@@ -110,23 +108,23 @@ def test_what_a_number_is(text, expected, arrow, beside, monkeypatch):
     ("value", "number", "text"),
     [
         (True, 1.0, "true"), (7, 7.0, "7"), (0.5, 0.5, "0.5"), (None, math.nan, None),
-        (10**400, cells.TOO_LARGE, str(10**400)), ([1], cells.NESTED, cells.NESTED),
-        ({"a": 1}, cells.NESTED, cells.NESTED), (Decimal("0.1"), 0.1, "0.1"),
+        (10**400, parsing.TOO_LARGE, str(10**400)), ([1], parsing.NESTED, parsing.NESTED),
+        ({"a": 1}, parsing.NESTED, parsing.NESTED), (Decimal("0.1"), 0.1, "0.1"),
         (date(1970, 1, 2), 86400.0, "1970-01-02"), (timedelta(seconds=1.5), 1.5, "1.5"),
         (datetime(1970, 1, 1, 1), 3600.0, "1970-01-01T01:00:00"), (math.nan, math.nan, None),
         (datetime(1970, 1, 1, tzinfo=UTC), 0.0, "1970-01-01T00:00:00+00:00"),
-        (b"2", 2.0, "2"), ("\ud800", cells.NO_NUMBER, cells.NO_TEXT),
+        (b"2", 2.0, "2"), ("\ud800", parsing.NOT_A_NUMBER, parsing.NOT_TEXT),
     ],
 )  # fmt: skip
-def test_values_that_are_no_texts(value, number, text):
-    array, faults = cells.numbers([value], allow_missing=True)
-    said, wrong = cells.texts([value], allow_missing=True)
+def test_parse_values_of_other_types(value, number, text):
+    array, faults = parsing.parse_numbers([value], allow_missing=True)
+    said, wrong = parsing.parse_texts([value], allow_missing=True)
     if isinstance(number, str):
         assert faults == [(0, number)]
     else:
         assert faults == []
         assert array[0] == number or (math.isnan(array[0]) and math.isnan(number))
-    if text in (cells.NESTED, cells.NO_TEXT):
+    if text in (parsing.NESTED, parsing.NOT_TEXT):
         assert wrong == [(0, text)]
     else:
         assert (said, wrong) == ([text], [])
@@ -136,10 +134,10 @@ def test_arrow_and_float_give_the_same_bits():
     draw = np.random.default_rng(0)
     values = draw.normal(size=2000) * 10.0 ** draw.integers(-300, 140, 2000)
     texts = [repr(float(value)) for value in values] + [f"{value:.25e}" for value in values]
-    assert (quick._by_float(texts) == quick._by_arrow(texts, pyarrow)).all()
+    assert (parsing._parse_by_float(texts) == parsing._parse_by_arrow(texts, pyarrow)).all()
 
 
-def test_bad_rows_are_told_and_the_others_are_as_they_were(tmp_path):
+def test_rejected_rows_do_not_change_the_others(tmp_path):
     path = tmp_path / "sensors.csv"
     path.write_text(
         'a,b,c\n1,2,x\n\n"3",zwei,"y\nz"\n5,6\n7,8,"v\n\n",9\n1e999,8,u\n,8,t\n9,,s\n10,11,\n12,13,w'
@@ -162,7 +160,7 @@ def test_bad_rows_are_told_and_the_others_are_as_they_were(tmp_path):
         assert read(source, position, numeric="ab", text="c")[2] == positions[done:]
 
 
-def test_one_wrong_quote_does_not_swallow_the_rows_after_it(tmp_path):
+def test_wrong_quote_rejects_only_its_line(tmp_path):
     path = tmp_path / "quotes.csv"
     path.write_text('a,b\n1,"2\n3,4\n5,"6"\n7,8\n9,"10" x\n11,12\n13,"14\n15,16\n')
     rows, bad, _ = read(open_source(path), numeric="ab", text=())
@@ -174,7 +172,7 @@ def test_one_wrong_quote_does_not_swallow_the_rows_after_it(tmp_path):
     ]
 
 
-def test_broken_json_and_keys_that_come_and_go(tmp_path):
+def test_broken_json_is_rejected_and_keys_may_vary(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text(
         'nonsense\n{"a": 1, "b": 2}\n{"a": 1\n[1]\n\n{"a": {"x": 1}}\n{"b": 5, "c": 6, "a": "7"}\n'
@@ -248,7 +246,7 @@ def rows_until_refused(source, reason):
     return rows
 
 
-def test_a_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path):
+def test_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path):
     whole = "a\n" + "".join(f"{number * number}\n" for number in range(20_000))
     packed = gzip.compress(whole.encode())
     harmed = bytearray(packed)
@@ -270,37 +268,37 @@ def test_a_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path):
     assert len(read(open_source(path), numeric="a", text=())[0]) == 20_000
 
 
-def test_a_file_that_has_grown_is_the_same_source(tmp_path):
+def test_file_that_has_grown_is_the_same_source(tmp_path):
     whole = as_csv(ROWS)
     for cut in range(len(COLUMNS[0]) * 9, len(whole)):
-        rig = FileRig(tmp_path / "rows.csv", whole[:cut])
-        early = rig.open()
+        fixture = FileFixture(tmp_path / "rows.csv", whole[:cut])
+        early = fixture.open()
         fingerprint = early.fingerprint
         rows, bad, positions = read(early)
-        rig.path.write_bytes(whole)
-        late = rig.open()
+        fixture.path.write_bytes(whole)
+        late = fixture.open()
         late.verify(fingerprint)
         position = positions[-1] if positions else None
         if position and position.get("open") and whole[cut : cut + 1] != b"\n":
-            with pytest.raises(FileRefused, match="has become longer"):
+            with pytest.raises(FileRefused, match="is longer now"):
                 read(late, position)
         else:
             assert rows + read(late, position)[0] == EXPECTED
             assert not bad
             assert [p["lines"] for p in read(late, position)[2]] == list(range(len(rows) + 2, 9))
-    rig.path.write_bytes(whole.replace(b"wind", b"wand"))
+    fixture.path.write_bytes(whole.replace(b"wind", b"wand"))
     with pytest.raises(FileRefused, match="its columns was"):
-        rig.open().verify(fingerprint)
-    rig.path.write_bytes(whole.replace(b"0.1", b"0.7"))
+        fixture.open().verify(fingerprint)
+    fixture.path.write_bytes(whole.replace(b"0.1", b"0.7"))
     with pytest.raises(FileRefused, match="its head was"):
-        rig.open().verify(fingerprint)
+        fixture.open().verify(fingerprint)
     for other in (whole[:60], whole.replace(b"0.1", b"0.11")):
-        rig.path.write_bytes(other)
+        fixture.path.write_bytes(other)
         with pytest.raises(FileRefused, match="no row ends at byte"):
-            read(rig.open(), positions[2])
+            read(fixture.open(), positions[2])
 
 
-def test_parquet_types(tmp_path):
+def test_parquet_types_are_parsed_as_numbers_and_texts(tmp_path):
     path = tmp_path / "types.parquet"
     moment = datetime(2024, 1, 1, 12)
     table = pyarrow.table(
@@ -332,11 +330,11 @@ def test_parquet_types(tmp_path):
     nan = pytest.approx(math.nan, nan_ok=True)
     assert column("whole") == ([1, nan, 2.0**60], ["1", None, str(2**60)], [])
     assert column("truth") == ([1, 0, nan], ["true", "false", None], [])
-    assert column("small") == ([0.5, nan], ["0.5", None, "inf"], [cells.TOO_LARGE])
+    assert column("small") == ([0.5, nan], ["0.5", None, "inf"], [parsing.TOO_LARGE])
     assert column("decimal") == ([0.1, nan, 7], ["0.10", None, "7.00"], [])
     assert column("time") == ([1704110400, nan, 1704110400], ["2024-01-01T12:00:00", None, "2024-01-01T12:00:00"], [])  # fmt: skip
-    assert column("kind") == ([nan, 2], ["x", None, "2"], [cells.NO_NUMBER])
-    assert column("list") == ([nan], [None], [cells.NESTED] * 2)
+    assert column("kind") == ([nan, 2], ["x", None, "2"], [parsing.NOT_A_NUMBER])
+    assert column("list") == ([nan], [None], [parsing.NESTED] * 2)
     assert column("ancient")[0] == [0, nan]
     with pytest.raises(InvalidArgument, match=r"'column' must be a column .* 'nothing'"):
         source.blocks(columns=["nothing"])
@@ -349,7 +347,7 @@ def test_parquet_types(tmp_path):
         open_source(path).verify(source.fingerprint)
 
 
-def test_a_damaged_parquet_file_gives_the_rows_before_the_damage(tmp_path):
+def test_damaged_parquet_file_gives_the_rows_before_the_damage(tmp_path):
     path = tmp_path / "rows.parquet"
     values = np.random.default_rng(0).normal(size=5000)
     table = pyarrow.table({"a": values})
@@ -364,7 +362,7 @@ def test_a_damaged_parquet_file_gives_the_rows_before_the_damage(tmp_path):
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_file(tmp_path):
+def test_long_file_takes_constant_memory(tmp_path):
     path = tmp_path / "long.csv"
     peaks = []
     for copies in (1, 4):
@@ -380,7 +378,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     assert peaks[1] < 1.2 * peaks[0]
 
 
-def test_a_line_without_end_takes_no_memory(tmp_path):
+def test_line_without_end_takes_constant_memory(tmp_path):
     path = tmp_path / "odd.csv"
     path.write_bytes(b"a,b\n1,2\n" + b"x" * 20_000_000 + b"\n3,4\n" + b'5,"' + b"y" * 3_000_000)
     tracemalloc.start()
@@ -392,7 +390,7 @@ def test_a_line_without_end_takes_no_memory(tmp_path):
 
 
 @pytest.mark.parametrize("rest", [b"3,4\n", b'","4\n'], ids=["in a cell", "in a row"])
-def test_a_quote_that_is_not_closed_does_not_hold_up_the_rows_after_it(tmp_path, rest):
+def test_unclosed_quote_does_not_delay_the_rows_after_it(tmp_path, rest):
     path = tmp_path / "odd.csv"
     path.write_bytes(b'a,b\n1,"2\n' + rest * 500_000)
     source = open_source(path)
@@ -403,7 +401,7 @@ def test_a_quote_that_is_not_closed_does_not_hold_up_the_rows_after_it(tmp_path,
     assert len(bad) == (1 if rest == b"3,4\n" else len(first))
 
 
-def test_the_first_use_needs_no_optional_package(tmp_path):
+def test_csv_source_needs_no_optional_package(tmp_path):
     code = (
         "import sys, kernelbank, kernelbank.io.sources\n"
         "heavy = {'pyarrow', 'polars', 'pandas', 'redis', 'confluent_kafka', 'numba'}\n"
@@ -427,20 +425,20 @@ def test_the_first_use_needs_no_optional_package(tmp_path):
         assert extra in done.stdout
 
 
-def test_standard_input_is_replayed_and_compared():
+def test_standard_input_sent_again_is_compared_and_skipped():
     data = as_csv(ROWS)
-    _, _, positions = read(PipeRig(data).open())
+    _, _, positions = read(PipeFixture(data).open())
     with pytest.raises(FileRefused, match="first 3 rows are not those"):
-        read(PipeRig(data.replace(b"0.1", b"0.3")).open(), positions[2])
-    assert read(PipeRig(data.replace(b"0.5", b"0.9")).open(), positions[2])[0][0] == EXPECTED[3]
+        read(PipeFixture(data.replace(b"0.1", b"0.3")).open(), positions[2])
+    assert read(PipeFixture(data.replace(b"0.5", b"0.9")).open(), positions[2])[0][0] == EXPECTED[3]
     with pytest.raises(FileRefused, match="only 60 of the"):
-        read(PipeRig(data[:60]).open(), positions[2])
-    source = PipeRig(data).open()
+        read(PipeFixture(data[:60]).open(), positions[2])
+    source = PipeFixture(data).open()
     read(source)
     with pytest.raises(InvalidArgument, match="once"):
         source.blocks()
     for nothing in (b"", b"\n \n"):
         with pytest.raises(FileRefused, match="nothing came"):
-            read(PipeRig(nothing).open())
-    with pytest.raises(FileRefused, match="packed"):
-        read(PipeRig(gzip.compress(data)).open())
+            read(PipeFixture(nothing).open())
+    with pytest.raises(FileRefused, match="compressed"):
+        read(PipeFixture(gzip.compress(data)).open())

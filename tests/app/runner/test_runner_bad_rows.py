@@ -8,22 +8,22 @@ import pytest
 
 from kernelbank.app.cli.run import StopFlag
 from kernelbank.app.runner import model_session
-from support.running import (
-    as_csv,
-    column,
-    good,
-    numbers,
-    objects,
-    one_line,
-    refused,
+from support.run_command import (
+    make_rows,
+    one_slot_model,
+    read_column,
+    read_csv,
+    read_jsonl,
+    read_state,
+    refusal,
     run,
-    same,
-    saved,
-    table,
+    same_bits,
+    succeed,
+    write_csv,
 )
 
 COUNT = 20
-X, Y = numbers(COUNT)
+X, Y = make_rows(COUNT)
 
 CSV = {
     "text": ("{x},b?,{y}", "b", "b?", "is not a number"),
@@ -65,7 +65,7 @@ CASES = [
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
     """One cheap slot: it is the rows that are tried here."""
-    monkeypatch.setattr(model_session, "make_model", one_line)
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
 
 
 def written(folder, kind, name, places):
@@ -86,7 +86,7 @@ def written(folder, kind, name, places):
 
 
 @pytest.mark.parametrize(("kind", "name", "places"), CASES)
-def test_bad_rows(kind, name, places, tmp_path):
+def test_bad_row_stops_the_run_or_is_skipped(kind, name, places, tmp_path):
     path, where, value, reason = written(tmp_path, kind, name, places)
     line = places[0] + (2 if kind == "csv" else 1)
     told = f"rows.{kind}, line {line}" + ("" if where is None else f", column {where!r}")
@@ -96,51 +96,51 @@ def test_bad_rows(kind, name, places, tmp_path):
     # stop, without and with a state: every row before it is kept
     for more in ((), ("--state", state)):
         target = out if more else tmp_path / "alone.csv"
-        said = refused(path, *options, "--predictions", target, *more)
+        said = refusal(path, *options, "--predictions", target, *more)
         assert f"kernelbank: {told}: " in said
         assert f"{' '.join(value.split())!r} {reason}" in said
         assert "--on-bad-row skip" in said
-        rows = table(target)[1] if target.stat().st_size else []
+        rows = read_csv(target)[1] if target.stat().st_size else []
         assert [row[0] for row in rows] == [str(n + 1) for n in range(places[0])]
-    header, _ = saved(state)
+    header, _ = read_state(state)
     assert (header["rows"], header["rejected_rows"]["count"]) == (places[0], 0)
 
     # go on and skip; then compare with a run that skipped from the start
     skip = ("--on-bad-row", "skip")
-    done = good(path, *options, "--predictions", out, "--state", state, *skip)
+    done = succeed(path, *options, "--predictions", out, "--state", state, *skip)
     assert f"{len(places)} skipped, in {state}/bad-rows.jsonl" in done.err
-    aside = objects(state / "bad-rows.jsonl")
+    aside = read_jsonl(state / "bad-rows.jsonl")
     assert [one["row"] for one in aside] == [place + 1 for place in places]
     first = {"row": places[0] + 1, "where": f"rows.{kind}, line {line}", "column": where}
     assert {**first, "value": value} == {k: v for k, v in aside[0].items() if k != "reason"}
     assert aside[0]["reason"].startswith(reason)
     kept = [n for n in range(COUNT) if n not in places]
-    trace = one_line().run(X[kept], Y[kept])
-    assert same(column(out, "prediction"), trace.predictions)
-    assert column(out, "row").tolist() == [n + 1 for n in kept]
+    trace = one_slot_model().run(X[kept], Y[kept])
+    assert same_bits(read_column(out, "prediction"), trace.predictions)
+    assert read_column(out, "row").tolist() == [n + 1 for n in kept]
 
 
-def test_line_breaks_inside_quotes_are_counted(tmp_path):
+def test_bad_row_after_quoted_line_breaks_has_the_right_line(tmp_path):
     text = 'note,a,y\n"one\ntwo\nthree",1,2\nplain,2,3\n"x\r\ny",3,?\nlast,4,5\n'
     path = tmp_path / "s.csv"
     path.write_bytes(text.encode())
-    said = refused(path, "--target", "y", "--features", "a")
+    said = refusal(path, "--target", "y", "--features", "a")
     assert "s.csv, line 6, column 'y': '?' is not a number." in said
 
 
-def test_a_bad_row_behind_the_last_one_wanted_is_not_looked_at(tmp_path):
-    path = as_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), (2, 3), ("x", 4), (4, 5)])
+def test_bad_row_after_max_rows_is_ignored(tmp_path):
+    path = write_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), (2, 3), ("x", 4), (4, 5)])
     for every in (1, 10_000):
-        good(path, "--target", "y", "--max-rows", 2, "--checkpoint-every", every)
+        succeed(path, "--target", "y", "--max-rows", 2, "--checkpoint-every", every)
 
 
-def test_bad_times(tmp_path):
+def test_bad_time_is_named_with_its_line_and_column(tmp_path):
     rows = [("2024-01-01", 1), ("yesterday", 2), ("1e300", 3), ("", 4), ("1704067200", 5)]
-    path = as_csv(tmp_path / "s.csv", ["t", "y"], rows)
+    path = write_csv(tmp_path / "s.csv", ["t", "y"], rows)
     options = ("--target", "y", "--time", "t")
-    assert "line 3, column 't': 'yesterday' is not a time" in refused(path, *options)
-    good(path, *options, "--on-bad-row", "skip", "--state", tmp_path / "s")
-    aside = objects(tmp_path / "s" / "bad-rows.jsonl")
+    assert "line 3, column 't': 'yesterday' is not a time" in refusal(path, *options)
+    succeed(path, *options, "--on-bad-row", "skip", "--state", tmp_path / "s")
+    aside = read_jsonl(tmp_path / "s" / "bad-rows.jsonl")
     assert [(one["row"], one["value"]) for one in aside] == [
         (2, "yesterday"),
         (3, "1e300"),
@@ -148,24 +148,24 @@ def test_bad_times(tmp_path):
     ]
 
 
-def test_objects_on_standard_input_that_begin_badly(tmp_path):
+def test_json_input_that_begins_with_broken_rows_is_read(tmp_path):
     path = tmp_path / "s.jsonl"
     path.write_text('{"a": \n[1]\n{"a": 1, "y": 2}\n{"a": 2, "y": 3}\n')
-    said = refused("-", "--target", "y", stdin=path)
+    said = refusal("-", "--target", "y", stdin=path)
     assert "standard input, line 1" in said
     state = tmp_path / "state"
-    good("-", "--target", "y", "--on-bad-row", "skip", "--state", state, stdin=path)
-    header = saved(state)[0]
+    succeed("-", "--target", "y", "--on-bad-row", "skip", "--state", state, stdin=path)
+    header = read_state(state)[0]
     assert (header["rows"], header["rejected_rows"]["count"]) == (2, 2)
-    assert saved(state)[0]["features"] == ["a"]
+    assert read_state(state)[0]["features"] == ["a"]
 
 
 @pytest.mark.parametrize("text", ["{}\n", '{}\n{"a": 1, "y": 2}\n'])
-def test_objects_without_a_key(text, tmp_path):
+def test_json_objects_without_keys_are_bad_rows(text, tmp_path):
     path = tmp_path / "s.jsonl"
     path.write_text(text)
     for source, stdin in ((path, None), ("-", path)):
-        refused(source, "--target", "y", "--predict-missing", stdin=stdin)
+        refusal(source, "--target", "y", "--predict-missing", stdin=stdin)
 
 
 # --- other refusals -------------------------------------------------------------------------------
@@ -173,10 +173,10 @@ def test_objects_without_a_key(text, tmp_path):
 
 @pytest.fixture
 def source(tmp_path):
-    return as_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    return write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_source_that_cannot_be_read_is_refused(tmp_path):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "blank.csv").write_text("\n\n")
     (tmp_path / "folder.csv").mkdir()
@@ -193,44 +193,44 @@ def test_files_that_cannot_be_read(tmp_path):
         "twice.csv": "more than one column",
     }.items():
         more = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
-        assert said in refused(tmp_path / name, "--target", "y", *more)
+        assert said in refusal(tmp_path / name, "--target", "y", *more)
         assert not (tmp_path / "state").exists()
         assert not (tmp_path / "out.csv").exists()
 
 
-def test_a_header_and_nothing_else(tmp_path):
+def test_source_without_rows_gives_an_empty_run(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("a,y\n")
-    done = good(
+    done = succeed(
         path, "--target", "y", "--predictions", tmp_path / "o.csv", "--state", tmp_path / "s"
     )
     assert "nan" not in done.err
     with path.open("a") as file:  # and then some rows come
         file.write("1,2\n3,4\n")
-    good(path, "--target", "y", "--predictions", tmp_path / "o.csv", "--state", tmp_path / "s")
-    assert len(table(tmp_path / "o.csv")[1]) == 2
+    succeed(path, "--target", "y", "--predictions", tmp_path / "o.csv", "--state", tmp_path / "s")
+    assert len(read_csv(tmp_path / "o.csv")[1]) == 2
 
 
 @pytest.mark.parametrize("name", ["out.txt", "out", "out.csv.gz", "http://host/out.csv"])
-def test_unknown_kinds_of_predictions(name, source, tmp_path, monkeypatch):
+def test_predictions_of_an_unknown_kind_are_refused(name, source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "--predictions must end with" in refused(source, "--target", "y", "--predictions", name)
+    assert "--predictions must end with" in refusal(source, "--target", "y", "--predictions", name)
 
 
-def test_places_that_cannot_be_written_to(source, tmp_path):
+def test_output_that_cannot_be_written_is_refused(source, tmp_path):
     block = tmp_path / "block"
     block.write_text("a file in the way")
     target = ("--target", "y")
-    assert f"{block} is a file" in refused(source, *target, "--state", block)
-    refused(source, *target, "--state", block / "state")
-    refused(source, *target, "--predictions", block / "out.csv")
-    refused(source, *target, "--predictions", block / "out.parquet")
-    refused(source, *target, "--predictions", tmp_path / "none" / "out.csv")
+    assert f"{block} is a file" in refusal(source, *target, "--state", block)
+    refusal(source, *target, "--state", block / "state")
+    refusal(source, *target, "--predictions", block / "out.csv")
+    refusal(source, *target, "--predictions", block / "out.parquet")
+    refusal(source, *target, "--predictions", tmp_path / "none" / "out.csv")
     assert block.read_text() == "a file in the way"
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
-def test_what_others_have_written_is_not_touched(name, source, tmp_path):
+def test_existing_files_are_refused_and_not_touched(name, source, tmp_path):
     out = tmp_path / name
     if name.endswith("csv"):
         out.write_text("mine\n")
@@ -238,17 +238,17 @@ def test_what_others_have_written_is_not_touched(name, source, tmp_path):
         out.mkdir()
         (out / "part-000000.parquet").write_text("mine\n")
     for more in ((), ("--state", tmp_path / "state")):
-        assert f"{out} exists" in refused(source, "--target", "y", "--predictions", out, *more)
+        assert f"{out} exists" in refusal(source, "--target", "y", "--predictions", out, *more)
     assert (out if out.is_file() else out / "part-000000.parquet").read_text() == "mine\n"
 
 
 def test_predictions_over_the_source_are_refused(source):
     before = source.read_bytes()
-    assert "exists" in refused(source, "--target", "y", "--predictions", source)
+    assert "exists" in refusal(source, "--target", "y", "--predictions", source)
     assert source.read_bytes() == before
 
 
-def test_wrong_usage(source):
+def test_wrong_usage_is_refused_with_the_option(source):
     for options in (
         (),
         ("--target", "y", "--lags", -1),
@@ -262,23 +262,23 @@ def test_wrong_usage(source):
         assert done.err.splitlines()[-1].startswith("Error: ")
 
 
-def test_too_many_classes_are_one_line(tmp_path):
+def test_too_many_classes_are_refused(tmp_path):
     rows = [(n, f"k{n}") for n in range(150)]
-    path = as_csv(tmp_path / "s.csv", ["a", "y"], rows)
-    assert "classes" in refused(path, "--target", "y", "--task", "classification")
+    path = write_csv(tmp_path / "s.csv", ["a", "y"], rows)
+    assert "classes" in refusal(path, "--target", "y", "--task", "classification")
 
 
-def test_other_settings_or_another_source(source, tmp_path):
+def test_resuming_with_other_options_or_source_is_refused(source, tmp_path):
     state = ("--state", tmp_path / "state")
-    good(source, "--target", "y", *state, "--max-rows", 10)
-    said = refused(source, "--target", "a", "--lags", 2, *state)
+    succeed(source, "--target", "y", *state, "--max-rows", 10)
+    said = refusal(source, "--target", "a", "--lags", 2, *state)
     assert "--target was y, now a; --lags was 0, now 2" in said
-    other = as_csv(tmp_path / "other.csv", ["a", "b", "y"], np.column_stack([Y, X]))
-    assert "not the source" in refused(other, "--target", "y", *state)
-    good(source, "--target", "y", *state)
+    other = write_csv(tmp_path / "other.csv", ["a", "b", "y"], np.column_stack([Y, X]))
+    assert "not the source" in refusal(other, "--target", "y", *state)
+    succeed(source, "--target", "y", *state)
 
 
-def test_stopping_keeps_everything(source, tmp_path, monkeypatch):
+def test_stop_signal_saves_everything_and_says_how_to_resume(source, tmp_path, monkeypatch):
     class Pressed(StopFlag):
         def __init__(self):
             self.signal_number = signal.SIGINT
@@ -291,16 +291,16 @@ def test_stopping_keeps_everything(source, tmp_path, monkeypatch):
         "Stopped. Nothing is lost. To resume, give the same command"
     )
     assert f"kernelbank run {source} --target y" in done.err
-    assert len(table(tmp_path / "out.csv")[1]) == 5
+    assert len(read_csv(tmp_path / "out.csv")[1]) == 5
     monkeypatch.undo()
-    monkeypatch.setattr(model_session, "make_model", one_line)
-    assert good(source, "--target", "y", *state).err.startswith("Resuming after 5 rows.\n")
-    assert len(table(tmp_path / "out.csv")[1]) == COUNT
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    assert succeed(source, "--target", "y", *state).err.startswith("Resuming after 5 rows.\n")
+    assert len(read_csv(tmp_path / "out.csv")[1]) == COUNT
     monkeypatch.setattr("kernelbank.app.cli.run.StopFlag", Pressed)
     assert "Without --state" in run(source, "--target", "y").err
 
 
-def test_a_row_may_be_mended_after_a_stop(tmp_path):
+def test_bad_row_may_be_corrected_after_a_stop(tmp_path):
     """What was not read yet may change; what was read may not."""
     text = "a,b,y\n" + "".join(f"{n},{n % 3},{n % 5}\n" for n in range(40))
     path = tmp_path / "s.csv"
@@ -313,11 +313,11 @@ def test_a_row_may_be_mended_after_a_stop(tmp_path):
         "--predictions",
         tmp_path / "out.csv",
     )
-    assert "line 22, column 'b': 'two'" in refused(path, *options)
+    assert "line 22, column 'b': 'two'" in refusal(path, *options)
     path.write_text(text.replace("\n3,0,3\n", "\n3,0,4\n"))
-    assert "not the source" in refused(path, *options)
+    assert "not the source" in refusal(path, *options)
     path.write_text(text)
-    good(path, *options)
+    succeed(path, *options)
     whole = ("--target", "y", "--predictions", tmp_path / "whole.csv")
-    good(path, *whole)
+    succeed(path, *whole)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()

@@ -21,7 +21,7 @@ def kernelbank(*arguments, **options):
     )
 
 
-def test_help_is_quick_and_light():
+def test_help_imports_no_heavy_library():
     code = (
         "import sys; from kernelbank.app.cli import commands\n"
         "try: commands.cli(['--help'], prog_name='kernelbank')\n"
@@ -34,11 +34,11 @@ def test_help_is_quick_and_light():
     assert "kernelbank reproduce" in done.stdout
 
 
-def test_version():
+def test_version_option_prints_the_version():
     assert "kernelbank, version 0." in kernelbank("--version").stdout
 
 
-def test_reproduce(tmp_path):
+def test_reproduce_writes_figures_and_tables(tmp_path):
     out = tmp_path / "deep" / "folder [b] with [/b] brackets"
     result = CliRunner().invoke(
         commands.cli, ["reproduce", "--out", str(out), "--seeds", "2", "--samples", "60"]
@@ -59,7 +59,7 @@ def test_reproduce(tmp_path):
 
 
 @pytest.mark.slow
-def test_reproduce_is_reproducible(tmp_path):
+def test_reproduce_twice_writes_the_same_bytes(tmp_path):
     for folder in ("one", "two"):
         arguments = [
             "reproduce",
@@ -86,14 +86,14 @@ def test_reproduce_is_reproducible(tmp_path):
         (["reproduce", "extra"], "unexpected extra argument"),
     ],
 )
-def test_wrong_usage_is_one_clear_message(arguments, message):
+def test_wrong_usage_exits_with_one_message(arguments, message):
     done = kernelbank(*arguments)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_an_unwritable_folder_is_one_line(tmp_path):
+def test_unwritable_folder_exits_with_one_line(tmp_path):
     (tmp_path / "file").write_text("in the way")
     done = kernelbank("reproduce", "--out", str(tmp_path / "file" / "below"), "--seeds", "1")
     assert done.returncode == 1
@@ -102,7 +102,7 @@ def test_an_unwritable_folder_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(("missing", "extra"), [("click", "cli"), ("matplotlib", "plot")])
-def test_a_missing_extra_is_named_with_its_remedy(tmp_path, missing, extra):
+def test_missing_extra_is_named_with_its_install_command(tmp_path, missing, extra):
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         f"sys.argv = ['kernelbank', 'reproduce', '--seeds', '1', '--samples', '5', "

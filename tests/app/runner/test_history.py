@@ -18,7 +18,7 @@ from kernelbank.app.runner.history import (
     Snapshot,
 )
 from kernelbank.errors import FileRefused
-from support.running import same
+from support.run_command import same_bits
 
 SLOTS = 3
 MOST = 4 * POINTS + 5
@@ -68,13 +68,13 @@ def test_points_do_not_depend_on_blocks(count, cuts):
     history = filled(count, cuts)
     stride, sums = row_by_row(count)
     assert (history.stride, history.rows) == (stride, count)
-    assert same(history.arrays()["sums"], sums)
+    assert same_bits(history.arrays()["sums"], sums)
     assert history.points <= POINTS
     assert history.points > POINTS // 2 or history.stride == 1
 
 
 @pytest.mark.parametrize("count", [1, POINTS, POINTS + 1, 3 * POINTS, MOST])
-def test_sums_are_plain_sums(count):
+def test_totals_are_sums_over_the_rows_of_a_point(count):
     history = filled(count)
     edges = np.arange(0, count, history.stride)
     plain = np.add.reduceat(ROWS[:count], edges)
@@ -89,16 +89,18 @@ def test_sums_are_plain_sums(count):
 
 @pytest.mark.parametrize("count", [1, POINTS, POINTS + 1, 3 * POINTS, MOST])
 @pytest.mark.filterwarnings("ignore:All-NaN")
-def test_extremes_are_those_of_the_rows(count):
+def test_extremes_are_taken_over_the_rows_of_a_point(count):
     history = filled(count, [count // 3])
     cuts = np.arange(history.stride, count, history.stride)
     for place, name in enumerate(EXTREMES):
         low = name.endswith("_low")
         found = [(np.nanmin if low else np.nanmax)(p) for p in np.split(TOPS[:count, place], cuts)]
         wanted = np.nan_to_num(found, nan=np.inf if low else -np.inf)
-        assert same(history.extremes[name], wanted)
+        assert same_bits(history.extremes[name], wanted)
     weights = ROWS[:count, len(TOTALS) : len(TOTALS) + SLOTS]
-    assert same(history.highest_weights, [part.max(axis=0) for part in np.split(weights, cuts)])
+    assert same_bits(
+        history.highest_weights, [part.max(axis=0) for part in np.split(weights, cuts)]
+    )
 
 
 def taken(history, count):
@@ -111,7 +113,7 @@ def taken(history, count):
     return history
 
 
-def test_snapshots_are_thinned_out():
+def test_snapshots_beyond_the_limit_are_thinned_out():
     history = History(SLOTS)
     for steps in range(1, 5 * SNAPSHOTS):
         taken(history, steps * FIRST_SNAPSHOT)
@@ -127,7 +129,7 @@ def test_snapshots_are_thinned_out():
 
 
 @pytest.mark.parametrize("count", [1, 700, POINTS * 2, 40 * FIRST_SNAPSHOT])
-def test_restored_goes_on_with_the_same_bits(count):
+def test_restored_history_continues_with_the_same_bits(count):
     history = taken(History(SLOTS), count)
     copy = History.restore(history.to_json(), history.arrays())
     for one in (history, copy):
@@ -135,10 +137,10 @@ def test_restored_goes_on_with_the_same_bits(count):
     assert copy.to_json() == history.to_json()
     mine, other = copy.arrays(), history.arrays()
     assert mine.keys() == other.keys()
-    assert all(same(mine[name], other[name]) for name in mine)
+    assert all(same_bits(mine[name], other[name]) for name in mine)
 
 
-def test_an_empty_history_is_restored():
+def test_empty_history_is_restored():
     history = History(SLOTS)
     assert History.restore(history.to_json(), history.arrays()).to_json() == history.to_json()
 
@@ -166,7 +168,7 @@ FORGED = {
 @pytest.mark.parametrize(
     ("name", "value"), [(n, v) for n, values in FORGED.items() for v in values]
 )
-def test_forged_facts_are_refused(name, value):
+def test_history_with_forged_facts_is_refused(name, value):
     history = taken(History(SLOTS), FIRST_SNAPSHOT)
     state = history.arrays() | {f"snapshot{n}": history.snapshots[0].values for n in range(40)}
     facts = history.to_json()
@@ -176,7 +178,7 @@ def test_forged_facts_are_refused(name, value):
         History.restore({**facts, name: value}, state)
 
 
-def test_forged_arrays_are_refused():
+def test_history_with_forged_arrays_is_refused():
     history = taken(History(SLOTS), FIRST_SNAPSHOT)
     facts, state = history.to_json(), history.arrays()
     other = state["sums"].copy()

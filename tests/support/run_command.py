@@ -17,7 +17,7 @@ from kernelbank.app.runner.options import RunOptions
 from kernelbank.io import checkpoint
 
 
-class Done(NamedTuple):
+class CommandOutput(NamedTuple):
     code: int
     out: str
     err: str
@@ -42,10 +42,10 @@ def run(source, *options, size="small", stdin=None, terminal=None):
             commands.cli.main(words, prog_name="kernelbank")
         except SystemExit as ended:
             code = ended.code
-    return Done(code, out.getvalue(), err.getvalue())
+    return CommandOutput(code, out.getvalue(), err.getvalue())
 
 
-def good(source, *options, **more):
+def succeed(source, *options, **more):
     """The same, of a command that must succeed."""
     done = run(source, *options, **more)
     assert done.code == 0, done.err
@@ -53,7 +53,7 @@ def good(source, *options, **more):
     return done
 
 
-def refused(source, *options, code=2, **more):
+def refusal(source, *options, code=2, **more):
     """The one line that a command says that must fail."""
     done = run(source, *options, **more)
     assert done.code == code, done
@@ -69,30 +69,30 @@ def options_of(**given):
     return RunOptions(source="", target="y", **{"size": "small", **given})
 
 
-def one_line(options=None, engine="serial"):
+def one_slot_model(options=None, engine="serial"):
     """A bank of one cheap slot, to take the place of `make_model` where rows are the matter."""
     task, lags = ("regression", 0) if options is None else (options.task, options.lags)
     slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())]
     return kb.AutoBank(task, lags, "small", slots=slots, engine=engine)
 
 
-def numbers(count, seed=0):
+def make_rows(count, seed=0):
     """Inputs a and b and a target."""
     draw = np.random.default_rng(seed)
     X = draw.normal(size=(count, 2))
     return X, 20 + 5 * np.sin(2 * X[:, 0]) + X[:, 0] * X[:, 1]
 
 
-def as_csv(path, columns, rows, delimiter=","):
+def write_csv(path, columns, rows, delimiter=","):
     """A table as a file; floats with all their digits."""
     with open(path, "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        table.writerow(columns)
-        table.writerows([_plain(cell) for cell in row] for row in rows)
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_plain(cell) for cell in row] for row in rows)
     return path
 
 
-def as_jsonl(path, columns, rows):
+def write_jsonl(path, columns, rows):
     lines = [json.dumps(dict(zip(columns, map(_plain, row), strict=True))) for row in rows]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
@@ -102,51 +102,51 @@ def _plain(cell):
     return cell.item() if isinstance(cell, np.generic) else cell
 
 
-def table(path):
+def read_csv(path):
     """A .csv file as its header and rows of text."""
     with open(path, newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     return header, rows
 
 
-def column(path, name):
+def read_column(path, name):
     """A column of predictions as floats, empty ones as NaN."""
-    header, rows = table(path)
+    header, rows = read_csv(path)
     place = header.index(name)
     return np.array([float(row[place] or "nan") for row in rows])
 
 
-def objects(path):
+def read_jsonl(path):
     """The objects of a file of JSON lines, which end with line feeds and nothing else."""
     text = path.read_text(encoding="utf-8")
     assert not text or text.endswith("\n")
     return [json.loads(line) for line in text.split("\n")[:-1]]
 
 
-def saved(folder):
+def read_state(folder):
     """The header and arrays of a run's state."""
     return checkpoint.read(folder / "state.kb")
 
 
-def same(mine, other):
+def same_bits(mine, other):
     """Whether two arrays agree in every bit."""
     mine, other = np.asarray(mine), np.asarray(other)
     return mine.shape == other.shape and mine.tobytes() == other.tobytes()
 
 
-def check_answers(path, trace, targets):
+def check_predictions(path, trace, targets):
     """The file of predictions says what a trace of the bank says, in every bit."""
-    header, rows = table(path)
+    header, rows = read_csv(path)
     assert header == ["row", "prediction", "lower", "upper", "target"]
     assert [row[0] for row in rows] == [str(n + 1) for n in range(len(targets))]
-    assert same(column(path, "prediction"), trace.predictions)
-    assert same(column(path, "lower"), trace.lower)
-    assert same(column(path, "upper"), trace.upper)
-    assert same(column(path, "target"), targets)
+    assert same_bits(read_column(path, "prediction"), trace.predictions)
+    assert same_bits(read_column(path, "lower"), trace.lower)
+    assert same_bits(read_column(path, "upper"), trace.upper)
+    assert same_bits(read_column(path, "target"), targets)
 
 
 ROWS = 300
-X, Y = numbers(ROWS)
+X, Y = make_rows(ROWS)
 
 
 @pytest.fixture(scope="module")
@@ -157,4 +157,4 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def source(folder):
     """The numbers as a file; tests take it by `source = running.source`."""
-    return as_csv(folder / "plain.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    return write_csv(folder / "plain.csv", ["a", "b", "y"], np.column_stack([X, Y]))
