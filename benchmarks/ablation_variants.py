@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gc
-import pkgutil
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 
 import numpy as np
 
 import kernelbank as kb
+from kernelbank.auto import task_model
 from kernelbank.auto.default_slots import SCALINGS
 from kernelbank.combiners import Combiner
 from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
@@ -21,7 +20,6 @@ from kernelbank.evaluation.datasets import Stream
 
 Keep = Callable[[str], bool]
 FULL = "full"
-STARTS = (5, 32, 128)
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Variant:
     keep: Keep | None = None
     scalings: tuple[str, ...] = SCALINGS
     combiner: Combiner | None = None
-    starts: tuple[int, ...] = STARTS
+    starts: tuple[int, ...] = task_model.RESTARTS
     size: str = "default"
     seed: int = 0
 
@@ -70,7 +68,7 @@ def default_slots(
 ) -> list[tuple[str, kb.Slot]]:
     """The slots that AutoBank makes for such a stream, and their names."""
     bank = kb.AutoBank(stream.task, stream.lags, scalings=scalings, size=size, seed=seed)
-    rows = STARTS[0] + 1
+    rows = task_model.RESTARTS[0] + 1
     X = np.random.default_rng(0).normal(size=(rows, stream.X.shape[1]))
     bank.run(X, np.arange(rows) % 2.0, record=["predictions"])
     return list(zip(bank.names, bank.banks[0].slots, strict=True))
@@ -95,17 +93,12 @@ def kept_slots(names: Sequence[str], slots: Sequence[kb.Slot], keep: Keep) -> li
 @contextmanager
 def starting_after(starts: tuple[int, ...]) -> Iterator[None]:
     """AutoBanks that are made and run meanwhile start anew only after these numbers of rows."""
-    names = [name for _, name, _ in pkgutil.iter_modules(kb.auto.__path__)]
-    modules = [import_module(f"kernelbank.auto.{name}") for name in names]
-    users = [module for module in modules if hasattr(module, "STARTS")]
-    assert all(user.STARTS == STARTS for user in users)
+    before = task_model.RESTARTS
+    task_model.RESTARTS = starts
     try:
-        for user in users:
-            user.STARTS = starts
         yield
     finally:
-        for user in users:
-            user.STARTS = STARTS
+        task_model.RESTARTS = before
 
 
 def _without(*parts: str) -> Keep:
@@ -114,18 +107,18 @@ def _without(*parts: str) -> Keep:
 
 def _slot_variants() -> list[Variant]:
     def tree(name: str) -> bool:
-        return name.startswith("tree ")
+        return "tree " in name
 
     found: dict[str, Keep] = {
-        "no mixed that never forgets": _without("mixed"),
-        "no mixed, fading": _without("mixed, fading"),
-        "no mixed, following": _without("mixed, following"),
-        "nothing following": lambda name: tree(name) or not name.endswith("following"),
+        "no random features, no forgetting": _without("random features, no forgetting"),
+        "no random features, forgetting": _without("random features, forgetting"),
+        "no random features, adaptive bias": _without("random features, adaptive bias"),
+        "no adaptive bias": lambda name: not name.endswith("adaptive bias"),
         "no linear": lambda name: not name.startswith("linear"),
-        "no random features": lambda name: not name.startswith("mixed"),
+        "no random features": lambda name: not name.startswith("random features"),
         "no trees": lambda name: not tree(name),
-        "trees on the target only": lambda name: " on " not in name,
-        "one tree of each kind": lambda name: not tree(name) or name.startswith("tree 1"),
+        "trees on the target only": lambda name: " + " not in name,
+        "one tree of each kind": lambda name: not tree(name) or "tree 1" in name,
     }
     return [Variant(name, "slots", keep) for name, keep in found.items()]
 

@@ -349,7 +349,7 @@ def auto_added(X, y):
 def forecast(y):
     bank = kb.AutoBank(lags=4, size="small")
     bank.run(np.arange(600.0), y[:600])
-    return fingerprint(bank.predict(np.arange(600.0, 640.0)), bank.typical())
+    return fingerprint(bank.predict(np.arange(600.0, 640.0)), bank.input_ranges())
 
 
 # --- other libraries, and the command ------------------------------------------------------------

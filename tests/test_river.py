@@ -148,7 +148,7 @@ def test_every_part_reaches_the_bank():
     )
     played(model, trump(20))
     bank = model.bank
-    assert (bank.lags, bank.size, bank._plan.seed, bank._plan.scalings) == (
+    assert (bank.lags, bank.size, bank._config.seed, bank._config.scalings) == (
         1,
         "large",
         3,

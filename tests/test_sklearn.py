@@ -110,8 +110,8 @@ def test_every_part_reaches_the_bank():
     assert inner.combiner == kb.combiners.Simplex()
     assert (inner.loss, inner.window, inner.regularization) == (kb.losses.Huber(), 5, 0.1)
     assert isinstance(inner._engine, kb.engines.Threads)
-    assert bank._plan.scalings == ("rank",)
-    assert bank._plan.seed == int(np.random.RandomState(5).randint(2**31 - 1))
+    assert bank._config.scalings == ("rank",)
+    assert bank._config.seed == int(np.random.RandomState(5).randint(2**31 - 1))
     again = pickle.loads(pickle.dumps(clone(face).fit(X, y)))
     assert np.array_equal(again.predict(X), face.predict(X))
 

@@ -35,7 +35,7 @@ def picture():
     plane = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     colours = [kb.plots.BLUE, kb.plots.ORANGE, kb.plots.GREEN]
     shades = np.array([[int(c[k : k + 2], 16) / 255 for k in (1, 3, 5)] for c in colours])
-    sure = bank.survey(plane) @ (0.45 * shades + 0.55)
+    sure = bank.predict_at(plane) @ (0.45 * shades + 0.55)
     ends = (-1.15, 1.15, -1.15, 1.15)
     left.imshow(sure.reshape(120, 120, 3), origin="lower", extent=ends, interpolation="bilinear")
     for label, colour, marker in zip(bank.classes, colours, "os^", strict=True):

@@ -24,7 +24,7 @@ for level in levels:
     trace = bank.run(x, y)
     below = np.mean(y[500:] <= trace.predictions[500:])
     print(f"quantile {level:.2f}: {below:.3f} of the targets after the first 500 lay below")
-    curves[level] = bank.survey(grid)[:, 0]
+    curves[level] = bank.predict_at(grid)[:, 0]
 width = curves[0.95] - curves[0.05]
 narrow, wide = width[np.abs(grid - 3) < 0.3].mean(), width[np.abs(grid - 7) < 0.3].mean()
 print(f"from 0.05 to 0.95: {narrow:.1f} wide near x = 3, {wide:.1f} near x = 7")

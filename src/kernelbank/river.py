@@ -1,16 +1,16 @@
-"""kernelbank for users of River: `AutoBank` behind River's words.
+"""`AutoBank` as River estimators.
 
     from kernelbank.river import KernelBankRegressor, KernelBankClassifier
 
 Features are dictionaries, and may appear and vanish:
 
-- a feature becomes a column when a row with it is first learned; one that only questions have
-  named is not looked at, unless nothing has been learned yet;
-- one that appears later is taken up from then on, and nothing that was learned is lost: all is as
-  if it had been missing so far. Lines and trees take it up as it comes; random features keep to
-  those with which they began, until the next start (after 5, 32 and 128 rows);
-- one that is absent, None or NaN is missing: it is taken to be where its own past would expect it.
-  With `absent=0`, absent features have that value instead, as in counts of words;
+- a feature becomes a column when a row with it is first learned; before that it is ignored in
+  predictions, unless nothing has been learned yet;
+- a feature that appears later is used from then on, and nothing that was learned is lost: all is as
+  if it had been missing so far. Linear slots and trees use it at once; random features keep to the
+  first features until the next restart (after 5, 32 and 128 rows);
+- a feature that is absent, None or NaN is missing: it is filled in from its own past. With
+  `absent=0`, absent features have that value instead, as in counts of words;
 - at most `most_features` become columns; others are ignored, with a warning.
 
 The result does not depend on the order of a dictionary, nor, in any bit, on whether rows are
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .auto.integration import Columns, bank_of
+from .integration import FeatureColumns, make_bank
 
 try:
     from river import base
@@ -32,7 +32,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from .auto import AutoBank
-from .auto.bank import COVERAGE
+from .auto.auto_bank import COVERAGE
 from .bank.layout import Slot
 from .kernels import NoKernel
 from .learners import Adapter
@@ -42,10 +42,10 @@ __all__ = ["KernelBankClassifier", "KernelBankRegressor", "as_slot"]
 
 
 def as_slot(model: Any, curvature: float = 0.0) -> Slot:
-    """A River model as one slot of a bank, which weighs it against its kernels.
+    """A River model as one slot of a bank, which weighs it like the other slots.
 
-    The model gets a dictionary {"x0": ..., "x1": ...} of the inputs as the bank's slots see them.
-    See `kb.learners.Adapter` for what a bank asks of it, and for `curvature`.
+    The model gets a dictionary {"x0": ..., "x1": ...} of the scaled inputs. See
+    `kb.learners.Adapter` for what a bank needs of it, and for `curvature`.
 
     >>> import kernelbank as kb
     >>> from river import tree
@@ -60,8 +60,8 @@ def as_slot(model: Any, curvature: float = 0.0) -> Slot:
     return Slot(NoKernel(), Adapter(model, curvature))
 
 
-class _Face(base.Estimator):  # type: ignore[misc]
-    """The parameters, and rows in and out."""
+class _Estimator(base.Estimator):  # type: ignore[misc]
+    """The parameters, and dictionaries as rows."""
 
     _task: str
 
@@ -92,8 +92,8 @@ class _Face(base.Estimator):  # type: ignore[misc]
         self.absent = absent
         self.most_features = most_features
         self.seed = seed
-        self._bank = bank_of(self, self._task, seed)
-        self._columns = Columns(absent, most_features)
+        self._bank = make_bank(self, self._task, seed)
+        self._columns = FeatureColumns(absent, most_features)
 
     @property
     def bank(self) -> AutoBank:
@@ -106,7 +106,7 @@ class _Face(base.Estimator):  # type: ignore[misc]
         return self._columns.names
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
-        """Learn a row. If `predict_one` was asked for it, however long ago, that answer counts."""
+        """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
         new = self._columns.new(x)
         self._bank.learn_one(self._columns.row(x, new), y, added=self._added(new))
         self._columns.add(new)
@@ -121,11 +121,11 @@ class _Face(base.Estimator):  # type: ignore[misc]
     def _added(self, new: list[Any]) -> int:
         return len(new) if self._bank.samples else 0
 
-    def _asked(self, x: dict[Any, Any]) -> Floats:
-        """A question as a row. Those before the first learned row tell the features, too."""
+    def _query(self, x: dict[Any, Any]) -> Floats:
+        """An input to predict, as a row. Before the first learned row it also adds features."""
         if not self._bank.samples:
             new = self._columns.new(x)
-            self._columns.row(x, new)  # refuses what is no row
+            self._columns.row(x, new)  # refuses what is not a row
             self._columns.add(new)
         return self._columns.row(x)
 
@@ -138,23 +138,23 @@ class _Face(base.Estimator):  # type: ignore[misc]
         return self._bank._repr_html_()
 
 
-class KernelBankRegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
+class KernelBankRegressor(_Estimator, base.MiniBatchRegressor):  # type: ignore[misc]
     """A bank of kernels for regression on streams, with nothing to tune.
 
-    One online learner per slot, weighed anew after every row; inputs and target are scaled online.
-    See `kb.AutoBank`, which does the work, and this module's text for features that come and go.
+    One online learner per slot, with new weights after every row; inputs and target are scaled
+    online. See `kb.AutoBank`, and this module's text for features that come and go.
 
     Parameters
     ----------
     lags : how many of the last targets are inputs too.
     size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the recipe, also with a River model behind
+    slots : a list of `kb.Slot` of your own instead of the default ones, also with a River model behind
         `kb.learners.Adapter`.
     combiner : the rule for the weights.
-    loss : what is to be small, on the target in its deviations.
-    window : how many recent rows a cost looks at.
+    loss : the loss to minimise, on the target in its standard deviations.
+    window : how many recent rows are in a cost.
     regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are shown to the slots.
+    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
     engine : "serial" or "threads"; same bits.
     absent : the value of a feature that is absent; None means that it is missing.
     most_features : how many features may become columns.
@@ -171,13 +171,13 @@ class KernelBankRegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The prediction for one row."""
-        return float(self._bank.predict_one(self._asked(x)))
+        return float(self._bank.predict_one(self._query(x)))
 
     def predict_interval_one(
         self, x: dict[Any, Any], coverage: float = COVERAGE
     ) -> tuple[float, float]:
         """The ends of an interval that holds the target with this probability."""
-        return self._bank.predict_interval_one(self._asked(x), coverage)
+        return self._bank.predict_interval_one(self._query(x), coverage)
 
     def predict_many(self, X: Any) -> Any:
         """A series of predictions, with the frame's index."""
@@ -187,7 +187,7 @@ class KernelBankRegressor(_Face, base.MiniBatchRegressor):  # type: ignore[misc]
         return pd.Series(found, index=X.index, dtype="float64")
 
 
-class KernelBankClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[misc]
+class KernelBankClassifier(_Estimator, base.MiniBatchClassifier):  # type: ignore[misc]
     """A bank of kernels for classification on streams, with nothing to tune.
 
     Labels may be booleans, numbers or text; new ones may appear at any time. More than two are
@@ -197,12 +197,12 @@ class KernelBankClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[mis
     ----------
     lags : how many of the last labels are inputs too.
     size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the recipe.
+    slots : a list of `kb.Slot` of your own instead of the default ones.
     combiner : the rule for the weights.
-    loss : what is to be small, on labels of -1 and 1.
-    window : how many recent rows a cost looks at.
+    loss : the loss to minimise, on labels of -1 and 1.
+    window : how many recent rows are in a cost.
     regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are shown to the slots.
+    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
     engine : "serial" or "threads"; same bits.
     absent : the value of a feature that is absent; None means that it is missing.
     most_features : how many features may become columns.
@@ -223,10 +223,10 @@ class KernelBankClassifier(_Face, base.MiniBatchClassifier):  # type: ignore[mis
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:  # noqa: ARG002
         """The probability of each label so far."""
-        return self._bank.predict_proba_one(self._asked(x))
+        return self._bank.predict_proba_one(self._query(x))
 
     def predict_proba_many(self, X: Any) -> Any:
-        """A frame of probabilities, one column a label so far, with the frame's index."""
+        """A frame of probabilities, one column per label so far, with the frame's index."""
         import pandas as pd
 
         classes = self._bank.classes

@@ -1,11 +1,11 @@
-"""kernelbank for users of scikit-learn: `AutoBank` behind scikit-learn's words.
+"""`AutoBank` as scikit-learn estimators.
 
     from kernelbank.sklearn import KernelBankRegressor, KernelBankClassifier
 
-`fit` plays the rows once, in their order, as a stream: each is answered, then learned.
-`partial_fit` goes on from there. So rows should stand in the order of time if there is any, and
-cross-validation should be by `TimeSeriesSplit`. If there is none, `shuffle=True` plays them in
-random order: a bank follows what came last, and sorted rows would lead it astray.
+`fit` runs over the rows once, in their order, as a stream: each is predicted, then learned.
+`partial_fit` continues from there. So rows should be in the order of time if there is any, and
+cross-validation should be by `TimeSeriesSplit`. If there is none, `shuffle=True` learns them in
+random order: a bank follows the last rows, and sorted rows would mislead it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .auto.bank import COVERAGE, AutoBank
-from .auto.integration import bank_of
+from .auto.auto_bank import COVERAGE, AutoBank
+from .integration import make_bank
 from .utils.validation import Floats
 
 try:
@@ -32,8 +32,8 @@ except ModuleNotFoundError as error:
 __all__ = ["KernelBankClassifier", "KernelBankRegressor"]
 
 
-class _Face(BaseEstimator):  # type: ignore[misc]
-    """The parameters, and arrays in and out."""
+class _Estimator(BaseEstimator):  # type: ignore[misc]
+    """The parameters, and checked arrays."""
 
     def __init__(
         self,
@@ -68,19 +68,19 @@ class _Face(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _begin(self, X: Floats, y: Any, task: str, classes: Any = None) -> AutoBank:
-        """A new bank that has played these rows."""
+        """A new bank that has learned these rows."""
         draw = check_random_state(self.random_state)
-        bank = bank_of(self, task, int(draw.randint(2**31 - 1)), classes)
+        bank = make_bank(self, task, int(draw.randint(2**31 - 1)), classes)
         order = draw.permutation(len(X)) if self.shuffle else slice(None)
         bank.run(X[order], y[order])
         return bank
 
     def _rows(self, X: Any, y: Any = "no_validation", *, reset: bool, **more: Any) -> Any:
-        """Arrays of numbers; remembers, or compares, the features' names and number."""
+        """Arrays of numbers; keeps or compares the names and number of features."""
         own = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
         return validate_data(self, X, y, **own, **more)
 
-    def _asked(self, X: Any) -> Floats:
+    def _query(self, X: Any) -> Floats:
         check_is_fitted(self)
         return np.asarray(self._rows(X, reset=False))
 
@@ -88,36 +88,36 @@ class _Face(BaseEstimator):  # type: ignore[misc]
         """scikit-learn's diagram, and the bank once there is one."""
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if "text/html" in shown:
-            shown["text/html"] += self._glance()
+            shown["text/html"] += self._bank_html()
         return shown
 
     def _repr_html_inner(self) -> str:
-        """The same for whoever asks for HTML alone."""
-        return str(super()._repr_html_inner()) + self._glance()
+        """The same as HTML alone."""
+        return str(super()._repr_html_inner()) + self._bank_html()
 
-    def _glance(self) -> str:
+    def _bank_html(self) -> str:
         return str(self.bank_._repr_html_()) if hasattr(self, "bank_") else ""
 
 
-class KernelBankRegressor(RegressorMixin, _Face):  # type: ignore[misc]
+class KernelBankRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
     """A bank of kernels for regression, with nothing to tune.
 
-    One online learner per slot, weighed anew after every row; inputs and target are scaled online.
-    See `kb.AutoBank`, which does the work.
+    One online learner per slot, with new weights after every row; inputs and target are scaled
+    online. See `kb.AutoBank`.
 
     Parameters
     ----------
     lags : how many of the last targets are inputs too. `predict` then takes its rows as the next of
         the stream, in their order.
     size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the recipe.
+    slots : a list of `kb.Slot` of your own instead of the default ones.
     combiner : the rule for the weights; by default `kb.combiners.Stacking`.
-    loss : what is to be small, on the target in its deviations.
-    window : how many recent rows a cost looks at.
+    loss : the loss to minimise, on the target in its standard deviations.
+    window : how many recent rows are in a cost.
     regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are shown to the slots.
+    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
     engine : "serial" or "threads"; same bits.
-    shuffle : whether `fit` plays the rows in random order, for rows that have no order in time.
+    shuffle : whether `fit` learns the rows in random order, for rows that have no order in time.
     random_state : from which random features, random cuts and random order follow. 0 by default, so
         that results repeat; None draws anew.
 
@@ -137,13 +137,13 @@ class KernelBankRegressor(RegressorMixin, _Face):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any) -> KernelBankRegressor:
-        """Forget everything, then play the rows once, in their order."""
+        """Forget everything, then learn the rows once, in their order."""
         X, y = self._rows(X, y, reset=True, y_numeric=True)
         self.bank_ = self._begin(X, y, "regression")
         return self
 
     def partial_fit(self, X: Any, y: Any) -> KernelBankRegressor:
-        """Go on with further rows."""
+        """Learn further rows."""
         if not hasattr(self, "bank_"):
             return self.fit(X, y)
         X, y = self._rows(X, y, reset=False, y_numeric=True)
@@ -152,34 +152,34 @@ class KernelBankRegressor(RegressorMixin, _Face):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:
         """(n,): the predictions."""
-        X = self._asked(X)
+        X = self._query(X)
         return self.bank_.predict(X)
 
     def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
         """(n, 2): the ends of intervals that hold the target with this probability."""
-        X = self._asked(X)
+        X = self._query(X)
         return self.bank_.predict_interval(X, coverage)
 
 
-class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
+class KernelBankClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     """A bank of kernels for classification, with nothing to tune.
 
     More than two classes are learned one against the rest. Probabilities are calibrated online. See
-    `kb.AutoBank`, which does the work.
+    `kb.AutoBank`.
 
     Parameters
     ----------
     lags : how many of the last labels are inputs too. `predict` then takes its rows as the next of
         the stream, in their order.
     size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the recipe.
+    slots : a list of `kb.Slot` of your own instead of the default ones.
     combiner : the rule for the weights; by default `kb.combiners.Stacking`.
-    loss : what is to be small, on labels of -1 and 1.
-    window : how many recent rows a cost looks at.
+    loss : the loss to minimise, on labels of -1 and 1.
+    window : how many recent rows are in a cost.
     regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are shown to the slots.
+    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
     engine : "serial" or "threads"; same bits.
-    shuffle : whether `fit` plays the rows in random order, for rows that have no order in time.
+    shuffle : whether `fit` learns the rows in random order, for rows that have no order in time.
     random_state : from which random features, random cuts and random order follow. 0 by default, so
         that results repeat; None draws anew.
 
@@ -201,13 +201,13 @@ class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any) -> KernelBankClassifier:
-        """Forget everything, then play the rows once, in their order."""
+        """Forget everything, then learn the rows once, in their order."""
         X, y = self._rows(X, y, reset=True)
         check_classification_targets(y)
         return self._begin_with(X, y, unique_labels(y))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> KernelBankClassifier:
-        """Go on with further rows; the first call has to name all `classes`."""
+        """Learn further rows; the first call has to name all `classes`."""
         first = not hasattr(self, "bank_")
         if first and classes is None:
             raise ValueError(
@@ -233,7 +233,7 @@ class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
         return self
 
     def _numbers(self, y: Any, classes: Any) -> Any:
-        """Labels as their places among the classes."""
+        """The indices of labels in the classes."""
         unknown = np.setdiff1d(y, classes)
         if len(unknown):
             raise ValueError(
@@ -244,10 +244,10 @@ class KernelBankClassifier(ClassifierMixin, _Face):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """(n,): the most probable labels."""
-        X = self._asked(X)
+        X = self._query(X)
         return self.classes_[self.bank_.predict(X)]
 
     def predict_proba(self, X: Any) -> Floats:
         """(n, classes): probabilities, columns in the order of `classes_`."""
-        X = self._asked(X)
+        X = self._query(X)
         return self.bank_.predict_proba(X)

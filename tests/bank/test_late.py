@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import calibration as answers
+from kernelbank.auto import calibration
 from kernelbank.errors import InvalidArgument
 from support.naive import combiners as naive_combiners
 
@@ -277,22 +277,22 @@ def test_a_class_that_comes_between_question_and_target(late, tmp_path):
     labels[:2] = "a", "b"
     bank = kb.AutoBank("classification", slots=slots()[:3:2])
     bank.run(X[:100], labels[:100])
-    desk = bank._desk
+    model = bank._model
     row = [3.0, 0.3]
-    _, own = desk.banks[0].predict_slots_one(
-        desk.scaling.rows(np.array([row]), np.zeros((1, 0)))[0]
+    _, own = model.banks[0].predict_slots_one(
+        model.scaling.scale_rows(np.array([row]), np.zeros((1, 0)))[0]
     )
     bank.predict_one(row)
-    score = bank._pending.asked[0][1].scores[0]
+    score = bank._pending.items[0][1].scores[0, 0]
     if late:  # the third class is that of another row
         bank.learn_one(X[100], "c")
         assert len(bank.banks) == 3
-        platt = desk.platt.copy()
+        platt = model.platt.copy()
         bank.save(tmp_path / "bank")
         bank = kb.load(tmp_path / "bank")
-        desk = bank._desk
+        model = bank._model
         losses = [inner.ledger.slot_loss for inner in bank.banks]
-        shown = desk.scaling.rows(np.array([row]), np.zeros((1, 0)))
+        shown = model.scaling.scale_rows(np.array([row]), np.zeros((1, 0)))
         now = [inner.predict_slots(shown)[0] for inner in bank.banks]
         bank.learn_one(row, "b")
         for head, (said, sign) in enumerate([(now[0], -1), (own, 1), (now[2], -1)]):
@@ -300,12 +300,12 @@ def test_a_class_that_comes_between_question_and_target(late, tmp_path):
             assert added == pytest.approx((said - sign) ** 2, rel=1e-6, abs=1e-9)
         number = 1
     else:  # it is its own
-        first = np.array(answers.PLATT_START)
-        platt = np.array([first, desk.platt[0], first])
+        first = np.array(calibration.PLATT_START)
+        platt = np.array([first, model.platt[0], first])
         bank.learn_one(row, "c")
         number = 2
-    answers.calibrate_row(np.array([0.0, score, 0.0]), number, platt)
-    np.testing.assert_array_equal(desk.platt, platt)
+    calibration.update_platt_row(np.array([0.0, score, 0.0]), number, platt)
+    np.testing.assert_array_equal(model.platt, platt)
 
 
 def test_labels_are_watched_by_how_often_they_are_wrong():
@@ -316,7 +316,7 @@ def test_labels_are_watched_by_how_often_they_are_wrong():
     bank = kb.AutoBank("classification", slots=slots()[::2])
     found = bank.run(X, labels).predictions
     wrong = (found != labels).astype(float)
-    ring = bank._desk.errors
+    ring = bank._model.recent_errors
     signals = [c.row for c in bank.ledger.changes if c.what.startswith("error")]
     start = signals[-1] - 1 if signals else 5
     assert np.array_equal(ring[: 600 - start], wrong[start:])

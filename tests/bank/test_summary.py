@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.auto_serialization import describe
+from kernelbank.auto.serialization import describe
 from kernelbank.bank.naming import kernel_name, method_name, short_name
 from kernelbank.utils.rendering import (
     CELLS,
@@ -251,8 +251,10 @@ def test_an_auto_bank():
     bank.run(X, y)
     lines, facts, bars = seen(bank)
     assert lines[0] == "AutoBank('regression', size='small'; 18 slots; 300 samples)"
-    mean, naive = bank.ledger.mean_loss, bank.ledger.persistence_loss
-    assert facts["mean squared error"] == f"{mean:.4g}  (baseline (last value): {naive:.4g})"
+    mean, naive = bank.ledger.mean_loss, bank.ledger.baseline_loss
+    assert facts["RMSE"] == (
+        f"{mean**0.5:.4g} over 299 predictions  (baseline (last value): {naive**0.5:.4g})"
+    )
     last, count = bank.ledger.changes[-1], len(bank.ledger.changes)
     assert facts["last change"].startswith(f"{last.what} after row {last.row} of 300 (the ")
     assert facts["last change"].endswith("only one)" if count == 1 else f"last of {count})")
@@ -267,7 +269,7 @@ def test_a_level_of_a_column():
     X[150:, 1] += 1e6
     bank = small()
     bank.run(X, y)
-    bank._desk.changes = [c for c in bank._desk.changes if c.what == "input level"]
+    bank._model.changes = [c for c in bank._model.changes if c.what == "input level"]
     assert len(bank.ledger.changes) == 1
     expected = (
         f"input level of column 1 after row {bank.ledger.changes[0].row} of 200 (the only one)"
@@ -281,8 +283,10 @@ def test_more_than_two_classes_show_the_mean_over_their_banks():
     lines, facts, bars = seen(bank)
     shown = ", ".join(map(repr, bank.classes))
     assert facts["classes"] == f"3: {shown}"
-    wrong, naive = bank.ledger.mean_loss, bank.ledger.persistence_loss
-    assert facts["error rate"] == f"{wrong:.2%}  (baseline (last value): {naive:.2%})"
+    wrong, naive = bank.ledger.mean_loss, bank.ledger.baseline_loss
+    count = bank.samples - 1
+    own = f"{wrong:.2%} over {count} predictions"
+    assert facts["error rate"] == f"{own}  (baseline (last value): {naive:.2%})"
     assert "  weights, mean of 3 banks (one per class)" in lines
     mean = np.mean([one.weights for one in bank.banks], axis=0)
     assert len({one.weights.tobytes() for one in bank.banks}) == 3
@@ -344,13 +348,13 @@ def test_before_there_are_weights():
     bank = small()
     bank.run(*numbers(1))
     lines, facts, _ = seen(bank)
-    assert "baseline" not in facts["mean squared error"]
+    assert "baseline" not in facts["RMSE"]
     assert lines[-1].strip() == "none yet: the slots start after 5 rows"
     bank.run(*numbers(3))
-    assert "baseline" in seen(bank)[1]["mean squared error"]
+    assert "baseline" in seen(bank)[1]["RMSE"]
     one = small("classification")
     one.run(numbers(50)[0], ["on"] * 50)
-    assert seen(one)[0][-1].strip() == "none yet: there is one class only"
+    assert seen(one)[0][-1].strip() == "none yet: there is only one class"
 
 
 # --- odd states -------------------------------------------------------------------------------------

@@ -287,11 +287,11 @@ def test_inputs_as_they_are():
     trace = bank.run(hours, y)
     assert np.abs(trace.predictions - y)[200:].max() < 0.05
     assert np.isfinite(bank.predict_one([np.nan]))
-    shown = bank._desk.scaling.rows(np.array([[7.0], [np.nan]]), np.zeros((2, 0)))
-    column = bank._desk.scaling.columns[0]
+    shown = bank._model.scaling.scale_rows(np.array([[7.0], [np.nan]]), np.zeros((2, 0)))
+    column = bank._model.scaling.columns[0]
     from kernelbank.auto import running_stats as s
 
-    expected = column[s.BASE] + column[s.UNIT] * column[s.LAST] * max(
+    expected = column[s.CENTER] + column[s.SCALE] * column[s.LAST_FIXED] * max(
         0.0, min(1.0, column[s.PRODUCT] / column[s.POWER])
     )
     assert shown[0, 0] == 7.0

@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+from pathlib import Path
 
 import ablation
 import ablation_variants as variants
@@ -43,7 +44,7 @@ def _kept(name, stream):
     return [
         (scaling, part)
         for scaling, part in parts
-        if keep(part) and (" on " not in part or keep(part.split(" on ")[1]))
+        if keep(part) and (" + " not in part or keep(part.rsplit(" + ", 1)[0]))
     ]
 
 
@@ -89,8 +90,8 @@ def test_trees_learn_the_residual_that_their_names_say(name):
     assert len(slots) == len(kept) < len(full)
     for slot, (scaling, part) in zip(slots, kept, strict=True):
         original = originals[f"{scaling}: {part}"]
-        if " on " in part:
-            base = f"{scaling}: {part.split(' on ')[1]}"
+        if " + " in part:
+            base = f"{scaling}: {part.rsplit(' + ', 1)[0]}"
             assert slots[_residual_of(slot)] == originals[base]
             assert _without_residual(slot) == _without_residual(original)
         else:
@@ -101,10 +102,10 @@ def test_slot_variants_leave_out_what_their_names_say():
     stream = _stream()
     count = {name: len(_kept(name, stream)) // 3 for name in SLOTS}
     assert count == {
-        "no mixed that never forgets": 13 - 1 - 2,
-        "no mixed, fading": 13 - 1,
-        "no mixed, following": 13 - 1 - 2,
-        "nothing following": 13 - 2 - 4,
+        "no random features, no forgetting": 13 - 1 - 2,
+        "no random features, forgetting": 13 - 1,
+        "no random features, adaptive bias": 13 - 1 - 2,
+        "no adaptive bias": 13 - 2 - 4,
         "no linear": 13 - 2 - 2,
         "no random features": 13 - 3 - 4,
         "no trees": 5,
@@ -140,6 +141,12 @@ def test_starts_are_left_out_and_restored():
     with pytest.raises(ZeroDivisionError), variants.starting_after((5,)):
         _ = 1 / 0
     assert (_predictions("full", stream) == full).all()
+
+
+def test_restarts_are_read_from_one_module():
+    """A module that imported RESTARTS by name would have a copy of its own."""
+    files = Path(kb.auto.__file__).parent.glob("*.py")
+    assert not [path for path in files if "import RESTARTS" in path.read_text()]
 
 
 def _found(table, to_rival=None):

@@ -27,12 +27,12 @@ def test_function_of_an_auto_bank_is_its_prediction_along_an_input(
 ):
     bank, *_ = regression_run
     axes = P.function(bank, along=1, points=50, coverage=0.8).axes[0]
-    middle, low, high = bank.typical().T
+    middle, low, high = bank.input_ranges().T
     rows = np.tile(middle, (50, 1))
     rows[:, 1] = np.linspace(low[1], high[1], 50)
-    assert np.array_equal(drawn_line(axes, "prediction")[:, 1], bank.survey(rows)[:, 0])
+    assert np.array_equal(drawn_line(axes, "prediction")[:, 1], bank.predict_at(rows)[:, 0])
     ends = set(axes.collections[0].get_paths()[0].vertices[:, 1])
-    assert set(bank.survey(rows, 0.8)[:, 1:].ravel()) <= ends
+    assert set(bank.predict_at(rows, 0.8)[:, 1:].ravel()) <= ends
     axes = P.function(bank, at=[0.0, 1.5], between=(-1, 1), points=3).axes[0]
     assert np.array_equal(
         drawn_line(axes, "prediction")[:, 1], bank.predict([[-1, 1.5], [0, 1.5], [1, 1.5]])

@@ -31,7 +31,7 @@ def test_wrong_plot_arguments_are_refused():
     with pytest.raises(InvalidArgument, match="'formats'"):
         P.save(bank.plot_weights(), "nowhere", "x", ["gif"])
     with pytest.raises(InvalidArgument, match="Learn"):
-        kb.AutoBank().typical()
+        kb.AutoBank().input_ranges()
 
 
 @pytest.mark.parametrize("missing", ["matplotlib", "pandas"])

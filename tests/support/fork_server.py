@@ -125,12 +125,12 @@ def warm() -> None:
         targets = [float(n % 3) if task == "regression" else "ab"[n % 2] for n in range(40)]
         bank.run(rows, targets, record="all", coverage=0.9)
         if task == "regression":
-            bank.answer_one(rows[0], record="all", coverage=0.9)
+            bank.predict_trace_one(rows[0], record="all", coverage=0.9)
         bank.learn_one(rows[0], targets[0])
         bank.add_inputs(1)
         bank.predict([[1.0, 2.0, 3.0]])
         if task == "regression":
-            bank.survey([[1.0, 2.0, 3.0]], 0.9)
+            bank.predict_at([[1.0, 2.0, 3.0]], 0.9)
 
 
 def child(job: dict[str, Any]) -> int:

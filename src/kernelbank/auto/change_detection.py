@@ -1,20 +1,20 @@
-"""Signals of change: in the size of the errors, and in who has the weights.
+"""Signals of change: in the size of the errors, and in the weights.
 
 *Errors.* Each error is ranked among the last ones. While nothing changes the ranks are uniform, and
-a game that bets on small ranks (large errors) multiplies its capital by a factor of mean 1, or less
-if there are ties. The Shiryaev-Roberts sum of all games, one begun at every row, then rises by at
-most 1 a row on average; so it passes `limit` not oftener than once in `limit` rows, whatever the
-distribution of the errors (Vovk 2021). Three such sums, for changes of different sizes, have a mean
-of which the same is true, and which is soon as large as a third of the best of them. Three others
-bet on large ranks, on errors that have become smaller.
+a test martingale that bets on small ranks (large errors) is multiplied by a factor of mean 1, or
+less if there are ties. The Shiryaev-Roberts sum over all such martingales, one started at every
+row, then rises by at most 1 per row on average. So it passes `limit` at most once in `limit` rows,
+whatever the distribution of the errors (Vovk 2021). The mean of three such sums, for changes of
+different sizes, has the same property, and is soon as large as a third of the best of them. Three
+others bet on large ranks: on errors that have become smaller.
 
 Strictly this needs ranks among all errors since the last signal. Among the last ones only, ranks
 are not quite independent; simulated rates are about half of the promise for errors without ties,
 and far below it with ties.
 
-*Weights.* A short and a long running mean of the weights; the signal is given when more than half
-of the weight stands elsewhere, not before the long one has its length. Then the long one starts
-from the short one, and there is no other signal before the two have been together.
+*Weights.* A short and a long running mean of the weights. The signal is given when they differ in
+more than half of the weight, not before the long one has its length. Then the long one starts from
+the short one, and there is no other signal before the two have come together again.
 """
 
 import math
@@ -22,103 +22,105 @@ import math
 from ..native.jit import entry, inline
 
 POWERS = (0.1, 0.5, 0.8)
-"""Of the games: a factor is k share^(k - 1), so the first bets on few very large errors, the last
-on many that are a little larger than before."""
+"""Exponents k of the betting factors k u^(k - 1) of a rank u: the first bets on few very large
+errors, the last on many that are a little larger than before."""
 
-GAMES = len(POWERS)
-GREW, FELL = 0, GAMES
-SEEN, ROWS, APART = range(2 * GAMES, 2 * GAMES + 3)
-WATCH = 2 * GAMES + 3
-"""Figures of a watch: the sums, errors in the ring, rows, whether the weights are apart."""
+MARTINGALES = len(POWERS)
+GREW, FELL = 0, MARTINGALES
+SEEN, ROWS, APART = range(2 * MARTINGALES, 2 * MARTINGALES + 3)
+STATS = 2 * MARTINGALES + 3
+"""Statistics of a stream: the sums for grown and for fallen errors, the errors in the ring, the
+rows, and whether the two means of the weights are apart."""
 
-FEWEST = 50.0
-"""Errors that are ranked among fewer than so many say nothing."""
+RANKED_AFTER = 50.0
+"""Errors before the first bet."""
 
 SHORT, LONG = 0.95, 0.998
-FIRST = 500.0
-"""Factors of the two means, and the row from which the weights are compared: 1 / (1 - LONG)."""
+COMPARED_AFTER = 500.0
+"""Forgetting factors of the two means, and the row from which they are compared: 1 / (1 - LONG)."""
 
-PART, TOGETHER = 0.5, 0.25
-"""Share of the weight that has moved: where the signal is given, and where it may come again."""
+MOVED, REJOINED = 0.5, 0.25
+"""Shares of the weight that has moved: for the signal, and before it may come again."""
 
 
 @inline
-def _bet(sums, start, place, places):
-    """One round of the games; the mean of their sums.
+def _bet(sums, start, rank, ranks):
+    """Update the sums (1 + sum) * factor of the martingales; their mean.
 
-    The factor is the mean of k share^(k - 1) over place .. place + 1 of so many equal places: over
-    all places it has the mean 1, which its value in their middles has not. A place in the middle of
-    ties stands for all of them, and the factor being convex there is a little less.
+    The factor is the mean of k u^(k - 1) over the cell [rank, rank + 1] / ranks. Over all cells it
+    has the mean 1, which its values in their middles do not have. Tied errors share the cell in
+    the middle of theirs, where the factor, which is convex, is a little smaller.
     """
     total = 0.0
-    for i in range(GAMES):
+    for i in range(MARTINGALES):
         power = POWERS[i]
-        factor = (((place + 1.0) / places) ** power - (place / places) ** power) * places
+        factor = (((rank + 1.0) / ranks) ** power - (rank / ranks) ** power) * ranks
         sums[start + i] = (1.0 + sums[start + i]) * factor
         total += sums[start + i]
-    return total / GAMES
+    return total / MARTINGALES
 
 
 @inline
-def watch_error(size, figures, ring, limit):
+def detect_error_change(error, stats, ring, limit):
     """1 if the errors have grown, -1 if they have become smaller, else 0."""
     length = len(ring)
-    seen = figures[SEEN]
+    seen = stats[SEEN]
     if not 0.0 <= seen < 2.0**53:
-        seen = figures[SEEN] = 0.0
+        seen = stats[SEEN] = 0.0
     held = min(int(seen), length)
     signal = 0
-    if seen >= FEWEST:
+    if seen >= RANKED_AFTER:
         greater = 0
         same = 0
         for i in range(held):
-            greater += ring[i] > size
-            same += ring[i] == size
-        grew = _bet(figures, GREW, greater + 0.5 * same, held + 1.0)
-        fell = _bet(figures, FELL, held - greater - 0.5 * same, held + 1.0)
+            greater += ring[i] > error
+            same += ring[i] == error
+        grew = _bet(stats, GREW, greater + 0.5 * same, held + 1.0)
+        fell = _bet(stats, FELL, held - greater - 0.5 * same, held + 1.0)
         if not grew < limit:
             signal = 1
         elif not fell < limit:
             signal = -1
     if signal != 0:
-        for i in range(2 * GAMES):
-            figures[i] = 0.0
+        for i in range(2 * MARTINGALES):
+            stats[i] = 0.0
         seen = 0.0
-    ring[int(seen) % length] = size if math.isfinite(size) else 0.0
-    figures[SEEN] = seen + 1.0
+    ring[int(seen) % length] = error if math.isfinite(error) else 0.0
+    stats[SEEN] = seen + 1.0
     return signal
 
 
 @inline
-def watch_weights(weights, means, figures):
-    """Whether the weights have just moved; means[0] is the short mean, means[1] the long one."""
-    figures[ROWS] += 1.0
-    short = max(1.0 - SHORT, 1.0 / figures[ROWS])
-    long = max(1.0 - LONG, 1.0 / figures[ROWS])
+def detect_weight_change(weights, mean_weights, stats):
+    """Whether weights (P,) have just moved; mean_weights (2, P): the short and the long mean."""
+    stats[ROWS] += 1.0
+    short = max(1.0 - SHORT, 1.0 / stats[ROWS])
+    long = max(1.0 - LONG, 1.0 / stats[ROWS])
     moved = 0.0
     for p in range(len(weights)):
-        means[0, p] += short * (weights[p] - means[0, p])
-        means[1, p] += long * (weights[p] - means[1, p])
-        moved += 0.5 * abs(means[0, p] - means[1, p])
-    if figures[APART] == 0.0 and moved > PART and figures[ROWS] >= FIRST:
-        figures[APART] = 1.0
+        mean_weights[0, p] += short * (weights[p] - mean_weights[0, p])
+        mean_weights[1, p] += long * (weights[p] - mean_weights[1, p])
+        moved += 0.5 * abs(mean_weights[0, p] - mean_weights[1, p])
+    if stats[APART] == 0.0 and moved > MOVED and stats[ROWS] >= COMPARED_AFTER:
+        stats[APART] = 1.0
         for p in range(len(weights)):
-            means[1, p] = means[0, p]
+            mean_weights[1, p] = mean_weights[0, p]
         return True
-    if moved < TOGETHER:
-        figures[APART] = 0.0
+    if moved < REJOINED:
+        stats[APART] = 0.0
     return False
 
 
 @entry
-def watch_rows(sizes, weights, figures, ring, means, limit, errors, moves):
-    """Watch row after row; errors[t] and moves[t] are the signals."""
-    for t in range(len(sizes)):
-        errors[t] = watch_error(sizes[t], figures, ring, limit)
-        moves[t] = watch_weights(weights[t], means, figures)
+def detect_rows(errors, weights, stats, ring, mean_weights, limit, error_signals, weight_signals):
+    """Fill error_signals (n,) and weight_signals (n,) from errors (n,) and weights (n, P)."""
+    for t in range(len(errors)):
+        error_signals[t] = detect_error_change(errors[t], stats, ring, limit)
+        weight_signals[t] = detect_weight_change(weights[t], mean_weights, stats)
 
 
 @entry
-def watch_row(size, weights, figures, ring, means, limit):
-    """`watch_rows` for one row: its two signals."""
-    return watch_error(size, figures, ring, limit), watch_weights(weights, means, figures)
+def detect_row(error, weights, stats, ring, mean_weights, limit):
+    """`detect_rows` for one row: both signals."""
+    error_signal = detect_error_change(error, stats, ring, limit)
+    return error_signal, detect_weight_change(weights, mean_weights, stats)

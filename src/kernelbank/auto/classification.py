@@ -1,229 +1,238 @@
-"""The desk for targets that are classes, numbered from 0."""
+"""The model of an AutoBank for targets that are classes, numbered from 0."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
+from ..bank.bank import KernelBank
 from ..utils.validation import Floats
-from . import calibration as hot
-from .config import Plan
-from .task_model import STARTS, Desk, Said, lagged_rows
+from . import calibration
+from .config import AutoConfig
+from .task_model import Prediction, Record, TaskModel, best_class, lagged_rows
 
-KEPT = 512
+REPLAY = 512
 """Rows from which the bank of a class that appears late starts."""
 
 
-class Classification(Desk):
-    """Two classes: one bank on labels of -1 and 1. More: one bank a class, against the rest.
+class ClassificationModel(TaskModel):
+    """Two classes: one bank on labels of -1 and 1. More: one bank per class, against the rest.
 
-    The squared loss on such labels has the conditional mean as its best function, and each score is
-    turned into a probability by a logistic curve that is fitted online (Platt 1999).
+    The squared loss on such labels has the conditional mean as its best function. A logistic curve
+    that is fitted online turns each score into a probability (Platt 1999).
     """
 
-    def __init__(self, plan: Plan, dimension: int, classes: int) -> None:
-        super().__init__(plan, dimension, target=False, kept=KEPT, until=np.inf)
+    def __init__(self, config: AutoConfig, dimension: int, classes: int) -> None:
+        super().__init__(config, dimension, scale_target=False, replay=REPLAY)
         self.classes = classes
-        self.counts = np.zeros(classes)
-        self.platt = np.zeros((0, hot.PLATT))
+        self.class_counts = np.zeros(classes)
+        self.platt = np.zeros((0, calibration.PLATT))
+        """(banks, PLATT): the logistic curve of each bank."""
         self.wrong = np.zeros(2)
-        """How many answers were wrong, and how often the label changed."""
-        self._last = -1
+        """How many predictions were wrong, and how many of the last label as a prediction."""
+        self._last_class = -1
 
     @property
-    def heads(self) -> int:
+    def banks_needed(self) -> int:
         """How many banks this many classes need."""
         return {0: 0, 1: 0, 2: 1}.get(self.classes, self.classes)
 
-    def _positive(self, head: int) -> int:
-        """The class that is 1 for a bank."""
-        return 1 if self.heads == 1 else head
+    def _positive(self, bank: int) -> int:
+        """The class whose label is 1 for a bank."""
+        return 1 if self.banks_needed == 1 else bank
 
     def add_class(self) -> None:
-        """A class has appeared: it, and whoever has no bank yet, starts from the rows kept."""
+        """Add a class. Banks that are now needed start from the replay buffer."""
         self.classes += 1
-        self.counts = np.append(self.counts, 0.0)
-        if self.heads > 1 and len(self.banks) == 1:
-            self.banks.insert(0, self._new_bank(0))  # the bank of two classes is that of class 1
-            self.platt = np.vstack([[hot.PLATT_START], self.platt])
-        self._fill()
+        self.class_counts = np.append(self.class_counts, 0.0)
+        if self.banks_needed > 1 and len(self.banks) == 1:
+            self.banks.insert(0, self._trained_bank(0))  # the bank of two classes is class 1's
+            self.platt = np.vstack([[calibration.PLATT_START], self.platt])
+        self._add_banks()
 
-    def _fill(self) -> None:
-        if self.rows < STARTS[0]:
-            return
-        while len(self.banks) < self.heads:
-            self.banks.append(self._new_bank(self._positive(len(self.banks))))
-            self.platt = np.vstack([self.platt, [hot.PLATT_START]])
+    def _add_banks(self) -> None:
+        while self.started and len(self.banks) < self.banks_needed:
+            self.banks.append(self._trained_bank(self._positive(len(self.banks))))
+            self.platt = np.vstack([self.platt, [calibration.PLATT_START]])
 
-    def _new_bank(self, positive: int) -> Any:
+    def _trained_bank(self, positive: int) -> KernelBank:
+        """A bank for a class that has learned the rows in the replay buffer."""
         bank = self.new_bank()
-        X, lagged, targets = self.kept()
+        X, lagged, targets = self.buffer.latest(self.rows)
         if len(X):
-            rows = self._with_lags(self.scaling.rows(X, lagged), lagged, positive)
-            self.replay(bank, rows, np.where(targets == positive, 1.0, -1.0))
+            rows = self._with_lags(self.scaling.scale_rows(X, lagged), lagged, positive)
+            self.buffer.replay(self.rows, bank, rows, _labels(targets, positive))
         return bank
 
     def _with_lags(self, rows: Floats, lagged: Floats, positive: int) -> Floats:
-        """The rows with the lagged classes as this bank sees them: 1, -1, or 0 if unknown."""
-        if self.plan.lags:
-            signs = np.where(np.isnan(lagged), 0.0, np.where(lagged == positive, 1.0, -1.0))
-            repeats = len(self.scaling.lag_columns) // self.plan.lags
-            rows[:, self.scaling.lag_columns] = np.tile(signs, (1, repeats))
+        """Write the lagged classes into scaled rows as labels for a bank: 1, -1, 0 if unknown."""
+        if self.config.lags:
+            labels = np.where(np.isnan(lagged), 0.0, _labels(lagged, positive))
+            repeats = len(self.scaling.lag_columns) // self.config.lags
+            rows[:, self.scaling.lag_columns] = np.tile(labels, (1, repeats))
         return rows
 
-    # --- answering ------------------------------------------------------------------------------
+    # --- predicting -----------------------------------------------------------------------------
 
-    def ask(self, X: Floats, lagged: Floats, tail: float) -> list[Said]:
+    def predict(self, X: Floats, lagged: Floats, tail: float) -> Prediction:
+        single = len(X) == 1
         scores = np.zeros((len(X), len(self.banks)))
-        slots = np.zeros((len(self.banks) if len(X) == 1 else 0, len(self.names)))
+        slots = np.zeros((len(self.banks), int(single), len(self.names)))
         if self.banks:
-            rows = self.scaling.rows(X, lagged)
-            for head, bank in enumerate(self.banks):
-                own = self._with_lags(rows, lagged, self._positive(head))
-                if len(X) == 1:
-                    scores[0, head], slots[head] = bank.predict_slots_one(own[0])
+            rows = self.scaling.scale_rows(X, lagged)
+            for k, bank in enumerate(self.banks):
+                own = self._with_lags(rows, lagged, self._positive(k))
+                if single:
+                    scores[0, k], slots[k, 0] = bank.predict_slots_one(own[0])
                 else:
-                    scores[:, head] = bank.predict(own)
-        answers = self._probabilities(scores)
-        return [
-            Said(self.rows, lagged[t].copy(), scores[t], slots, answers[t]) for t in range(len(X))
-        ]
+                    scores[:, k] = bank.predict(own)
+        return Prediction(self.rows, lagged, scores, slots, self._probabilities(scores))
 
     def _probabilities(self, scores: Floats) -> Floats:
-        if not self.banks:
-            total = self.counts.sum() + self.classes
-            return np.tile((self.counts + 1.0) / max(total, 1.0), (len(scores), 1))
+        if not self.banks:  # shares of the classes so far, each counted once more
+            total = self.class_counts.sum() + self.classes
+            return np.tile((self.class_counts + 1.0) / max(total, 1.0), (len(scores), 1))
         out = np.empty((len(scores), self.classes))
-        hot.probability_rows(scores, self.platt, out)
+        calibration.probability_rows(scores, self.platt, out)
         return out
 
-    def as_lag(self, said: Said) -> float:
-        return float(np.argmax(said.answer))
+    def record(self, prediction: Prediction) -> Record:
+        count = len(prediction.output)
+        slots = np.zeros((count, len(self.names)))
+        best = best_class(prediction.output).astype(np.float64)
+        classes = np.repeat(best[:, None], len(self.names), axis=1)
+        if prediction.slots.size:
+            slots, classes = prediction.slots[0], _slot_classes(prediction.slots)
+        return {
+            "probabilities": prediction.output,
+            "weights": np.repeat(self.weights()[None], count, axis=0),
+            "slot_predictions": slots,
+            "slot_classes": classes,
+        }
+
+    def as_target(self, prediction: Prediction) -> float:
+        return float(np.argmax(prediction.output[0]))
 
     # --- learning -------------------------------------------------------------------------------
 
-    def tell(self, x: Floats, said: Said, target: float) -> None:
-        number = int(target)
-        first = self._first_asked(said)
-        total = self.wrong[0]
-        self._count(np.array([int(np.argmax(said.answer)) if len(said.answer) else -1]), [number])
-        if not said.row:
-            self.wrong[0] = total
-            self.blind += 1
-        if self.banks:
-            # Banks that came after the question was asked have said nothing.
-            scores = np.zeros(len(self.banks))
-            scores[first : first + len(said.scores)] = said.scores
-            hot.calibrate_row(scores, number, self.platt)
-            wrong = float(int(np.argmax(said.answer)) != number) if len(said.answer) else 1.0
-            self.watch(np.array([wrong]), self.banks[0].weights[None], self.rows + 1)
-        self.rows += 1
-        self.keep(x[None], said.lagged[None], np.array([target]), [said.row])
-        if self.rows > STARTS[0]:
-            rows = self.scaling.rows(x[None], said.lagged[None])
-            for column in self.scaling.take(x):
-                self.note("input level", self.rows, column)
-            for head, bank in enumerate(self.banks):
-                positive = self._positive(head)
-                own = self._with_lags(rows, said.lagged[None], positive)
-                late = said.row + 1 < self.rows and 0 <= head - first < len(said.slots)
-                slots = said.slots[head - first] if late else None
-                bank.learn_one(own[0], 1.0 if number == positive else -1.0, slots)
-        self.shift(target)
-        if self.rows in STARTS:
-            self.start()
+    def _chunk_allowed(self, target: float) -> bool:
+        return bool(self.banks)
 
-    def _first_asked(self, said: Said) -> int:
-        """Which of the present banks was the first then: that of two classes is now the second."""
-        return 1 if len(said.scores) == 1 and len(self.banks) > 1 else 0
-
-    def _count(self, answered: np.ndarray, numbers: Any) -> None:
-        for answer, number in zip(answered.tolist(), numbers, strict=True):
-            self.counts[number] += 1.0
-            self.wrong[0] += answer != number
-            self.wrong[1] += self._last != number and self._last >= 0
-            self._last = number
-
-    def start(self) -> None:
-        X, _, _ = self.kept()
-        self.start_anew()
-        self.scaling.begin(X, None)
-        self.platt = np.zeros((0, hot.PLATT))
-        self._fill()
-        self.spare = []
-
-    def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
-        if not self.banks:
-            return self.play_one(X[0], targets[0], tail)
-        room = self.room()
-        X, targets = X[:room], targets[:room]
-        count, first = len(X), self.rows
+    def _update_chunk(
+        self,
+        X: Floats,
+        targets: Floats,
+        tail: float,
+        fields: Collection[str],
+    ) -> Record:
+        first, count = self.rows, len(X)
         lagged = lagged_rows(targets, self.lagged)
-        rows, _, _, news = self.scaling.stream(X, np.zeros(count), np.zeros(0))
+        no_lags, no_targets = np.zeros((count, 0)), np.zeros(count)
+        rows, _, _, new_levels = self.scaling.scale_and_update(X, no_lags, no_targets)
         scores = np.empty((count, len(self.banks)))
-        spoken = np.zeros((len(self.banks), count if slots else 0, len(self.names)))
-        found: dict[str, Floats] = {}
-        for head, bank in enumerate(self.banks):
-            positive = self._positive(head)
+        wanted = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
+        recorded = ["predictions", "weights", *(["slot_predictions"] if wanted else [])]
+        slots = np.zeros((len(self.banks), count if wanted else 0, len(self.names)))
+        found: Record = {}
+        for k, bank in enumerate(self.banks):
+            positive = self._positive(k)
             own = self._with_lags(rows, lagged, positive)
-            wanted = ["predictions", "weights", *(["slot_predictions"] if slots else [])]
-            trace = bank.run(own, np.where(targets == positive, 1.0, -1.0), record=wanted)
-            scores[:, head] = trace.predictions
-            if head == 0:
+            trace = bank.run(own, _labels(targets, positive), record=recorded)
+            scores[:, k] = trace.predictions
+            if k == 0:
                 found["weights"] = trace.weights
-            if slots:
-                spoken[head] = trace.slot_predictions
-        if slots:
-            found["slot_predictions"] = spoken[0]
-            found["slot_classes"] = _chosen(spoken)
+            if wanted:
+                slots[k] = trace.slot_predictions
+        if wanted:
+            found |= {"slot_predictions": slots[0], "slot_classes": _slot_classes(slots)}
         probabilities = np.empty((count, self.classes))
-        hot.calibrate_rows(scores, targets, self.platt, probabilities)
-        numbers = targets.astype(np.int64)
-        answered = np.argmax(probabilities, axis=1)
-        self._count(answered, numbers.tolist())
-        for target in targets[-self.plan.lags :] if self.plan.lags else ():
-            self.shift(target)
-        self.rows += count
-        self.keep(X, lagged, targets, np.arange(first, self.rows))
-        for t, column in news:
-            self.note("input level", first + t + 1, column)
-        self.watch(1.0 * (answered != numbers), found["weights"], first + 1)
-        if self.rows in STARTS:
-            self.start()
+        calibration.probability_and_update_rows(scores, targets, self.platt, probabilities)
+        predicted = best_class(probabilities)
+        self._score(predicted, targets)
+        self._count_rows(X, lagged, targets, np.arange(first, first + count))
+        for t, column in new_levels:
+            self.note_change("input level", first + t + 1, column)
+        self.detect_changes(1.0 * (predicted != targets), found["weights"], first + 1)
         return found | {"probabilities": probabilities}
 
-    def described(self, said: Said) -> dict[str, Floats]:
-        spoken = said.slots[0] if len(said.slots) else np.zeros(len(self.names))
-        guess = float(np.argmax(said.answer)) if len(said.answer) else -1.0
-        rows = {
-            "probabilities": said.answer,
-            "weights": self.weights(),
-            "slot_predictions": spoken,
-            "slot_classes": _chosen(said.slots) if len(said.slots) else np.full_like(spoken, guess),
-        }
-        return {name: np.array([value]) for name, value in rows.items()}
+    def _update_row(self, x: Floats, target: float, prediction: Prediction) -> None:
+        predicted = best_class(prediction.output)
+        wrong = self.wrong[0]
+        self._score(predicted, np.array([target]))
+        if not prediction.rows_before:
+            self.wrong[0] = wrong
+            self.unscored += 1
+        # Banks that were added after the prediction have no score of it. The bank of two classes
+        # is now the second.
+        earlier = prediction.scores.shape[1]
+        offset = 1 if earlier == 1 and len(self.banks) > 1 else 0
+        if self.banks:
+            scores = np.zeros(len(self.banks))
+            scores[offset : offset + earlier] = prediction.scores[0]
+            calibration.update_platt_row(scores, int(target), self.platt)
+            weights = self.banks[0].weights[None]
+            self.detect_changes(1.0 * (predicted != target), weights, self.rows + 1)
+        learns = self.started
+        delayed = prediction.rows_before < self.rows
+        lagged = prediction.lagged
+        self._count_rows(x[None], lagged, np.array([target]), [prediction.rows_before])
+        if not learns:
+            return
+        rows = self.scaling.scale_rows(x[None], lagged)
+        for column in self.scaling.update_inputs(x):
+            self.note_change("input level", self.rows, column)
+        for k, bank in enumerate(self.banks):
+            positive = self._positive(k)
+            own = self._with_lags(rows, lagged, positive)
+            known = delayed and 0 <= k - offset < len(prediction.slots)
+            past = prediction.slots[k - offset, 0] if known else None
+            bank.learn_one(own[0], 1.0 if target == positive else -1.0, past)
+
+    def _score(self, predicted: np.ndarray, targets: Floats) -> None:
+        """Count classes and errors, row after row."""
+        for guess, target in zip(predicted.tolist(), targets.astype(int).tolist(), strict=True):
+            self.class_counts[target] += 1.0
+            self.wrong[0] += guess != target
+            self.wrong[1] += self._last_class != target and self._last_class >= 0
+            self._last_class = target
+
+    def restart(self) -> None:
+        X, _, _ = self.buffer.latest(self.rows)
+        self._drop_banks()
+        self.scaling.fit(X, None)
+        self.platt = np.zeros((0, calibration.PLATT))
+        self._add_banks()
+        self._spare_banks = []
 
     # --- saving ---------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Floats]:
-        own = {"counts": self.counts, "platt": self.platt, "wrong": self.wrong}
+        own = {"class_counts": self.class_counts, "platt": self.platt, "wrong": self.wrong}
         return super().state() | own
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"classes": self.classes, "last": self._last}
+    def counters(self) -> dict[str, Any]:
+        return super().counters() | {"classes": self.classes, "last_class": self._last_class}
 
-    def restore(self, state: Mapping[str, Floats], facts: Mapping[str, Any]) -> None:
-        self.classes = int(facts["classes"])
-        self.counts = np.zeros(self.classes)
-        self.platt = np.zeros_like(state["platt"])
-        super().restore(state, facts)
-        self._last = int(facts["last"])
+    def allocate(self, classes: int, banks: int) -> None:
+        """Make the arrays for so many classes and banks, before `restore`."""
+        self.classes = classes
+        self.class_counts = np.zeros(classes)
+        self.platt = np.zeros((banks, calibration.PLATT))
+
+    def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
+        super().restore(state, counters)
+        self._last_class = int(counters["last_class"])
 
 
-def _chosen(scores: Floats) -> Floats:
-    """The classes that slots choose by their scores in all banks, which stand along the first axis.
+def _labels(targets: Floats, positive: int) -> Floats:
+    """Class numbers as labels: 1 for the positive class, else -1."""
+    return np.where(targets == positive, 1.0, -1.0)
+
+
+def _slot_classes(scores: Floats) -> Floats:
+    """(n, P): the class that each slot alone predicts, from scores (banks, n, P).
 
     One bank is that of the second of two classes.
     """

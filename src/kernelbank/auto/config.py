@@ -1,4 +1,4 @@
-"""What an AutoBank was told, and the banks that follow from it."""
+"""The settings of an AutoBank, and the scaling, slots and banks that follow from them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..bank.state import takes_up
 from ..combiners import Combiner
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared
-from .default_slots import SIZES, default_combiner, slots_on
+from .default_slots import SIZES, default_combiner, default_slots
 from .scaling import Scaling
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The settings of an AutoBank, checked."""
+class AutoConfig:
+    """The settings of an AutoBank, checked. `slots` are the user's own, None for the default."""
 
     lags: int
     size: str
@@ -32,38 +32,39 @@ class Plan:
     regularization: float = 0.0
 
     def check(self) -> None:
-        """Refuse what cannot work together, before there is a stream."""
+        """Refuse settings that cannot work together, before there is a stream."""
         if self.slots is None and self.combiner is None and self.loss == Squared():
-            return  # the recipe
-        self.bank(self.scaling(1, target=True))
+            return
+        self.make_bank(self.make_scaling(1, target=True))
 
-    def scaling(self, dimension: int, core: int | None = None, *, target: bool) -> Scaling:
-        """The scaling of inputs of this width, of which those beyond `core` came later."""
+    @property
+    def effective_combiner(self) -> Combiner:
+        """The combiner of the banks: the user's own, or the default for the loss."""
+        return self.combiner if self.combiner is not None else default_combiner(self.loss)
+
+    def make_scaling(self, dimension: int, core: int | None = None, *, target: bool) -> Scaling:
+        """The scaling of inputs of this width; inputs beyond `core` were added later."""
         return Scaling(dimension, self.lags, self.scalings, target=target, core=core)
 
     def named_slots(self, scaling: Scaling) -> list[tuple[str, Slot]]:
-        """The slots and what people call them."""
+        """The names of the slots, and the slots."""
         if self.slots is not None:
             names = SlotNames(self.slots)
-            return [(n, _seeing(s, scaling)) for n, s in zip(names, self.slots, strict=True)]
+            slots = [_on_known_columns(slot, scaling) for slot in self.slots]
+            return list(zip(names, slots, strict=True))
         found: list[tuple[str, Slot]] = []
-        late = scaling.dimension - scaling.core
-        for name, columns in scaling.places.items():
-            first, rest = columns[: len(columns) - late], columns[len(columns) - late :]
+        added = scaling.dimension - scaling.core
+        for name, columns in scaling.columns_of.items():
+            first, later = columns[: len(columns) - added], columns[len(columns) - added :]
             size = SIZES[self.size]
-            found += slots_on(name, first, rest, len(found), size, self.seed, self.loss)
+            found += default_slots(name, first, later, len(found), size, self.seed, self.loss)
         return found
 
-    @property
-    def rule(self) -> Combiner:
-        """The combiner of the banks."""
-        return self.combiner if self.combiner is not None else default_combiner(self.loss)
-
-    def bank(self, scaling: Scaling) -> KernelBank:
+    def make_bank(self, scaling: Scaling) -> KernelBank:
         """A bank that has learned nothing."""
         return KernelBank(
             slots=[slot for _, slot in self.named_slots(scaling)],
-            combiner=self.rule,
+            combiner=self.effective_combiner,
             loss=self.loss,
             window=self.window,
             regularization=self.regularization,
@@ -71,9 +72,9 @@ class Plan:
         )
 
 
-def _seeing(slot: Slot, scaling: Scaling) -> Slot:
-    """A slot of the user's own: it takes up columns that came late, or does not see them."""
-    early = scaling.width - (scaling.dimension - scaling.core) * len(scaling.names)
-    if early == scaling.width or takes_up(slot, early, scaling.width):
+def _on_known_columns(slot: Slot, scaling: Scaling) -> Slot:
+    """A user's slot, limited to the first columns if it cannot take up columns added later."""
+    first = scaling.width - (scaling.dimension - scaling.core) * len(scaling.names)
+    if first == scaling.width or takes_up(slot, first, scaling.width):
         return slot
-    return replace(slot, kernel=ActiveDims(slot.kernel, tuple(range(early))))
+    return replace(slot, kernel=ActiveDims(slot.kernel, tuple(range(first))))

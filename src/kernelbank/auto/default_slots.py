@@ -1,16 +1,19 @@
-"""The slots of an AutoBank: which kernels, which learners, how many.
+"""The default slots of an AutoBank: which kernels, which learners, how many.
 
-One recipe for every stream, nothing tuned. Each scaling of the inputs has its own slots:
+The same for every stream, nothing tuned. Each scaling of the inputs has its own slots, named
+`scaling: method`, such as "standard: random features, no forgetting":
 
-- *mixed*: Bayesian least squares on random features of kernels of one, two, three and all inputs,
-  with widths from narrow to wide, and linear terms. Three kinds of memory: everything counts for
-  ever; everything fades slowly; everything fades slowly and the constant fast, so that it follows
-  what the others leave (an autoregression of the error).
+- *random features*: Bayesian least squares on random features of kernels of one, two, three and all
+  inputs, with widths from narrow to wide, and on linear terms. There are three kinds of memory:
+  *no forgetting*; *forgetting*, slowly; and *adaptive bias*, which forgets slowly but the constant
+  fast, so that this follows the last errors.
 - *linear*: the same with linear terms only, which learn from few rows.
-- *trees*: nested cells on the target and on what a linear and two mixed slots leave. They see steps
-  and interactions that cosines need many rows for. Their cuts are random: so several.
+- *tree k*: a partition tree on the target. Trees see steps and interactions for which random
+  features need many rows. Their cuts are random, so there are several.
+- *method + tree k*: the prediction of another slot plus a tree on its residual.
 
-For losses other than the squared one `any_loss` tells what becomes of them.
+For losses other than the squared one see `loss_slots`, which adds *method + slow shift* and *method
++ fast shift*.
 """
 
 from __future__ import annotations
@@ -25,15 +28,15 @@ from ..combiners import Combiner, NewtonStacking, Stacking
 from ..kernels import ActiveDims, Additive, Gaussian, Kernel, Linear, TreeKernel
 from ..learners import FourierRLS, LinearRLS, PartitionTree
 from ..losses import Loss, Squared
-from .loss_slots import shifted_slots, shifts
+from .loss_slots import needs_shift, shifted_slots
 
 SCALINGS = ("standard", "asinh", "rank")
-"""How inputs are shown to the slots of the recipe; see `Scaling`."""
+"""The scalings of the inputs, see `Scaling`; each has its own slots."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much a bank may spend."""
+    """How many slots and features a bank has."""
 
     features: int
     widths: int
@@ -53,15 +56,22 @@ NARROWEST, WIDEST = 0.3, 2.4
 """Widths of kernels of one input, in its standard deviations; of k inputs, times sqrt(k)."""
 
 DISCOUNT, STACKING_RIDGE = 0.998, 0.1
-"""Of the combiner: about 500 rows decide, and a tenth of the best slot's error evens out."""
+"""Settings of the combiner: about 500 rows count; the ridge is a tenth of the best slot's error."""
 
 RIDGE = 0.01
 LINEAR_RIDGE = 1.0
 SLOW, FAST = 0.9999, 0.8
-"""What a row leaves of weights that fade, and of the constant that follows."""
+"""Forgetting factors: of slots that forget, and of an adaptive bias."""
+
+TREE_BASES = (
+    "random features, no forgetting",
+    "random features, adaptive bias",
+    "linear, adaptive bias",
+)
+"""The slots on whose residuals there are trees."""
 
 WIDE = 200
-"""Beyond so many columns least squares on each of them is too slow: random features only."""
+"""With more columns than this, least squares on each of them is too slow: random features only."""
 
 
 def mixed_kernel(dimension: int, widths: int) -> Kernel:
@@ -80,55 +90,62 @@ def mixed_kernel(dimension: int, widths: int) -> Kernel:
 
 
 def default_combiner(loss: Loss) -> Combiner:
-    """The rule for the weights where none was given."""
+    """The combiner where none was given."""
     rule = Stacking if loss == Squared() else NewtonStacking
     return rule(DISCOUNT, STACKING_RIDGE)
 
 
-def slots_on(
-    name: str,
+def default_slots(
+    scaling: str,
     columns: Sequence[int],
-    late: Sequence[int],
-    base: int,
+    added: Sequence[int],
+    first: int,
     size: Size,
     seed: int,
     loss: Loss,
 ) -> list[tuple[str, Slot]]:
-    """The named slots of one scaling, which stands in these columns; `base` come before them.
+    """The default slots of one scaling, with their names; this module's text explains them.
 
-    Columns that came late are for lines and trees, which can take them up as they go; random
-    features are drawn once. Slots that are shifted cost the time of a mixed one and of some trees.
+    Parameters
+    ----------
+    scaling : the name of the scaling.
+    columns : its columns in a scaled row.
+    added : its columns of inputs that were added later: for linear slots and trees, which can take
+        them up; random features are drawn once.
+    first : the index of the first of these slots in the bank.
+    size, seed, loss : settings of the AutoBank. Shifted slots, which other losses than the squared
+        one need, replace one slot of random features and half of the trees, which cost as much.
     """
-    fading: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
-    following: dict[str, Any] = {**fading, "constant_forgetting": FAST}
+    forgetting: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
+    adaptive: dict[str, Any] = {**forgetting, "constant_forgetting": FAST}
     mixed = ActiveDims(mixed_kernel(len(columns), size.widths), tuple(columns))
-    everything = (*columns, *late)
+    everything = (*columns, *added)
     cells = ActiveDims(TreeKernel(decay=0.7, levels=20), everything)
 
     def features(**memory: Any) -> FourierRLS:
         return FourierRLS(features=size.features, ridge=RIDGE, seed=seed, **memory)
 
-    found = [("mixed", Slot(mixed, features()))]
-    if not shifts(loss):
-        found.append(("mixed, fading", Slot(mixed, features(**fading))))
+    found = [("random features, no forgetting", Slot(mixed, features()))]
+    if not needs_shift(loss):
+        found.append(("random features, forgetting", Slot(mixed, features(**forgetting))))
     if len(columns) <= WIDE:
         line = ActiveDims(Linear(1.0), everything[:WIDE])
         found += [
-            ("mixed, following", Slot(mixed, features(**following))),
-            ("linear", Slot(line, LinearRLS(ridge=LINEAR_RIDGE))),
-            ("linear, following", Slot(line, LinearRLS(ridge=LINEAR_RIDGE, **following))),
+            ("random features, adaptive bias", Slot(mixed, features(**adaptive))),
+            ("linear, no forgetting", Slot(line, LinearRLS(ridge=LINEAR_RIDGE))),
+            ("linear, adaptive bias", Slot(line, LinearRLS(ridge=LINEAR_RIDGE, **adaptive))),
         ]
-    places = {slot_name: base + place for place, (slot_name, _) in enumerate(found)}
-    under = [part for part in ("mixed", "mixed, following", "linear, following") if part in places]
-    for number in range((size.trees + 1) // 2 if shifts(loss) else size.trees):
+    index = {name: first + i for i, (name, _) in enumerate(found)}
+    bases = [name for name in TREE_BASES if name in index]
+    for number in range((size.trees + 1) // 2 if needs_shift(loss) else size.trees):
         tree = PartitionTree(nodes=size.nodes, noise=0.1, seed=seed * 1000 + number)
         found.append((f"tree {number + 1}", Slot(cells, tree)))
-        for part in under:
-            on_part = Slot(cells, tree, residual_of=places[part])
-            found.append((f"tree {number + 1} on {part}", on_part))
+        for name in bases:
+            on_residual = Slot(cells, tree, residual_of=index[name])
+            found.append((f"{name} + tree {number + 1}", on_residual))
     if loss != Squared():
-        found = [(slot_name, replace(slot, loss=Squared())) for slot_name, slot in found]
-    if shifts(loss):
-        places = {slot_name: base + place for place, (slot_name, _) in enumerate(found)}
-        found += shifted_slots(places, columns, seed)
-    return [(f"{name}: {slot_name}", slot) for slot_name, slot in found]
+        found = [(name, replace(slot, loss=Squared())) for name, slot in found]
+    if needs_shift(loss):
+        index = {name: first + i for i, (name, _) in enumerate(found)}
+        found += shifted_slots(index, columns, seed)
+    return [(f"{scaling}: {name}", slot) for name, slot in found]

@@ -1,8 +1,9 @@
-"""One call of `AutoBank.run`: rows that are answered and learned, and what is recorded of them."""
+"""One call of `AutoBank.run`: each row is predicted, and learned when its target comes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,116 +11,143 @@ import numpy as np
 from ..bank.trace import Trace
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
-from .labels import Labels
-from .task_model import Desk, Said
-
-_AHEAD = 1024  # labels that are looked up at once
+from .class_labels import ClassLabels
+from .task_model import CHUNK, Prediction, Record, TaskModel, best_class
 
 
-class Run:
-    """`given` are the labels of the rows, empty for regression; `class_of` finds new classes."""
+class PrequentialRun:
+    """Test, then train, over the rows of a stream.
+
+    Parameters
+    ----------
+    model : predicts and learns.
+    rows, targets : (n, d) and (n,).
+    labels : the labels of the rows; None for regression.
+    encode : the number of a label's class; adds new classes to the model.
+    tail : probability beyond each end of the intervals.
+    fields : what the trace records.
+    delay : how many rows later a target comes.
+    """
 
     def __init__(
         self,
-        desk: Desk,
+        model: TaskModel,
         rows: Floats,
         targets: Floats,
-        given: list[Any],
-        labels: Labels,
-        class_of: Callable[[Any], int],
+        labels: list[Any] | None,
+        classes: ClassLabels,
+        encode: Callable[[Any], int],
         tail: float,
         fields: tuple[str, ...],
+        delay: int,
     ) -> None:
-        self._desk = desk
+        self._model = model
         self._rows = rows
         self._targets = targets
-        self._given = given
         self._labels = labels
-        self._class_of = class_of
+        self._classes = classes
+        self._encode = encode
         self._tail = tail
         self._fields = fields
-        self._parts: dict[str, list[Any]] = {name: [] for name in fields}
+        self._delay = delay
+        self._waiting: deque[tuple[int, Prediction]] = deque()
+        self._records: list[Record] = []
 
-    def at_once(self) -> None:
-        """Every target comes before the next row."""
-        desk, rows, targets = self._desk, self._rows, self._targets
-        slots = not {"slot_predictions", "slot_classes"}.isdisjoint(self._fields)
-        done = 0
-        while done < len(rows):
+    def run(self) -> Trace:
+        """Predict and learn all rows. A Ctrl-C waits until a batch is done."""
+        row = 0
+        while row < len(self._rows):
             with defer_sigint():
-                end = self._known_until(done)
-                if end == done:
-                    found = self._play_new(done)
+                end = self._batch_end(row)
+                if end > row:
+                    self._update(row, end)
+                    row = end
                 else:
-                    found = desk.play(rows[done:end], targets[done:end], self._tail, slots)
-            done += self._record(found)
-
-    def late(self, delay: int) -> None:
-        """Every target comes so many rows later, the last ones after the last answer."""
-        desk, rows = self._desk, self._rows
-        waiting: list[Said] = []
-        for t in range(len(rows) + delay):
+                    self._predict(row)
+                    row += 1
+                    if len(self._waiting) > self._delay:
+                        self._learn_oldest()
+        while self._waiting:
             with defer_sigint():
-                if t < len(rows):
-                    said = desk.ask(rows[t][None], desk.lagged[None], self._tail)[0]
-                    waiting.append(said)
-                    self._record(desk.described(said))
-                if t >= delay:
-                    row = t - delay
-                    if row >= len(rows):
-                        break
-                    if self._given:
-                        self._targets[row] = self._class_of(self._given[row])
-                    desk.tell(rows[row], waiting.pop(0), float(self._targets[row]))
+                self._learn_oldest()
+        task = "regression" if self._labels is None else "classification"
+        return make_trace(
+            task, self._records, self._fields, self._model.names, self._classes, self._labels
+        )
 
-    def trace(self) -> Trace:
-        """What was recorded."""
-        if self._given and "predictions" in self._parts:
-            numbers = np.concatenate(self._parts["predictions"])
-            # Where no class was known (-1), one that was not it, if there is any.
-            for t in np.flatnonzero(numbers < 0):
-                numbers[t] = (self._labels.number(self._given[t]) + 1) % len(self._labels)
-            self._parts["predictions"] = [self._labels.array(numbers)]
-        task = "classification" if self._given else "regression"
-        known = tuple(self._labels.known)
-        arrays = {name: _joined(parts) for name, parts in self._parts.items()}
-        own = {"task": task, "classes": known, "arrays": arrays}
-        return Trace(len(self._rows), tuple(self._desk.names), self._fields, **own)
-
-    def _known_until(self, start: int) -> int:
-        """Up to where targets are known classes; writes their numbers."""
-        if not self._given:
-            return len(self._targets)
-        end = start
-        known = set(self._labels.known)
-        while end < min(len(self._given), start + _AHEAD) and self._given[end] in known:
-            self._targets[end] = self._labels.number(self._given[end])
-            end += 1
+    def _batch_end(self, start: int) -> int:
+        """The end of the rows that can be learned at once: no target is delayed, no class new."""
+        if self._delay:
+            return start
+        end = min(start + CHUNK, len(self._rows))
+        if self._labels is None:
+            return end
+        for row in range(start, end):
+            if self._labels[row] not in self._classes:
+                return row
+            self._targets[row] = self._classes.number(self._labels[row])
         return end
 
-    def _play_new(self, row: int) -> dict[str, Floats]:
-        """A row whose class has never been seen: answered without it, then learned."""
-        desk = self._desk
-        said = desk.ask(self._rows[row][None], desk.lagged[None], self._tail)[0]
-        found = desk.described(said)
-        desk.tell(self._rows[row], said, float(self._class_of(self._given[row])))
-        return found
+    def _update(self, start: int, end: int) -> None:
+        batch = slice(start, end)
+        for record in self._model.update(
+            self._rows[batch], self._targets[batch], self._tail, self._fields
+        ):
+            self._keep(record)
 
-    def _record(self, found: dict[str, Any]) -> int:
-        if "probabilities" in found:
-            sure = found["probabilities"]
-            unknown = np.full(len(sure), -1)
-            found["predictions"] = np.argmax(sure, axis=1) if sure.shape[1] else unknown
-        for name, pieces in self._parts.items():
-            pieces.append(found[name])
-        return len(found["weights"])
+    def _predict(self, row: int) -> None:
+        """Predict a row whose target is delayed, or whose class is not known yet."""
+        prediction = self._model.predict(
+            self._rows[row : row + 1], self._model.lagged[None], self._tail
+        )
+        self._keep(self._model.record(prediction))
+        self._waiting.append((row, prediction))
+
+    def _learn_oldest(self) -> None:
+        row, past = self._waiting.popleft()
+        if self._labels is not None:
+            self._targets[row] = self._encode(self._labels[row])
+        batch = slice(row, row + 1)
+        self._model.update(self._rows[batch], self._targets[batch], self._tail, past=past)
+
+    def _keep(self, record: Record) -> None:
+        wanted = (*self._fields, "probabilities")
+        self._records.append({name: record[name] for name in wanted if name in record})
 
 
-def _joined(parts: list[Any]) -> np.ndarray:
-    """Pieces one after the other; classes that came later had the probability 0 before."""
-    width = max((part.shape[1] for part in parts if part.ndim == 2), default=0)
-    filled = [
-        np.pad(part, ((0, 0), (0, width - part.shape[1]))) if part.ndim == 2 else part
-        for part in parts
-    ]
-    return np.concatenate(filled)
+def make_trace(
+    task: str,
+    records: Sequence[Record],
+    fields: tuple[str, ...],
+    names: Sequence[str],
+    classes: ClassLabels,
+    labels: list[Any] | None = None,
+) -> Trace:
+    """The trace of consecutive records.
+
+    Where no class was known yet, the predicted label is one that differs from the row's label, if
+    there is any; None if `labels` are not given.
+    """
+    arrays = {
+        name: _stack([record[name] for record in records]) for name in fields if name in records[0]
+    }
+    samples = sum(len(next(iter(record.values()))) for record in records)
+    if task == "classification" and "predictions" in fields:
+        numbers = np.concatenate([best_class(record["probabilities"]) for record in records])
+        unknown = np.flatnonzero(numbers < 0)
+        if labels is None and len(unknown):
+            arrays["predictions"] = np.full(samples, None, dtype=object)
+        else:
+            for t in unknown:
+                numbers[t] = (classes.number(labels[t]) + 1) % len(classes)  # type: ignore[index]
+            arrays["predictions"] = classes.array(numbers)
+    known = tuple(classes.known)
+    return Trace(samples, tuple(names), fields, task=task, classes=known, arrays=arrays)
+
+
+def _stack(parts: list[Floats]) -> Floats:
+    """Parts one after the other; classes that appear later have probability 0 before."""
+    if parts[0].ndim == 1:
+        return np.concatenate(parts)
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])

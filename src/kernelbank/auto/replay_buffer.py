@@ -1,4 +1,4 @@
-"""The last rows of a stream, from which banks that are new learn again."""
+"""The newest rows of a stream, from which new banks learn again."""
 
 from __future__ import annotations
 
@@ -10,69 +10,86 @@ from ..bank.bank import KernelBank
 from ..utils.validation import Floats
 
 
-class Kept:
-    """The last `size` rows, as long as something may start from them: until row number `until`.
+class ReplayBuffer:
+    """The newest `size` rows, kept as long as a bank may start from them: up to row `until`.
 
-    The row of number n stands at n % size, so that how many rows there were, which the desk knows,
-    tells where each of them is.
+    Row number n is at index n % size. So the number of rows learned so far, which the caller knows,
+    gives the index of each row.
     """
 
-    def __init__(self, size: int, dimension: int, lags: int, until: float) -> None:
+    def __init__(self, size: int, dimension: int, lags: int, until: float = np.inf) -> None:
         self.size = size
         self.until = until
         self.inputs = np.zeros((size, dimension))
         self.lagged = np.zeros((size, lags))
         self.targets = np.zeros(size)
-        self.asked = np.zeros(size)
-        """After how many rows each was asked for: before its own number, if its target was late."""
+        self.predicted_at = np.zeros(size)
+        """How many rows were learned when each was predicted: fewer than its number if its target
+        was delayed."""
 
-    def keep(self, rows: int, X: Floats, lagged: Floats, targets: Floats, asked: Any) -> None:
-        """Keep the last of these, which were the last of so many rows."""
+    def append(
+        self, rows: int, X: Floats, lagged: Floats, targets: Floats, predicted_at: Any
+    ) -> None:
+        """Add the newest rows of a stream of `rows` rows."""
         if rows - len(X) >= self.until:
             return
         X, lagged, targets = X[-self.size :], lagged[-self.size :], targets[-self.size :]
-        places = (rows - len(X) + np.arange(len(X))) % self.size
-        self.inputs[places] = X
-        self.lagged[places] = lagged
-        self.targets[places] = targets
-        self.asked[places] = np.asarray(asked)[-self.size :]
+        index = (rows - len(X) + np.arange(len(X))) % self.size
+        self.inputs[index] = X
+        self.lagged[index] = lagged
+        self.targets[index] = targets
+        self.predicted_at[index] = np.asarray(predicted_at)[-self.size :]
+
+    def add_inputs(self, count: int) -> None:
+        """Add `count` inputs, which were missing so far."""
+        self.inputs = with_missing(self.inputs, count)
 
     def latest(self, rows: int) -> tuple[Floats, Floats, Floats]:
-        """The rows kept after so many, the oldest first: inputs, lagged targets, targets."""
-        places = self._numbers(rows) % self.size
-        return self.inputs[places], self.lagged[places], self.targets[places]
+        """Inputs, lagged targets and targets, the oldest first, after `rows` rows."""
+        index = self._numbers(rows) % self.size
+        return self.inputs[index], self.lagged[index], self.targets[index]
 
     def replay(
         self, rows: int, bank: KernelBank, inputs: Floats, targets: Floats, chosen: Any = None
     ) -> None:
-        """Let a new bank learn the rows kept after so many, or the chosen ones, as they came.
+        """Let a new bank learn the rows of `latest(rows)`, in the order of predictions and targets.
 
-        `inputs` and `targets` are those of the chosen rows, as the bank sees them. A target that
-        came late is judged by what was said when its row was asked for.
+        A row with a delayed target is judged by the slots' predictions of the moment at which it
+        was predicted.
+
+        Parameters
+        ----------
+        inputs, targets : of the chosen rows, scaled for the bank.
+        chosen : indices into `latest(rows)`; all of them by default.
         """
         numbers = self._numbers(rows)
-        asked = self.asked[numbers % self.size]
-        places = np.arange(len(numbers)) if chosen is None else np.asarray(chosen, dtype=np.int64)
-        if (asked[places] >= numbers[places]).all():
+        predicted_at = self.predicted_at[numbers % self.size]
+        index = np.arange(len(numbers)) if chosen is None else np.asarray(chosen, dtype=np.int64)
+        if (predicted_at[index] >= numbers[index]).all():  # no target was delayed
             if len(inputs):
                 bank.run(inputs, targets, record="light")
             return
-        said: dict[int, Floats] = {}
-        for turn, place in enumerate(places):
-            for later in range(turn + 1, len(places)):
-                if later not in said and asked[places[later]] <= numbers[place]:
-                    said[later] = bank.predict_slots_one(inputs[later])[1]
-            bank.learn_one(inputs[turn], float(targets[turn]), said.pop(turn, None))
+        past: dict[int, Floats] = {}
+        for turn, row in enumerate(index):
+            for later in range(turn + 1, len(index)):
+                if later not in past and predicted_at[index[later]] <= numbers[row]:
+                    past[later] = bank.predict_slots_one(inputs[later])[1]
+            bank.learn_one(inputs[turn], float(targets[turn]), past.pop(turn, None))
 
     def state(self) -> dict[str, Floats]:
         """The arrays, by their names in a file."""
         return {
-            "kept_inputs": self.inputs,
-            "kept_lagged": self.lagged,
-            "kept_targets": self.targets,
-            "kept_asked": self.asked,
+            "replay_inputs": self.inputs,
+            "replay_lagged": self.lagged,
+            "replay_targets": self.targets,
+            "replay_predicted_at": self.predicted_at,
         }
 
     def _numbers(self, rows: int) -> np.ndarray:
         count = min(rows, self.size)
         return rows - count + np.arange(count)
+
+
+def with_missing(rows: Floats, count: int) -> Floats:
+    """Rows with `count` more columns, in which everything is missing (NaN)."""
+    return np.hstack([rows, np.full((len(rows), count), np.nan)])

@@ -1,23 +1,25 @@
-"""Running standings of numbers: how far from usual, in standard deviations and in ranks.
+"""Running statistics of one column: normalized values, outliers and changes of level.
 
-A column is a row of figures and a ring of its last values. A value has three *standings*:
+A column is an array of STATS statistics and a ring buffer of its last values. A value has three
+normalized *forms*:
 
-- its deviation from what stands still, z = (value - base) / unit. Base and unit are the mean and sd
-  of some time ago: they follow when the mean has moved by a tenth of the sd, or the sd by a tenth
-  of itself. So a function of z keeps its meaning while nothing much changes;
-- its deviation from what moves, by the mean and sd of all values before it;
-- its rank: the normal quantile of its mid-rank among the values in the ring.
+- FIXED: its deviation (value - center) / scale. Center and scale are the mean and standard
+  deviation of some time ago. They follow when the mean has moved by a tenth of the standard
+  deviation, or the standard deviation by a tenth of itself. So a function of this form keeps its
+  meaning while nothing much changes;
+- MOVING: its deviation by the mean and standard deviation of all values before it;
+- RANK: the normal quantile of its mid-rank among the values in the ring.
 
 Nothing is frozen, and nothing moves far at once:
 
-- a value enters mean and sd as if it were at most LIMIT deviations away, so one glitch of a million
-  deviations does what a value at LIMIT does;
-- PATIENCE values in a row beyond LIMIT are a change of level or scale: mean and sd are taken from
-  these values, and the ring forgets the others.
+- a value enters mean and standard deviation as if it were at most FAR_DEVIATIONS away, so one
+  value of a million deviations does no more than one of ten;
+- CHANGE_AFTER values in a row beyond FAR_DEVIATIONS are a change of level or scale: mean and
+  standard deviation are taken from these values, and the ring forgets the others.
 
-A missing value (NaN) stands where an autoregressive process of the column's own correlation would
-expect it: at r^k times the standing seen k rows ago. It changes no figure. A *glitch*, a value
-beyond GLITCH deviations, stands there too, since it says nothing.
+A missing value (NaN) is filled in as an autoregressive process with the column's own correlation
+would predict it: by r^k times the forms seen k rows ago. It changes no other statistic. An
+*extreme* value, beyond EXTREME_DEVIATIONS, is filled in likewise: it is not a measurement.
 """
 
 import math
@@ -27,45 +29,46 @@ import numpy as np
 from ..native.jit import inline
 
 (
-    COUNT, MEAN, SQUARES, BASE, UNIT, STREAK, SEEN,
-    AGE, LAST, LAST_MOVING, LAST_RANK, PRODUCT, POWER,
+    COUNT, MEAN, SQUARES, CENTER, SCALE, STREAK, SEEN,
+    AGE, LAST_FIXED, LAST_MOVING, LAST_RANK, PRODUCT, POWER,
 ) = range(13)  # fmt: skip
-FIGURES = 13
-"""Figures of a column. COUNT is the weight of MEAN and SQUARES, which stops growing at LONGEST;
-STREAK counts values in a row beyond LIMIT, SEEN values since the ring was last emptied; AGE is how
-many rows ago the LAST standings were seen, PRODUCT and POWER are sums over pairs of rows."""
+STATS = 13
+"""Statistics of a column. COUNT is the weight of MEAN and SQUARES (the sum of squared deviations),
+which stops growing at MAX_COUNT; STREAK counts values in a row beyond FAR_DEVIATIONS, SEEN values
+since the ring was last emptied; AGE is how many rows ago the LAST_ forms were seen; PRODUCT and
+POWER are sums over pairs of rows, whose ratio is the correlation."""
 
-STILL, MOVING, RANK = range(3)
-STANDINGS = 3
+FIXED, MOVING, RANK = range(3)
+FORMS = 3
 
-LIMIT = 10.0
-"""Deviations beyond which a value counts as far as this, and may be a change of level."""
+FAR_DEVIATIONS = 10.0
+"""Deviations beyond which a value is far: it counts as 10, and may be a change of level."""
 
-GLITCH = 1000.0
-"""Deviations beyond which a value is no measurement."""
+EXTREME_DEVIATIONS = 1000.0
+"""Deviations beyond which a value is not a measurement."""
 
 CLIP = 8.0
-"""Deviations as they are shown to learners end here."""
+"""Deviations are clipped here for the learners."""
 
-PATIENCE = 5
-"""So many values in a row beyond LIMIT are a new level or scale."""
+CHANGE_AFTER = 5
+"""How many far values in a row are a new level or scale."""
 
-LONGEST = 10_000.0
-"""Rows after which mean and sd forget: old levels fade."""
+MAX_COUNT = 10_000.0
+"""Rows after which mean and standard deviation forget: old levels fade."""
 
 DRIFT = 0.1
-"""How far mean and sd may move, in sds, before base and unit follow."""
+"""How far mean and standard deviation may move, in the latter, before center and scale follow."""
 
-KINDRED = 4.0
-"""Standard deviations of old and new level that differ by less are one: five values tell no more.
-"""
+SAME_SCALE = 4.0
+"""Standard deviations before and after a change that differ by a smaller factor count as equal:
+five values do not tell more."""
 
-_RELATIVE = 1e-10  # an sd below this share of the mean is rounding
-_MEMORY = 0.999  # of the correlation between a row and the next
+_RELATIVE = 1e-10  # a standard deviation below this share of the mean is rounding
+_MEMORY = 0.999  # forgetting factor of the correlation between a row and the next
 
 
 @inline
-def spread(column):
+def standard_deviation(column):
     """The standard deviation; 0 for a constant column."""
     if not column[COUNT] > 1.0:
         return 0.0
@@ -74,45 +77,46 @@ def spread(column):
 
 
 @inline
-def _away(column, value, base, unit):
-    """(value - base) / unit, infinite where a column that was constant moves."""
-    away = value - base
-    if unit > 0.0:
-        return away / unit
+def _deviation_from(column, value, center, scale):
+    """(value - center) / scale, infinite where a column that was constant moves."""
+    away = value - center
+    if scale > 0.0:
+        return away / scale
     # A constant column's mean has the rounding of its sum.
-    return 0.0 if abs(away) <= _RELATIVE * abs(base) else math.copysign(np.inf, away)
+    return 0.0 if abs(away) <= _RELATIVE * abs(center) else math.copysign(np.inf, away)
 
 
 @inline
 def deviation(column, value):
-    """The deviation from what stands still."""
-    return _away(column, value, column[BASE], column[UNIT])
+    """The deviation by center and scale, not clipped."""
+    return _deviation_from(column, value, column[CENTER], column[SCALE])
 
 
 @inline
-def _follow(column):
-    """Base and unit come after, if mean or sd have moved."""
-    width = spread(column)
-    moved = abs(column[MEAN] - column[BASE])
-    if moved > DRIFT * width or not abs(width - column[UNIT]) <= DRIFT * width:
-        column[BASE] = column[MEAN]
-        column[UNIT] = width
+def _follow_moments(column):
+    """Let center and scale follow, if mean or standard deviation have moved."""
+    width = standard_deviation(column)
+    moved = abs(column[MEAN] - column[CENTER])
+    if moved > DRIFT * width or not abs(width - column[SCALE]) <= DRIFT * width:
+        column[CENTER] = column[MEAN]
+        column[SCALE] = width
 
 
 @inline
-def is_glitch(column, value):
-    """Whether a value is no measurement. A constant column that moves is none: it has no scale."""
-    return abs(value - column[BASE]) > GLITCH * column[UNIT] > 0.0
+def is_extreme(column, value):
+    """Whether a value is not a measurement; never in a constant column, which has no scale."""
+    return abs(value - column[CENTER]) > EXTREME_DEVIATIONS * column[SCALE] > 0.0
 
 
 @inline
 def clipped(z, most):
+    """z within [-most, most]."""
     return min(max(z, -most), most)
 
 
 @inline
-def held_values(column, ring):
-    """How many values the ring holds; a file may say anything."""
+def ring_count(column, ring):
+    """How many values the ring holds; a forged file may claim anything."""
     seen = column[SEEN]
     if not 0.0 <= seen < 2.0**53:
         return 0
@@ -122,7 +126,7 @@ def held_values(column, ring):
 @inline
 def rank(column, ring, quantiles, value):
     """The normal quantile of the mid-rank, from a table over equal steps of probability."""
-    held = held_values(column, ring)
+    held = ring_count(column, ring)
     less = 0
     same = 0
     for i in range(held):
@@ -135,8 +139,8 @@ def rank(column, ring, quantiles, value):
 
 
 @inline
-def _fading(column):
-    """What is left of the last standing: the correlation, at least 0, to the power of its age."""
+def _remaining(column):
+    """The remaining share of the last forms: the correlation, at least 0, to the power of age."""
     if not column[POWER] > 0.0:
         return 0.0
     correlation = min(max(column[PRODUCT] / column[POWER], 0.0), 1.0)
@@ -144,21 +148,23 @@ def _fading(column):
 
 
 @inline
-def standing(column, ring, quantiles, value, out):
-    """out = the standings, deviations clipped, of a value not yet taken in; NaN for missing."""
-    if math.isnan(value) or is_glitch(column, value):
-        fading = _fading(column)
-        out[STILL] = column[LAST] * fading
-        out[MOVING] = column[LAST_MOVING] * fading
-        out[RANK] = column[LAST_RANK] * fading
+def normalize(column, ring, quantiles, value, out):
+    """out (FORMS,): the forms of a value before it enters the statistics, deviations clipped."""
+    if math.isnan(value) or is_extreme(column, value):
+        share = _remaining(column)
+        out[FIXED] = column[LAST_FIXED] * share
+        out[MOVING] = column[LAST_MOVING] * share
+        out[RANK] = column[LAST_RANK] * share
     else:
-        out[STILL] = clipped(deviation(column, value), CLIP)
-        out[MOVING] = clipped(_away(column, value, column[MEAN], spread(column)), CLIP)
+        out[FIXED] = clipped(deviation(column, value), CLIP)
+        sd = standard_deviation(column)
+        out[MOVING] = clipped(_deviation_from(column, value, column[MEAN], sd), CLIP)
         out[RANK] = rank(column, ring, quantiles, value)
 
 
 @inline
 def push(column, ring, value):
+    """Add a value to the ring."""
     seen = column[SEEN] if 0.0 <= column[SEEN] < 2.0**53 else 0.0
     ring[int(seen) % len(ring)] = value
     column[SEEN] = seen + 1.0
@@ -166,85 +172,85 @@ def push(column, ring, value):
 
 @inline
 def _last_values(column, ring):
-    """The last PATIENCE values, the oldest first, their mean and standard deviation."""
+    """The last CHANGE_AFTER values, the oldest first, their mean and standard deviation."""
     newest = int(column[SEEN])
-    kept = np.empty(PATIENCE)
+    kept = np.empty(CHANGE_AFTER)
     mean = 0.0
-    for i in range(PATIENCE):
-        kept[i] = ring[(newest - PATIENCE + i) % len(ring)]
-        mean += kept[i] / PATIENCE
+    for i in range(CHANGE_AFTER):
+        kept[i] = ring[(newest - CHANGE_AFTER + i) % len(ring)]
+        mean += kept[i] / CHANGE_AFTER
     squares = 0.0
-    for i in range(PATIENCE):
+    for i in range(CHANGE_AFTER):
         squares += (kept[i] - mean) ** 2
-    return kept, mean, math.sqrt(squares / (PATIENCE - 1))
+    return kept, mean, math.sqrt(squares / (CHANGE_AFTER - 1))
 
 
 @inline
-def change_level(column, ring):
-    """Take mean and sd from the last PATIENCE values, and forget the others."""
+def restart_column(column, ring):
+    """Start mean and standard deviation anew from the last CHANGE_AFTER values."""
     kept, mean, width = _last_values(column, ring)
-    before = spread(column)
+    before = standard_deviation(column)
     if width <= _RELATIVE * abs(mean):
         # The new level is constant: the step itself is the scale.
         width = 0.5 * abs(mean - column[MEAN])
         mean = 0.5 * (mean + column[MEAN])
-    elif before / KINDRED < width < before * KINDRED:
+    elif before / SAME_SCALE < width < before * SAME_SCALE:
         width = before
     column[MEAN] = mean
-    column[COUNT] = PATIENCE
-    column[SQUARES] = width * width * (PATIENCE - 1)
-    column[BASE] = mean
-    column[UNIT] = width
+    column[COUNT] = CHANGE_AFTER
+    column[SQUARES] = width * width * (CHANGE_AFTER - 1)
+    column[CENTER] = mean
+    column[SCALE] = width
     column[STREAK] = 0.0
     column[SEEN] = 0.0
-    for i in range(PATIENCE):
+    for i in range(CHANGE_AFTER):
         push(column, ring, kept[i])
 
 
 @inline
-def enter(column, value, most):
-    """Let a value change mean and sd, as if it were at most so many deviations away."""
-    width = spread(column)
+def add_to_moments(column, value, most):
+    """Add a value to mean and standard deviation, as if it were at most `most` deviations away."""
+    width = standard_deviation(column)
     if width > 0.0:
         value = column[MEAN] + clipped((value - column[MEAN]) / width, most) * width
-    count = min(column[COUNT] + 1.0, LONGEST)
-    keeping = (count - 1.0) / column[COUNT] if column[COUNT] + 1.0 > LONGEST else 1.0
+    count = min(column[COUNT] + 1.0, MAX_COUNT)
+    keeping = (count - 1.0) / column[COUNT] if column[COUNT] + 1.0 > MAX_COUNT else 1.0
     away = value - column[MEAN]
     column[MEAN] += away / count
     column[SQUARES] = (column[SQUARES] + away * (value - column[MEAN])) * keeping
     column[COUNT] = count
-    _follow(column)
+    _follow_moments(column)
 
 
 @inline
-def remember(column, value, shown):
-    """Keep the standings, from which missing values are filled in."""
-    if math.isnan(value) or is_glitch(column, value):
+def remember_last(column, value, forms):
+    """Keep the forms of a value, from which missing values are filled in."""
+    if math.isnan(value) or is_extreme(column, value):
         column[AGE] += 1.0
         return
     if column[AGE] == 0.0:
-        column[PRODUCT] = _MEMORY * column[PRODUCT] + column[LAST] * shown[STILL]
-        column[POWER] = _MEMORY * column[POWER] + column[LAST] ** 2
-    column[LAST] = shown[STILL]
-    column[LAST_MOVING] = shown[MOVING]
-    column[LAST_RANK] = shown[RANK]
+        column[PRODUCT] = _MEMORY * column[PRODUCT] + column[LAST_FIXED] * forms[FIXED]
+        column[POWER] = _MEMORY * column[POWER] + column[LAST_FIXED] ** 2
+    column[LAST_FIXED] = forms[FIXED]
+    column[LAST_MOVING] = forms[MOVING]
+    column[LAST_RANK] = forms[RANK]
     column[AGE] = 0.0
 
 
 @inline
-def take(column, ring, value, shown):
-    """Let a value enter the figures; `shown` are its standings. True if it made a new level."""
-    remember(column, value, shown)
+def update_column(column, ring, value, forms):
+    """Add a value with its `forms` to the statistics; whether it made a new level."""
+    remember_last(column, value, forms)
     if math.isnan(value):
         return False
     z = deviation(column, value)
-    enter(column, value, LIMIT)
+    add_to_moments(column, value, FAR_DEVIATIONS)
     push(column, ring, value)
-    if abs(z) > LIMIT:
-        # A file may say anything: no streak may wait for ever.
-        column[STREAK] = column[STREAK] + 1.0 if 0.0 <= column[STREAK] < PATIENCE else 1.0
-        if column[STREAK] >= PATIENCE and column[SEEN] >= PATIENCE:
-            change_level(column, ring)
+    if abs(z) > FAR_DEVIATIONS:
+        # A forged file may claim anything: no streak may last for ever.
+        column[STREAK] = column[STREAK] + 1.0 if 0.0 <= column[STREAK] < CHANGE_AFTER else 1.0
+        if column[STREAK] >= CHANGE_AFTER and column[SEEN] >= CHANGE_AFTER:
+            restart_column(column, ring)
             return True
     else:
         column[STREAK] = 0.0
@@ -252,14 +258,14 @@ def take(column, ring, value, shown):
 
 
 @inline
-def begin(column, ring, quantiles, values):
-    """Figures from some first values, as if they had always been the usual ones.
+def fit_column(column, ring, quantiles, values):
+    """Start the statistics from some first values (n,), as if these had always been the usual ones.
 
     Values farther from the median than three times the distance that an eighth of them exceeds
-    count as far as that: a few outliers, but not the start of a signal that was at rest. Glitches
-    count not at all.
+    count as far as that: a few outliers, but not the start of a signal that was at rest. Extreme
+    values do not count.
     """
-    for k in range(FIGURES):
+    for k in range(STATS):
         column[k] = 0.0
     present = values[~np.isnan(values)]
     count = len(present)
@@ -269,7 +275,7 @@ def begin(column, ring, quantiles, values):
     distances = np.sort(np.abs(present - middle))
     usual = distances[count - 1 - count // 8]
     if usual > 0.0:
-        present = present[np.abs(present - middle) <= GLITCH * usual]
+        present = present[np.abs(present - middle) <= EXTREME_DEVIATIONS * usual]
         count = len(present)
     reach = 3.0 * usual if usual > 0.0 else np.inf
     mean = 0.0
@@ -282,13 +288,13 @@ def begin(column, ring, quantiles, values):
     column[COUNT] = count
     column[MEAN] = mean
     column[SQUARES] = squares
-    column[BASE] = mean
-    column[UNIT] = spread(column)
-    shown = np.zeros(STANDINGS)
+    column[CENTER] = mean
+    column[SCALE] = standard_deviation(column)
+    forms = np.zeros(FORMS)
     last = middle
     for value in values:
-        standing(column, ring, quantiles, value, shown)
-        remember(column, value, shown)
+        normalize(column, ring, quantiles, value, forms)
+        remember_last(column, value, forms)
         if column[AGE] == 0.0:
             push(column, ring, value)
             last = value

@@ -1,17 +1,27 @@
-"""Scaling online: every input shown in up to three ways, and the target in its deviations."""
+"""Online scaling: of every input in up to three ways, and of the target."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
 
 from ..utils.validation import LARGEST, Floats
-from . import scaling_steps as hot
-from .running_stats import BASE, COUNT, FIGURES, LIMIT, MEAN, PATIENCE, SEEN, STREAK, UNIT
+from . import scaling_steps as steps
+from .running_stats import (
+    CENTER,
+    CHANGE_AFTER,
+    COUNT,
+    FAR_DEVIATIONS,
+    MEAN,
+    SCALE,
+    SEEN,
+    STATS,
+    STREAK,
+)
 
-MEMORY = 1000
+RING = 1000
 """Values among which a value is ranked."""
 
 _STEPS = 2048
@@ -25,32 +35,34 @@ QUANTILES = np.array(
 """Normal quantiles over equal steps of probability."""
 
 
-_NUMBERS = {"standard": 0, "asinh": 1, "rank": 2, "none": 4}
-"""Where the loops look up the place of a scaling."""
+_INDEX = {"standard": 0, "asinh": 1, "rank": 2, "none": 4}
+"""The index of each scaling in `starts` (`scaling_steps.scale_row`)."""
 
-KNOWN = tuple(_NUMBERS)
+SCALINGS = tuple(_INDEX)
 
 
 class Scaling:
-    """The running figures of the inputs and of the target, and what is made of them.
+    """Scales rows by running statistics of the inputs and of the target (`running_stats`).
 
-    - "standard": (x - base) / unit, at most 8 in size. Base and unit are mean and sd of some time
-      ago, which follow once these have moved by a tenth of the sd;
+    - "standard": (x - center) / scale, at most 8 in size. Center and scale are the mean and
+      standard deviation of some time ago, which follow once these have moved by a tenth;
     - "asinh": asinh((x - mean) / sd) by the rows so far, for heavy tails;
     - "rank": the normal quantile of the rank among the last 1,000 values;
     - "none": the inputs as they are, for kernels that know their units.
 
-    A value enters mean and sd as if it were at most 10 sd away. Five in a row beyond 10 units are a
-    new level or scale, from which mean and sd start anew. A missing value, or one beyond 1,000
-    units, stands at the last one's standing times its column's correlation from row to row, to the
-    power of the rows since. Targets that are far may have to wait: see `take_target`.
+    A scaled row has `width` columns: the scalings side by side. Lagged targets follow the inputs,
+    normalized by the target's statistics, in all scalings but asinh (unless it is the only one):
+    some slots should not see them, since on a stream whose targets do not depend on the last ones
+    they are noise. Inputs beyond the first `core` were added later: they are at the end, one after
+    the other in all their scalings, so that all other columns keep their index.
 
-    Lagged targets stand behind the inputs, in the target's own figures, in all scalings but asinh
-    (unless it is the only one): some slots should not see them, since a stream whose targets say
-    nothing about the next would only be blurred.
-
-    Inputs beyond the first `core` came later: they stand at the end, one after the other in all
-    their scalings, so that all others stay where they are.
+    Parameters
+    ----------
+    dimension : number of inputs.
+    lags : number of lagged targets.
+    names : the scalings, in the order of `SCALINGS`.
+    target : whether the target is a number, which has statistics too.
+    core : number of inputs at the start; all by default.
     """
 
     def __init__(
@@ -67,46 +79,48 @@ class Scaling:
         self.lags = lags
         self.names = tuple(names)
         self.has_target = target
-        self.columns = np.zeros((dimension, FIGURES))
-        self.rings = np.zeros((dimension, MEMORY if "rank" in names else PATIENCE))
-        self.target = np.zeros(FIGURES)
-        self.ring = np.zeros(MEMORY if lags and target and "rank" in names else PATIENCE)
+        self.columns = np.zeros((dimension, STATS))
+        self.rings = np.zeros((dimension, RING if "rank" in names else CHANGE_AFTER))
+        self.target = np.zeros(STATS)
+        self.ring = np.zeros(RING if lags and target and "rank" in names else CHANGE_AFTER)
         self.starts = np.full(5, -1)
-        self.places: dict[str, tuple[int, ...]] = {}
-        """Where each scaling's columns are: the first inputs, lagged targets, later inputs."""
+        self.columns_of: dict[str, tuple[int, ...]] = {}
+        """The columns of each scaling: its first inputs, lagged targets, later inputs."""
         self.lag_columns: list[int] = []
         order: list[int] = []
         width = 0
-        for name, number in _NUMBERS.items():
+        for name, index in _INDEX.items():
             if name in self.names:
-                self.starts[number] = width
+                self.starts[index] = width
                 own = dimension + (0 if name == "asinh" and len(self.names) > 1 else lags)
                 if name == "asinh" and own > dimension:
                     self.starts[3] = width + dimension
-                place = len(order)
+                first = len(order)
                 order += [*range(width, width + core), *range(width + dimension, width + own)]
-                self.places[name] = tuple(range(place, len(order)))
-                self.lag_columns += self.places[name][core:]
+                self.columns_of[name] = tuple(range(first, len(order)))
+                self.lag_columns += self.columns_of[name][core:]
                 width += own
         for column in range(core, dimension):
-            for name, number in _NUMBERS.items():
+            for name, index in _INDEX.items():
                 if name in self.names:
-                    self.places[name] += (len(order),)
-                    order.append(int(self.starts[number]) + column)
+                    self.columns_of[name] += (len(order),)
+                    order.append(int(self.starts[index]) + column)
         self.width = width
         self._order = None if core == dimension else np.array(order)
-        """Where what the loops write side by side belongs."""
+        """The columns of the compiled loops' output, in the order of the scaled row."""
 
-    def begin(self, rows: Floats, targets: Floats | None) -> None:
-        """Start all figures from some first rows."""
-        hot.begin_columns(self.columns, self.rings, QUANTILES, rows)
+    # --- inputs ---------------------------------------------------------------------------------
+
+    def fit(self, X: Floats, targets: Floats | None) -> None:
+        """Start all statistics from some first rows."""
+        steps.fit_columns(self.columns, self.rings, QUANTILES, X)
         if targets is not None:
-            hot.begin_columns(self.target[None], self.ring[None], QUANTILES, targets[:, None])
+            steps.fit_columns(self.target[None], self.ring[None], QUANTILES, targets[:, None])
 
-    def rows(self, X: Floats, lagged: Floats) -> Floats:
-        """(n, width): inputs, and the lagged targets of each, as the slots see them now."""
+    def scale_rows(self, X: Floats, lagged: Floats) -> Floats:
+        """(n, width): scaled inputs (n, d) and lagged targets (n, lags); changes nothing."""
         out = np.zeros((len(X), self.width))
-        hot.scale_rows(
+        steps.scale_rows(
             X,
             lagged,
             self.columns,
@@ -117,50 +131,32 @@ class Scaling:
             self.starts,
             out,
         )
-        return self._arranged(out)
+        return self._reorder(out)
 
-    def _arranged(self, out: Floats) -> Floats:
+    def _reorder(self, out: Floats) -> Floats:
         return out if self._order is None else out[:, self._order]
 
-    def take(self, x: Floats) -> list[int]:
-        """Let an input enter the figures; the columns that have a new level."""
-        changed = np.zeros(self.dimension, dtype=np.bool_)
-        hot.take_row(x, self.columns, self.rings, QUANTILES, changed)
-        return [int(k) for k in np.flatnonzero(changed)]
+    def update_inputs(self, x: Floats) -> list[int]:
+        """Add one input (d,) to the statistics; the columns that have a new level."""
+        new_levels = np.zeros(self.dimension, dtype=np.bool_)
+        steps.update_inputs(x, self.columns, self.rings, QUANTILES, new_levels)
+        return [int(k) for k in np.flatnonzero(new_levels)]
 
-    def take_target(self, y: float, wait: bool) -> bool:
-        """Let a target enter its figures, or wait; True if it is the fifth in a row that waits.
-
-        Then one of `new_scale`, `new_level` and `wider` has to follow.
-        """
-        return bool(hot.take_target(y, wait, self.target, self.ring, QUANTILES))
-
-    def new_scale(self) -> None:
-        """The target's figures start anew from the last five."""
-        hot.new_scale(self.target, self.ring)
-
-    def new_level(self, shift: float) -> None:
-        """The target goes on as before, but for a shift."""
-        hot.new_level(self.target, self.ring, shift)
-
-    def wider(self) -> None:
-        """The target's figures take in the last five as they are."""
-        hot.wider(self.target, self.ring)
-
-    def stream(
-        self, X: Floats, y: Floats, lagged: Floats
+    def scale_and_update(
+        self, X: Floats, lagged: Floats, y: Floats
     ) -> tuple[Floats, Floats, Floats, list[tuple[int, int]]]:
-        """Scale and take in row after row, up to a target that is far off.
+        """Scale each row, then add it to the statistics, up to the first far target.
 
-        Returns the scaled rows, the scaled targets, the target's (base, unit) before each, and the
-        (row, column) of new levels; as many rows as were done. `lagged` moves on.
+        Returns the scaled rows (m, width), the scaled targets (m,), the target's center and scale
+        before each row (m, 2), and the (row, column) of new levels, for the m rows that were done.
         """
         count = len(X)
         out = np.zeros((count, self.width))
         scaled, scale = np.empty(count), np.empty((count, 2))
-        news = np.zeros((count, self.dimension), dtype=np.bool_)
-        done = hot.scale_stream(
+        new_levels = np.zeros((count, self.dimension), dtype=np.bool_)
+        done = steps.scale_and_update(
             X,
+            lagged,
             y,
             self.columns,
             self.rings,
@@ -168,84 +164,102 @@ class Scaling:
             self.ring if self.has_target else np.zeros_like(self.ring),
             QUANTILES,
             self.starts,
-            lagged,
             out,
             scaled,
             scale,
-            news,
+            new_levels,
         )
-        found = [(int(t), int(k)) for t, k in np.argwhere(news[:done])]
-        return self._arranged(out[:done]), scaled[:done], scale[:done], found
+        found = [(int(t), int(k)) for t, k in np.argwhere(new_levels[:done])]
+        return self._reorder(out[:done]), scaled[:done], scale[:done], found
 
-    def typical(self) -> Floats:
-        """(inputs, 3): the median of the last values of every input, and the ends of their range.
+    def input_ranges(self) -> Floats:
+        """(inputs, 3): median, minimum and maximum of the last values of every input.
 
-        Where too few are kept or all are the same, the ends are 2.5 standard deviations of all
-        values so far to both sides of their mean.
+        Where too few are kept or all are equal, the ends are 2.5 standard deviations of all values
+        so far to both sides of their mean.
         """
         found = np.empty((self.dimension, 3))
         for column, ring, out in zip(self.columns, self.rings, found, strict=True):
             last = ring[: int(min(column[SEEN], len(ring)))]
-            out[:] = column[BASE] + column[UNIT] * np.array([0.0, -2.5, 2.5])
-            if len(last) > PATIENCE:
+            out[:] = column[CENTER] + column[SCALE] * np.array([0.0, -2.5, 2.5])
+            if len(last) > CHANGE_AFTER:
                 out[0] = np.median(last)
                 if last.min() < last.max():
                     out[1:] = last.min(), last.max()
         return found
 
-    def distances(self, row: Floats) -> Floats:
-        """How far from usual the inputs of a scaled row are, without lagged targets."""
-        own = self.places[self.names[0]]
-        late = self.dimension - self.core
-        shown = row[[*own[: self.core], *own[len(own) - late :]]]
+    def input_deviations(self, row: Floats) -> Floats:
+        """(d,): the deviations of the inputs of a scaled row (width,), without lagged targets."""
+        own = self.columns_of[self.names[0]]
+        added = self.dimension - self.core
+        inputs = row[[*own[: self.core], *own[len(own) - added :]]]
         if self.names[0] != "none":
-            return shown
-        units = self.columns[:, UNIT]
-        away = shown - self.columns[:, BASE]
-        return np.divide(away, units, out=np.zeros_like(away), where=units > 0.0)
+            return inputs
+        scales = self.columns[:, SCALE]
+        away = inputs - self.columns[:, CENTER]
+        return np.divide(away, scales, out=np.zeros_like(away), where=scales > 0.0)
 
-    def farness(self, y: float) -> int:
-        """0 for a usual target; `hot.FAR` beyond 10 units, `hot.WILD` beyond 1,000."""
-        return int(hot.farness(self.target, y))
+    # --- the target -----------------------------------------------------------------------------
 
     @property
-    def scale(self) -> tuple[float, float]:
-        """The target's base and unit."""
-        mean, sd = hot.target_scale(self.target)
-        return float(mean), float(sd)
+    def target_scale(self) -> tuple[float, float]:
+        """The target's center and scale."""
+        return float(self.target[CENTER]), float(self.target[SCALE])
 
-    def scaled(self, y: Floats) -> Floats:
+    def scale_targets(self, y: Floats) -> Floats:
         """Targets in their present deviations, at most 10 in size."""
-        mean, sd = self.scale
+        mean, sd = self.target_scale
         if sd == 0.0:
             return np.zeros(len(y))
-        return np.clip((y - mean) / sd, -LIMIT, LIMIT)
+        return np.clip((y - mean) / sd, -FAR_DEVIATIONS, FAR_DEVIATIONS)
 
-    def sound(self, waiting: int) -> bool:
-        """Whether figures from a file can be those of a stream of which so many targets wait."""
+    def outlier_level(self, y: float) -> int:
+        """0 for a usual target; `steps.FAR` beyond 10 deviations, `steps.EXTREME` beyond 1,000."""
+        return int(steps.outlier_level(self.target, y))
+
+    def update_target(self, y: float, *, hold: bool) -> bool:
+        """Add a target to its statistics, or hold it back; True if it is the fifth held in a row.
+
+        Then one of `widen_target`, `shift_target` and `restart_target` has to follow.
+        """
+        return bool(steps.update_target(y, hold, self.target, self.ring, QUANTILES))
+
+    def widen_target(self) -> None:
+        """Add the last five targets to the statistics as they are."""
+        steps.widen_target(self.target, self.ring)
+
+    def shift_target(self, shift: float) -> None:
+        """Shift the target's level."""
+        steps.shift_target(self.target, self.ring, shift)
+
+    def restart_target(self) -> None:
+        """Start the target's statistics anew from the last five."""
+        steps.restart_target(self.target, self.ring)
+
+    # --- saving and restarting ------------------------------------------------------------------
+
+    def is_plausible(self, held: int) -> bool:
+        """Whether statistics from a file can be those of a stream with `held` targets held back."""
         both = np.vstack([self.columns, self.target])
-        sizes = np.abs(both[:, [MEAN, BASE, UNIT]])
-        # A level may be moved beyond the largest target by what a bank had predicted.
+        sizes = np.abs(both[:, [MEAN, CENTER, SCALE]])
+        # A shift by a prediction may move the level beyond the largest target.
         return bool(
-            (both[:, [COUNT, UNIT]] >= 0.0).all()
+            (both[:, [COUNT, SCALE]] >= 0.0).all()
             and (sizes <= 1000.0 * LARGEST).all()
-            and self.target[STREAK] == waiting
+            and self.target[STREAK] == held
         )
 
-    def go_on(self, before: Scaling) -> None:
-        """Take over the figures of a scaling that had fewer inputs."""
+    def continue_from(self, before: Scaling) -> None:
+        """Take over the statistics of a scaling that had fewer inputs."""
         self.columns[: before.dimension] = before.columns
         self.rings[: before.dimension] = before.rings
         self.target, self.ring = before.target, before.ring
 
     def state(self) -> dict[str, Floats]:
+        """The arrays, by their names in a file."""
         return {
             "columns": self.columns,
             "rings": self.rings,
             "target": self.target,
             "ring": self.ring,
         }
-
-    def restore(self, state: Mapping[str, Floats]) -> None:
-        for name, array in self.state().items():
-            array[...] = state[name]

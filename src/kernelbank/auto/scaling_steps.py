@@ -1,7 +1,10 @@
-"""Rows of a stream in their standings: several scalings of the inputs, and the target's.
+"""Rows of a stream scaled in several ways, and the statistics of its target.
 
-What a column is, and how values enter it, is in `standing`. The target is a column whose far values
-wait until it is clear what they mean.
+What a column is, and how values enter it, is in `running_stats`. The target is a column whose far
+values are held back until it is clear what they mean (`held_targets`).
+
+Arrays: X (n, d), lagged (n, lags), columns (d, STATS), rings (d, ring), target (STATS,),
+target_ring (ring,), quantiles: a table of normal quantiles, starts (5,), out (n, width).
 """
 
 import math
@@ -10,205 +13,206 @@ import numpy as np
 
 from ..native.jit import entry, inline
 from .running_stats import (
-    BASE,
-    LIMIT,
+    CENTER,
+    CHANGE_AFTER,
+    FAR_DEVIATIONS,
+    FIXED,
+    FORMS,
     MEAN,
     MOVING,
-    PATIENCE,
     RANK,
+    SCALE,
     SEEN,
-    STANDINGS,
-    STILL,
     STREAK,
-    UNIT,
-    begin,
-    change_level,
+    add_to_moments,
     clipped,
     deviation,
-    enter,
-    held_values,
-    is_glitch,
+    fit_column,
+    is_extreme,
+    normalize,
     push,
-    remember,
-    standing,
-    take,
+    remember_last,
+    restart_column,
+    ring_count,
+    update_column,
 )
 
 
 @entry
-def begin_columns(columns, rings, quantiles, rows):
-    """Start every column from the rows (n, columns)."""
+def fit_columns(columns, rings, quantiles, rows):
+    """Start every column from rows (n, d)."""
     for k in range(len(columns)):
-        begin(columns[k], rings[k], quantiles, rows[:, k].copy())
+        fit_column(columns[k], rings[k], quantiles, rows[:, k].copy())
 
 
 @inline
-def scale_row(x, lagged, columns, rings, target, target_ring, quantiles, starts, shown, out):
-    """The scalings of one input side by side: deviations, their asinh, ranks.
+def scale_row(x, lagged, columns, rings, target, target_ring, quantiles, starts, forms, out):
+    """out (width,): the scalings of one row side by side; forms (d, FORMS): those of its inputs.
 
-    starts[v] is where scaling v begins in `out`, -1 if it is not wanted; starts[4] is that of the
-    inputs as they are, or as they are expected if they are missing. Deviations, ranks and inputs as
-    they are are followed by the lagged targets, in the target's own figures; asinh is of the input
-    alone, unless starts[3] is where the asinh of the lagged targets begins. shown[k] holds the
-    standings of input k afterwards.
+    starts[v] is the first column of scaling v in `out`, -1 if it is not wanted: 0 deviations, 1
+    their asinh, 2 ranks, 4 the inputs as they are, filled in where they are missing. Scalings 0, 2
+    and 4 are followed by the lagged targets, normalized by the target's own statistics. Scaling 1
+    has the inputs alone, unless starts[3] is the first column of the asinh of the lagged targets.
     """
     dimension = len(x)
     for k in range(dimension):
-        standing(columns[k], rings[k], quantiles, x[k], shown[k])
+        normalize(columns[k], rings[k], quantiles, x[k], forms[k])
         if starts[0] >= 0:
-            out[starts[0] + k] = shown[k, STILL]
+            out[starts[0] + k] = forms[k, FIXED]
         if starts[1] >= 0:
-            out[starts[1] + k] = math.asinh(shown[k, MOVING])
+            out[starts[1] + k] = math.asinh(forms[k, MOVING])
         if starts[2] >= 0:
-            out[starts[2] + k] = shown[k, RANK]
+            out[starts[2] + k] = forms[k, RANK]
         if starts[4] >= 0:
             value = x[k]
-            if math.isnan(value) or is_glitch(columns[k], value):
-                value = columns[k, BASE] + columns[k, UNIT] * shown[k, STILL]
+            if math.isnan(value) or is_extreme(columns[k], value):
+                value = columns[k, CENTER] + columns[k, SCALE] * forms[k, FIXED]
             out[starts[4] + k] = value
-    pair = np.zeros(STANDINGS)
+    lag_forms = np.zeros(FORMS)
     for i in range(len(lagged)):
-        pair[:] = 0.0
+        lag_forms[:] = 0.0
         if not math.isnan(lagged[i]):
-            standing(target, target_ring, quantiles, lagged[i], pair)
+            normalize(target, target_ring, quantiles, lagged[i], lag_forms)
         if starts[0] >= 0:
-            out[starts[0] + dimension + i] = pair[STILL]
+            out[starts[0] + dimension + i] = lag_forms[FIXED]
         if starts[2] >= 0:
-            out[starts[2] + dimension + i] = pair[RANK]
+            out[starts[2] + dimension + i] = lag_forms[RANK]
         if starts[4] >= 0:
-            out[starts[4] + dimension + i] = pair[STILL]
+            out[starts[4] + dimension + i] = lag_forms[FIXED]
         if starts[3] >= 0:
-            out[starts[3] + i] = math.asinh(pair[MOVING])
+            out[starts[3] + i] = math.asinh(lag_forms[MOVING])
 
 
 @entry
 def scale_rows(X, lagged, columns, rings, target, target_ring, quantiles, starts, out):
-    """`scale_row` of each row with its own lagged targets; nothing is taken in."""
-    shown = np.zeros((X.shape[1], STANDINGS))
+    """`scale_row` of each row with its own lagged targets; the statistics do not change."""
+    forms = np.zeros((X.shape[1], FORMS))
     for t in range(len(X)):
         scale_row(
-            X[t], lagged[t], columns, rings, target, target_ring, quantiles, starts, shown, out[t]
+            X[t], lagged[t], columns, rings, target, target_ring, quantiles, starts, forms, out[t]
         )
 
 
 @entry
-def take_row(x, columns, rings, quantiles, changed):
-    """Let an input enter the figures of its columns; changed[k] tells of new levels."""
-    shown = np.zeros(STANDINGS)
+def update_inputs(x, columns, rings, quantiles, new_levels):
+    """Add one input x (d,) to the statistics; new_levels (d,): which columns have a new level."""
+    forms = np.zeros(FORMS)
     for k in range(len(x)):
-        standing(columns[k], rings[k], quantiles, x[k], shown)
-        changed[k] = take(columns[k], rings[k], x[k], shown)
+        normalize(columns[k], rings[k], quantiles, x[k], forms)
+        new_levels[k] = update_column(columns[k], rings[k], x[k], forms)
 
 
 # --- the target ---------------------------------------------------------------------------------
 
 
 @inline
-def _take_target(target, ring, y, wait, shown):
-    """Let a target enter its figures, or let it wait until one that does not have to lets it in.
+def _update_target(target, ring, y, hold, forms):
+    """Add a target to its statistics, after those that are held back; or hold it back.
 
-    True if PATIENCE wait: then one of the three below has to follow.
+    True if CHANGE_AFTER are held back: then `restart_target`, `shift_target` or `widen_target` has
+    to follow.
     """
-    remember(target, y, shown)
-    if wait:
+    remember_last(target, y, forms)
+    if hold:
         push(target, ring, y)
-        # A file may say anything: no streak may wait for ever.
-        target[STREAK] = target[STREAK] + 1.0 if 0.0 <= target[STREAK] < PATIENCE else 1.0
-        return target[STREAK] >= PATIENCE and target[SEEN] >= PATIENCE
-    _let_in(target, ring, LIMIT)
-    enter(target, y, LIMIT)
+        # A forged file may claim anything: no streak may last for ever.
+        target[STREAK] = target[STREAK] + 1.0 if 0.0 <= target[STREAK] < CHANGE_AFTER else 1.0
+        return target[STREAK] >= CHANGE_AFTER and target[SEEN] >= CHANGE_AFTER
+    _add_held(target, ring, FAR_DEVIATIONS)
+    add_to_moments(target, y, FAR_DEVIATIONS)
     push(target, ring, y)
     return False
 
 
 @inline
-def _let_in(target, ring, most):
-    """The targets that wait enter, as if they were at most so many deviations away."""
-    waiting = min(int(clipped(target[STREAK], PATIENCE)), held_values(target, ring))
+def _add_held(target, ring, most):
+    """Add the targets that are held back, as if they were at most `most` deviations away."""
+    held = min(int(clipped(target[STREAK], CHANGE_AFTER)), ring_count(target, ring))
     newest = int(target[SEEN])
-    for i in range(waiting):
-        enter(target, ring[(newest - waiting + i) % len(ring)], most)
+    for i in range(held):
+        add_to_moments(target, ring[(newest - held + i) % len(ring)], most)
     target[STREAK] = 0.0
 
 
 @entry
-def take_target(y, wait, target, ring, quantiles):
-    """`_take_target` with the standings of y."""
-    shown = np.zeros(STANDINGS)
-    standing(target, ring, quantiles, y, shown)
-    return _take_target(target, ring, y, wait, shown)
+def update_target(y, hold, target, ring, quantiles):
+    """`_update_target` with the forms of y."""
+    forms = np.zeros(FORMS)
+    normalize(target, ring, quantiles, y, forms)
+    return _update_target(target, ring, y, hold, forms)
 
 
 @entry
-def new_scale(target, ring):
-    """The targets that wait have a level and a scale of their own: figures start from them."""
-    change_level(target, ring)
+def restart_target(target, ring):
+    """The held targets have a level and a scale of their own: the statistics start from them."""
+    restart_column(target, ring)
 
 
 @entry
-def new_level(target, ring, shift):
-    """The targets that wait are as before, but for a shift: move the mean and all that is kept."""
+def shift_target(target, ring, shift):
+    """The held targets are as before but for a shift: move the mean and all values in the ring."""
     target[MEAN] += shift
-    target[BASE] += shift
-    older = held_values(target, ring) - PATIENCE
+    target[CENTER] += shift
+    older = ring_count(target, ring) - CHANGE_AFTER
     newest = int(target[SEEN])
     for i in range(older):
-        ring[(newest - PATIENCE - 1 - i) % len(ring)] += shift
-    _let_in(target, ring, LIMIT)
+        ring[(newest - CHANGE_AFTER - 1 - i) % len(ring)] += shift
+    _add_held(target, ring, FAR_DEVIATIONS)
 
 
 @entry
-def wider(target, ring):
-    """The targets that wait are no surprise: the figures were too narrow for them."""
-    _let_in(target, ring, np.inf)
+def widen_target(target, ring):
+    """The held targets were predicted: the standard deviation was too small for them."""
+    _add_held(target, ring, np.inf)
+
+
+FAR, EXTREME = 1, 2
+"""Outlier levels of a target: beyond FAR_DEVIATIONS, beyond EXTREME_DEVIATIONS."""
 
 
 @entry
-def target_scale(target):
-    """The target's base and unit."""
-    return target[BASE], target[UNIT]
-
-
-FAR, WILD = 1, 2
-"""What a target may be: beyond LIMIT; a glitch, unless it is one of PATIENCE in a row."""
-
-
-@entry
-def farness(target, y):
-    """0 for a usual target, else FAR or WILD."""
-    if is_glitch(target, y):
-        return WILD
-    return FAR if abs(deviation(target, y)) > LIMIT else 0
+def outlier_level(target, y):
+    """0 for a usual target, else FAR or EXTREME."""
+    if is_extreme(target, y):
+        return EXTREME
+    return FAR if abs(deviation(target, y)) > FAR_DEVIATIONS else 0
 
 
 @entry
-def scale_stream(
-    X, y, columns, rings, target, target_ring, quantiles, starts, lagged, out, scaled, scale, news
+def scale_and_update(
+    X,
+    lagged,
+    y,
+    columns,
+    rings,
+    target,
+    target_ring,
+    quantiles,
+    starts,
+    out,
+    scaled,
+    scale,
+    new_levels,
 ):
-    """Rows one after the other: scale, then take in. Stops before a target that is far.
+    """Scale each row, then add it to the statistics. Stops before a far target.
 
-    scaled[t] and scale[t] are the target and its (base, unit) before it; `lagged` holds the last
-    targets, the newest first, and is moved on. news[t, k] tells whether column k made a new level.
-    Returns how many rows were done.
+    Fills scaled (n,), the targets; scale (n, 2), the target's center and scale before each row;
+    new_levels (n, d), whether a column made a new level. Returns how many rows were done.
     """
-    shown = np.zeros((X.shape[1], STANDINGS))
-    pair = np.zeros(STANDINGS)
+    forms = np.zeros((X.shape[1], FORMS))
+    target_forms = np.zeros(FORMS)
     for t in range(len(X)):
         z = deviation(target, y[t])
-        if abs(z) > LIMIT:
+        if abs(z) > FAR_DEVIATIONS:
             return t
         scale_row(
-            X[t], lagged, columns, rings, target, target_ring, quantiles, starts, shown, out[t]
+            X[t], lagged[t], columns, rings, target, target_ring, quantiles, starts, forms, out[t]
         )
         scaled[t] = z
-        scale[t, 0] = target[BASE]
-        scale[t, 1] = target[UNIT]
+        scale[t, 0] = target[CENTER]
+        scale[t, 1] = target[SCALE]
         for k in range(X.shape[1]):
-            news[t, k] = take(columns[k], rings[k], X[t, k], shown[k])
-        standing(target, target_ring, quantiles, y[t], pair)
-        _take_target(target, target_ring, y[t], False, pair)
-        for i in range(len(lagged) - 1, 0, -1):
-            lagged[i] = lagged[i - 1]
-        if len(lagged) > 0:
-            lagged[0] = y[t]
+            new_levels[t, k] = update_column(columns[k], rings[k], X[t, k], forms[k])
+        normalize(target, target_ring, quantiles, y[t], target_forms)
+        _update_target(target, target_ring, y[t], False, target_forms)
     return len(X)

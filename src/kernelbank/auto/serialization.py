@@ -1,9 +1,12 @@
-"""Banks from files: a stranger's file is checked in every respect before anything is made of it."""
+"""`kb.load`, and an AutoBank as settings and arrays, and back.
+
+A file may come from anywhere: it is checked in every respect before anything is made of it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,9 +20,14 @@ from ..bank.layout import Slot
 from ..bank.state import array_specs, under
 from ..errors import FileRefused, InvalidArgument
 from ..io import checkpoint
-from ..io.specs import from_spec
+from ..io.specs import check_names, from_spec, to_spec
 from ..utils import validation as check
-from .auto_serialization import KIND, rebuild
+from ..utils.validation import Floats
+from .auto_bank import AutoBank
+from .classification import ClassificationModel
+from .pending_predictions import LARGEST_LIMIT
+from .running_stats import CHANGE_AFTER
+from .task_model import Prediction
 
 _KNOWN = (
     *kernels.BUILT_IN,
@@ -31,7 +39,14 @@ _KNOWN = (
 """Every type that a file may name without `components`."""
 
 RUN = "Run"
-"""What the header of the state of a run says, in which a bank is a part."""
+"""The `kind` in the header of the state of a run, which contains a bank."""
+
+AUTO_BANK = "AutoBank"
+"""The `kind` in the header of an AutoBank; a `KernelBank` has none."""
+
+Arrays = dict[str, Floats]
+RestoreBank = Callable[[Mapping[str, Any], Arrays], KernelBank]
+RestoreComponent = Callable[[Any], Any]
 
 _MOST_SAMPLES = 2.0**53
 DAMAGE = (
@@ -44,7 +59,7 @@ DAMAGE = (
     MemoryError,
     RecursionError,
 )
-"""What may come of a file that somebody has made up."""
+"""The errors that a forged file may cause."""
 
 
 def load(
@@ -53,14 +68,14 @@ def load(
     engine: Any = "serial",
     most_memory: int = 2**30,
 ) -> Any:
-    """The bank that `KernelBank.save` or `AutoBank.save` wrote; it goes on bit for bit.
+    """Load the bank that `KernelBank.save` or `AutoBank.save` wrote; it continues bit for bit.
 
-    Also that of a `kernelbank run`, from the file state.kb in its folder.
+    Also the bank of a `kernelbank run`, from the file state.kb in its folder.
 
     Parameters
     ----------
     path : the file.
-    components : the bank's user-made parts by name: instances of `Custom` kernels and losses,
+    components : the bank's user-made components by name: instances of `Custom` kernels and losses,
         classes of your own learners and combiners.
     engine : where the slots run from now on.
     most_memory : refuse a file whose bank would need more bytes than this to work, beside its
@@ -80,14 +95,14 @@ def load(
     """
     given = components if components is not None else {}
     if not isinstance(given, Mapping):
-        remedy = "Give a dictionary from names to parts."
+        remedy = "Give a dictionary from names to components."
         raise check.refuse("components", "be a dictionary", components, remedy)
     chosen = as_engine(engine)
     header, arrays = checkpoint.read(path)
     try:
         if header.get("kind") == RUN:
             header, arrays = header["bank"], under("bank/", arrays)
-        return restored(header, arrays, chosen, given, most_memory)
+        return restore(header, arrays, chosen, given, most_memory)
     except (FileRefused, InvalidArgument) as error:
         if "components" in str(error) or "most_memory" in str(error):
             raise
@@ -96,7 +111,7 @@ def load(
         raise FileRefused(f"{path} is damaged: {error}") from None
 
 
-def restored(
+def restore(
     header: Mapping[str, Any],
     arrays: Mapping[str, Any],
     engine: Engine,
@@ -104,11 +119,207 @@ def restored(
     most_memory: int,
 ) -> Any:
     """The bank, of either kind, that a header and arrays describe."""
-    restore = partial(_restored, given=components, engine=engine, most_memory=most_memory)
-    if header.get("kind") == KIND:
-        part = partial(from_spec, known=_KNOWN, components=components)
-        return rebuild(header, dict(arrays), part, restore, engine)
-    return restore(header, arrays)
+    inner = partial(_restored, given=components, engine=engine, most_memory=most_memory)
+    if header.get("kind") == AUTO_BANK:
+        component = partial(from_spec, known=_KNOWN, components=components)
+        return _restore_auto(header, dict(arrays), component, inner, engine)
+    return inner(header, arrays)
+
+
+# --- AutoBank -----------------------------------------------------------------------------------
+
+
+def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
+    """Everything that the next prediction depends on: settings as plain data, and arrays."""
+    config, model = auto._config, auto._model
+    own = config.slots or ()
+    check_names([config.loss])
+    check_names(own)
+    header: dict[str, Any] = {
+        "kind": AUTO_BANK,
+        "task": auto.task,
+        "lags": config.lags,
+        "size": config.size,
+        "seed": config.seed,
+        "scalings": list(config.scalings),
+        "slots": [to_spec(slot) for slot in own],
+        "combiner": None if config.combiner is None else to_spec(config.combiner),
+        "loss": to_spec(config.loss),
+        "window": config.window,
+        "regularization": config.regularization,
+        "classes": auto._classes.known,
+        "max_classes": auto._max_classes,
+        "dimension": None,
+        "counters": None,
+        "banks": [],
+    }
+    arrays: Arrays = {}
+    if model is None:
+        return header, arrays
+    header["dimension"] = model.dimension
+    header["core"] = model.scaling.core
+    header["counters"] = model.counters()
+    arrays |= {f"model/{name}": array.copy() for name, array in model.state().items()}
+    arrays |= {f"pending/{name}": array for name, array in _pending_arrays(auto).items()}
+    for number, bank in enumerate(model.banks):
+        inner, state = bank._description()
+        header["banks"].append(inner)
+        arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
+    return header, arrays
+
+
+def _pending_arrays(auto: AutoBank) -> Arrays:
+    """The pending predictions, filled up with NaN where some had fewer banks or classes.
+
+    sizes (n, 3): the numbers of scores, of banks with slot predictions, and of outputs.
+    """
+    model = auto._model
+    assert model is not None
+    items = auto._pending.items
+    banks = max((one.scores.shape[1] for _, one in items), default=0)
+    outputs = max((one.output.shape[1] for _, one in items), default=0)
+    arrays = {
+        "rows_before": np.zeros(len(items)),
+        "sizes": np.zeros((len(items), 3)),
+        "inputs": np.zeros((len(items), model.dimension)),
+        "lagged": np.zeros((len(items), auto.lags)),
+        "scores": np.full((len(items), banks), np.nan),
+        "slots": np.full((len(items), banks, len(model.names)), np.nan),
+        "outputs": np.full((len(items), outputs), np.nan),
+    }
+    for i, (key, one) in enumerate(items):
+        scores, slots, output = (
+            one.scores[0],
+            one.slots[:, :1].reshape(-1, len(model.names)),
+            one.output[0],
+        )
+        arrays["rows_before"][i] = one.rows_before
+        arrays["sizes"][i] = (len(scores), len(slots), len(output))
+        arrays["inputs"][i] = np.frombuffer(key)
+        arrays["lagged"][i] = one.lagged[0]
+        arrays["scores"][i, : len(scores)] = scores
+        arrays["slots"][i, : len(slots)] = slots
+        arrays["outputs"][i, : len(output)] = output
+    return arrays
+
+
+def _restore_auto(
+    header: Mapping[str, Any],
+    arrays: Arrays,
+    component: RestoreComponent,
+    restore_bank: RestoreBank,
+    engine: Engine,
+) -> AutoBank:
+    """The AutoBank that a header and arrays describe."""
+    slots = [component(slot) for slot in header["slots"]]
+    labels = header["classes"]
+    auto = AutoBank(
+        header["task"],
+        header["lags"],
+        header["size"],
+        slots=slots or None,
+        combiner=None if header["combiner"] is None else component(header["combiner"]),
+        loss=component(header["loss"]),
+        window=header["window"],
+        regularization=header["regularization"],
+        scalings=header["scalings"],
+        engine=engine,
+        seed=header["seed"],
+    )
+    if not all(isinstance(label, (bool, int, float, str)) for label in labels):
+        raise FileRefused("its classes are not labels.")
+    auto._classes.add(labels)
+    auto._max_classes = int(header["max_classes"])
+    if header["dimension"] is None:
+        if arrays:
+            raise FileRefused("it has arrays but no inputs.")
+        return auto
+    _restore_model(auto, header, under("model/", arrays))
+    model = auto._model
+    assert model is not None
+    template = auto._config.make_bank(model.scaling)
+    for number, inner in enumerate(header["banks"]):
+        bank = restore_bank(inner, under(f"bank{number}/", arrays))
+        if bank.slots != template.slots or bank._objective != template._objective:
+            raise FileRefused("an inner bank does not fit its settings.")
+        model.banks.append(bank)
+    _restore_pending(auto, under("pending/", arrays))
+    return auto
+
+
+def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> None:
+    """The model of an AutoBank, without its banks."""
+    counters, banks = header["counters"], len(header["banks"])
+    model = auto._model_for(_whole_number(header["dimension"], 1, 10**6, "inputs"))
+    core = _whole_number(header["core"], 1, model.dimension, "the first inputs")
+    if core < model.dimension:
+        model.lay_out(core)
+    rows = _whole_number(counters["rows"], 0, 2**53, "rows")
+    _whole_number(counters["unscored"], 0, rows, "predictions that do not count")
+    held = _whole_number(counters.get("held", 0), 0, CHANGE_AFTER - 1, "rows held back")
+    needed = 1
+    if isinstance(model, ClassificationModel):
+        classes = _whole_number(counters["classes"], 0, len(header["classes"]), "classes")
+        model.allocate(classes, banks)
+        _whole_number(counters["last_class"] + 1, 0, classes, "the last class")
+        needed = model.banks_needed
+    if {n: a.shape for n, a in state.items()} != {n: a.shape for n, a in model.state().items()}:
+        raise FileRefused("its arrays do not fit its settings.")
+    for name, array in state.items():
+        # Inputs and lagged targets may be missing; statistics never are.
+        if not np.isfinite(array).all() and not name.endswith(("lagged", "inputs")):
+            raise FileRefused(f"its statistics are not numbers: {name}.")
+    model.restore(state, counters)
+    if banks != (needed if model.started else 0):
+        raise FileRefused("it has the wrong number of banks.")
+    if not model.scaling.is_plausible(held):
+        raise FileRefused("no stream has such running statistics.")
+
+
+def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
+    model = auto._model
+    assert model is not None
+    count = len(arrays["rows_before"])
+    banks, outputs = arrays["scores"].shape[1], arrays["outputs"].shape[1]
+    shapes = {
+        "rows_before": (count,),
+        "sizes": (count, 3),
+        "inputs": (count, model.dimension),
+        "lagged": (count, auto.lags),
+        "scores": (count, banks),
+        "slots": (count, banks, len(model.names)),
+        "outputs": (count, outputs),
+    }
+    if (
+        {name: array.shape for name, array in arrays.items()} != shapes
+        or count > LARGEST_LIMIT
+        or banks > max(len(model.banks), 1)
+    ):
+        raise FileRefused("its pending predictions do not fit its settings.")
+    for i in range(count):
+        scores, slots, output = (
+            _whole_number(n, 0, most, "a pending prediction")
+            for n, most in zip(arrays["sizes"][i], (banks, banks, outputs), strict=True)
+        )
+        if auto.task == "regression" and (output != 3 or scores != 1):
+            raise FileRefused("a pending prediction has no value.")
+        prediction = Prediction(
+            _whole_number(arrays["rows_before"][i], 0, model.rows, "rows"),
+            arrays["lagged"][i : i + 1].copy(),
+            arrays["scores"][i : i + 1, :scores].copy(),
+            arrays["slots"][i, :slots, None].copy(),
+            arrays["outputs"][i : i + 1, :output].copy(),
+        )
+        auto._pending.items.append((arrays["inputs"][i].tobytes(), prediction))
+
+
+def _whole_number(value: Any, least: int, most: int, what: str) -> int:
+    if isinstance(value, bool) or not (least <= value <= most and value == int(value)):
+        raise FileRefused(f"it claims {value!r} for {what}.")
+    return int(value)
+
+
+# --- KernelBank ---------------------------------------------------------------------------------
 
 
 def _restored(

@@ -1,38 +1,47 @@
-"""What both tasks of an AutoBank have in common: scaled rows in, signals of change out."""
+"""`TaskModel`: predict a batch, update with a batch. What both tasks of an AutoBank share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import insort
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..bank.bank import KernelBank
 from ..utils.validation import Floats
-from . import change_detection as hot
-from .config import Plan
-from .replay_buffer import Kept
+from . import change_detection as detection
+from .config import AutoConfig
+from .replay_buffer import ReplayBuffer
 
-STARTS = (5, 32, 128)
-"""Rows after which banks start anew from all of them, in their common scaling: what was learned in
-figures that still moved does not fit those of later."""
+RESTARTS = (5, 32, 128)
+"""After these numbers of rows, scaling and banks start anew from all rows so far: what was learned
+while the running statistics still moved does not fit the later ones."""
 
 CHUNK = 256
-"""Rows that are worked on at once."""
+"""Rows that are scaled and learned in one call."""
 
-LIMIT = 10_000.0
-"""A false signal of a changed error comes at most once in so many rows, on average."""
+FALSE_ALARM_ROWS = 10_000.0
+"""A false signal of a changed error comes at most once in this many rows, on average."""
 
-MOST_CHANGES = 1000
+RECENT_ERRORS = 500
+"""Errors among which a new one is ranked, to detect changes."""
+
+MAX_CHANGES = 1000
+"""Signals of change that are kept."""
+
+Record = dict[str, Floats]
+"""Predictions as rows of a trace: arrays of equal length, by field."""
 
 
 class Change(NamedTuple):
     """A signal of change.
 
-    what: "error grew", "error fell", "weights" (more than half of the weight has moved), "target
-    level" or "input level"; row: after how many rows; column: of the input, else -1.
+    row : after how many rows.
+    what : "error grew", "error fell", "weights" (more than half of the weight has moved), "target
+        level" or "input level".
+    column : of the input, else -1.
     """
 
     row: int
@@ -40,204 +49,252 @@ class Change(NamedTuple):
     column: int = -1
 
 
-class Said(NamedTuple):
-    """What was answered to a question, kept until the target comes."""
+class Prediction(NamedTuple):
+    """Predictions for the n rows of a batch. One row may be kept until its target comes."""
 
-    row: int
+    rows_before: int
+    """How many rows had been learned."""
     lagged: Floats
+    """(n, lags): the last targets at that time, the newest first."""
     scores: Floats
-    """The value of each bank, scaled."""
+    """(n, banks): the scaled prediction of each bank."""
     slots: Floats
-    """(banks, P): what every slot said, in the target's units; empty if many rows were asked for.
+    """(banks, n, P): the predictions of every slot, for regression in the target's units; empty,
+    (banks, 0, P), unless n is 1."""
+    output: Floats
+    """(n, 3): prediction, lower, upper; or (n, classes): probabilities."""
+
+
+class TaskModel(ABC):
+    """Predicts, and learns from targets, for inputs of a known width.
+
+    There is one path: `predict` a batch, which changes nothing, and `update` with a batch, which
+    predicts each row before it learns the row. A single row is a batch of one. The result does not
+    depend, in any bit, on how a stream is cut into batches.
     """
-    answer: Floats
-    """Regression: prediction, lower, upper. Classification: one probability a class."""
-
-
-class Desk(ABC):
-    """Answers questions and learns from targets, for inputs of a known width."""
 
     def __init__(
-        self, plan: Plan, dimension: int, *, target: bool, kept: int, until: float
+        self, config: AutoConfig, dimension: int, *, scale_target: bool, replay: int | None
     ) -> None:
-        self.plan = plan
+        """`replay` : how many of the newest rows new banks start from, at any time; None if banks
+        are new at restarts only."""
+        self.config = config
         self.dimension = dimension
-        self._target = target
-        self.lay_out(dimension)
+        self._scale_target = scale_target
+        size, until = (RESTARTS[-1], RESTARTS[-1]) if replay is None else (replay, np.inf)
+        self.buffer = ReplayBuffer(size, dimension, config.lags, until)
         self.banks: list[KernelBank] = []
-        self.spare: list[KernelBank] = []
+        self._spare_banks: list[KernelBank] = []
         self.rows = 0
-        self.blind = 0
-        """How many rows were answered before anything was known: these answers do not count."""
-        self.lagged = np.full(plan.lags, np.nan)
+        """How many rows have been learned."""
+        self.unscored = 0
+        """How many predictions were made before the first target was known: they do not count."""
+        self.lagged = np.full(config.lags, np.nan)
+        """The last targets, the newest first."""
         self.changes: list[Change] = []
-        self.figures = np.zeros(hot.WATCH)
-        self.errors = np.zeros(500)
-        self.kept_rows = Kept(kept, dimension, plan.lags, until)
+        self.detection_stats = np.zeros(detection.STATS)
+        self.recent_errors = np.zeros(RECENT_ERRORS)
+        self.lay_out(dimension)
 
     # --- what the tasks do differently ----------------------------------------------------------
 
     @abstractmethod
-    def ask(self, X: Floats, lagged: Floats, tail: float) -> list[Said]:
-        """Answers for rows with these lagged targets; changes nothing."""
+    def predict(self, X: Floats, lagged: Floats, tail: float) -> Prediction:
+        """Predict rows (n, d) with their lagged targets (n, lags); changes nothing.
 
-    @abstractmethod
-    def tell(self, x: Floats, said: Said, target: float) -> None:
-        """Learn one row from the target that has come."""
-
-    @abstractmethod
-    def play(self, X: Floats, targets: Floats, tail: float, slots: bool) -> dict[str, Floats]:
-        """Answer and learn the first rows of a chunk; what was answered, for as many as were done.
-
-        The same bits as asking and telling row by row.
+        tail : probability beyond each end of the intervals.
         """
 
     @abstractmethod
-    def as_lag(self, said: Said) -> float:
-        """The answer as a target, for forecasts that go on from it."""
+    def record(self, prediction: Prediction) -> Record:
+        """A prediction as rows of a trace."""
 
     @abstractmethod
-    def start(self) -> None:
-        """Start scaling and banks anew from the rows that are kept."""
+    def as_target(self, prediction: Prediction) -> float:
+        """The prediction of a batch of one as a target, for forecasts that go on from it."""
 
     @abstractmethod
-    def described(self, said: Said) -> dict[str, Floats]:
-        """An answer as one row of a trace."""
+    def _chunk_allowed(self, target: float) -> bool:
+        """Whether the next row, which has this target, may be learned together with others."""
 
-    # --- columns --------------------------------------------------------------------------------
+    @abstractmethod
+    def _update_chunk(
+        self, X: Floats, targets: Floats, tail: float, fields: Collection[str]
+    ) -> Record:
+        """Predict and learn the first rows, at least one; the predictions of as many as were."""
 
-    def lay_out(self, core: int) -> None:
-        """Choose slots for the present inputs, of which those beyond `core` came late."""
-        self.scaling = self.plan.scaling(self.dimension, core, target=self._target)
-        self.names = [name for name, _ in self.plan.named_slots(self.scaling)]
-        self.means = np.zeros((2, len(self.names)))
+    @abstractmethod
+    def _update_row(self, x: Floats, target: float, prediction: Prediction) -> None:
+        """Learn one row, whose prediction was made now or some rows ago."""
 
-    def widen(self, count: int) -> None:
-        """Take so many inputs more: all is as if they had been missing so far."""
-        scaling = self.plan.scaling(
-            self.dimension + count,
-            self.scaling.core if self.banks else self.dimension + count,
-            target=self._target,
-        )
-        scaling.go_on(self.scaling)
-        slots = [slot for _, slot in self.plan.named_slots(scaling)]
-        self.banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
-        self.spare = []
-        self.dimension += count
-        self.kept_rows.inputs = with_missing(self.kept_rows.inputs, count)
-        if self.banks:
-            self.scaling = scaling
-        else:
-            self.lay_out(self.dimension)
+    @abstractmethod
+    def restart(self) -> None:
+        """Start scaling and banks anew from the rows in the replay buffer."""
 
-    def start_anew(self) -> None:
-        """Make room for banks that start from the kept rows, on all inputs there are by now."""
-        self.spare, self.banks = self.banks, []
-        if self.scaling.core < self.dimension:
-            self.spare = []
-            self.lay_out(self.dimension)
+    # --- learning -------------------------------------------------------------------------------
 
-    # --- common ---------------------------------------------------------------------------------
+    def update(
+        self,
+        X: Floats,
+        targets: Floats,
+        tail: float,
+        fields: Collection[str] = (),
+        past: Prediction | None = None,
+    ) -> list[Record]:
+        """Predict and learn the rows of a batch in their order; the predictions, in pieces.
 
-    def play_one(self, x: Floats, target: float, tail: float) -> dict[str, Floats]:
-        """Answer and learn one row; what was answered."""
-        said = self.ask(x[None], self.lagged[None], tail)[0]
-        found = self.described(said)
-        self.tell(x, said, target)
-        return found
+        Parameters
+        ----------
+        X, targets : (n, d) and (n,).
+        tail : probability beyond each end of the intervals.
+        fields : which arrays of a trace will be read.
+        past : for a batch of one, the prediction that was made for it some rows ago (its target is
+            delayed) or before its class was known. It is scored, and slots are judged by it.
+        """
+        records: list[Record] = []
+        done = 0
+        while done < len(X):
+            if past is None and self._chunk_allowed(float(targets[done])):
+                end = done + min([CHUNK, *(n - self.rows for n in RESTARTS if n > self.rows)])
+                found = self._update_chunk(X[done:end], targets[done:end], tail, fields)
+            else:
+                row = X[done : done + 1]
+                prediction = self.predict(row, self.lagged[None], tail) if past is None else past
+                found = self.record(prediction)
+                self._update_row(row[0], float(targets[done]), prediction)
+            records.append(found)
+            done += len(found["weights"])
+            if self.rows in RESTARTS:
+                self.restart()
+        return records
 
-    def new_bank(self) -> KernelBank:
-        """A bank that has learned nothing; one that is no longer needed, if there is any."""
-        if self.spare and all(slot.learner.saveable for slot in self.spare[-1].slots):
-            bank = self.spare.pop()
-            bank.reset()
-            return bank
-        return self.plan.bank(self.scaling)
+    def _count_rows(self, X: Floats, lagged: Floats, targets: Floats, predicted_at: Any) -> None:
+        """Count learned rows, keep them for restarts, and let their targets be the lagged ones."""
+        self.rows += len(X)
+        self.buffer.append(self.rows, X, lagged, targets, predicted_at)
+        if len(self.lagged):
+            self.lagged = np.concatenate([targets[::-1], self.lagged])[: len(self.lagged)]
 
-    def room(self) -> int:
-        """How many rows may be worked on at once: none beyond the next start."""
-        ahead = [start - self.rows for start in STARTS if start > self.rows]
-        return min([CHUNK, *ahead])
+    @property
+    def started(self) -> bool:
+        """Whether the first restart is over: scaling has begun, and there may be banks."""
+        return self.rows >= RESTARTS[0]
 
     def weights(self) -> Floats:
-        """Those of the first bank, or equal ones before there is any."""
+        """The weights of the first bank; equal ones before there is a bank."""
         if self.banks:
             return self.banks[0].weights
         return np.full(len(self.names), 1 / len(self.names))
 
-    def keep(self, X: Floats, lagged: Floats, targets: Floats, asked: Any) -> None:
-        """Keep these, the last rows; each was asked for after so many rows."""
-        self.kept_rows.keep(self.rows, X, lagged, targets, asked)
+    # --- signals of change ----------------------------------------------------------------------
 
-    def kept(self) -> tuple[Floats, Floats, Floats]:
-        """The kept rows, the oldest first: inputs, lagged targets, targets."""
-        return self.kept_rows.latest(self.rows)
+    def note_change(self, what: str, row: int, column: int = -1) -> None:
+        """Add a signal of change. They stay sorted by row, whatever the batches."""
+        insort(self.changes, Change(row, what, column))
+        del self.changes[:-MAX_CHANGES]
 
-    def replay(self, bank: KernelBank, rows: Floats, targets: Floats, chosen: Any = None) -> None:
-        """Let a new bank learn the kept rows, or the chosen ones of them, as they came."""
-        self.kept_rows.replay(self.rows, bank, rows, targets, chosen)
+    def detect_changes(self, errors: Floats, weights: Floats, first: int) -> None:
+        """Look for changes in the sizes of the errors (n,) and in the weights (n, P).
 
-    def shift(self, target: float) -> None:
-        """A new target is the newest of the lagged ones."""
-        if len(self.lagged):
-            self.lagged[1:] = self.lagged[:-1].copy()
-            self.lagged[0] = target
-
-    def note(self, what: str, row: int, column: int = -1) -> None:
-        insort(self.changes, Change(row, what, column))  # in the order of rows, whatever the blocks
-        del self.changes[:-MOST_CHANGES]
-
-    def watch(self, sizes: Floats, weights: Floats, first: int) -> None:
-        """Look for changes in the sizes of the errors and in the weights, after row `first`."""
-        if len(sizes) == 1:  # the same, without arrays
-            own = (self.figures, self.errors, self.means, LIMIT)
-            self._signal(first, *hot.watch_row(sizes[0], weights[0], *own))
+        first : the number of the first of these rows, from 1 on.
+        """
+        own = (self.detection_stats, self.recent_errors, self.mean_weights, FALSE_ALARM_ROWS)
+        if len(errors) == 1:  # without arrays for the signals
+            self._signal(first, *detection.detect_row(errors[0], weights[0], *own))
             return
-        errors = np.zeros(len(sizes), dtype=np.int64)
-        moves = np.zeros(len(sizes), dtype=np.bool_)
-        hot.watch_rows(sizes, weights, self.figures, self.errors, self.means, LIMIT, errors, moves)
-        for t in np.flatnonzero((errors != 0) | moves):
-            self._signal(first + int(t), errors[t], moves[t])
+        error_signals = np.zeros(len(errors), dtype=np.int64)
+        weight_signals = np.zeros(len(errors), dtype=np.bool_)
+        detection.detect_rows(errors, weights, *own, error_signals, weight_signals)
+        for t in np.flatnonzero((error_signals != 0) | weight_signals):
+            self._signal(first + int(t), error_signals[t], weight_signals[t])
 
-    def _signal(self, row: int, error: int, moved: bool) -> None:
+    def _signal(self, row: int, error: int, weights: bool) -> None:
         if error:
-            self.note("error grew" if error > 0 else "error fell", row)
-        if moved:
-            self.note("weights", row)
+            self.note_change("error grew" if error > 0 else "error fell", row)
+        if weights:
+            self.note_change("weights", row)
+
+    # --- columns and banks ----------------------------------------------------------------------
+
+    def lay_out(self, core: int) -> None:
+        """Choose scaling and slots for the present inputs, of which some beyond `core` are new."""
+        self.scaling = self.config.make_scaling(self.dimension, core, target=self._scale_target)
+        self.names = [name for name, _ in self.config.named_slots(self.scaling)]
+        self.mean_weights = np.zeros((2, len(self.names)))
+
+    def add_inputs(self, count: int) -> None:
+        """Add `count` inputs behind the others, as if they had been missing so far."""
+        dimension = self.dimension + count
+        core = self.scaling.core if self.banks else dimension
+        scaling = self.config.make_scaling(dimension, core, target=self._scale_target)
+        scaling.continue_from(self.scaling)
+        slots = [slot for _, slot in self.config.named_slots(scaling)]
+        self.banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
+        self._spare_banks = []
+        self.dimension = dimension
+        self.buffer.add_inputs(count)
+        if self.banks:
+            self.scaling = scaling
+        else:
+            self.lay_out(dimension)
+
+    def _drop_banks(self) -> None:
+        """Drop all banks before a restart, which takes up all inputs there are by now."""
+        self._spare_banks, self.banks = self.banks, []
+        if self.scaling.core < self.dimension:
+            self._spare_banks = []
+            self.lay_out(self.dimension)
+
+    def new_bank(self) -> KernelBank:
+        """A bank that has learned nothing: a dropped one, reset, if there is any."""
+        if self._spare_banks and all(s.learner.saveable for s in self._spare_banks[-1].slots):
+            bank = self._spare_banks.pop()
+            bank.reset()
+            return bank
+        return self.config.make_bank(self.scaling)
+
+    # --- saving ---------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Floats]:
-        """The arrays that the next answer depends on, beside the banks'."""
+        """The arrays that the next prediction depends on, without those of the banks."""
         own = {
             "lagged": self.lagged,
-            "watch": self.figures,
-            "errors": self.errors,
-            "means": self.means,
+            "detection_stats": self.detection_stats,
+            "recent_errors": self.recent_errors,
+            "mean_weights": self.mean_weights,
         }
-        own |= self.kept_rows.state()
+        own |= self.buffer.state()
         return own | {f"scaling/{name}": a for name, a in self.scaling.state().items()}
 
-    def facts(self) -> dict[str, Any]:
-        """What else, as plain data."""
+    def counters(self) -> dict[str, Any]:
+        """The rest of the state, as plain data."""
         changes = [list(change) for change in self.changes]
-        return {"rows": self.rows, "blind": self.blind, "changes": changes}
+        return {"rows": self.rows, "unscored": self.unscored, "changes": changes}
 
-    def restore(self, state: Mapping[str, Floats], facts: Mapping[str, Any]) -> None:
-        """Go on from what `state` and `facts` said; shapes have been checked."""
+    def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
+        """Continue from what `state` and `counters` returned; shapes have been checked."""
         for name, array in self.state().items():
             array[...] = state[name]
-        self.rows = int(facts["rows"])
-        self.blind = int(facts["blind"])
-        self.changes = [Change(int(r), str(w), int(c)) for r, w, c in facts["changes"]]
-
-
-def with_missing(rows: Floats, count: int) -> Floats:
-    """Rows with so many columns more, in which everything is missing."""
-    return np.hstack([rows, np.full((len(rows), count), np.nan)])
+        self.rows = int(counters["rows"])
+        self.unscored = int(counters["unscored"])
+        self.changes = [Change(int(r), str(w), int(c)) for r, w, c in counters["changes"]]
 
 
 def lagged_rows(targets: Floats, before: Floats) -> Floats:
-    """(n, lags): the targets before each of these, the newest first."""
+    """(n, lags): for each of n targets the targets before it, the newest first.
+
+    before : (lags,), the targets before the first of them.
+    """
     count, lags = len(targets), len(before)
+    if not lags:
+        return np.zeros((count, 0))
     history = np.concatenate([targets[::-1], before])
     rows = [history[count - t : count - t + lags] for t in range(count)]
-    return np.array(rows).reshape(count, lags)
+    return np.array(rows)
+
+
+def best_class(probabilities: Floats) -> np.ndarray:
+    """(n,): the most probable class; -1 if no class is known."""
+    if not probabilities.shape[1]:
+        return np.full(len(probabilities), -1)
+    return np.argmax(probabilities, axis=1)

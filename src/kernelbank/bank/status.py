@@ -33,17 +33,21 @@ class Metric:
     """A measure of error, and the same of something to compare with.
 
     value: of the model; reference: of what it is compared with, NaN if that is unknown;
-    reference_name: what that is; percent: whether the value is a share.
+    reference_name: what that is; percent: whether the value is a share; count: of how many
+    predictions, 0 if that is not to be shown.
     """
 
     value: float
     reference: float = float("nan")
     reference_name: str = ""
     percent: bool = False
+    count: int = 0
 
     def __str__(self) -> str:
         form = ".2%" if self.percent else ".4g"
         text = format(self.value, form)
+        if self.count:
+            text += f" over {self.count:,} prediction{'s' * (self.count != 1)}"
         if np.isnan(self.reference):
             return text
         return f"{text}  ({self.reference_name}: {self.reference:{form}})"

@@ -106,7 +106,7 @@ def test_curves_are_those_of_the_model(state):
             where = np.linspace(low, high, 24)
             points = np.tile(medians, (24, 1))
             points[:, k] = where
-            expected = bank.survey(points, 0.8)
+            expected = bank.predict_at(points, 0.8)
             assert near(line["x"], where, 6)
             for column, one in enumerate(("prediction", "low", "high")):
                 assert near(line[one], expected[:, column], 6), (name, k, one)
@@ -149,10 +149,10 @@ def test_curves_of_lagged_targets_are_those_of_the_model(tmp_path):
     where = np.linspace(Y.min(), Y.max(), 24)
     lagged = np.tile(Y[:-4:-1], (24, 1))
     lagged[:, 1] = where
-    expected = bank._desk.ask(np.zeros((24, 1)), lagged, 0.05)
+    expected = bank._model.predict(np.zeros((24, 1)), lagged, 0.05)
     line = parts["curves/now"]["lines"][1]
     assert near(line["x"], where, 6)
-    assert near(line["prediction"], [one.answer[0] for one in expected], 6)
+    assert near(line["prediction"], expected.output[:, 0], 6)
 
 
 def test_details_name_source_inputs_categories_and_versions(tmp_path):

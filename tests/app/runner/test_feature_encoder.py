@@ -159,7 +159,7 @@ def test_rows_without_a_target_are_predicted_not_learned(delay, tmp_path):
     bank, found, waiting = kb.AutoBank(size="small"), [], []
     for n, x in enumerate(X):
         if n % 10:
-            found.append(bank.answer_one(x).predictions[0])
+            found.append(bank.predict_trace_one(x).predictions[0])
         else:
             found.append(bank.predict(x[None])[0])
         waiting.append(n)

@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-FAR, WILD, SHOWN, ROW = 10.0, 1000.0, 8.0, 5
+FAR, EXTREME, CLIP, ROW = 10.0, 1000.0, 8.0, 5
 LONGEST, SAME, MEMORY = 10_000, 1e-10, 0.999
 
 PROBABILITIES = np.arange(2049) / 2048
@@ -47,8 +47,8 @@ class Column:
     def is_far(self, value):
         return abs(self.deviation(value)) > FAR
 
-    def is_glitch(self, value):
-        return self.unit > 0 and abs(value - self.base) > WILD * self.unit
+    def is_extreme(self, value):
+        return self.unit > 0 and abs(value - self.base) > EXTREME * self.unit
 
     def scaled(self, value):
         """As a target that is learned."""
@@ -63,26 +63,26 @@ class Column:
     def correlation(self):
         return float(np.clip(self.products / self.powers, 0, 1)) if self.powers > 0 else 0.0
 
-    def says_nothing(self, value):
-        return math.isnan(value) or self.is_glitch(value)
+    def is_filled_in(self, value):
+        return math.isnan(value) or self.is_extreme(value)
 
-    def show(self, value):
+    def forms(self, value):
         """The deviation from base and unit, that from mean and sd, and the rank."""
-        if self.says_nothing(value):
+        if self.is_filled_in(value):
             return self.last * self.correlation() ** (self.age + 1)
         still, moving = self.deviation(value), away(value, self.mean, self.sd)
-        return np.array([*np.clip([still, moving], -SHOWN, SHOWN), self.rank(value)])
+        return np.array([*np.clip([still, moving], -CLIP, CLIP), self.rank(value)])
 
     def _notice(self, value):
         """A value that says something is what the next one is compared with."""
-        if self.says_nothing(value):
+        if self.is_filled_in(value):
             self.age += 1
             return
-        shown = self.show(value)
+        forms = self.forms(value)
         if self.age == 0:
-            self.products = MEMORY * self.products + self.last[0] * shown[0]
+            self.products = MEMORY * self.products + self.last[0] * forms[0]
             self.powers = MEMORY * self.powers + self.last[0] ** 2
-        self.last, self.age = shown, 0
+        self.last, self.age = forms, 0
 
     def _hold(self, value):
         self.values = [*self.values, value][-self.memory :]
@@ -141,7 +141,7 @@ class Column:
         usual = np.sort(abs(present - middle))[len(present) - 1 - len(present) // 8]
         counted = present
         if usual > 0:
-            counted = present[abs(present - middle) <= WILD * usual]
+            counted = present[abs(present - middle) <= EXTREME * usual]
             counted = np.clip(counted, middle - 3 * usual, middle + 3 * usual)
         self.weight, self.mean = len(counted), float(counted.mean())
         self.squares = float(((counted - self.mean) ** 2).sum())
@@ -149,7 +149,7 @@ class Column:
         measured = None
         for value in values:
             self._notice(value)
-            if not self.says_nothing(value):
+            if not self.is_filled_in(value):
                 self._hold(value)
                 measured = value
         self.last[2] = self.rank(measured)
@@ -165,19 +165,19 @@ def away(value, base, unit):
 
 
 class Target(Column):
-    """A column whose values may have to wait; `far_in_a_row` is how many do."""
+    """A column whose values may have to hold; `far_in_a_row` is how many do."""
 
-    def take_target(self, value, wait):
-        """Whether five wait: then it has to be said what they mean."""
+    def take_target(self, value, hold):
+        """Whether five hold: then it has to be said what they mean."""
         self._notice(value)
-        if not wait:
-            self._let_in(FAR)
+        if not hold:
+            self._add_held(FAR)
             self._enter(value, FAR)
         self._hold(value)
-        self.far_in_a_row += wait
+        self.far_in_a_row += hold
         return self.far_in_a_row >= ROW
 
-    def _let_in(self, most):
+    def _add_held(self, most):
         for value in self.values[len(self.values) - self.far_in_a_row :]:
             self._enter(value, most)
         self.far_in_a_row = 0
@@ -186,10 +186,10 @@ class Target(Column):
         self.mean += shift
         self.base += shift
         self.values = [v + shift for v in self.values[:-ROW]] + self.values[-ROW:]
-        self._let_in(FAR)
+        self._add_held(FAR)
 
-    def wider(self):
-        self._let_in(math.inf)
+    def widen(self):
+        self._add_held(math.inf)
 
 
 def meaning(targets, expected, mean, sd):
@@ -197,12 +197,12 @@ def meaning(targets, expected, mean, sd):
     missed = np.array(targets) - np.array(expected)
     shift = float(np.median(missed))
     if abs(shift) < abs(np.median(targets) - mean) / 2:
-        return "foreseen", shift
+        return "predicted", shift
     same = np.median(abs(missed - shift)) < 4 * sd
     return ("level" if same else "scale"), shift
 
 
-class Teller:
+class RegressionSteps:
     """Which targets of a regression are learned after a row, and as which numbers."""
 
     def __init__(self, columns, target):
@@ -211,8 +211,8 @@ class Teller:
 
     def take(self, x, y, expected):
         """(numbers learned, what has changed)."""
-        shown = [column.show(v)[0] for column, v in zip(self.columns, x, strict=True)]
-        usual = np.mean(np.square(shown)) <= 3**2
+        forms = [column.forms(v)[0] for column, v in zip(self.columns, x, strict=True)]
+        usual = np.mean(np.square(forms)) <= 3**2
         far = bool(self.target.is_far(y) and usual)
         for column, value in zip(self.columns, x, strict=True):
             column.take(value)
@@ -223,8 +223,8 @@ class Teller:
         if five:
             seen = [v for v, _ in rows]
             what, shift = meaning(seen, [e for _, e in rows], self.target.base, self.target.unit)
-            if what == "foreseen":
-                self.target.wider()
+            if what == "predicted":
+                self.target.widen()
             elif what == "level":
                 self.target.new_level(shift)
             else:
@@ -234,11 +234,11 @@ class Teller:
             return [], None
         if len(rows) == 1:
             return before, None
-        kept = [not self.target.is_glitch(v) for v, _ in rows]
+        kept = [not self.target.is_extreme(v) for v, _ in rows]
         return [z for z, keep in zip(before, kept, strict=True) if keep], None
 
 
-class Answers:
+class Calibration:
     """Predictions in the target's units, and quantiles of their errors."""
 
     def __init__(self, levels, quantiles):
@@ -272,7 +272,7 @@ class Answers:
         ends = value - unit * self.quantile(0, tail), value + unit * self.quantile(1, tail)
         return ends if ends[0] <= ends[1] else (value, value)
 
-    def settle(self, value, mean, sd, y):
+    def score(self, value, mean, sd, y):
         if not self.rows:
             self.variance = sd**2
         error, unit = y - value, math.sqrt(self.variance)
@@ -312,7 +312,7 @@ def class_probabilities(scores, curves):
     return np.array([1 - sure[0], sure[0]]) if len(sure) == 1 else sure / sure.sum()
 
 
-class ErrorWatch:
+class ErrorDetector:
     """Sums of games on the ranks of the errors among the last `memory`; large errors rank first.
 
     A game's factor is the mean of k u^(k - 1) over the cell of the rank, of width 1 / (n + 1); tied
@@ -346,7 +346,7 @@ class ErrorWatch:
         return signal
 
 
-class WeightWatch:
+class WeightDetector:
     """A short and a long running mean of the weights, and whether they are apart."""
 
     def __init__(self, slots):

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...auto import AutoBank
-from ...auto.auto_serialization import describe
-from ...auto.serialization import restored
+from ...auto.serialization import describe, restore
 from ...bank.engines import as_engine
 from ...bank.layout import Slot
 from ...bank.state import under
@@ -67,7 +66,7 @@ class ModelSession:
     def _raise_pending_limit(self) -> None:
         """Let the bank keep as many predicted rows as wait for their targets."""
         pending = self.bank._pending
-        pending.most = max(pending.most, self.options.delay + 1)
+        pending.limit = max(pending.limit, self.options.delay + 1)
 
     @property
     def max_batch(self) -> int:
@@ -105,7 +104,7 @@ class ModelSession:
             if target is None:  # it waits like the others: targets are learned `delay` rows later
                 predictions.append(self._predict_only(x[None], 0))
             else:
-                trace = self.bank.answer_one(x, record="all", coverage=self.options.coverage)
+                trace = self.bank.predict_trace_one(x, record="all", coverage=self.options.coverage)
                 self._record(trace, [target])
                 predictions += self._prediction_rows(trace, [target])
             self._pending.append((x, target))
@@ -215,7 +214,7 @@ class ModelSession:
     def restore(self, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> None:
         """Continue from what `describe` returned."""
         engine = as_engine(self._engine)
-        self.bank = restored(facts["bank"], under("bank/", state), engine, {}, _MOST_MEMORY)
+        self.bank = restore(facts["bank"], under("bank/", state), engine, {}, _MOST_MEMORY)
         self._raise_pending_limit()
         if facts["history"] is not None:
             self.history = History.restore(facts["history"], under("history/", state))

@@ -35,23 +35,22 @@ def take_snapshot(
     None before the model has learned. Lagged targets that are not drawn along keep their present
     values.
     """
-    desk = bank._desk
-    if desk is None or not desk.banks:
+    model = bank._model
+    if model is None or not model.banks:
         return None
     inputs, lags = _counts(features, bank)
-    typical = desk.scaling.typical()  # (d, 3): median, low, high
+    ranges = model.scaling.input_ranges()  # (d, 3): median, low, high
     values = np.empty((inputs + lags, 4, GRID))
-    rows = np.tile(typical[:, 0], (len(values) * GRID, 1))
-    lagged = np.tile(desk.lagged, (len(rows), 1))
+    rows = np.tile(ranges[:, 0], (len(values) * GRID, 1))
+    lagged = np.tile(model.lagged, (len(rows), 1))
     for k in range(inputs + lags):
         own = slice(k * GRID, (k + 1) * GRID)
         if k < inputs:
-            values[k, 0] = rows[own, k] = np.linspace(typical[k, 1], typical[k, 2], GRID)
+            values[k, 0] = rows[own, k] = np.linspace(ranges[k, 1], ranges[k, 2], GRID)
         else:
             values[k, 0] = lagged[own, k - inputs] = np.linspace(*_target_range(history), GRID)
     if len(values):
-        said = desk.ask(rows, lagged, 0.5 * (1 - coverage))
-        predictions = np.array([one.answer for one in said])
+        predictions = model.predict(rows, lagged, 0.5 * (1 - coverage)).output
         if bank.task == "classification":
             predictions = np.repeat(predictions[:, :1], 3, axis=1)
         values[:, 1:] = predictions.reshape(len(values), GRID, 3).transpose(0, 2, 1)

@@ -134,14 +134,14 @@ def function(
             axes.plot(grid, bank.predict(rows), color=BLUE, lw=1.5, zorder=3, label="the bank")
             axes.set_ylabel("prediction")
         elif bank.task == "regression":
-            value, low, high = bank.survey(rows, coverage).T
+            value, low, high = bank.predict_at(rows, coverage).T
             axes.plot(grid, value, color=BLUE, lw=1.5, zorder=3, label="prediction")
             style = {"color": BLUE, "alpha": 0.22, "lw": 0}
             axes.fill_between(grid, low, high, label=f"interval of {coverage:.0%}", **style)
             axes.set_ylabel("prediction")
         else:
             for index, (label, curve) in enumerate(
-                zip(bank.classes, bank.survey(rows).T, strict=True)
+                zip(bank.classes, bank.predict_at(rows).T, strict=True)
             ):
                 colour = CLASS_COLOURS[index % len(CLASS_COLOURS)]
                 dash = ("-", "--", "-.", ":")[index % 4]
@@ -167,7 +167,7 @@ def _usual_inputs(bank: AnyBank, at: Any, between: Any) -> Floats:
             raise check.refuse("at", f"be given for a KernelBank of {width} inputs", at, remedy)
         usual = np.zeros((width, 3))
     else:
-        usual = bank.typical()
+        usual = bank.input_ranges()
     if at is not None:
         remedy = "Give one number for each input; the one that varies does not matter."
         given = check.floats("at", at, remedy).ravel()

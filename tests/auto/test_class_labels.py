@@ -1,4 +1,4 @@
-"""Labels: which are taken, in which order they stand, as what they come back, what is refused."""
+"""Labels of classes: which values are labels, their numbers, and their way back."""
 
 import math
 from decimal import Decimal
@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kernelbank as kb
-from kernelbank.auto.labels import MOST, Labels, plain
+from kernelbank.auto.class_labels import MAX_CLASSES, ClassLabels, plain
 from kernelbank.errors import InvalidArgument
 
 
@@ -58,7 +57,7 @@ def test_what_is_no_label(label):
 
 
 def test_order_is_as_named_and_then_as_seen():
-    labels = Labels(["no", "yes"])
+    labels = ClassLabels(["no", "yes"])
     assert labels.check(["perhaps", "yes", "no", "never", "perhaps"], 5, 4)
     assert labels.known == ["no", "yes"]  # looking adds nothing
     labels.add(["perhaps", "yes", "never", "perhaps"])
@@ -68,8 +67,8 @@ def test_order_is_as_named_and_then_as_seen():
 
 
 def test_equal_numbers_are_one_label():
-    labels = Labels(None)
-    labels.add(labels.check([1, 1.0, True, np.int32(1)], 4, MOST))
+    labels = ClassLabels(None)
+    labels.add(labels.check([1, 1.0, True, np.int32(1)], 4, MAX_CLASSES))
     assert labels.known == [1]
     assert labels.number(1.0) == 0
 
@@ -89,7 +88,7 @@ def test_equal_numbers_are_one_label():
 )
 def test_classes_that_are_refused(classes, words):
     with pytest.raises(InvalidArgument, match=words):
-        Labels(classes)
+        ClassLabels(classes)
 
 
 @pytest.mark.parametrize(
@@ -107,22 +106,22 @@ def test_classes_that_are_refused(classes, words):
     ],
 )
 def test_targets_that_are_refused(y, words):
-    labels = Labels(None)
+    labels = ClassLabels(None)
     with pytest.raises(InvalidArgument, match=words):
-        labels.check(y, 2, MOST)
+        labels.check(y, 2, MAX_CLASSES)
     assert labels.known == []
 
 
 def test_columns_are_taken_as_rows():
-    assert Labels(None).check(np.array([[1], [2]]), 2, MOST) == [1, 2]
+    assert ClassLabels(None).check(np.array([[1], [2]]), 2, MAX_CLASSES) == [1, 2]
 
 
 def test_too_many_classes_are_refused():
-    labels = Labels(None)
-    assert len(labels.check(list(range(MOST)), MOST, MOST)) == MOST
-    with pytest.raises(InvalidArgument, match=f"at most {MOST} different"):
-        labels.check(list(range(MOST + 1)), MOST + 1, MOST)
-    named = Labels(range(150))  # as many as one likes, if they are named
+    labels = ClassLabels(None)
+    assert len(labels.check(list(range(MAX_CLASSES)), MAX_CLASSES, MAX_CLASSES)) == MAX_CLASSES
+    with pytest.raises(InvalidArgument, match=f"at most {MAX_CLASSES} different"):
+        labels.check(list(range(MAX_CLASSES + 1)), MAX_CLASSES + 1, MAX_CLASSES)
+    named = ClassLabels(range(150))  # as many as one likes, if they are named
     assert named.check([149], 1, 150) == [149]
     with pytest.raises(InvalidArgument, match="at most 150"):
         named.check([150], 1, 150)
@@ -143,43 +142,23 @@ def test_too_many_classes_are_refused():
     ],
 )
 def test_labels_come_back_as_they_were(known, kind):
-    labels = Labels(known)
+    labels = ClassLabels(known)
     found = labels.array(np.array([1, 0, 1]))
     assert np.issubdtype(found.dtype, kind)
     assert found.tolist() == [known[1], known[0], known[1]]
 
 
 texts = st.text(max_size=5)
+
+
 some = st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False, width=64), texts)
 
 
 @given(st.lists(some, min_size=1, max_size=8))
 def test_every_label_comes_back(values):
     values = [v for v in values if not (isinstance(v, float) and math.isinf(v))] or [0]
-    labels = Labels(None)
-    labels.add(labels.check(values, len(values), MOST))
+    labels = ClassLabels(None)
+    labels.add(labels.check(values, len(values), MAX_CLASSES))
     numbers = np.array([labels.number(plain(v, "y")) for v in values])
     assert labels.array(numbers).tolist() == values
     assert sorted(set(numbers.tolist())) == list(range(len(labels)))
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_what_slots_alone_would_answer(count):
-    draw = np.random.default_rng(4)
-    X = draw.normal(size=(150, 2))
-    labels = np.array(["one", "two", "three"][:count])[draw.integers(count, size=150)]
-    slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())] * 2
-    slots += [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma(budget=200))]
-    whole, single = (kb.AutoBank("classification", slots=slots) for _ in range(2))
-    trace = whole.run(X, labels, record=["slot_classes"])
-    assert (trace.slot_classes[0] == -1).all()  # no label was known
-    for x, label, chosen in zip(X, labels, trace.slot_classes, strict=True):
-        if single.banks:
-            rows = single._desk.scaling.rows(x[None], np.zeros((1, 0)))
-            scores = np.array([bank.predict_slots(rows)[0] for bank in single.banks])
-            wanted = scores.argmax(axis=0) if len(scores) > 1 else scores[0] > 0
-            assert (chosen == wanted).all()
-        told = single.answer_one(x, record=["slot_classes"]).slot_classes
-        assert (told[0] == chosen).all()
-        single.learn_one(x, label)
-    assert len(whole.banks) == (1 if count == 2 else 3)

@@ -1,4 +1,4 @@
-"""Arguments of an AutoBank, checked before anything changes."""
+"""Checks of the arguments of an AutoBank, before anything changes."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ..bank.layout import Slot, given_slots
 from ..losses import Loss, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .scaling import KNOWN
+from .scaling import SCALINGS
 
 
-def share(coverage: Any) -> float:
-    """A coverage, between 0 and 1."""
+def checked_coverage(coverage: Any) -> float:
+    """The coverage of an interval, between 0 and 1."""
     remedy = "Give a share between 0 and 1, such as 0.9."
     return check.number("coverage", coverage, "AutoBank", remedy, above=0, below=1)
 
 
 def checked_slots(slots: Any) -> tuple[Slot, ...]:
-    """Slots of the user's own."""
-    remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the recipe."
+    """The user's own slots."""
+    remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the default ones."
     return given_slots(slots, "AutoBank", remedy)
 
 
 def checked_loss(loss: Any, task: str) -> Loss:
-    """A loss that suits the task."""
+    """A loss that fits the task."""
     found = as_loss(loss)
     if found.labels and task == "regression":
         remedy = 'Use task="classification", or a loss for numbers, such as "squared".'
@@ -36,23 +36,23 @@ def checked_loss(loss: Any, task: str) -> Loss:
 
 
 def checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of scalings, in their usual order."""
+    """The names of scalings, in their usual order; `usual` if None is given."""
     if scalings is None:
         return usual
     remedy = 'Give one or a list of some of them, such as ["standard", "rank"].'
     if not isinstance(scalings, Iterable):
         raise check.refuse("scalings", "be a word or a list of words", scalings, remedy, "AutoBank")
     words = [scalings] if isinstance(scalings, str) else scalings
-    given = tuple(check.choice("scalings", name, "AutoBank", KNOWN) for name in words)
+    given = tuple(check.choice("scalings", name, "AutoBank", SCALINGS) for name in words)
     if not given or len(set(given)) < len(given):
         raise check.refuse("scalings", "name at least one, none twice", given, remedy, "AutoBank")
-    return tuple(name for name in KNOWN if name in given)
+    return tuple(name for name in SCALINGS if name in given)
 
 
-def inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:
-    """Inputs as (n, d), in which NaN may stand for what is missing."""
+def checked_inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:
+    """Inputs as (n, d), NaN where a value is missing; `one` for a single row."""
     shape = "a number or have the shape (d,)" if one else "have the shape (n, d)"
-    remedy = "Give one sample as a (d,) array." if one else "Give one sample a row."
+    remedy = "Give one sample as a (d,) array." if one else "Give one sample per row."
     array = check.floats(name, X, remedy)
     if one:
         if array.ndim > 1 or array.size == 0:

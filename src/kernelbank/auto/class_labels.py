@@ -1,4 +1,4 @@
-"""Labels as they are given, and as numbers from 0."""
+"""The labels of classes: as they are given, and as numbers from 0."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..utils import validation as check
 
-MOST = 100
-"""More classes than this are found only if they were named: such a target may be a number."""
+MAX_CLASSES = 100
+"""More classes than this have to be named: such a target may be a number."""
 
 _REMEDY = "Give booleans, whole or other finite numbers, or text."
 
 
-class Labels:
+class ClassLabels:
     """The classes in order: as named, then as they first appear."""
 
     def __init__(self, classes: Iterable[Any] | None) -> None:
@@ -37,18 +37,22 @@ class Labels:
     def __len__(self) -> int:
         return len(self.known)
 
+    def __contains__(self, label: Any) -> bool:
+        return label in self._numbers
+
     def add(self, labels: Iterable[Any]) -> None:
-        """Labels that were checked before."""
+        """Add labels that were checked before."""
         for label in labels:
             if label not in self._numbers:
                 self._numbers[label] = len(self.known)
                 self.known.append(label)
 
     def number(self, label: Any) -> int:
+        """The number of a known label's class."""
         return self._numbers[label]
 
     def check(self, y: Any, length: int | None, limit: int) -> list[Any]:
-        """The labels of some rows, plain; refuses what cannot be one, before anything is learned.
+        """The labels of `length` rows, or of one (None), as plain values; refuses what is no label.
 
         limit : how many classes there may be.
         """
@@ -66,7 +70,7 @@ class Labels:
         return found
 
     def array(self, numbers: np.ndarray) -> np.ndarray:
-        """The labels of some class numbers, as an array of their own kind."""
+        """The labels of class numbers (n,), as an array of their own type."""
         kinds = {type(label) for label in self.known}
         if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
             alike = np.array(self.known)
@@ -91,7 +95,7 @@ def plain(label: Any, name: str) -> Any:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise InvalidArgument(
             f"'{name}' has a missing label ({value!r}). Leave such rows out of learning: "
-            "predict_one answers them."
+            "predict_one works without a label."
         )
     raise check.refuse(name, "hold labels", label, _REMEDY)
 
@@ -103,7 +107,7 @@ def _listed(y: Any, length: int) -> list[Any]:
     if array is not None and array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array is not None and array.ndim != 1:
-        raise check.refuse("y", "have the shape (n,)", array.shape, "Give one label a row.")
+        raise check.refuse("y", "have the shape (n,)", array.shape, "Give one label per row.")
     values = list(y) if array is None else list(array)
     if len(values) != length:
         remedy = "Give one label for each row of X."

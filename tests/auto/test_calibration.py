@@ -1,39 +1,39 @@
-"""Answers, intervals and probabilities of AutoBank against their naive forms and their promises."""
+"""Predictions, intervals and probabilities against their naive forms and their promises."""
 
 import math
 
 import numpy as np
 import pytest
 
-from kernelbank.auto import calibration as hot
-from kernelbank.auto.regression import LEVELS
+from kernelbank.auto import calibration
+from kernelbank.auto.regression import TAILS
 from support.naive import auto as naive
 
 EPS = np.finfo(float).eps
+
+
 NAN = math.nan
 
 
-# --- answers --------------------------------------------------------------------------------------
+def predicted(score, mean, sd, stats, quantiles, tail):
+    """The prediction of one row and the ends of its interval."""
+    out = np.zeros((1, 3))
+    own = stats, TAILS, quantiles, tail
+    calibration.predict_rows(np.array([score]), mean, sd, *own, out)
+    return out[0, 0], out[0, 1:]
 
 
-def answered(score, mean, sd, figures, quantiles, tail):
-    """The answer to one row and the ends of its interval."""
-    out = np.zeros(3)
-    hot.answer_row(score, mean, sd, figures, LEVELS, quantiles, tail, out)
-    return out[0], out[1:]
-
-
-class AnswerPair:
-    """Answers in both forms, led through the same rows."""
+class CalibrationPair:
+    """Predictions in both forms, fed the same rows."""
 
     def __init__(self, quantiles=None):
-        start = np.tile(np.linspace(3, 0, len(LEVELS)), (2, 1)) if quantiles is None else quantiles
-        self.naive = naive.Answers(LEVELS, start)
-        self.figures, self.quantiles = np.zeros(hot.ANSWERS), start.astype(float)
+        start = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1)) if quantiles is None else quantiles
+        self.naive = naive.Calibration(TAILS, start)
+        self.stats, self.quantiles = np.zeros(calibration.ERROR_STATS), start.astype(float)
 
     def feed(self, scores, scale, targets, tails):
         for score, (mean, sd), y, tail in zip(scores, scale, targets, tails, strict=True):
-            value, ends = answered(score, mean, sd, self.figures, self.quantiles, tail)
+            value, ends = predicted(score, mean, sd, self.stats, self.quantiles, tail)
             size = abs(mean) + sd * (abs(score) + 10) + abs(y)
             assert abs(value - self.naive.predict(score, mean, sd)) <= 8 * EPS * size
             unit = math.sqrt(self.naive.variance)
@@ -43,19 +43,19 @@ class AnswerPair:
             expected = self.naive.interval(value, tail)
             if ends[0] < ends[1] and expected[0] < expected[1]:
                 assert np.abs(ends - expected).max() <= room, (ends, expected)
-            hot.settle_row(value, mean, sd, y, self.figures, LEVELS, self.quantiles)
-            self.naive.settle(value, mean, sd, y)
+            calibration.score_row(value, mean, sd, y, self.stats, TAILS, self.quantiles)
+            self.naive.score(value, mean, sd, y)
             rows = self.naive.rows
             assert np.abs(self.quantiles - self.naive.quantiles).max() <= 4 * EPS * rows * largest
-            variance = self.figures[hot.VARIANCE]
+            variance = self.stats[calibration.VARIANCE]
             assert abs(variance - self.naive.variance) <= 8 * EPS * rows * self.naive.variance
             lowest, highest = min(self.naive.targets), max(self.naive.targets)
-            assert abs(self.figures[hot.LOW] - lowest) <= 8 * EPS * (abs(lowest) + 20 * sd)
-            assert abs(self.figures[hot.HIGH] - highest) <= 8 * EPS * (abs(highest) + 20 * sd)
+            assert abs(self.stats[calibration.LOW] - lowest) <= 8 * EPS * (abs(lowest) + 20 * sd)
+            assert abs(self.stats[calibration.HIGH] - highest) <= 8 * EPS * (abs(highest) + 20 * sd)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_answers(seed):
+def test_predictions_and_intervals_equal_the_naive_form(seed):
     draw = np.random.default_rng(seed)
     count = 400
     size = [1.0, 1e-120, 1e140, 1.0, 1.0, 1.0][seed]
@@ -68,39 +68,39 @@ def test_answers(seed):
         targets[::9] *= 1e6
     if seed == 5:
         scores[::7] = 50.0
-    AnswerPair().feed(scores, scale, targets, draw.uniform(1e-5, 0.5, size=count))
+    CalibrationPair().feed(scores, scale, targets, draw.uniform(1e-5, 0.5, size=count))
 
 
-def test_rows_are_settled_as_one_by_one():
+def test_rows_scored_at_once_equal_one_by_one():
     draw = np.random.default_rng(0)
     count, tail = 120, 0.05
     scale = np.column_stack([draw.normal(size=count), 0.5 + draw.random(count)])
     scores, targets = draw.normal(size=count), draw.standard_t(2, size=count)
-    one, many = AnswerPair(), AnswerPair()
+    one, many = CalibrationPair(), CalibrationPair()
     values, ends = np.zeros(count), np.zeros((count, 2))
-    args = many.figures, LEVELS, many.quantiles, tail, values, ends
-    hot.settle_rows(scores, scale, targets, *args)
+    args = many.stats, TAILS, many.quantiles, tail, values, ends
+    calibration.predict_and_score_rows(scores, scale, targets, *args)
     for t, (mean, sd) in enumerate(scale):
-        value, own = answered(scores[t], mean, sd, one.figures, one.quantiles, tail)
-        hot.settle_row(value, mean, sd, targets[t], one.figures, LEVELS, one.quantiles)
+        value, own = predicted(scores[t], mean, sd, one.stats, one.quantiles, tail)
+        calibration.score_row(value, mean, sd, targets[t], one.stats, TAILS, one.quantiles)
         assert (values[t], *ends[t]) == (value, *own)
-    np.testing.assert_array_equal(many.figures, one.figures)
+    np.testing.assert_array_equal(many.stats, one.stats)
     np.testing.assert_array_equal(many.quantiles, one.quantiles)
 
 
-def test_quantiles_between_and_beyond_the_levels():
+def test_quantiles_are_interpolated_between_the_tails():
     draw = np.random.default_rng(0)
     for _ in range(50):
-        quantiles = draw.normal(size=(2, len(LEVELS))) * 2 + np.linspace(3, 0, len(LEVELS))
-        pair = AnswerPair(quantiles)
-        pair.figures[[hot.VARIANCE, hot.ROWS]] = 1.0, 1.0
+        quantiles = draw.normal(size=(2, len(TAILS))) * 2 + np.linspace(3, 0, len(TAILS))
+        pair = CalibrationPair(quantiles)
+        pair.stats[[calibration.VARIANCE, calibration.ROWS]] = 1.0, 1.0
         pair.naive.variance = 1.0
         last = math.inf
-        for tail in [1e-17, 1e-4, *LEVELS, 0.003, 0.07, 0.45]:
-            _, ends = answered(0.0, 0.0, 1.0, pair.figures, pair.quantiles, tail)
+        for tail in [1e-17, 1e-4, *TAILS, 0.003, 0.07, 0.45]:
+            _, ends = predicted(0.0, 0.0, 1.0, pair.stats, pair.quantiles, tail)
             expected = pair.naive.interval(0.0, tail)
             assert np.allclose(ends, expected, rtol=0, atol=1e-12)
-            if tail in LEVELS:
+            if tail in TAILS:
                 assert ends[1] - ends[0] <= last + 1e-12  # a smaller tail is wider
                 last = ends[1] - ends[0]
 
@@ -121,62 +121,59 @@ def errors_of(kind, count, draw):
 @pytest.mark.parametrize(
     "kind", ["walk of scale", "jumps", "heavy tails", "one side", "often none"]
 )
-def test_the_share_beyond_each_quantile_goes_to_its_level(kind):
-    """|share - level| <= (moved + start) sqrt(level) / (0.02 rows), whatever the stream does."""
+def test_share_of_errors_beyond_a_quantile_goes_to_its_tail(kind):
+    """|share - tail| <= (moved + start) sqrt(tail) / (0.02 rows), whatever the stream does."""
     count = 20_000
     errors = errors_of(kind, count, np.random.default_rng(7))
-    figures = np.zeros(hot.ANSWERS)
-    quantiles = np.tile(np.linspace(3, 0, len(LEVELS)), (2, 1))
+    stats = np.zeros(calibration.ERROR_STATS)
+    quantiles = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1))
     first = quantiles.copy()
-    beyond, warm = np.zeros((2, len(LEVELS))), 40  # rows after which the steps are equal
+    beyond, warm = np.zeros((2, len(TAILS))), 40  # rows after which the steps are equal
     for t, error in enumerate(errors):
         if t == warm:
             first = quantiles.copy()
-        unit = math.sqrt(figures[hot.VARIANCE]) if t else 1.0
+        unit = math.sqrt(stats[calibration.VARIANCE]) if t else 1.0
         if t >= warm:
             beyond[0] += -error > unit * quantiles[0]
             beyond[1] += error > unit * quantiles[1]
-        hot.settle_row(0.0, 0.0, 1.0, error, figures, LEVELS, quantiles)
+        calibration.score_row(0.0, 0.0, 1.0, error, stats, TAILS, quantiles)
     share = beyond / (count - warm)
-    bound = abs(quantiles - first) * np.sqrt(LEVELS) / (0.02 * (count - warm))
-    assert np.all(abs(share - LEVELS) <= bound + 1e-9)
+    bound = abs(quantiles - first) * np.sqrt(TAILS) / (0.02 * (count - warm))
+    assert np.all(abs(share - TAILS) <= bound + 1e-9)
     assert np.all(bound <= 0.05)  # so that it says something: quantiles do not run away
     assert np.all(bound[:, :6] <= 0.02)
 
 
-def test_a_target_at_rest_keeps_its_quantiles():
+def test_constant_target_keeps_its_quantiles():
     """Errors of 0 from the first row on have no unit; the intervals are ready when it moves."""
-    figures = np.zeros(hot.ANSWERS)
-    quantiles = np.tile(np.linspace(3, 0, len(LEVELS)), (2, 1))
+    stats = np.zeros(calibration.ERROR_STATS)
+    quantiles = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1))
     for _ in range(5000):
-        hot.settle_row(0.0, 0.0, 0.0, 0.0, figures, LEVELS, quantiles)
+        calibration.score_row(0.0, 0.0, 0.0, 0.0, stats, TAILS, quantiles)
     draw = np.random.default_rng(0)
     inside = 0
     for y in draw.normal(size=400):
-        _, ends = answered(0.0, 0.0, 1.0, figures, quantiles, 0.05)
+        _, ends = predicted(0.0, 0.0, 1.0, stats, quantiles, 0.05)
         inside += ends[0] <= y <= ends[1]
-        hot.settle_row(0.0, 0.0, 1.0, y, figures, LEVELS, quantiles)
+        calibration.score_row(0.0, 0.0, 1.0, y, stats, TAILS, quantiles)
     assert 0.8 < inside / 400 < 0.97
 
 
-# --- probabilities --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize("banks", [1, 3])
 @pytest.mark.parametrize("sharp", [0.3, 1.0, 100.0])
-def test_probabilities(heads, sharp):
-    draw = np.random.default_rng(heads)
+def test_probabilities_equal_the_naive_form(banks, sharp):
+    draw = np.random.default_rng(banks)
     rows = 1500
-    labels = draw.integers(0, max(heads, 2), size=rows).astype(float)
+    labels = draw.integers(0, max(banks, 2), size=rows).astype(float)
     if sharp == 1.0:
         labels[:700] = 1.0
-    own = np.array([1] if heads == 1 else range(heads))
+    own = np.array([1] if banks == 1 else range(banks))
     truth = np.where(labels[:, None] == own, 1.0, -1.0)
     scores = np.clip(sharp * (truth + draw.normal(size=truth.shape)), -1e6, 1e6)
-    platt = np.tile(hot.PLATT_START, (heads, 1))
-    out = np.zeros((rows, max(heads, 2)))
-    hot.calibrate_rows(scores, labels, platt, out)
-    curves = [naive.Platt() for _ in range(heads)]
+    platt = np.tile(calibration.PLATT_START, (banks, 1))
+    out = np.zeros((rows, max(banks, 2)))
+    calibration.probability_and_update_rows(scores, labels, platt, out)
+    curves = [naive.Platt() for _ in range(banks)]
     for t in range(rows):
         expected = naive.class_probabilities(scores[t], curves)
         # An error of the line is damped by the Newton steps; 1 - p has the rounding of 1.
@@ -186,49 +183,49 @@ def test_probabilities(heads, sharp):
     for k, curve in enumerate(curves):
         assert np.allclose(platt[k, :2], curve.line, rtol=1e-9, atol=1e-9)
         assert np.allclose(platt[k, 2:], curve.matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-11)
-    assert out.min() >= 1e-6 / heads
+    assert out.min() >= 1e-6 / banks
     again = np.zeros_like(out[:1])
-    hot.probability_rows(scores[:1], platt, again)
+    calibration.probability_rows(scores[:1], platt, again)
     assert np.allclose(again[0], naive.class_probabilities(scores[0], curves), rtol=1e-9)
 
 
-def test_no_probability_is_surer_than_a_millionth():
+def test_probabilities_stay_a_millionth_from_0_and_1():
     for slope, offset, score in [(30.0, 0.0, 1.5), (30.0, 0.0, -9.0), (0.0, 1e300, 0.0)]:
         platt = np.array([[slope, offset, 1.0, 0.0, 1.0]])
         out = np.zeros((1, 2))
-        hot.probability_rows(np.array([[score]]), platt, out)
+        calibration.probability_rows(np.array([[score]]), platt, out)
         assert sorted(out[0]) == pytest.approx([1e-6, 1 - 1e-6], rel=1e-9)
 
 
-def test_calibration_learns_the_probability():
+def test_logistic_curve_finds_slope_and_offset():
     draw = np.random.default_rng(5)
     scores = draw.uniform(-1, 1, size=(6000, 1))
     labels = (draw.random(6000) < 1 / (1 + np.exp(-5 * scores[:, 0] + 1))).astype(float)
-    platt = np.array([hot.PLATT_START])
+    platt = np.array([calibration.PLATT_START])
     out = np.zeros((6000, 2))
-    hot.calibrate_rows(scores, labels, platt, out)
+    calibration.probability_and_update_rows(scores, labels, platt, out)
     assert platt[0, :2] == pytest.approx([5, -1], abs=1.2)
     assert (out >= 1e-6).all()
 
-
-# --- forged figures -------------------------------------------------------------------------------
 
 FORGED = [NAN, np.inf, -np.inf, 1e308, -1e308, -1.0, 0.0, 0.5, 4.0, 1e-320, 2.0**53, 1e19]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_forged_answers_are_numbers():
-    """From any figures: probabilities between 0 and 1; an interval that is one, or no number."""
+def test_forged_statistics_give_intervals_and_probabilities():
+    """From any stats: probabilities between 0 and 1; an interval that is one, or no number."""
     draw = np.random.default_rng(1)
     for _ in range(400):
-        figures = draw.choice(FORGED, size=hot.ANSWERS)
-        quantiles = draw.choice(FORGED, size=(2, len(LEVELS)))
+        stats = draw.choice(FORGED, size=calibration.ERROR_STATS)
+        quantiles = draw.choice(FORGED, size=(2, len(TAILS)))
         values, ends = np.zeros(3), np.zeros((3, 2))
-        args = figures, LEVELS, quantiles, 0.05, values, ends
-        hot.settle_rows(np.zeros(3), np.ones((3, 2)), np.zeros(3), *args)
+        args = stats, TAILS, quantiles, 0.05, values, ends
+        calibration.predict_and_score_rows(np.zeros(3), np.ones((3, 2)), np.zeros(3), *args)
         assert not (ends[:, 0] > ends[:, 1]).any()
-        platt = draw.choice(FORGED, size=(3, hot.PLATT))
+        platt = draw.choice(FORGED, size=(3, calibration.PLATT))
         out = np.zeros((3, 3))
-        hot.calibrate_rows(draw.choice([*FORGED], size=(3, 3)), np.zeros(3), platt, out)
+        calibration.probability_and_update_rows(
+            draw.choice([*FORGED], size=(3, 3)), np.zeros(3), platt, out
+        )
         assert (out > 0).all()
         assert np.allclose(out.sum(axis=1), 1)

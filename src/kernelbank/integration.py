@@ -1,7 +1,4 @@
-"""What the faces for other libraries have in common: names become columns, settings a bank.
-
-No mathematics here, and no second way of doing what the bank does.
-"""
+"""Shared by `kernelbank.river` and `kernelbank.sklearn`: parameters to a bank, names to columns."""
 
 from __future__ import annotations
 
@@ -11,39 +8,44 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FeaturesIgnored, InvalidArgument
-from ..utils import validation as check
-from ..utils.validation import Floats
-from . import AutoBank
+from .auto import AutoBank
+from .errors import FeaturesIgnored, InvalidArgument
+from .utils import validation as check
+from .utils.validation import Floats
 
-_NOTHING = "(nothing)"
+_NO_FEATURES = "(nothing)"
 """The name of the only column where rows have no features."""
 
 
-def bank_of(face: Any, task: str, seed: int, classes: Iterable[Any] | None = None) -> AutoBank:
-    """The bank that a face's parameters ask for."""
+def make_bank(
+    estimator: Any, task: str, seed: int, classes: Iterable[Any] | None = None
+) -> AutoBank:
+    """The bank with the parameters of an estimator."""
     return AutoBank(
         task,
-        face.lags,
-        face.size,
+        estimator.lags,
+        estimator.size,
         classes,
-        slots=face.slots,
-        combiner=face.combiner,
-        loss=face.loss,
-        window=face.window,
-        regularization=face.regularization,
-        scalings=face.scaling,
-        engine=face.engine,
+        slots=estimator.slots,
+        combiner=estimator.combiner,
+        loss=estimator.loss,
+        window=estimator.window,
+        regularization=estimator.regularization,
+        scalings=estimator.scaling,
+        engine=estimator.engine,
         seed=seed,
     )
 
 
-class Columns:
-    """Features by name, as columns in the order in which they were first learned from.
+class FeatureColumns:
+    """Maps features by name to columns, in the order in which they were first learned.
 
-    Those of one row are taken in the order of their names, so the order of a dictionary is of no
-    account. A feature that is absent is missing (NaN), or has the value that was agreed on; one
-    that was never learned from is not looked at.
+    New features of one row are sorted by name, so the order of a dictionary does not matter.
+
+    Parameters
+    ----------
+    absent : the value of absent features; None if they are missing (NaN).
+    most : how many features may become columns; the others are ignored.
     """
 
     def __init__(self, absent: float | None, most: int) -> None:
@@ -53,63 +55,63 @@ class Columns:
         )
         remedy = "Give how many features may become columns."
         self._most = check.count("most_features", most, "KernelBank", remedy)
-        self._places: dict[Any, int] = {}
+        self._index: dict[Any, int] = {}
         self._warned = False
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._index)
 
     @property
     def names(self) -> tuple[Any, ...]:
         """The features, in the order of their columns."""
-        return tuple(self._places)
+        return tuple(self._index)
 
     def new(self, names: Iterable[Any]) -> list[Any]:
-        """Those of the names that are to become columns, in their order; changes nothing."""
-        new = sorted((name for name in names if name not in self._places), key=_by_kind)
-        if not new and not self._places:
-            new = [_NOTHING]
-        room = self._most - len(self._places)
-        if len(new) > room and not self._warned:
+        """The names that are to become columns, in their order; changes nothing."""
+        new = sorted((name for name in names if name not in self._index), key=_by_kind)
+        if not new and not self._index:
+            new = [_NO_FEATURES]
+        space = self._most - len(self._index)
+        if len(new) > space and not self._warned:
             self._warned = True
             warnings.warn(
-                f"there are more than most_features ({self._most}) features: {new[room]!r} and "
+                f"there are more than most_features ({self._most}) features: {new[space]!r} and "
                 "others to come are ignored. Raise most_features, or select features.",
                 FeaturesIgnored,
                 stacklevel=4,
             )
-        return new[:room]
+        return new[:space]
 
     def add(self, new: Iterable[Any]) -> None:
-        """Make columns of them."""
+        """Make columns of new features."""
         for name in new:
-            self._places[name] = len(self._places)
+            self._index[name] = len(self._index)
 
     def row(self, x: Mapping[Any, Any], new: Sequence[Any] = ()) -> Floats:
-        """(columns,): the values of one dictionary; `new` are columns to come."""
+        """(columns,): the values of one dictionary; `new` are columns to be added."""
         if not isinstance(x, Mapping):
             remedy = "Give a dictionary from names to numbers."
             raise check.refuse("x", "be a dictionary", x, remedy)
-        places = self._with(new)
-        row = np.full(max(len(places), 1), self._absent)
+        index = self._with(new)
+        row = np.full(max(len(index), 1), self._absent)
         for name, value in x.items():
-            if name in places:
-                row[places[name]] = np.nan if value is None else _number(name, value)
+            if name in index:
+                row[index[name]] = np.nan if value is None else _number(name, value)
         return row
 
     def rows(self, X: Any, new: Sequence[Any] = ()) -> Floats:
         """(n, columns): the values of a data frame."""
-        places = self._with(new)
-        rows = np.full((len(X), max(len(places), 1)), self._absent)
+        index = self._with(new)
+        rows = np.full((len(X), max(len(index), 1)), self._absent)
         for position, name in enumerate(X.columns):
-            if name in places:
-                rows[:, places[name]] = _numbers(name, X.iloc[:, position])
+            if name in index:
+                rows[:, index[name]] = _numbers(name, X.iloc[:, position])
         return rows
 
     def _with(self, new: Sequence[Any]) -> dict[Any, int]:
         if not new:
-            return self._places
-        return self._places | {name: len(self._places) + i for i, name in enumerate(new)}
+            return self._index
+        return self._index | {name: len(self._index) + i for i, name in enumerate(new)}
 
 
 def _by_kind(name: Any) -> tuple[str, str]:

@@ -1,29 +1,36 @@
-"""AutoBank with every loss, out of the box: the right aim, the same bits, never infinite."""
+"""AutoBank with every loss: it minimises it, in the same bits, and is never infinite."""
 
 import numpy as np
 import pytest
-from test_auto import HOSTILE, SMALL
 
 import kernelbank as kb
-from kernelbank.auto import loss_slots as any_loss
+from kernelbank.auto import loss_slots
 from kernelbank.errors import InvalidArgument
+from support.auto_streams import HOSTILE, SMALL
 
 L = kb.losses
+
+
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
 
 LOGARITHM = L.Custom(
     lambda f, y: np.log(np.cosh(f - y)), lambda f, y: np.tanh(f - y), curvature=1.0, name="log cosh"
 )
+
+
 NUMBERS = [
     *(loss for name, kind in sorted(L.BUILT_IN.items()) if not (loss := kind()).labels),
     L.Pinball(0.1),
     L.Huber(0.2),
     LOGARITHM,
 ]
+
+
 LABELS = [loss for _, kind in sorted(L.BUILT_IN.items()) if (loss := kind()).labels]
 
 
-def numbers(count, seed=0):
+def skewed_numbers(count, seed=0):
     """Errors of two kinds: their spread depends on the second input, and they are skewed."""
     draw = np.random.default_rng(seed)
     X = draw.uniform(-2, 2, size=(count, 2))
@@ -31,8 +38,8 @@ def numbers(count, seed=0):
     return X, 50 + 4 * np.sin(2 * X[:, 0]) + X[:, 1] + spread * draw.exponential(size=count)
 
 
-def labelled(count, seed=0):
-    X, y = numbers(count, seed)
+def skewed_labels(count, seed=0):
+    X, y = skewed_numbers(count, seed)
     return X, np.where(y > 51, "high", "low")
 
 
@@ -41,8 +48,8 @@ def best_constant(loss, targets):
 
 
 @pytest.mark.parametrize("loss", NUMBERS, ids=repr)
-def test_numbers(loss):
-    X, y = numbers(500)
+def test_numbers_are_learned_with_every_loss(loss):
+    X, y = skewed_numbers(500)
     bank = kb.AutoBank(loss=loss, **SMALL)
     trace = bank.run(X, y)
     unit = y[:200].std()  # losses are of the target in its deviations
@@ -56,8 +63,8 @@ def test_numbers(loss):
 
 
 @pytest.mark.parametrize("loss", LABELS, ids=repr)
-def test_labels(loss):
-    X, y = labelled(500)
+def test_labels_are_learned_with_every_loss(loss):
+    X, y = skewed_labels(500)
     trace = kb.AutoBank("classification", loss=loss, **SMALL).run(X, y)
     wrong = np.mean(trace.predictions[200:] != y[200:])
     assert wrong < 0.4 * min(np.mean(y == "low"), np.mean(y == "high"))
@@ -67,8 +74,8 @@ def test_labels(loss):
 
 
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
-def test_a_quantile_is_one_everywhere(quantile, monkeypatch):
-    X, y = numbers(1500, 1)
+def test_quantile_holds_for_all_inputs_only_with_shifted_slots(quantile, monkeypatch):
+    X, y = skewed_numbers(1500, 1)
 
     def shares():
         trace = kb.AutoBank(loss=L.Pinball(quantile), **SMALL).run(X, y)
@@ -77,12 +84,12 @@ def test_a_quantile_is_one_everywhere(quantile, monkeypatch):
 
     assert np.abs(shares() - quantile).max() < 0.08
     if quantile == 0.9:  # without shifted slots nothing can be right
-        monkeypatch.setattr(any_loss, "SHIFTED", ())
+        monkeypatch.setattr(loss_slots, "SHIFTED", ())
         assert np.abs(shares() - quantile).max() > 0.1
 
 
-def test_some_far_errors_move_a_mean_and_no_median():
-    X, y = numbers(1000, 2)
+def test_absolute_loss_ignores_some_far_errors():
+    X, y = skewed_numbers(1000, 2)
     y += np.where(np.random.default_rng(3).random(1000) < 0.15, 8.0, 0.0)
     lost = {
         loss: np.abs(kb.AutoBank(loss=loss, **SMALL).run(X, y).predictions - y)[300:].mean()
@@ -92,9 +99,9 @@ def test_some_far_errors_move_a_mean_and_no_median():
 
 
 @pytest.mark.parametrize("loss", ["huber", L.Pinball(0.8), "hinge"], ids=str)
-def test_row_by_row_and_through_files(loss, tmp_path):
+def test_other_losses_row_by_row_and_through_files_have_the_bits_of_run(loss, tmp_path):
     task = "classification" if loss == "hinge" else "regression"
-    X, y = labelled(300) if loss == "hinge" else numbers(300)
+    X, y = skewed_labels(300) if loss == "hinge" else skewed_numbers(300)
     bank = kb.AutoBank(task, lags=1, loss=loss, **SMALL)
     expected = bank.run(X, y).predictions
     bank, found = kb.AutoBank(task, lags=1, loss=loss, **SMALL), []
@@ -109,9 +116,9 @@ def test_row_by_row_and_through_files(loss, tmp_path):
 
 
 @pytest.mark.parametrize("loss", ["absolute", "logistic"])
-def test_inputs_that_come_later(loss):
+def test_added_inputs_are_learned_with_other_losses(loss):
     task = "classification" if loss == "logistic" else "regression"
-    X, y = numbers(500)
+    X, y = skewed_numbers(500)
     y = 5 * X[:, 0] + X[:, 1] + 0.1 * y
     y = y > 5 if loss == "logistic" else y
     bank = kb.AutoBank(task, loss=loss, **SMALL)
@@ -135,7 +142,7 @@ def test_inputs_that_come_later(loss):
 
 
 @pytest.mark.parametrize("name", ["constant target", "huge", "alternating", "wild", "growing"])
-def test_nothing_is_ever_infinite(name):
+def test_hostile_streams_with_other_losses_give_finite_predictions(name):
     draw = np.random.default_rng(0)
     X = draw.normal(size=(300, 3))
     X, y = HOSTILE[name](X, 5 + 2 * np.sin(2 * X[:, 0]))
@@ -151,16 +158,16 @@ def test_nothing_is_ever_infinite(name):
         assert np.isfinite(getattr(trace, field)).all(), field
 
 
-def test_more_than_two_labels():
-    X, y = numbers(300)
+def test_three_classes_are_learned_with_the_squared_hinge():
+    X, y = skewed_numbers(300)
     y = np.digitize(y, [49, 52])
     trace = kb.AutoBank("classification", loss="squared_hinge", **SMALL).run(X, y)
     assert np.mean(trace.predictions[100:] != y[100:]) < 0.3
     assert np.allclose(trace.probabilities[100:].sum(axis=1), 1)
 
 
-def test_what_is_inside():
-    X, y = numbers(20)
+def test_shifted_slots_are_on_the_slots_in_their_names():
+    X, y = skewed_numbers(20)
     by_squares, absolute, hinge = (
         kb.AutoBank("classification" if loss == "hinge" else "regression", loss=loss)
         for loss in ("squared", "absolute", "hinge")
@@ -169,20 +176,20 @@ def test_what_is_inside():
         bank.run(X, y)
     hinge.run(X, y > 51)
     assert hinge.names == by_squares.names
-    assert not any("shifted" in name for name in hinge.names)
-    shifted = [name for name in absolute.names if "shifted" in name]
+    assert not any(" shift" in name for name in hinge.names)
+    shifted = [name for name in absolute.names if name.endswith(" shift")]
     assert len(shifted) == 3 * 4 * 2
     for name in shifted:
         slot = absolute.bank.slots[absolute.names.index(name)]
-        assert absolute.names[slot.residual_of] == name.split(", shifted")[0]
+        assert absolute.names[slot.residual_of] == name.rsplit(" + ", 1)[0]
 
 
-def test_what_cannot_work_is_refused_at_once():
+def test_loss_that_slots_or_task_cannot_use_is_refused():
     second_order = [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS())]
-    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic for KRLS.*kb\.Slot"):
+    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic for KRLS.*WithLoss"):
         kb.AutoBank(loss="absolute", slots=second_order)
     tree = [kb.Slot(kb.kernels.TreeKernel(), kb.learners.PartitionTree())]
-    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic.*kb\.Slot"):
+    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic.*WithLoss"):
         kb.AutoBank(loss="absolute", slots=tree)
     with pytest.raises(InvalidArgument, match="be one for numbers in regression"):
         kb.AutoBank(loss="hinge")

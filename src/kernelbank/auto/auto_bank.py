@@ -1,0 +1,514 @@
+"""`AutoBank`: a stream in, predictions out, nothing to tune."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..bank.bank import KernelBank
+from ..bank.engines import as_engine
+from ..bank.layout import Slot
+from ..bank.status import Status
+from ..bank.trace import Trace, chosen_fields
+from ..combiners import Combiner
+from ..errors import InvalidArgument
+from ..io import checkpoint
+from ..native.formulas import inside_callback
+from ..utils import validation as check
+from ..utils.interrupts import defer_sigint
+from ..utils.lazy import plots
+from ..utils.validation import Floats
+from .arguments import (
+    checked_coverage,
+    checked_inputs,
+    checked_loss,
+    checked_scalings,
+    checked_slots,
+)
+from .auto_ledger import AutoLedger
+from .auto_status import auto_status
+from .class_labels import MAX_CLASSES, ClassLabels
+from .classification import ClassificationModel
+from .config import AutoConfig
+from .default_slots import SIZES
+from .pending_predictions import PendingPredictions
+from .prequential_run import PrequentialRun, make_trace
+from .regression import RegressionModel
+from .task_model import Prediction, TaskModel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COVERAGE = 0.9
+"""Of intervals, by default."""
+
+
+class AutoBank:
+    """A bank that needs no parameters: scaling, slots, weights and intervals all run online.
+
+    Inputs are scaled in three ways, the target by its running mean and standard deviation. Each
+    scaling has slots of several kinds (`names` explains them): least squares on random features of
+    low order with three kinds of memory, linear ones, partition trees on the target and on the
+    residuals of other slots. `kb.combiners.Stacking` weighs them by their predictions. After 5, 32
+    and 128 rows everything starts anew from all rows so far: their first scaling need not have been
+    right.
+
+    Parameters
+    ----------
+    task : "regression", or "classification" (labels as they are: numbers, booleans, text; more
+        than two are learned one against the rest).
+    lags : how many of the last targets are inputs too.
+    size : "small", "default" or "large": how many slots and features, so how much time.
+    classes : the labels, in the order of the columns of probabilities. By default they are found
+        in the stream, in the order in which they appear.
+    slots : slots of your own instead of the default ones. They see the scalings side by side.
+    combiner : the rule for the weights.
+    loss : the loss to minimise, or its name: on the target in its standard deviations, or on labels
+        of -1 and 1. For other losses than the squared one the default slots still learn by the
+        squared loss; some are also shifted, by gradient steps on the loss, and
+        `kb.combiners.NewtonStacking` weighs them by it. `Pinball(0.9)` makes `predict` a quantile.
+    window, regularization : of the inner bank; see `KernelBank`. The default slots need neither.
+    scalings : some of "standard", "asinh", "rank" and "none" (inputs as they are, for kernels that
+        know their units); by default those of the size, or "standard" alone for slots of your own.
+    engine : where the slots run: "serial" or "threads". Same bits.
+    seed : whole number from which random features and random cuts follow.
+
+    An input may be missing (NaN): it is filled in from the last values of its column, by their
+    correlation from row to row, and no row is lost. A missing target is an error.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> draw = np.random.default_rng(0)
+    >>> X = draw.uniform(-2, 2, (300, 2))
+    >>> y = 100 + 10 * np.sin(2 * X[:, 0]) * X[:, 1]
+    >>> bank = kb.AutoBank()
+    >>> trace = bank.run(X, y)
+    >>> bool(np.mean((trace.predictions[200:] - y[200:]) ** 2) < 0.1 * y[200:].var())
+    True
+    """
+
+    def __init__(
+        self,
+        task: str = "regression",
+        lags: int = 0,
+        size: str = "default",
+        classes: Iterable[Any] | None = None,
+        *,
+        slots: Iterable[Slot] | None = None,
+        combiner: Combiner | None = None,
+        loss: Any = "squared",
+        window: int = 1,
+        regularization: float = 0.0,
+        scalings: Any = None,
+        engine: Any = "serial",
+        seed: int = 0,
+    ) -> None:
+        owner = "AutoBank"
+        self._task = check.choice("task", task, owner, ("regression", "classification"))
+        remedy = "Give how many of the last targets are inputs, 0 for none."
+        count = check.count("lags", lags, owner, remedy, least=0, most=1000)
+        check.choice("size", size, owner, SIZES)
+        if classes is not None and task == "regression":
+            remedy = 'Use task="classification", or leave classes out.'
+            raise check.refuse("classes", "be left out for regression", classes, remedy, owner)
+        self._classes = ClassLabels(classes)
+        self._max_classes = MAX_CLASSES if classes is None else len(self._classes)
+        if combiner is not None and not isinstance(combiner, Combiner):
+            remedy = "Use one of kb.combiners, such as kb.combiners.Stacking()."
+            raise check.refuse("combiner", "be a combiner", combiner, remedy, owner)
+        own = None if slots is None else checked_slots(slots)
+        seed = check.count("seed", seed, owner, "Give a whole number.", least=0, most=2**31)
+        usual = SIZES[size].scalings if own is None else ("standard",)
+        self._config = AutoConfig(
+            count,
+            size,
+            seed,
+            checked_scalings(scalings, usual),
+            own,
+            combiner,
+            as_engine(engine),
+            checked_loss(loss, self._task),
+            window,
+            regularization,
+        )
+        self._config.check()
+        self._model: TaskModel | None = None
+        self._pending = PendingPredictions()
+        self._ledger = AutoLedger(self)
+        self._turn = threading.RLock()
+
+    # --- settings and state -------------------------------------------------------------------
+
+    @property
+    def task(self) -> str:
+        """ "regression" or "classification"."""
+        return self._task
+
+    @property
+    def lags(self) -> int:
+        """How many of the last targets are inputs."""
+        return self._config.lags
+
+    @property
+    def size(self) -> str:
+        """ "small", "default" or "large"."""
+        return self._config.size
+
+    @property
+    def samples(self) -> int:
+        """How many rows have been learned."""
+        return self._ledger.samples
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels, in the order of the columns of probabilities."""
+        return tuple(self._classes.known)
+
+    @property
+    def ledger(self) -> AutoLedger:
+        """Errors so far, and signals of change."""
+        return self._ledger
+
+    @property
+    def bank(self) -> KernelBank | None:
+        """The inner bank, on scaled inputs; None before the fifth row.
+
+        With more than two classes, the bank of the first; all are in `banks`.
+        """
+        return self.banks[0] if self.banks else None
+
+    @property
+    def banks(self) -> tuple[KernelBank, ...]:
+        """The inner banks: one, or one per class if there are more than two."""
+        return () if self._model is None else tuple(self._model.banks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the slots; empty before the first row.
+
+        A default slot is named `scaling: method`. The scalings are "standard" (deviations from the
+        running mean), "asinh" (the same, for heavy tails) and "rank". The methods:
+
+        - "random features, no forgetting": least squares on random features of the kernels;
+          "..., forgetting": old rows count less; "..., adaptive bias": and the constant follows the
+          last errors;
+        - "linear, no forgetting" and "linear, adaptive bias": least squares on the inputs;
+        - "tree 1": a partition tree; "... + tree 1": another slot plus a tree on its residual;
+        - "... + slow shift", "... + fast shift": another slot plus gradient steps on the loss, for
+          other losses than the squared one.
+        """
+        return () if self._model is None else tuple(self._model.names)
+
+    def input_ranges(self) -> Floats:
+        """(inputs, 3): median, minimum and maximum of the last values of every input.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank(size="small")
+        >>> for n in range(101):
+        ...     bank.learn_one([n, n % 2], n)
+        >>> bank.input_ranges()[0]
+        array([ 50.,   0., 100.])
+        """
+        with self._turn:
+            if self._model is None or not self._model.rows:
+                raise InvalidArgument("input_ranges() needs inputs. Learn some rows first.")
+            return self._model.scaling.input_ranges()
+
+    def plot_weights(self, most: int = 15) -> Figure:
+        """The present weights as bars; see `kb.plots.bars`."""
+        return plots().bars(self, most)
+
+    def _title(self) -> str:
+        lags = f", lags={self.lags}" if self.lags else ""
+        size = "" if self.size == "default" else f", size={self.size!r}"
+        slots = f"; {len(self.names)} slots" if self.names else ""
+        return f"AutoBank({self.task!r}{lags}{size}{slots}; {self.samples} samples)"
+
+    def __repr__(self) -> str:
+        return self.status().text()
+
+    def _repr_html_(self) -> str:
+        return self.status().html()
+
+    def status(self) -> Status:
+        """What the model is, how well it does and which slots carry it, at this moment."""
+        if inside_callback():  # by a bank that is busy, perhaps for this one: do not wait for it
+            return Status(self._title())
+        with self._turn:
+            known = self._classes.known
+            title = self._title()
+            return auto_status(title, self._task, self._config, self._ledger, self._model, known)
+
+    # --- predicting ---------------------------------------------------------------------------
+
+    def predict_one(self, x: Any) -> Any:
+        """The prediction for one input: a number, or a label. Learns nothing.
+
+        The prediction is kept until its target comes, so that a delayed target is learned with what
+        was known when the prediction was made (see `learn_one`).
+        """
+        output = self._predict_one(x, COVERAGE).output[0]
+        if self._task == "regression":
+            return float(output[0])
+        return self._classes.known[int(np.argmax(output))] if len(output) else None
+
+    def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> tuple[float, float]:
+        """The ends of an interval that holds the target with this probability.
+
+        Calibrated online on the predictions so far, also under drift: in the long run a share of
+        `coverage` of the targets lies inside, whatever the stream does.
+        """
+        _, lower, upper = self._predict_one(x, self._interval_coverage(coverage)).output[0]
+        return float(lower), float(upper)
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of each label so far, in the order of `classes`."""
+        self._need("classification", "predict_proba_one")
+        output = self._predict_one(x, COVERAGE).output[0]
+        return dict(zip(self.classes, output.tolist(), strict=True))
+
+    def predict_trace_one(self, x: Any, record: Any = "light", coverage: float = COVERAGE) -> Trace:
+        """The prediction for one input, as the row that `run` would record. Learns nothing.
+
+        The prediction is kept, as by `predict_one`, but each call counts as a row of its own, even
+        if inputs are equal.
+        """
+        with self._turn:
+            fields = chosen_fields(record, self._task)
+            prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
+            assert self._model is not None
+            found = self._model.record(prediction)
+            return make_trace(self._task, [found], fields, self._model.names, self._classes)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n,): predictions for the rows of an (n, d) array. Learns nothing.
+
+        Without lags, each row is predicted as the next one of the stream. With lags, the rows are
+        the next n of the stream in their order: each prediction is a lagged target of later rows.
+        """
+        output = self._predict_many(X, COVERAGE)
+        if self._task == "regression":
+            return output[:, 0].copy()
+        self._need_classes("predict")
+        return self._classes.array(np.argmax(output, axis=1))
+
+    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
+        """(n, 2): the ends of the intervals, each as of a prediction one step ahead."""
+        return self._predict_many(X, self._interval_coverage(coverage))[:, 1:].copy()
+
+    def predict_proba(self, X: Any) -> Floats:
+        """(n, classes): probabilities, columns in the order of `classes`."""
+        self._need("classification", "predict_proba")
+        output = self._predict_many(X, COVERAGE)
+        self._need_classes("predict_proba")
+        return output
+
+    def predict_at(self, X: Any, coverage: float = COVERAGE) -> Floats:
+        """Predict every row as if it were the next of the stream, with the present lagged targets.
+
+        (n, 3): prediction and the ends of its interval; for classes (n, classes): probabilities.
+        So the function can be drawn along an input. Without lags, `predict` does the same.
+        """
+        with self._turn:
+            rows = checked_inputs(X, self._dimension, "X")
+            model = self._model_for(rows.shape[1])
+            lagged = np.tile(model.lagged, (len(rows), 1))
+            return model.predict(rows, lagged, _tail(checked_coverage(coverage))).output
+
+    def _predict_one(self, x: Any, coverage: float, *, distinct: bool = False) -> Prediction:
+        with self._turn:
+            row = checked_inputs(x, self._dimension, "x", one=True)
+            model = self._model_for(row.shape[1])
+            prediction = model.predict(row, model.lagged[None], _tail(coverage))
+            self._pending.add(row[0], prediction, distinct=distinct)
+            return prediction
+
+    def _predict_many(self, X: Any, coverage: float) -> Floats:
+        with self._turn:
+            rows = checked_inputs(X, self._dimension, "X")
+            model = self._model_for(rows.shape[1])
+            if not self.lags:
+                return model.predict(rows, np.zeros((len(rows), 0)), _tail(coverage)).output
+            lagged = model.lagged
+            outputs = []
+            for row in rows:
+                prediction = model.predict(row[None], lagged[None], _tail(coverage))
+                lagged = np.concatenate([[model.as_target(prediction)], lagged[:-1]])
+                outputs.append(prediction.output)
+            return np.concatenate(outputs)
+
+    # --- learning -----------------------------------------------------------------------------
+
+    def learn_one(self, x: Any, y: Any, *, added: int = 0) -> None:
+        """Learn one row. Its target may come any number of rows after `predict_one(x)`.
+
+        added : how many of the row's numbers, the last ones, are new from now on: `add_inputs`,
+            once it is clear that nothing is wrong with the row.
+
+        If the same input was predicted before (among the last 1,000 predictions whose targets have
+        not come), then that prediction is scored, and the lagged targets of that moment are learned
+        from; else the present ones.
+        """
+        with self._turn:
+            row = checked_inputs(x, self._width_with(added), "x", one=True)
+            if self._task == "regression":
+                target, new = float(check.one_target(y)[0]), False
+            else:
+                (label,) = self._classes.check(y, None, self._max_classes)
+                new = label not in self._classes
+            self._add_inputs(added)
+            model = self._model_for(row.shape[1])
+            past = self._pending.pop(row[0])
+            with defer_sigint():
+                if past is None and new:  # predicted without its class
+                    past = model.predict(row, model.lagged[None], _tail(COVERAGE))
+                if self._task == "classification":
+                    target = float(self._encode(label))
+                model.update(row, np.array([target]), _tail(COVERAGE), past=past)
+
+    def run(
+        self,
+        X: Any,
+        y: Any,
+        delay: int = 0,
+        record: Any = "light",
+        coverage: float = COVERAGE,
+        *,
+        added: int = 0,
+    ) -> Trace:
+        """Predict every row, and learn it when its target comes.
+
+        Parameters
+        ----------
+        X : (n, d), or (n,) for inputs of one number. NaN where a value is missing.
+        y : (n,) targets or labels.
+        delay : how many rows later a target comes; row t is learned after row t + delay was
+            predicted, and the last ones after the last prediction.
+        record : "light", "all" (also the arrays with one column per slot) or a list of names.
+        coverage : of the intervals in the trace.
+        added : how many columns, the last ones, are new from now on; see `add_inputs`.
+
+        The result does not depend, in any bit, on how a stream is cut into calls of `run` and of
+        `predict_one` and `learn_one`.
+        """
+        with self._turn:
+            rows = checked_inputs(X, self._width_with(added), "X")
+            steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
+            fields = chosen_fields(record, self._task)
+            tail = _tail(checked_coverage(coverage))
+            labels: list[Any] | None = None
+            if self._task == "regression":
+                targets = check.targets(y, len(rows))
+            else:
+                labels = self._classes.check(y, len(rows), self._max_classes)
+                targets = np.zeros(len(rows))
+            self._add_inputs(added)
+            model = self._model_for(rows.shape[1])
+            return PrequentialRun(
+                model, rows, targets, labels, self._classes, self._encode, tail, fields, steps
+            ).run()
+
+    def add_inputs(self, count: int = 1) -> None:
+        """From now on, every input has `count` more numbers, behind the others.
+
+        Nothing that was learned is lost: all is as if they had been missing (NaN) so far. Linear
+        slots and trees take them up as they come; random features keep to the first inputs until
+        the next restart (after 5, 32 and 128 rows). Predictions that wait for targets are kept.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank()
+        >>> for n in range(300):
+        ...     bank.learn_one([n % 7], n % 7)
+        >>> bank.add_inputs()
+        >>> round(bank.predict_one([3.0, float("nan")]), 1)
+        3.0
+        """
+        remedy = "Give how many inputs are added."
+        self._add_inputs(check.count("count", count, "add_inputs", remedy, least=1, most=10**6))
+
+    # --- saving -------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that the next prediction depends on to one file, atomically.
+
+        `kb.load(path)` continues bit for bit. The file holds arrays and JSON, no code.
+        """
+        from .serialization import describe
+
+        with self._turn:
+            header, arrays = describe(self)
+        checkpoint.write(path, header, arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy and pickle: everything but the lock."""
+        with self._turn:
+            return {name: value for name, value in self.__dict__.items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._turn = threading.RLock()
+
+    # --- internals ----------------------------------------------------------------------------
+
+    @property
+    def _dimension(self) -> int | None:
+        """The width of the inputs, once something was learned: a prediction fixes nothing."""
+        return None if self._model is None or not self._model.rows else self._model.dimension
+
+    def _width_with(self, added: int) -> int | None:
+        """The width that inputs must have with `added` columns more."""
+        remedy = "Give how many of the last columns are new."
+        count = check.count("added", added, "AutoBank", remedy, least=0, most=10**6)
+        return None if self._dimension is None else self._dimension + count
+
+    def _add_inputs(self, count: int) -> None:
+        if count:
+            with self._turn, defer_sigint():
+                if self._dimension is not None and self._model is not None:
+                    self._model.add_inputs(count)
+                    self._pending.add_inputs(count)
+
+    def _model_for(self, dimension: int) -> TaskModel:
+        """The model for inputs of this width; a new one if nothing has been learned yet."""
+        if self._model is None or self._model.dimension != dimension:
+            self._pending.items.clear()
+            self._model = (
+                RegressionModel(self._config, dimension)
+                if self._task == "regression"
+                else ClassificationModel(self._config, dimension, len(self._classes))
+            )
+        return self._model
+
+    def _encode(self, label: Any) -> int:
+        """The number of a label's class, which may be new."""
+        if label not in self._classes:
+            self._classes.add([label])
+            assert isinstance(self._model, ClassificationModel)
+            self._model.add_class()
+        return self._classes.number(label)
+
+    def _need(self, task: str, method: str) -> None:
+        if self._task != task:
+            raise InvalidArgument(
+                f"{method} needs task={task!r}; this AutoBank does {self._task}. "
+                f"Make one with kb.AutoBank(task={task!r})."
+            )
+
+    def _need_classes(self, method: str) -> None:
+        if not len(self._classes):
+            raise InvalidArgument(
+                f"{method} needs to know the labels. Learn some rows first, or name them: "
+                "kb.AutoBank(classes=[...])."
+            )
+
+    def _interval_coverage(self, coverage: Any) -> float:
+        self._need("regression", "an interval")
+        return checked_coverage(coverage)
+
+
+def _tail(coverage: float) -> float:
+    """The probability beyond each end of an interval."""
+    return 0.5 * (1 - coverage)

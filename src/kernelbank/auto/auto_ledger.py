@@ -1,0 +1,72 @@
+"""The errors of an AutoBank so far, and the signals of change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import calibration
+from .classification import ClassificationModel
+from .regression import RegressionModel
+from .task_model import Change, TaskModel
+
+if TYPE_CHECKING:
+    from .auto_bank import AutoBank
+
+
+class AutoLedger:
+    """Errors and signals of change, over all rows learned so far."""
+
+    def __init__(self, bank: AutoBank) -> None:
+        self._bank = bank
+
+    @property
+    def _model(self) -> TaskModel | None:
+        return self._bank._model
+
+    @property
+    def samples(self) -> int:
+        """How many rows have been learned."""
+        return 0 if self._model is None else self._model.rows
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean squared error of the predictions, or the share of wrong labels.
+
+        Predictions that were made before the first target was known do not count; NaN if there are
+        no others.
+        """
+        model = self._model
+        count = 0 if model is None else model.rows - model.unscored
+        if isinstance(model, RegressionModel) and count:
+            return float(model.error_stats[calibration.LOSS] / count)
+        if isinstance(model, ClassificationModel) and count:
+            return float(model.wrong[0] / count)
+        return float("nan")
+
+    @property
+    def baseline_loss(self) -> float:
+        """The same for the baseline, which predicts the last target, from the second row on."""
+        model = self._model
+        if isinstance(model, RegressionModel) and model.rows > 1:
+            return float(model.error_stats[calibration.BASELINE_LOSS] / (model.rows - 1))
+        if isinstance(model, ClassificationModel) and model.rows > 1:
+            return float(model.wrong[1] / (model.rows - 1))
+        return float("nan")
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Signals of change, at most the last 1,000.
+
+        `what` is "error grew" or "error fell" (the size of the errors, or how often a label was
+        wrong; each false at most once in 10,000 rows on average while errors are exchangeable),
+        "weights" (more than half of the weight has moved to other slots), "target level" (five in a
+        row beyond 10 standard deviations that were not predicted) or "input level" (five in a row
+        beyond 10 standard deviations).
+        """
+        return () if self._model is None else tuple(self._model.changes)
+
+    def __repr__(self) -> str:
+        return (
+            f"AutoLedger({self.samples} samples; mean loss {self.mean_loss:.6g}, baseline "
+            f"{self.baseline_loss:.6g}; {len(self.changes)} signals of change)"
+        )

@@ -1,0 +1,105 @@
+"""The status of an `AutoBank`: what it is, how well it does, which slots carry it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..bank.naming import full_name, short_name
+from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
+from ..utils.rendering import shortened
+from . import task_model
+from .auto_ledger import AutoLedger
+from .config import AutoConfig
+from .task_model import MAX_CHANGES, TaskModel
+
+MAX_LABELS = 6
+"""How many classes are listed, at most."""
+
+
+@np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn
+def auto_status(
+    title: str,
+    task: str,
+    config: AutoConfig,
+    ledger: AutoLedger,
+    model: TaskModel | None,
+    classes: Sequence[Any],
+) -> Status:
+    """The status of an `AutoBank`; title and settings alone before the first row is learned."""
+    settings = {
+        "task": task,
+        "size": config.size if config.slots is None else "own slots",
+        "lags": str(config.lags),
+        "scalings": ", ".join(config.scalings),
+        "combiner": full_name(config.effective_combiner),
+        "engine": full_name(config.engine),
+        "seed": str(config.seed),
+    }
+    if model is None or not model.rows:
+        return Status(title, settings)
+    lags = f" and {config.lags} lagged target{'s' * (config.lags > 1)}" if config.lags else ""
+    notes = {"inputs": columns_note(model.dimension) + lags}
+    if task == "classification":
+        notes["classes"] = _class_list(classes)
+    notes["combiner"] = short_name(config.effective_combiner)
+    notes |= engine_note(config.engine)
+    notes["last change"] = _last_change(model)
+    known = {"samples": model.rows, "metrics": _metrics(task, ledger, model), "notes": notes}
+    count = len(model.banks)
+    if not count:
+        first = task_model.RESTARTS[0]
+        why = (
+            f"the slots start after {first} rows"
+            if not model.started
+            else "there is only one class"
+        )
+        return Status(title, settings, **known, no_weights=f"none yet: {why}")
+    quarantined = Counter(index for bank in model.banks for index in bank.quarantined)
+    if quarantined:
+
+        def describe(index: int) -> str:
+            banks = f" (in {quarantined[index]} of {count} banks)" if count > 1 else ""
+            return model.names[index] + banks
+
+        notes["quarantined"] = quarantine_note(sorted(quarantined), len(model.names), describe)
+    heading = "weights" if count == 1 else f"weights, mean of {count} banks (one per class)"
+    return Status(
+        title,
+        settings,
+        **known,
+        names=model.names,
+        weights=np.mean([bank.weights for bank in model.banks], axis=0),
+        losses=np.mean([bank.ledger.slot_mean_loss for bank in model.banks], axis=0),
+        heading=heading,
+    )
+
+
+def _metrics(task: str, ledger: AutoLedger, model: TaskModel) -> dict[str, Metric]:
+    """RMSE or error rate, beside the baseline, which predicts the last target."""
+    own, baseline = ledger.mean_loss, ledger.baseline_loss
+    name = "error rate"
+    if task == "regression":
+        name, own, baseline = "RMSE", float(np.sqrt(own)), float(np.sqrt(baseline))
+    scored = model.rows - model.unscored
+    percent = task == "classification"
+    return {name: Metric(own, baseline, "baseline (last value)", percent, scored)}
+
+
+def _class_list(classes: Sequence[Any]) -> str:
+    listed = ", ".join(shortened(full_name(label), 20) for label in classes[:MAX_LABELS])
+    return f"{len(classes)}: {listed}{', ...' if len(classes) > MAX_LABELS else ''}"
+
+
+def _last_change(model: TaskModel) -> str:
+    if not model.changes:
+        return "none so far"
+    last = model.changes[-1]
+    column = f" of column {last.column}" if last.column >= 0 else ""
+    count = len(model.changes)
+    more = " or more" if count >= MAX_CHANGES else ""
+    total = f"the last of {count}{more}" if count > 1 else "the only one"
+    return f"{last.what}{column} after row {last.row} of {model.rows} ({total})"

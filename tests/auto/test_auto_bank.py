@@ -1,0 +1,171 @@
+"""AutoBank: the same bits however a stream is cut, its ledger, its inner bank."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kernelbank as kb
+from kernelbank.errors import InvalidArgument
+from support.auto_streams import (
+    SMALL,
+    assert_same_state,
+    labelled,
+    numbers,
+    predict_and_learn,
+    troubled,
+)
+
+
+@pytest.mark.parametrize("lags", [0, 2])
+@pytest.mark.parametrize("delay", [0, 3])
+def test_run_of_troubled_numbers_equals_predict_one_and_learn_one(lags, delay, tmp_path):
+    X, y = troubled(260)
+    whole = kb.AutoBank(lags=lags, **SMALL)
+    trace = whole.run(X, y, delay=delay)
+    files = (1, 4, 20, 60, 61, 121, 152, 200)
+    answers, loop = predict_and_learn(
+        kb.AutoBank(lags=lags, **SMALL), X, y, delay, files, tmp_path / "auto.kb"
+    )
+    np.testing.assert_array_equal(answers, trace.predictions)
+    assert {c.what for c in whole.ledger.changes} >= {"target level"}
+    assert_same_state(whole, loop)
+
+
+@pytest.mark.parametrize("kind", ["two", "three", "late"])
+@pytest.mark.parametrize("delay", [pytest.param(0, marks=pytest.mark.slow), 2])
+def test_run_of_labels_equals_predict_one_and_learn_one(kind, delay, tmp_path):
+    X, y = labelled(200, kind)
+    whole = kb.AutoBank("classification", lags=1, **SMALL)
+    trace = whole.run(X, y, delay=delay)
+    bank = kb.AutoBank("classification", lags=1, **SMALL)
+    answers, loop = predict_and_learn(bank, X, y, delay, (3, 40, 95), tmp_path / "auto.kb")
+    unknown = [t for t, answer in enumerate(answers) if answer is None]
+    assert unknown == list(range(delay + 1))
+    np.testing.assert_array_equal(answers[delay + 1 :], trace.predictions[delay + 1 :])
+    assert_same_state(whole, loop)
+
+
+@settings(max_examples=8)
+@given(st.lists(st.integers(1, 259), max_size=4), st.booleans())
+def test_run_cut_anywhere_leaves_the_same_state(cuts, classes):
+    X, y = troubled(260)
+    task = "classification" if classes else "regression"
+    y = np.where(y > np.median(y), "high", "low") if classes else y
+    whole, pieces = kb.AutoBank(task, **SMALL), kb.AutoBank(task, **SMALL)
+    whole.run(X, y)
+    edges = [0, *sorted(set(cuts)), 260]
+    for start, end in itertools.pairwise(edges):
+        pieces.run(X[start:end], y[start:end])
+    assert_same_state(whole, pieces)
+
+
+def test_run_with_threads_has_the_bits_of_serial():
+    X, y = troubled(200)
+    serial, threads = kb.AutoBank(**SMALL), kb.AutoBank(engine="threads", **SMALL)
+    one, two = serial.run(X, y, record="all"), threads.run(X, y, record="all")
+    for name in one.fields:
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+def test_prediction_is_the_weighted_sum_of_slot_predictions():
+    X, y = numbers(300)
+    trace = kb.AutoBank(**SMALL).run(X, y, record="all")
+    mixed = (trace.weights * trace.slot_predictions).sum(axis=1)
+    low, high = np.minimum.accumulate(y), np.maximum.accumulate(y)
+    room = 0.05 * (high - low)
+    inside = (mixed > (low - room)[:-1].min()) & (mixed < (high + room)[:-1].max())
+    rows = np.arange(300) >= 40
+    close = np.isclose(mixed, trace.predictions, rtol=1e-9)
+    assert (close | ~inside | ~rows).all()
+    assert close[rows].mean() > 0.95
+
+
+def test_predicting_changes_no_later_prediction():
+    X, y = numbers(120)
+    quiet, nosy = kb.AutoBank(lags=1, **SMALL), kb.AutoBank(lags=1, **SMALL)
+    for t in range(120):
+        nosy.predict_one(X[t])
+        nosy.predict_one(X[t])
+        nosy.predict(X)
+        nosy.predict_interval_one(X[t], 0.5)
+        nosy.learn_one(X[t], y[t])
+        quiet.learn_one(X[t], y[t])
+    assert quiet.predict_one(X[0]) == nosy.predict_one(X[0])
+    np.testing.assert_array_equal(quiet.bank.weights, nosy.bank.weights)
+
+
+def test_predictions_before_the_first_row():
+    X, _ = numbers(3)
+    bank = kb.AutoBank()
+    assert bank.predict_one(X[0]) == 0.0
+    assert bank.predict_interval_one(X[0]) == (0.0, 0.0)
+    np.testing.assert_array_equal(bank.predict(X), np.zeros(3))
+    assert np.isnan(bank.ledger.mean_loss)
+    assert bank.ledger.changes == ()
+    labels = kb.AutoBank("classification")
+    assert labels.predict_one(X[0]) is None
+    assert labels.predict_proba_one(X[0]) == {}
+    with pytest.raises(InvalidArgument, match="needs to know the labels"):
+        labels.predict(X)
+
+
+def test_ledger_has_the_mean_losses_of_the_trace():
+    X, y = troubled(200)
+    bank = kb.AutoBank(**SMALL)
+    trace = bank.run(X, y)
+    assert bank.ledger.mean_loss == pytest.approx(np.mean((trace.predictions - y)[1:] ** 2))
+    assert bank.ledger.baseline_loss == pytest.approx(np.mean(np.diff(y) ** 2))
+    assert "200 samples" in repr(bank.ledger)
+    assert "200 samples" in repr(bank)
+    labels = np.where(y > np.median(y), 1, 0)
+    bank = kb.AutoBank("classification", **SMALL)
+    trace = bank.run(X, labels)
+    assert bank.ledger.mean_loss == np.mean((trace.predictions != labels)[1:])
+    assert bank.ledger.baseline_loss == pytest.approx(np.mean(np.diff(labels) != 0))
+
+
+def test_inner_bank_has_the_named_slots_and_all_rows():
+    bank = kb.AutoBank(**SMALL)
+    assert bank.bank is None
+    assert bank.names == ()
+    bank.run(*numbers(60))
+    assert len(bank.names) == len(bank.bank.slots) == len(bank.bank.weights)
+    assert bank.bank.samples == 60
+    assert any("tree" in name for name in bank.names)
+
+
+def test_own_slots_and_combiner_are_used():
+    X, y = numbers(200)
+    slots = [kb.Slot(kb.kernels.Gaussian(w), kb.learners.KLMS(budget=50)) for w in (0.5, 2.0)]
+    bank = kb.AutoBank(slots=slots, combiner=kb.combiners.Hedge())
+    trace = bank.run(X, y, record="all")
+    assert trace.weights.shape == (200, 2)
+    assert isinstance(bank.bank.combiner, kb.combiners.Hedge)
+    wide = kb.AutoBank(slots=slots, scalings=["rank", "standard"])
+    wide.run(X, y)
+    assert wide.bank.samples == 200
+
+
+def test_larger_sizes_have_more_slots():
+    counts = []
+    for size in ("small", "default", "large"):
+        bank = kb.AutoBank(size=size)
+        bank.run(*numbers(6))
+        counts.append(len(bank.names))
+    assert counts == sorted(counts)
+    assert len(set(counts)) == 3
+
+
+def test_saved_size_does_not_grow_with_the_stream(tmp_path):
+    X, y = numbers(1500, noise=0.5)
+    bank = kb.AutoBank(lags=1, **SMALL)
+    sizes = []
+    for part in range(3):
+        rows = slice(part * 500, part * 500 + 500)
+        bank.run(X[rows], y[rows])
+        bank.save(tmp_path / "auto.kb")
+        sizes.append((tmp_path / "auto.kb").stat().st_size)
+    assert max(sizes) - min(sizes) < 1000  # the signals of change, and digits of numbers

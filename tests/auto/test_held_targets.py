@@ -1,0 +1,270 @@
+"""Far targets: which are held back, what five of them mean, what is learned."""
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.auto import scaling_steps, task_model
+from kernelbank.auto.config import AutoConfig
+from kernelbank.auto.regression import RegressionModel
+from kernelbank.bank.engines import as_engine
+from support.column_pair import ColumnPair, hostile_values, target_scale
+from support.naive import auto as naive
+
+LINEAR = (kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS()),)
+
+
+@pytest.fixture(autouse=True)
+def late_restart(monkeypatch):
+    """A last restart late enough for quiet statistics."""
+    monkeypatch.setattr(task_model, "RESTARTS", (5, 32, 128, 512))
+
+
+def config(slots, combiner=None, lags=0):
+    return AutoConfig(lags, "small", 0, ("standard",), slots, combiner, as_engine("serial"))
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [5, pytest.param(9, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.slow)],
+)
+def test_statistics_of_held_targets_equal_the_naive_form(memory):
+    """Far ones wait, and others by chance; what five mean is drawn too."""
+    meanings = {"scale": 0, "level": 0, "widen": 0}
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        values = [v for v in hostile_values(seed) if not np.isnan(v)]
+        pair = ColumnPair(memory)
+        pair.fit(values[:32])
+        for value in values[32:]:
+            far = scaling_steps.outlier_level(pair.columns[0], value) > 0
+            assert far == pair.naive.is_far(value)
+            if not pair.feed_target(value, bool(far if draw.random() < 0.9 else not far)):
+                continue
+            target, ring = pair.columns[0], pair.rings[0]
+            what = str(draw.choice(list(meanings)))
+            meanings[what] += 1
+            if what == "scale":
+                scaling_steps.restart_target(target, ring)
+                pair.naive.change_level()
+            elif what == "level":
+                shift = float(np.median(pair.naive.values[-5:]) - pair.naive.base)
+                pair.size += abs(shift)
+                scaling_steps.shift_target(target, ring, shift)
+                pair.naive.new_level(shift)
+            else:
+                scaling_steps.widen_target(target, ring)
+                pair.naive.widen()
+            pair.check_statistics()
+    assert min(meanings.values()) > 5
+
+
+def usual_target(memory=50):
+    pair = ColumnPair(memory)
+    pair.fit(np.random.default_rng(5).normal(size=200))
+    return pair
+
+
+def test_held_targets_change_no_mean_until_a_usual_one_comes():
+    pair = usual_target()
+    before = pair.naive.mean, pair.naive.sd
+    for t in range(4):
+        assert not pair.feed_target(100.0 + t, True)
+    assert (pair.naive.mean, pair.naive.sd) == before
+    assert pair.naive.values[-4:] == [100.0, 101.0, 102.0, 103.0]
+    assert not pair.feed_target(0.5, False)  # lets in the four, at 10 sd each
+    assert pair.naive.weight == 205
+    assert before[0] + 0.1 < pair.naive.mean < before[0] + 1.0
+
+
+def test_five_held_targets_shift_widen_or_restart_the_statistics():
+    def five():
+        pair = usual_target()
+        base, unit = (float(v) for v in target_scale(pair.columns[0]))
+        older = np.sort(pair.naive.values[5:])
+        signalled = [pair.feed_target(100.0 + t, True) for t in range(5)]
+        assert signalled == [False] * 4 + [True]
+        return pair, base, unit, older
+
+    pair, base, unit, older = five()
+    scaling_steps.shift_target(pair.columns[0], pair.rings[0], 102.0)
+    assert target_scale(pair.columns[0]) == pytest.approx((base + 102, unit), rel=0.02)
+    # All that is kept has moved, but for the five.
+    kept = np.sort([*(older + 102)[-45:], *range(100, 105)])
+    assert len(older) == 45
+    assert np.sort(pair.rings[0]) == pytest.approx(kept, abs=1e-12)
+    pair, base, unit, _ = five()
+    scaling_steps.widen_target(pair.columns[0], pair.rings[0])
+    everything = np.concatenate([np.random.default_rng(5).normal(size=200), np.arange(100, 105)])
+    mean, sd = everything.mean(), everything.std(ddof=1)
+    # Base and unit are those of the last time that these moved by a tenth.
+    assert target_scale(pair.columns[0]) == pytest.approx((mean, sd), rel=0.15)
+    pair, base, unit, _ = five()
+    scaling_steps.restart_target(pair.columns[0], pair.rings[0])
+    assert target_scale(pair.columns[0]) == pytest.approx((102, unit), rel=1e-9)
+
+
+class ModelPair:
+    """A model, and the naive form of its decisions from row 512 on."""
+
+    def __init__(self, X, y, slots=LINEAR):
+        self.model = RegressionModel(config(slots), X.shape[1])
+        self.learned = []
+        for x, target in zip(X[:512], y[:512], strict=True):
+            self._learn(x, target)
+        columns = [naive.Column(5) for _ in range(X.shape[1])]
+        target = naive.Target(5)
+        for k, column in enumerate(columns):
+            column.begin(X[:512, k])
+        target.begin(y[:512])
+        self.naive = naive.RegressionSteps(columns, target)
+        inner = self.model._learn
+
+        def learn(inputs, targets, past=None):
+            self.learned += targets.tolist()
+            inner(inputs, targets, past)
+
+        self.model._learn = learn
+        self.changes = []
+
+    def _learn(self, x, y):
+        model = self.model
+        prediction = model.predict(x[None], model.lagged[None], 0.05)
+        mean, sd = model.scaling.target_scale
+        model.update(x[None], np.array([y]), 0.05, past=prediction)
+        return mean + sd * prediction.scores[0, 0]
+
+    def feed(self, X, y):
+        """How many rows were learned after each."""
+        counts = []
+        for x, target in zip(X, y, strict=True):
+            self.learned.clear()
+            notes, samples = len(self.model.changes), self.model.banks[0].samples
+            expected = self._learn(x, target)
+            numbers, what = self.naive.take(x, target, expected)
+            assert self.learned == pytest.approx(numbers, rel=1e-9, abs=1e-9)
+            assert self.model.banks[0].samples - samples == len(numbers)
+            assert [row.target for row in self.model.held.rows] == [v for v, _ in self.naive.held]
+            own = self.naive.target
+            assert self.model.scaling.target_scale == pytest.approx((own.base, own.unit), rel=1e-9)
+            signalled = "target level" in [c.what for c in self.model.changes[notes:]]
+            assert signalled == (what in ("level", "scale"))
+            if what:
+                self.changes.append(what)
+            counts.append(len(numbers))
+        return counts
+
+
+def wide_stream(rows, dimension, noise=0.1):
+    draw = np.random.default_rng(2)
+    X = draw.normal(size=(rows, dimension))
+    return X, 3 * X[:, 0] + noise * draw.normal(size=rows)
+
+
+def test_usual_targets_are_learned_at_once():
+    X, y = wide_stream(700, 2)
+    assert ModelPair(X, y).feed(X[512:], y[512:]) == [1] * 188
+
+
+def test_five_equal_errors_are_a_new_level():
+    X, y = wide_stream(700, 2)
+    y[600:] += 200
+    pair = ModelPair(X, y)
+    assert pair.feed(X[512:], y[512:]) == [1] * 88 + [0] * 4 + [5] + [1] * 95
+    assert pair.changes == ["level"]
+    mean, sd = pair.model.scaling.target_scale
+    assert abs(mean - 200) < 2
+    assert abs(sd - 3) < 0.6  # as before
+
+
+def test_five_different_errors_are_a_new_scale():
+    """Off by something else each time, both ways."""
+    X, y = wide_stream(700, 2)
+    y[600:] *= 100
+    y[600:605] = [-300.0, 700.0, 150.0, -900.0, 400.0]
+    pair = ModelPair(X, y)
+    counts = pair.feed(X[512:], y[512:])
+    assert counts[88:93] == [0, 0, 0, 0, 5]
+    assert pair.changes == ["scale"]
+    assert 100 < pair.model.scaling.target_scale[1] < 1000
+
+
+def test_five_predicted_far_targets_are_no_change():
+    """One of forty inputs is far off: they are not unusual as a whole."""
+    X, y = wide_stream(700, 40)
+    X[600:605, 0] = [12.0, -13.0, 14.0, 15.0, 12.5]
+    y[600:605] = 3 * X[600:605, 0]
+    pair = ModelPair(X, y)
+    counts = pair.feed(X[512:605], y[512:605])
+    assert counts[88:] == [0, 0, 0, 0, 5]
+    assert pair.changes == ["predicted"]
+    assert not [c for c in pair.model.changes if c.what == "target level"]
+    mean, sd = pair.naive.target.mean, pair.naive.target.sd
+    assert sd > 3.5  # the five count as they are
+    assert abs(mean) < 1
+
+
+def test_far_target_with_unusual_inputs_is_learned_at_once():
+    X, y = wide_stream(700, 2)
+    X[600:604, 0] = 12.0
+    y[600:604] = 36.0
+    pair = ModelPair(X, y)
+    assert pair.feed(X[512:], y[512:]) == [1] * 188
+    assert pair.changes == []
+
+
+def test_inputs_are_unusual_beyond_three_deviations():
+    """At a root mean square of three, in their deviations."""
+    for size, counts in [(2.7, [0, 2]), (3.4, [1, 1])]:
+        X, y = wide_stream(602, 2)
+        X[600] = np.sqrt(2) * size, 0.0
+        y[600] = 60.0
+        assert ModelPair(X, y).feed(X[512:], y[512:])[88:] == counts
+
+
+def test_fewer_than_five_far_targets_are_learned_at_ten_and_extreme_ones_never():
+    X, y = wide_stream(700, 2)
+    y[600:604] = [100.0, 1e7, -100.0, -1e9]
+    y[620] = 1e6
+    y[650] = -80.0
+    pair = ModelPair(X, y)
+    counts = pair.feed(X[512:605], y[512:605])
+    assert counts[88:] == [0, 0, 0, 0, 3]
+    assert pair.learned[:2] == [10.0, -10.0]
+    counts = pair.feed(X[605:], y[605:])
+    assert counts[15:17] == [0, 1]
+    assert counts[45:47] == [0, 2]
+    assert pair.changes == []
+
+
+def test_constant_target_that_moves_has_a_new_scale():
+    X, y = wide_stream(700, 2)
+    y[:] = 7.0
+    y[600:] = 9.0
+    pair = ModelPair(X, y)
+    assert pair.feed(X[512:], y[512:])[88:93] == [0, 0, 0, 0, 5]
+    assert pair.changes == ["scale"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_hostile_targets_are_learned_as_by_the_naive_form(seed):
+    """Levels, scales, glitches and inputs of every kind, one after the other."""
+    draw = np.random.default_rng(seed)
+    X, y = wide_stream(900, 3)
+    start = 512
+    while start < 880:
+        end = start + int(draw.integers(1, 60))
+        kind = draw.integers(0, 5)
+        if kind == 0:
+            y[start:] += 10.0 ** draw.integers(1, 5) * draw.choice([-1, 1])
+        elif kind == 1:
+            y[start:] *= 10.0 ** draw.integers(-2, 3)
+        elif kind == 2:
+            y[start : start + draw.integers(1, 8)] += 10.0 ** draw.integers(2, 9)
+        elif kind == 3:
+            X[start : start + draw.integers(1, 8)] *= 10.0 ** draw.integers(1, 6)
+        else:
+            X[start : start + draw.integers(1, 8), 0] = np.nan
+        start = end
+    pair = ModelPair(X, y)
+    pair.feed(X[512:], y[512:])
