@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
@@ -127,7 +128,7 @@ def sweeps(case: LearnerCase, repeats: int, steps: int) -> list[Sweep]:
         "slots": {p: (middle, 10, p) for p in SLOTS},
     }
     name = type(case.learner).__name__
-    claim = str(getattr(type(case.learner), "cost", "not stated"))
+    claim = claimed_cost(type(case.learner))
     found = []
     seconds(case, SIZES[0], 1, 1, 8)  # compiles outside the timers
     for what, settings in points.items():
@@ -141,6 +142,13 @@ def sweeps(case: LearnerCase, repeats: int, steps: int) -> list[Sweep]:
         at = {at: times[str(at)].best * 1e6 for at in settings}
         found.append(Sweep(name, what, at, max(t.spread for t in times.values()), claim))
     return found
+
+
+def claimed_cost(kind: type) -> str:
+    """The cost per step that the docstring states."""
+    text = " ".join((kind.__doc__ or "").split())
+    found = re.search(r"Cost per step[^:]*: ([^.;]*)", text)
+    return found.group(1) if found else "not stated"
 
 
 def table(rows: list[Sweep]) -> Table:

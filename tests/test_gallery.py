@@ -1,4 +1,4 @@
-"""The gallery: every script has its picture, and every figure of the page is one that it prints."""
+"""The gallery: every script has its figure, and the page states only numbers that it prints."""
 
 import doctest
 import os
@@ -14,8 +14,8 @@ GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 SCRIPTS = sorted(GALLERY.glob("*.py"))
 ENTRY = r"\[!\[[^\]]+\]\((\w+)\.png\)\]\(\1\.py\)\n\n(.*?)\n\n\[\1\.py\]\(\1\.py\) prints:\n\n```text\n(.*?)```"
 ENTRIES = {
-    name: (insight, printed)
-    for name, insight, printed in re.findall(ENTRY, (GALLERY / "README.md").read_text(), re.DOTALL)
+    name: (summary, printed)
+    for name, summary, printed in re.findall(ENTRY, (GALLERY / "README.md").read_text(), re.DOTALL)
 }
 NUMBER = r"\d+(?:\.\d+)?%?"
 MOST_BYTES = 80_000
@@ -23,37 +23,37 @@ MOST_BYTES = 80_000
 names = pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 
 
-def test_the_page_shows_every_script():
+def test_gallery_page_shows_every_script():
     assert set(ENTRIES) == {script.stem for script in SCRIPTS}
     assert len(SCRIPTS) >= 8
 
 
 @names
-def test_scripts_are_short_and_public(script):
+def test_gallery_script_is_short_and_uses_public_names(script):
     text = script.read_text()
     assert len(text.splitlines()) <= 65
     assert not re.search(r"\b_\w|\._", text.replace("__file__", "").replace("__doc__", ""))
 
 
 @names
-def test_pictures_are_small(script):
-    picture = script.with_suffix(".png")
-    assert picture.stat().st_size < MOST_BYTES
-    with Image.open(picture) as image:
+def test_gallery_figure_is_small(script):
+    figure = script.with_suffix(".png")
+    assert figure.stat().st_size < MOST_BYTES
+    with Image.open(figure) as image:
         assert 850 <= image.width <= 950
 
 
 @names
-def test_insights_claim_only_what_is_printed(script):
-    insight, printed = ENTRIES[script.stem]
-    claimed = re.findall(NUMBER, insight)
+def test_gallery_text_states_only_printed_numbers(script):
+    summary, printed = ENTRIES[script.stem]
+    claimed = re.findall(NUMBER, summary)
     assert claimed
     assert set(claimed) <= set(re.findall(NUMBER, printed))
 
 
 @pytest.mark.slow
 @names
-def test_scripts_print_what_the_page_says(script, tmp_path):
+def test_gallery_script_prints_what_the_page_says(script, tmp_path):
     done = subprocess.run(
         [sys.executable, str(script), "--out", str(tmp_path / "new")],
         cwd=tmp_path,

@@ -11,11 +11,11 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--out", type=Path, default=Path(__file__).parent)
 out = parser.parse_args().out
 
-draw = np.random.default_rng(0)
-arm = draw.integers(0, 3, 1500)
-way = np.sqrt(draw.uniform(0.02, 1, 1500))
+random = np.random.default_rng(0)
+arm = random.integers(0, 3, 1500)
+way = np.sqrt(random.uniform(0.02, 1, 1500))
 turn = 4.2 * way + 2 * np.pi * arm / 3
-X = (way * np.stack([np.cos(turn), np.sin(turn)])).T + 0.05 * draw.normal(size=(1500, 2))
+X = (way * np.stack([np.cos(turn), np.sin(turn)])).T + 0.05 * random.normal(size=(1500, 2))
 y = np.array(["first arm", "second arm", "third arm"])[arm]
 
 bank = kb.AutoBank("classification", classes=sorted(set(y)))
@@ -27,7 +27,7 @@ for start in (0, 100, 500, 1000):
 
 
 @kb.plots.styled
-def picture():
+def draw():
     figure, (left, history) = kb.plots.new_figure(
         kb.plots.PAGE * 1.1, 3.3, 2, width_ratios=[1, 1.35]
     )
@@ -47,4 +47,4 @@ def picture():
     return figure
 
 
-kb.plots.save(picture(), out, "classification", ["png"], dpi=115, palette=True)
+kb.plots.save(draw(), out, "classification", ["png"], dpi=115, palette=True)

@@ -37,7 +37,7 @@ print(f"of the best single width, {widths[alone.argmin()]:g}: {alone.min():.3f}"
 
 
 @kb.plots.styled
-def picture():
+def draw():
     figure, (above, below) = kb.plots.new_figure(
         kb.plots.PAGE, 4.6, rows=2, sharex=True, height_ratios=[1, 1.3]
     )
@@ -51,4 +51,4 @@ def picture():
     return figure
 
 
-kb.plots.save(picture(), out, "drifting_signal", ["png"], dpi=125, palette=True)
+kb.plots.save(draw(), out, "drifting_signal", ["png"], dpi=125, palette=True)

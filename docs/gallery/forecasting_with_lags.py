@@ -46,7 +46,7 @@ for name, found in errors.items():
 
 
 @kb.plots.styled
-def picture():
+def draw():
     figure, axes = kb.plots.new_figure(kb.plots.PAGE, 3.4)
     years = 1949 + np.arange(len(passengers)) / YEAR
     axes.plot(years, passengers, color=kb.plots.INK, lw=1, label="passengers, in thousands")
@@ -60,4 +60,4 @@ def picture():
     return figure
 
 
-kb.plots.save(picture(), out, "forecasting_with_lags", ["png"], dpi=125, palette=True)
+kb.plots.save(draw(), out, "forecasting_with_lags", ["png"], dpi=125, palette=True)

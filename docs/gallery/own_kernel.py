@@ -20,9 +20,9 @@ def unordered(X, Z):
 own = kb.kernels.Custom(unordered, name="unordered")
 kb.checks.check_kernel(own)  # symmetric, positive semi-definite, pure: silent if all is well
 
-draw = np.random.default_rng(0)
-X = draw.normal(size=(800, 5))
-y = X.max(axis=1) - X.min(axis=1) + 0.1 * draw.normal(size=800)  # how far they are apart
+random = np.random.default_rng(0)
+X = random.normal(size=(800, 5))
+y = X.max(axis=1) - X.min(axis=1) + 0.1 * random.normal(size=800)  # how far they are apart
 
 usual = [kb.kernels.Gaussian(width) for width in (0.5, 1.0, 2.0, 4.0, 8.0)]
 learner = kb.learners.KRLSTracker(budget=100, forgetting=1.0, noise=0.01)
@@ -35,11 +35,11 @@ print(f"weight of our own at the end: {banks['and our own'].weights[-1]:.2f}")
 
 
 @kb.plots.styled
-def picture():
+def draw():
     figure, (left, right) = kb.plots.new_figure(kb.plots.PAGE * 1.25, 3.3, 2, width_ratios=[1.2, 1])
-    looks = {"five Gaussians": (kb.plots.RED, "--"), "and our own": (kb.plots.BLUE, "-")}
+    styles = {"five Gaussians": (kb.plots.RED, "--"), "and our own": (kb.plots.BLUE, "-")}
     for name, trace in traces.items():
-        colour, dash = looks[name]
+        colour, dash = styles[name]
         mean = np.convolve(trace.loss, np.ones(40) / 40, mode="valid")
         left.plot(np.arange(39, 800), mean, color=colour, ls=dash, label=name)
     left.axhline(0.01, color=kb.plots.GREY, lw=1, ls=":", label="the noise")
@@ -50,4 +50,4 @@ def picture():
     return figure
 
 
-kb.plots.save(picture(), out, "own_kernel", ["png"], dpi=100, palette=True)
+kb.plots.save(draw(), out, "own_kernel", ["png"], dpi=100, palette=True)

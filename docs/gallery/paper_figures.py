@@ -28,11 +28,11 @@ print(f"the worst kernel alone, {scheme.names[alone.argmax()]}, {alone.max():.1f
 
 
 @kb.plots.styled
-def picture():
+def draw():
     figure, (left, right) = kb.plots.new_figure(kb.plots.PAGE * 1.25, 3.6, 2)
     kb.plots.cumulative_cost(scheme, ax=left)
-    look = {"color": kb.plots.RED, "lw": 1.4, "ls": ":", "zorder": 5}
-    left.plot(traces["OMKR"].cumulative_cost, label="OMKR", **look)
+    style = {"color": kb.plots.RED, "lw": 1.4, "ls": ":", "zorder": 5}
+    left.plot(traces["OMKR"].cumulative_cost, label="OMKR", **style)
     left.legend(loc="upper left", fontsize=8)
     young = banks["the scheme"].fresh()
     young.run(x[: STEP - 1], y[: STEP - 1])
@@ -50,4 +50,4 @@ def picture():
     return figure
 
 
-kb.plots.save(picture(), out, "paper_figures", ["png"], dpi=100, palette=True)
+kb.plots.save(draw(), out, "paper_figures", ["png"], dpi=100, palette=True)

@@ -11,10 +11,10 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--out", type=Path, default=Path(__file__).parent)
 out = parser.parse_args().out
 
-draw = np.random.default_rng(0)
-x = draw.uniform(0, 10, 3000)
+random = np.random.default_rng(0)
+x = random.uniform(0, 10, 3000)
 spread = 0.2 + 0.6 * np.exp(-((x - 7) ** 2))  # noise that depends on the input, and leans upwards
-y = np.sin(x) + spread * (draw.gamma(2.0, 1.0, 3000) - 2)
+y = np.sin(x) + spread * (random.gamma(2.0, 1.0, 3000) - 2)
 
 levels = (0.05, 0.25, 0.5, 0.75, 0.95)
 grid = np.linspace(0.1, 9.9, 400)
@@ -31,16 +31,16 @@ print(f"from 0.05 to 0.95: {narrow:.1f} wide near x = 3, {wide:.1f} near x = 7")
 
 
 @kb.plots.styled
-def picture():
+def draw():
     figure, axes = kb.plots.new_figure(kb.plots.PAGE, 3.4)
     axes.plot(x, y, "o", ms=1.6, mew=0, color=kb.plots.GREY, label="samples")
-    look = {"color": kb.plots.BLUE, "lw": 0}
-    axes.fill_between(grid, curves[0.05], curves[0.95], alpha=0.2, label="5% to 95%", **look)
-    axes.fill_between(grid, curves[0.25], curves[0.75], alpha=0.4, label="25% to 75%", **look)
+    style = {"color": kb.plots.BLUE, "lw": 0}
+    axes.fill_between(grid, curves[0.05], curves[0.95], alpha=0.2, label="5% to 95%", **style)
+    axes.fill_between(grid, curves[0.25], curves[0.75], alpha=0.4, label="25% to 75%", **style)
     axes.plot(grid, curves[0.5], color=kb.plots.BLUE, label="median")
     axes.set(xlabel="x", ylabel="y", xlim=(0, 10))
     axes.legend(loc="upper left", markerscale=2)
     return figure
 
 
-kb.plots.save(picture(), out, "quantile_bands", ["png"], dpi=125, palette=True)
+kb.plots.save(draw(), out, "quantile_bands", ["png"], dpi=125, palette=True)

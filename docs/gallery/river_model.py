@@ -35,12 +35,12 @@ print(f"mean weight of the tree {trace.weights[START:, -1].mean():.2f}")
 
 
 @kb.plots.styled
-def picture():
+def draw():
     figure, (above, below) = kb.plots.new_figure(
         kb.plots.PAGE, 4.4, rows=2, sharex=True, height_ratios=[1.4, 1]
     )
-    looks = ((kb.plots.RED, "--"), (kb.plots.GREEN, "-."), (kb.plots.BLUE, "-"))
-    for (name, errors), (colour, dash) in zip(curves.items(), looks, strict=True):
+    styles = ((kb.plots.RED, "--"), (kb.plots.GREEN, "-."), (kb.plots.BLUE, "-"))
+    for (name, errors), (colour, dash) in zip(curves.items(), styles, strict=True):
         total = np.cumsum(np.where(np.arange(len(y)) < START, 0.0, errors))
         above.plot(total, color=colour, ls=dash, lw=1.6, label=name)
     above.set(ylabel="sum of absolute errors", ylim=(0, None))
@@ -51,4 +51,4 @@ def picture():
     return figure
 
 
-kb.plots.save(picture(), out, "river_model", ["png"], dpi=125, palette=True)
+kb.plots.save(draw(), out, "river_model", ["png"], dpi=125, palette=True)

@@ -28,7 +28,7 @@ print(f"of the thousand, {np.median(carrying):.0f} have weight at a time (median
 
 
 @kb.plots.styled
-def picture():
+def draw():
     figure, (left, right) = kb.plots.new_figure(kb.plots.PAGE * 1.25, 3.5, 2, width_ratios=[1.9, 1])
     kb.plots.weights(trace, ax=left)
     left.set_yticks([0, 250, 500, 749, 999], [0.1, 0.32, 1, 3.2, 10])
@@ -40,4 +40,4 @@ def picture():
     return figure
 
 
-kb.plots.save(picture(), out, "thousand_kernels", ["png"], dpi=100, palette=True)
+kb.plots.save(draw(), out, "thousand_kernels", ["png"], dpi=100, palette=True)

@@ -13,9 +13,10 @@ from accuracy_competitors import RIVALS
 
 import kernelbank as kb
 from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
-from kernelbank.evaluation.results import Comparison, Result
+from kernelbank.evaluation.results import Comparison
 from kernelbank.evaluation.run_cache import RunCache
 from kernelbank.evaluation.scores import sample_losses
+from support.results import result_row
 
 ROWS = 170
 
@@ -151,20 +152,12 @@ def test_restarts_are_read_from_one_module():
 
 def _found(table, to_rival=None):
     """A comparison with these losses: name -> one for each stream."""
-    losses = np.ones(3)
-
-    def result(stream, name, loss, kind):
-        return Result(
-            stream, name, kind, "regression", 2, 0, 3, 1, loss, None, loss, None, None, 1e-5, 1, "",
-            False, 0.0, None, 0, losses=loss * losses,
-        )  # fmt: skip
-
     streams = [f"set {r}" for r in range(2)]
     results = []
     for index, stream in enumerate(streams):
-        results += [result(stream, name, values[index], BANK) for name, values in table.items()]
+        results += [result_row(stream, name, values[index]) for name, values in table.items()]
         if to_rival is not None:
-            results.append(result(stream, "rival", to_rival, "rival"))
+            results.append(result_row(stream, "rival", to_rival, "rival"))
     return Comparison("normalised error", 0, (0,), tuple(results), ())
 
 

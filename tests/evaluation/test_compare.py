@@ -1,20 +1,15 @@
-"""`kb.compare` and the commands built on it."""
+"""`kb.compare`: figures against plain loops, seeds, rivals, arguments."""
 
-import gzip
 import json
 import math
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import kernelbank as kb
-from kernelbank.app.cli import commands
-from kernelbank.app.cli import component_parser as parts
 from kernelbank.evaluation.scores import sample_losses
+from support.streams import noisy_stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -25,14 +20,8 @@ def scheme(**settings):
     return kb.KernelBank(KERNELS, window=5, **settings)
 
 
-def noisy(seed, samples=120):
-    draw = np.random.default_rng(seed)
-    X = draw.uniform(-2, 2, (samples, 2))
-    return X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * draw.normal(size=samples)
-
-
 class Remembers:
-    """A rival of one's own: the target of the nearest input so far."""
+    """A rival: the target of the nearest input so far."""
 
     def __init__(self):
         self.seen = []
@@ -48,11 +37,8 @@ class Remembers:
         self.seen.append((x, y))
 
 
-# --- playing
-
-
-def test_figures_are_those_of_a_loop_that_predicts_and_then_learns():
-    X, y = noisy(0)
+def test_compare_figures_equal_a_loop_that_predicts_and_then_learns():
+    X, y = noisy_stream(0)
     found = kb.compare({"scheme": scheme()}, {"s": (X, y)}, skip=20)
     rows = {row["name"]: row for row in found.table()}
     bank = scheme()
@@ -76,9 +62,9 @@ def test_figures_are_those_of_a_loop_that_predicts_and_then_learns():
     assert curve[120] == pytest.approx((own**2).mean())
 
 
-def test_a_given_bank_is_never_touched_and_means_the_same_as_its_maker():
+def test_given_bank_stays_unused_and_equals_its_maker():
     given = scheme()
-    streams = {"fixed": noisy(1), "drawn": noisy}
+    streams = {"fixed": noisy_stream(1), "drawn": noisy_stream}
     found = kb.compare({"given": given, "made": lambda seed: scheme()}, streams, seeds=[3, 5])
     assert given.samples == 0
     for stream in streams:
@@ -88,7 +74,7 @@ def test_a_given_bank_is_never_touched_and_means_the_same_as_its_maker():
         assert rows["made"].runs == 2  # a maker may depend on the seed
     assert {r.name: r.runs for r in found.of("fixed")}["given"] == 1
     assert {r.name: r.runs for r in found.of("drawn")}["given"] == 2
-    one, two = (kb.compare({"given": given}, {"drawn": noisy}, seeds=[s]) for s in (3, 5))
+    one, two = (kb.compare({"given": given}, {"drawn": noisy_stream}, seeds=[s]) for s in (3, 5))
     means = [found.of("drawn")[0].mean_loss for found in (one, two)]
     both = {r.name: r for r in found.of("drawn")}["given"]
     assert both.mean_loss == pytest.approx(np.mean(means))
@@ -96,7 +82,7 @@ def test_a_given_bank_is_never_touched_and_means_the_same_as_its_maker():
 
 
 @pytest.mark.slow
-def test_fresh_banks_have_all_settings_and_nothing_learned():
+def test_fresh_bank_has_all_settings_and_has_learned_nothing():
     K = kb.kernels
     bank = kb.KernelBank(
         slots=[
@@ -109,7 +95,7 @@ def test_fresh_banks_have_all_settings_and_nothing_learned():
         regularization=0.2,
         dtype="float32",
     )
-    X, y = noisy(0, 50)
+    X, y = noisy_stream(0, 50)
     first = bank.run(X, y).predictions
     fresh = bank.fresh()
     assert fresh.samples == 0
@@ -118,12 +104,12 @@ def test_fresh_banks_have_all_settings_and_nothing_learned():
     assert repr(fresh) == repr(bank)
 
 
-def test_rivals_of_ones_own_and_of_river():
+def test_rivals_of_the_user_and_of_river_equal_plain_loops():
     from river import linear_model, preprocessing
 
     model = preprocessing.StandardScaler() | linear_model.LinearRegression()
     own = Remembers()
-    X, y = noisy(2)
+    X, y = noisy_stream(2)
     found = kb.compare(
         {"river": model, "own": own, "class": lambda seed: Remembers()}, {"s": (X, y)}
     )
@@ -141,14 +127,16 @@ def test_rivals_of_ones_own_and_of_river():
 
 
 @pytest.mark.slow
-def test_a_rival_that_diverges_is_last_and_spoils_nothing(tmp_path):
+def test_rival_that_diverges_is_last_and_changes_nothing_else(tmp_path):
     class Explodes(Remembers):
         def predict_one(self, x):
             if len(self.seen) > 60:
                 raise OverflowError
             return math.inf if len(self.seen) > 50 else 0.0
 
-    found = kb.compare({"bad": Explodes(), "good": scheme()}, {"a": noisy(0), "b": noisy(1)})
+    found = kb.compare(
+        {"bad": Explodes(), "good": scheme()}, {"a": noisy_stream(0), "b": noisy_stream(1)}
+    )
     last = found.of("a")[-1]
     assert last.name == "bad"
     assert last.diverged
@@ -163,8 +151,8 @@ def test_a_rival_that_diverges_is_last_and_spoils_nothing(tmp_path):
     assert found.plot(tmp_path / "picture.png")[0].stat().st_size > 5000
 
 
-def test_other_losses_score_all_players_alike():
-    X, y = noisy(4)
+def test_given_loss_scores_all_competitors():
+    X, y = noisy_stream(4)
     found = kb.compare({"scheme": scheme()}, {"s": (X, y)}, loss=kb.losses.Pinball(0.9))
     rows = {r.name: r for r in found.results}
     last = np.concatenate([[0], y[:-1]])
@@ -176,17 +164,17 @@ def test_other_losses_score_all_players_alike():
     assert found.tolist() == [1.0, np.inf]
 
 
-def test_the_table_the_file_and_the_picture(tmp_path):
-    told = []
+def test_comparison_has_a_table_a_file_and_a_figure(tmp_path):
+    calls = []
     found = kb.compare(
         {"scheme": scheme()},
         ["sine", "friedman"],
         seeds=2,
         samples=60,
-        progress=lambda *news: told.append(news),
+        progress=lambda *news: calls.append(news),
     )
-    assert told[-1][:2] == (12, 12)
-    assert [news[0] for news in told] == list(range(1, 13))
+    assert calls[-1][:2] == (12, 12)
+    assert [news[0] for news in calls] == list(range(1, 13))
     assert found.streams == ("sine", "friedman")
     losses = [row["mean_loss"] for row in found.table() if row["stream"] == "sine"]
     assert losses == sorted(losses)
@@ -204,7 +192,7 @@ def test_the_table_the_file_and_the_picture(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ({"banks": {}}, "'banks'.*dictionary"),
         ({"banks": {"persistence": scheme()}}, "baseline"),
@@ -229,176 +217,28 @@ def test_the_table_the_file_and_the_picture(tmp_path):
         ({"loss": "hinge"}, "'y'.*-1 or"),
     ],
 )
-def test_wrong_arguments_are_refused(arguments, words):
-    with pytest.raises((ValueError, TypeError), match=words):
+def test_wrong_compare_arguments_are_refused(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
         kb.compare(**{"banks": {"a": scheme()}, "streams": ["ar1"]} | arguments)
 
 
-def test_a_bank_that_has_learned_is_refused():
+def test_bank_that_has_learned_is_refused():
     bank = scheme()
     bank.learn_one([0.0, 0.0], 1.0)
     with pytest.raises(ValueError, match=r"learned nothing.*fresh"):
         kb.compare({"a": bank}, ["ar1"])
 
 
-def test_runs_on_one_stream_are_not_taken_for_independent_evidence():
+def test_runs_on_one_stream_are_not_independent_evidence():
     """Ten makers that make the same bank on one stream say no more than one of them."""
-    X, y = noisy(7)
+    X, y = noisy_stream(7)
     banks = {"a": lambda seed: scheme(), "b": lambda seed: scheme(regularization=0.5)}
     few, many = (kb.compare(banks, {"s": (X, y)}, seeds=n) for n in (1, 10))
     for left, right in zip(few.results, many.results, strict=True):
         assert left.p_value == pytest.approx(right.p_value, rel=1e-6) if left.p_value else True
 
 
-# --- the command line
-
-
-def write(path, text):
-    if path.name.endswith(".gz"):
-        with gzip.open(path, "wt") as file:
-            file.write(text)
-    else:
-        path.write_text(text)
-    return path
-
-
-def run(*arguments):
-    return CliRunner().invoke(commands.cli, [str(argument) for argument in arguments])
-
-
-def test_the_compare_command(tmp_path):
-    X, y = noisy(0, 150)
-    lines = [f"{a},{b},{c}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
-    path = write(tmp_path / "load.csv.gz", "a,b,load\n" + "\n".join(lines) + "\n")
-    result = run(
-        "compare", path, "sine", "--target", "load", "--learners", "Norma(learning_rate=0.1,budget=20)",
-        "--combiners", "Simplex,Simplex(evidence='prequential', horizon=9)", "--kernels", "Gaussian,Linear",
-        "--widths", "0.5:2:3", "--seeds", 2, "--samples", 140, "--scale", 40, "--out", tmp_path / "out",
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    written = json.loads((tmp_path / "out" / "table.json").read_text())
-    names = {row["name"] for row in written["results"]}
-    assert names == {
-        "Simplex",
-        "Simplex(evidence='prequential', horizon=9)",
-        "persistence",
-        "running mean",
-    }
-    assert {row["stream"]: row["samples"] for row in written["results"]} == {
-        "load": 100,
-        "sine": 100,
-    }
-    assert (tmp_path / "out" / "running_loss.png").stat().st_size > 5000
-    for words in (
-        "load: 100 samples",
-        "sine: 100 samples scored, 2 seeds",
-        "persistence",
-        "mean rank",
-    ):
-        assert words in result.output
-
-
-@pytest.mark.parametrize(
-    ("learners", "combiners", "names"),
-    [
-        ("Norma", "Best", {"Norma Best"}),
-        ("Norma,Norma(budget=30)", "Best", {"Norma", "Norma(budget=30)"}),
-        ("Norma,Norma(budget=30)", "Best,Uniform", {"Norma Best", "Norma(budget=30) Uniform"}),
-    ],
-)
-def test_banks_are_named_by_what_tells_them_apart(learners, combiners, names, tmp_path):
-    result = run(
-        "compare", "ar1", "--samples", 40, "--learners", learners, "--combiners", combiners,
-        "--widths", "1,2", "--out", tmp_path,
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    rows = json.loads((tmp_path / "table.json").read_text())["results"]
-    assert names <= {row["name"] for row in rows}
-
-
-def test_labels_keep_their_units(tmp_path):
-    draw = np.random.default_rng(0)
-    lines = [f"{x},{1 if x > 3 else -1}" for x in draw.uniform(2, 4, 60)]
-    path = write(tmp_path / "l.csv", "x,y\n" + "\n".join(lines) + "\n")
-    result = run("compare", path, "--loss", "logistic", "--scale", 10, "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["nothing.csv"], "nothing.csv: there is no such file"),
-        (["nothing"], "not the name of a stream"),
-        (["ar1", "--learners", "Norm"], "no 'Norm'. Use"),
-        (["ar1", "--learners", "Norma(budget=__import__('os').getpid())"], "plain numbers"),
-        (["ar1", "--learners", "Norma(3)"], "settings need their names"),
-        (["ar1", "--learners", "Norma(**{'budget': 3})"], "settings need their names"),
-        (["ar1", "--learners", "Norma(bugdet=3)"], "no setting 'bugdet'"),
-        (["ar1", "--learners", "Norma(budget=3)"], "must be >= window (10)"),
-        (["ar1", "--learners", "Norma(budget='many')"], "'budget' of Norma"),
-        (["ar1", "--learners", "Norma("], "must list names"),
-        (["ar1", "--learners", "Norma()()"], "must list names"),
-        (["ar1", "--learners", "os.system('true')"], "must list names"),
-        (["ar1", "--learners", "1+1"], "must list names"),
-        (["ar1", "--learners", ""], "must list names"),
-        (["ar1", "--learners", "(" * 500], "must list names"),
-        (["ar1", "--combiners", "Simplex(evidence=1)"], "'evidence' of Simplex"),
-        (["ar1", "--kernels", "Sum"], "no 'Sum'"),
-        (["ar1", "--kernels", "Periodic"], "'Periodic' cannot be made"),
-        (["ar1", "--widths", "1:2"], "--widths must be"),
-        (["ar1", "--widths", "1,-2"], "--widths must be"),
-        (["ar1", "--widths", "2:1:3"], "--widths must be"),
-        (["ar1", "--loss", "unheard"], "'loss' must be"),
-    ],
-)
-def test_wrong_wishes_are_one_line(arguments, words, tmp_path):
-    result = run("compare", *arguments, "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert words in result.output
-    assert len(result.output.strip().splitlines()) == 1
-
-
-def test_a_bad_cell_is_one_line_with_its_place(tmp_path):
-    path = write(tmp_path / "t.csv", "a,y\n1,2\nyes,3\n")
-    result = run("compare", path, "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert result.output.startswith(f"kernelbank: {path}, line 3, column 'a': 'yes' is no")
-    assert len(result.output.strip().splitlines()) == 1
-
-
-def test_words_become_parts():
-    found = parts.parse("Norma(budget=7), Norma", "--learners", kb.learners.BUILT_IN)
-    assert list(found.values()) == [kb.learners.Norma(budget=7), kb.learners.Norma()]
-    assert parts.grid("1:4:3") == pytest.approx([1, 2, 4])
-    assert parts.grid("3:3:1") == [3.0]
-    assert parts.grid("0.5,2") == [0.5, 2.0]
-    K = kb.kernels
-    kernels = parts.parse_kernels("Matern(nu=2.5),Linear,Gaussian(width=9)", [1.0, 2.0])
-    assert kernels == [K.Matern(1.0, 2.5), K.Matern(2.0, 2.5), K.Linear(), K.Gaussian(9.0)]
-
-
-@pytest.mark.slow
-def test_the_lorenz_command(tmp_path):
-    result = run("lorenz", "--samples", 120, "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "out" / "lorenz.png").stat().st_size > 5000
-    assert "Norma" in (tmp_path / "out" / "lorenz.csv").read_text()
-    assert "10.96" in result.output
-
-
-@pytest.mark.parametrize("command", ["compare", "lorenz"])
-def test_help_of_the_commands_is_light(command):
-    code = (
-        "import sys; from kernelbank.app.cli import commands\n"
-        f"try: commands.cli([{command!r}, '--help'], prog_name='kernelbank')\n"
-        "except SystemExit: pass\n"
-        "assert not {'numpy', 'numba', 'matplotlib', 'rich'} & set(sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def test_a_bank_that_diverges_to_huge_numbers_stands_last():
+def test_bank_that_diverges_to_huge_numbers_is_last():
     wild = kb.KernelBank([kb.kernels.Gaussian(1.0)], kb.learners.KLMS(learning_rate=50.0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -406,8 +246,8 @@ def test_a_bank_that_diverges_to_huge_numbers_stands_last():
     assert found.table()[-1]["name"] == "wild"
 
 
-def test_a_maker_that_returns_a_used_bank_is_refused():
+def test_maker_that_returns_a_used_bank_is_refused():
     bank = kb.KernelBank()
     bank.learn_one(0.0, 1.0)
     with pytest.raises(ValueError, match="learned nothing"):
-        kb.compare({"used": lambda seed: bank}, {"s": noisy(1)})
+        kb.compare({"used": lambda seed: bank}, {"s": noisy_stream(1)})

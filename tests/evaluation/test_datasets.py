@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from test_compare import noisy, write
 
 import kernelbank as kb
 from kernelbank.evaluation.datasets.synthetic import lorenz_path
 from kernelbank.evaluation.experiments import lorenz
+from support.streams import noisy_stream, write_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -83,7 +83,7 @@ def test_lorenz_errors_reach_the_published_ones():
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
 def test_csv_file_plain_or_gzip_is_read(tmp_path, name):
-    path = write(tmp_path / name, "a, b ,y\n1,2,3\n\n4,5e0,-6\n7,8,9\n")
+    path = write_text(tmp_path / name, "a, b ,y\n1,2,3\n\n4,5e0,-6\n7,8,9\n")
     X, y = kb.datasets.read_csv(path)
     assert X.tolist() == [[1, 2], [4, 5], [7, 8]]
     assert y.tolist() == [3, -6, 9]
@@ -110,7 +110,7 @@ def test_csv_file_plain_or_gzip_is_read(tmp_path, name):
     ],
 )
 def test_bad_csv_file_is_refused_with_line_and_column(tmp_path, text, words):
-    path = write(tmp_path / "t.csv", text)
+    path = write_text(tmp_path / "t.csv", text)
     with pytest.raises(ValueError, match=words) as caught:
         kb.datasets.read_csv(path)
     assert str(path) in str(caught.value)
@@ -122,7 +122,7 @@ def test_file_that_is_not_a_table_is_refused(tmp_path):
     (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "b.csv").write_bytes(b"a,y\n\xff\xfe,1\n")
     (tmp_path / "d.csv").mkdir()
-    write(tmp_path / "ok.csv", "a,y\n1,2\n")
+    write_text(tmp_path / "ok.csv", "a,y\n1,2\n")
     for name, words in [
         ("t.csv.gz", "gzip"),
         ("cut.csv.gz", "gzip"),
@@ -140,7 +140,7 @@ def test_file_that_is_not_a_table_is_refused(tmp_path):
 
 
 def test_standardised_rows_do_not_depend_on_later_rows():
-    X, y = noisy(3, 200)
+    X, y = noisy_stream(3, 200)
     X[:, 1] = 7.0  # a constant column
     scaled, targets = kb.datasets.standardised(1e6 + X, y, rows=50)
     assert (scaled[:80] == kb.datasets.standardised((1e6 + X)[:80], y[:80], rows=50)[0]).all()

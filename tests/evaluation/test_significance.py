@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kernelbank.evaluation import significance
-from kernelbank.evaluation.results import Result, overall
+from kernelbank.evaluation.scores import overall
+from support.results import result_row
 
 
 def autoregressive(seed, samples, feedback):
@@ -19,7 +20,7 @@ def autoregressive(seed, samples, feedback):
     return out[100:]
 
 
-def test_long_run_variance_is_its_definition():
+def test_long_run_variance_equals_its_definition():
     d = autoregressive(0, 50, 0.5)
     c = d - d.mean()
     for lag in (0, 1, 4, 49):
@@ -29,7 +30,7 @@ def test_long_run_variance_is_its_definition():
         assert significance.long_run_variance(d, lag) == pytest.approx(max(expected, 0) / 50)
 
 
-def test_correlation_in_time_is_counted():
+def test_correlated_differences_have_a_larger_p_value():
     """At 5 %, a plain z-test on correlated differences cries wolf on 24 of 100 streams."""
     alarms = plain = 0
     for seed in range(300):
@@ -40,7 +41,7 @@ def test_correlation_in_time_is_counted():
     assert plain > 50
 
 
-def test_independent_runs_are_pooled():
+def test_independent_runs_have_a_pooled_error():
     runs = [autoregressive(seed, 200, 0.0) + 0.1 for seed in range(8)]
     one = significance.diebold_mariano(runs[:1])
     all_of_them = significance.diebold_mariano(runs)
@@ -49,7 +50,7 @@ def test_independent_runs_are_pooled():
     assert all_of_them.p_value < 0.001
 
 
-def test_differences_without_spread_and_with_too_few():
+def test_constant_or_few_differences_have_a_defined_p_value():
     assert significance.diebold_mariano([np.zeros(100)]).p_value == 1.0
     assert significance.diebold_mariano([np.full(100, 0.1)]).p_value == 0.0
     assert math.isnan(significance.diebold_mariano([np.arange(10.0)]).p_value)
@@ -58,7 +59,7 @@ def test_differences_without_spread_and_with_too_few():
         significance.diebold_mariano([])
 
 
-def test_wilcoxon_by_counting_all_signs():
+def test_wilcoxon_equals_counting_all_signs():
     draw = random.Random(0)
     for count in range(1, 9):
         for _ in range(20):
@@ -74,7 +75,7 @@ def test_wilcoxon_by_counting_all_signs():
             assert significance.wilcoxon(values) == pytest.approx(expected)
 
 
-def test_tests_agree_with_scipy():
+def test_significance_tests_agree_with_scipy():
     from scipy import stats
 
     draw = np.random.default_rng(0)
@@ -95,7 +96,7 @@ def test_tests_agree_with_scipy():
     )
 
 
-def test_zeros_infinities_and_nothing():
+def test_zeros_infinities_and_empty_input_are_handled():
     assert significance.wilcoxon([]) == significance.wilcoxon([0.0, 0.0]) == 1.0
     assert significance.sign_test([]) == 1.0
     assert significance.wilcoxon([math.inf, 1.0, 2.0]) == 0.25
@@ -106,15 +107,10 @@ def test_zeros_infinities_and_nothing():
     assert math.isnan(adjusted[1])
 
 
-def test_over_streams_the_least_mean_rank_leads():
-    def row(stream, name, loss):
-        return Result(
-            stream, name, "bank", 1, 1, loss, None, loss, None, None, 1.0, False, 0.0, None, 0
-        )
-
-    results = [row(f"s{n}", "a", 1.0) for n in range(8)]
-    results += [row(f"s{n}", "b", 2.0 + n) for n in range(8)]
-    results += [row(f"s{n}", "c", math.inf if n else 0.5) for n in range(8)]
+def test_leader_over_streams_has_the_least_mean_rank():
+    results = [result_row(f"s{n}", "a", 1.0) for n in range(8)]
+    results += [result_row(f"s{n}", "b", 2.0 + n) for n in range(8)]
+    results += [result_row(f"s{n}", "c", math.inf if n else 0.5) for n in range(8)]
     a, b, c = overall(results)
     assert (a.name, b.name, c.name) == ("a", "b", "c")
     assert (a.mean_rank, a.first, a.ratio, a.wilcoxon) == (1.125, 7, 1.0, None)

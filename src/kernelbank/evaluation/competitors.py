@@ -205,7 +205,7 @@ def run_auto_bank(
     start = time.perf_counter()
     trace = bank.run(X, y, record=fields, coverage=COVERAGE)
     seconds = (time.perf_counter() - start) / len(y)
-    extras = {name: np.asarray(getattr(trace, name)) for name in fields[1:]}
+    extras: dict[str, Any] = {name: np.asarray(getattr(trace, name)) for name in fields[1:]}
     if stream.task == CLASSIFICATION and "slot_predictions" in extras and bank.classes[0]:
         extras["slot_predictions"] = -extras["slot_predictions"]  # label 1 was seen first
     return CompetitorRun(np.asarray(trace.predictions, dtype=np.float64), seconds, **extras)

@@ -48,6 +48,7 @@ def read_csv(
         check.count("samples", samples, "read_csv", "Give how many rows to read, or None.")
     try:
         with open_source(file) as source:
+            assert source.columns is not None  # a file has a header
             columns = _columns(file, source.columns, target, inputs)
             table = read_columns(source, columns, limit=samples)
     except FileRefused as error:  # a source says its name only: add the folder

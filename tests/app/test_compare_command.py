@@ -1,0 +1,151 @@
+"""The commands `kernelbank compare` and `kernelbank lorenz`."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import kernelbank as kb
+from kernelbank.app.cli import commands, component_parser
+from support.streams import noisy_stream, write_text
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+def run(*arguments):
+    return CliRunner().invoke(commands.cli, [str(argument) for argument in arguments])
+
+
+def test_compare_command_writes_table_and_figure(tmp_path):
+    X, y = noisy_stream(0, 150)
+    lines = [f"{a},{b},{c}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
+    path = write_text(tmp_path / "load.csv.gz", "a,b,load\n" + "\n".join(lines) + "\n")
+    result = run(
+        "compare", path, "sine", "--target", "load", "--learners", "Norma(learning_rate=0.1,budget=20)",
+        "--combiners", "Simplex,Simplex(evidence='prequential', horizon=9)", "--kernels", "Gaussian,Linear",
+        "--widths", "0.5:2:3", "--seeds", 2, "--samples", 140, "--scale", 40, "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    written = json.loads((tmp_path / "out" / "table.json").read_text())
+    names = {row["name"] for row in written["results"]}
+    assert names == {
+        "Simplex",
+        "Simplex(evidence='prequential', horizon=9)",
+        "persistence",
+        "running mean",
+    }
+    assert {row["stream"]: row["samples"] for row in written["results"]} == {
+        "load": 100,
+        "sine": 100,
+    }
+    assert (tmp_path / "out" / "running_loss.png").stat().st_size > 5000
+    for words in (
+        "load: 100 samples",
+        "sine: 100 samples scored, 2 seeds",
+        "persistence",
+        "mean rank",
+    ):
+        assert words in result.output
+
+
+@pytest.mark.parametrize(
+    ("learners", "combiners", "names"),
+    [
+        ("Norma", "Best", {"Norma Best"}),
+        ("Norma,Norma(budget=30)", "Best", {"Norma", "Norma(budget=30)"}),
+        ("Norma,Norma(budget=30)", "Best,Uniform", {"Norma Best", "Norma(budget=30) Uniform"}),
+    ],
+)
+def test_banks_are_named_by_their_differences(learners, combiners, names, tmp_path):
+    result = run(
+        "compare", "ar1", "--samples", 40, "--learners", learners, "--combiners", combiners,
+        "--widths", "1,2", "--out", tmp_path,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    rows = json.loads((tmp_path / "table.json").read_text())["results"]
+    assert names <= {row["name"] for row in rows}
+
+
+def test_labels_are_not_scaled(tmp_path):
+    draw = np.random.default_rng(0)
+    lines = [f"{x},{1 if x > 3 else -1}" for x in draw.uniform(2, 4, 60)]
+    path = write_text(tmp_path / "l.csv", "x,y\n" + "\n".join(lines) + "\n")
+    result = run("compare", path, "--loss", "logistic", "--scale", 10, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing.csv"], "nothing.csv: there is no such file"),
+        (["nothing"], "not the name of a stream"),
+        (["ar1", "--learners", "Norm"], "no 'Norm'. Use"),
+        (["ar1", "--learners", "Norma(budget=__import__('os').getpid())"], "plain numbers"),
+        (["ar1", "--learners", "Norma(3)"], "settings need their names"),
+        (["ar1", "--learners", "Norma(**{'budget': 3})"], "settings need their names"),
+        (["ar1", "--learners", "Norma(bugdet=3)"], "no setting 'bugdet'"),
+        (["ar1", "--learners", "Norma(budget=3)"], "must be >= window (10)"),
+        (["ar1", "--learners", "Norma(budget='many')"], "'budget' of Norma"),
+        (["ar1", "--learners", "Norma("], "must list names"),
+        (["ar1", "--learners", "Norma()()"], "must list names"),
+        (["ar1", "--learners", "os.system('true')"], "must list names"),
+        (["ar1", "--learners", "1+1"], "must list names"),
+        (["ar1", "--learners", ""], "must list names"),
+        (["ar1", "--learners", "(" * 500], "must list names"),
+        (["ar1", "--combiners", "Simplex(evidence=1)"], "'evidence' of Simplex"),
+        (["ar1", "--kernels", "Sum"], "no 'Sum'"),
+        (["ar1", "--kernels", "Periodic"], "'Periodic' cannot be made"),
+        (["ar1", "--widths", "1:2"], "--widths must be"),
+        (["ar1", "--widths", "1,-2"], "--widths must be"),
+        (["ar1", "--widths", "2:1:3"], "--widths must be"),
+        (["ar1", "--loss", "unheard"], "'loss' must be"),
+    ],
+)
+def test_wrong_options_are_refused_in_one_line(arguments, words, tmp_path):
+    result = run("compare", *arguments, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert words in result.output
+    assert len(result.output.strip().splitlines()) == 1
+
+
+def test_bad_cell_is_refused_in_one_line_with_line_and_column(tmp_path):
+    path = write_text(tmp_path / "t.csv", "a,y\n1,2\nyes,3\n")
+    result = run("compare", path, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert result.output.startswith(f"kernelbank: {path}, line 3, column 'a': 'yes' is no")
+    assert len(result.output.strip().splitlines()) == 1
+
+
+def test_parsed_text_becomes_components():
+    found = component_parser.parse("Norma(budget=7), Norma", "--learners", kb.learners.BUILT_IN)
+    assert list(found.values()) == [kb.learners.Norma(budget=7), kb.learners.Norma()]
+    assert component_parser.grid("1:4:3") == pytest.approx([1, 2, 4])
+    assert component_parser.grid("3:3:1") == [3.0]
+    assert component_parser.grid("0.5,2") == [0.5, 2.0]
+    K = kb.kernels
+    kernels = component_parser.parse_kernels("Matern(nu=2.5),Linear,Gaussian(width=9)", [1.0, 2.0])
+    assert kernels == [K.Matern(1.0, 2.5), K.Matern(2.0, 2.5), K.Linear(), K.Gaussian(9.0)]
+
+
+@pytest.mark.slow
+def test_lorenz_command_writes_table_and_figure(tmp_path):
+    result = run("lorenz", "--samples", 120, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out" / "lorenz.png").stat().st_size > 5000
+    assert "Norma" in (tmp_path / "out" / "lorenz.csv").read_text()
+    assert "10.96" in result.output
+
+
+@pytest.mark.parametrize("command", ["compare", "lorenz"])
+def test_help_of_a_command_imports_no_numpy(command):
+    code = (
+        "import sys; from kernelbank.app.cli import commands\n"
+        f"try: commands.cli([{command!r}, '--help'], prog_name='kernelbank')\n"
+        "except SystemExit: pass\n"
+        "assert not {'numpy', 'numba', 'matplotlib', 'rich'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
