@@ -108,11 +108,11 @@ def sample_curve(number, share, rng, task):
 
 
 KINDS = (
-    "standard: mixed",
-    "rank: mixed, following",
-    "asinh: linear",
+    "standard: random features, no forgetting",
+    "rank: random features, adaptive bias",
+    "asinh: linear, no forgetting",
     "rank: tree",
-    "standard: tree on mixed, following",
+    "standard: random features, adaptive bias + tree",
 )
 
 DETAILS = [

@@ -169,11 +169,11 @@ def lorenz(out: Path, samples: int) -> None:
     help="The .html file to write; one that is there is replaced.",
 )
 def report(state: Path, out: Path) -> None:
-    """Draw a run from its state.
+    """Write the report of a run from its state.
 
-    STATE is the folder that `kernelbank run` was given by --state. The page is one file that needs
-    no network: errors, costs and weights over time, the function along each input, intervals,
-    signals of change, bad rows. The run may be at work meanwhile.
+    STATE is the folder of --state of a `kernelbank run`. The page is one file that needs no network:
+    errors, losses and weights over time, predictions along each input, intervals, detected changes,
+    bad rows. The run may be active meanwhile.
     """
     with one_line():
         from ..report.report_data import check_report_path, write_report

@@ -165,22 +165,28 @@ def _details(status: RunStatus) -> list[list[Any]]:
 
 _SLOT_TERMS = {
     "standard": "inputs in standard units: mean 0, standard deviation 1",
-    "asinh": "inputs in standard units, large values compressed by asinh",
+    "asinh": "inputs in standard units, with large values compressed by asinh",
     "rank": "inputs by their rank among the last 1,000 rows",
-    "mixed": "least squares on random features of Gaussian kernels, narrow and wide, of one input, "
-    "a few inputs and all inputs",
+    "random features": "least squares on random features of Gaussian kernels, narrow and wide, of "
+    "one input, a few inputs and all inputs",
     "linear": "linear least squares",
-    "fading": "old rows are slowly forgotten",
-    "following": "old rows are slowly forgotten, and the constant follows the last errors",
-    "tree": "a partition tree: a prediction per cell, cells are split as rows come",
-    "on": "learns the residual of the slot named after it",
+    "no forgetting": "all rows count the same",
+    "forgetting": "old rows are slowly forgotten",
+    "adaptive bias": "old rows are slowly forgotten, and the constant follows the last errors",
+    "tree": "a partition tree: one prediction per cell of the inputs; cells are split as rows come",
+    "+ tree": "plus a partition tree that learns the residual",
 }
+"""What the phrases in names of default slots mean."""
 
 
 def slot_terms(names: Iterable[str]) -> list[list[str]]:
-    """The words that occur in slot names, with their meanings."""
-    found = {word for name in names for word in name.replace(":", " ").replace(",", " ").split()}
-    return [[term, meaning] for term, meaning in _SLOT_TERMS.items() if term in found]
+    """The phrases in slot names such as "rank: linear, forgetting + tree 1", with their meanings."""
+    phrases = {
+        phrase.rstrip(" 0123456789")
+        for name in names
+        for phrase in name.replace(" + ", ", + ").replace(": ", ", ").split(", ")
+    }
+    return [[term, meaning] for term, meaning in _SLOT_TERMS.items() if term in phrases]
 
 
 def _status(status: RunStatus) -> dict[str, Any]:

@@ -70,11 +70,17 @@ function dateTime(text) {
   return date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 }
 
-// A text that fits into `width` pixels of a canvas, with an ellipsis if some of it is left out.
+// A text that fits into `width` pixels of a canvas; if it is too long, an ellipsis replaces its
+// middle: names of slots differ at both ends.
 function cropText(context, text, width) {
   if (context.measureText(text).width <= width) return text;
-  const characters = Array.from(text.slice(0, 200));
-  const shown = () => `${characters.join("")}…`;
-  while (characters.length && context.measureText(shown()).width > width) characters.pop();
-  return `${characters.join("").trimEnd()}…`;
+  const characters = Array.from(text.length > 200 ? text.slice(0, 100) + text.slice(-100) : text);
+  const cropped = () => {
+    const half = Math.ceil(characters.length / 2);
+    return `${characters.slice(0, half).join("").trimEnd()}…${characters.slice(half).join("")}`;
+  };
+  while (characters.length && context.measureText(cropped()).width > width) {
+    characters.splice(Math.floor(characters.length / 2), 1);
+  }
+  return cropped();
 }

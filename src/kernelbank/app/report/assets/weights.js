@@ -8,7 +8,7 @@ let weightsSlotChosen = false; // until the viewer chooses one, it is the slot o
 const SLOTS_LISTED = 8;
 const heatLegend = new HeatLegend();
 
-const nameWidth = (plot) => Math.round(Math.min(210, plot.width * 0.3));
+const nameWidth = (plot) => Math.round(Math.min(310, plot.width * 0.34));
 
 const weightsChart = new Chart("weights-chart", {
   label: "Heat map of the weights: slots from top to bottom, rows from left to right",
