@@ -1,4 +1,4 @@
-"""The face for River: its own checks, features that come and go, and both ways of mixing."""
+"""The River estimators: River's own checks, features that come and go, models inside models."""
 
 import copy
 import pickle
@@ -27,29 +27,30 @@ from kernelbank.river import KernelBankClassifier, KernelBankRegressor, as_slot
 BOTH = [KernelBankRegressor, KernelBankClassifier]
 
 
-def named(faces):
+def river_checks(estimators):
     """Every check of River with the model it is for; ids that say which data they run on."""
-    for face in faces:
+    for estimator in estimators:
         counts = {}
-        for check in checks.yield_checks(face):
+        for check in checks.yield_checks(estimator):
             number = counts[check.__name__] = counts.get(check.__name__, 0) + 1
-            name = f"{type(face).__name__}-{check.__name__}-{number}"
-            yield pytest.param(face, check, id=name, marks=slow(face, check, number))
+            name = f"{type(estimator).__name__}-{check.__name__}-{number}"
+            yield pytest.param(estimator, check, id=name, marks=slow(estimator, check, number))
 
 
-def slow(face, check, number):
+def slow(estimator, check, number):
     """Seven classes, each with a bank of its own, and the long streams."""
-    many = isinstance(face, KernelBankClassifier) and number > 1
+    many = isinstance(estimator, KernelBankClassifier) and number > 1
     long = check.__name__ == "check_bounded_memory_growth"
-    return [pytest.mark.slow] if face.size == "default" or many or long else []
+    return [pytest.mark.slow] if estimator.size == "default" or many or long else []
 
 
 @pytest.mark.parametrize(
-    ("face", "check"), [*named([f() for f in BOTH]), *named([f(size="small") for f in BOTH])]
+    ("estimator", "check"),
+    [*river_checks([f() for f in BOTH]), *river_checks([f(size="small") for f in BOTH])],
 )
-def test_checks_of_river(face, check):
+def test_estimator_passes_the_checks_of_river(estimator, check):
     random.seed(1)
-    check(face.clone())
+    check(estimator.clone())
 
 
 # --- the bank behind it ---------------------------------------------------------------------------
@@ -59,8 +60,8 @@ def trump(count=None):
     return list(datasets.TrumpApproval())[:count]
 
 
-def played(model, rows):
-    """Answers one by one."""
+def predict_and_learn(model, rows):
+    """Predictions, one by one."""
     found = []
     for x, y in rows:
         found.append(model.predict_one(x))
@@ -68,20 +69,20 @@ def played(model, rows):
     return found
 
 
-def test_it_is_the_bank_and_nothing_else():
+def test_regressor_predicts_as_its_auto_bank():
     rows = trump(300)
     names = sorted(rows[0][0])
     X = np.array([[x[name] for name in names] for x, _ in rows])
     bank = kb.AutoBank(size="small")
     expected = bank.run(X, [y for _, y in rows]).predictions
     model = KernelBankRegressor(size="small")
-    assert played(model, rows) == expected.tolist()
+    assert predict_and_learn(model, rows) == expected.tolist()
     assert model.features == tuple(names)
     x, row = rows[0][0], X[0]
     assert model.predict_interval_one(x, 0.8) == bank.predict_interval_one(row, 0.8)
 
 
-def test_beats_the_scaled_linear_model_with_no_parameter_set():
+def test_regressor_with_defaults_beats_a_scaled_linear_model():
     data = datasets.TrumpApproval()
     ours = evaluate.progressive_val_score(data, KernelBankRegressor(), metrics.MAE())
     line = preprocessing.StandardScaler() | linear_model.LinearRegression()
@@ -89,24 +90,26 @@ def test_beats_the_scaled_linear_model_with_no_parameter_set():
     assert ours.get() < 0.5 * theirs.get()
 
 
-def test_targets_may_come_late():
-    """River learns row t with the very dictionary it asked about, as late as it wishes."""
+def test_delayed_targets_are_learned_with_their_predictions():
+    """River learns row t with the dictionary that it predicted, any number of rows later."""
     data = list(datasets.TrumpApproval())[:400]
     model = KernelBankRegressor(size="small")
     score = evaluate.progressive_val_score(data, model, metrics.MAE(), delay=3)
     names = sorted(data[0][0])
     bank = kb.AutoBank(size="small")
     X = np.array([[x[name] for name in names] for x, _ in data])
-    trace = bank.run(X, [y for _, y in data], delay=2)  # row t comes before question t + 3
+    trace = bank.run(
+        X, [y for _, y in data], delay=2
+    )  # row t is learned before row t + 3 is predicted
     errors = np.abs(trace.predictions - [y for _, y in data])
     assert score.get() == pytest.approx(errors.mean())
     assert model.bank.ledger.mean_loss == bank.ledger.mean_loss
 
 
-def test_many_rows_are_as_one_by_one():
+def test_learn_many_equals_learn_one():
     rows = trump(200)
     one, many = KernelBankRegressor(size="small"), KernelBankRegressor(size="small")
-    played(one, rows)
+    predict_and_learn(one, rows)
     X, y = pd.DataFrame([x for x, _ in rows]), pd.Series([y for _, y in rows])
     for start in (0, 3, 90):
         end = {0: 3, 3: 90, 90: 200}[start]
@@ -118,7 +121,7 @@ def test_many_rows_are_as_one_by_one():
     assert len(many.predict_many(X.iloc[:0])) == 0
 
 
-def test_labels_many_at_a_time():
+def test_predict_proba_many_equals_predict_proba_one():
     rows = list(datasets.Phishing().take(150))
     model = KernelBankClassifier(size="small")
     X, y = pd.DataFrame([x for x, _ in rows]), pd.Series([y for _, y in rows])
@@ -132,7 +135,7 @@ def test_labels_many_at_a_time():
 
 
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_every_part_reaches_the_bank():
+def test_all_parameters_reach_the_bank():
     slot = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())
     model = KernelBankRegressor(
         lags=1,
@@ -146,7 +149,7 @@ def test_every_part_reaches_the_bank():
         engine="threads",
         seed=3,
     )
-    played(model, trump(20))
+    predict_and_learn(model, trump(20))
     bank = model.bank
     assert (bank.lags, bank.size, bank._config.seed, bank._config.scalings) == (
         1,
@@ -177,15 +180,15 @@ def weather(count=400):
         yield x, y
 
 
-def test_a_feature_that_appears_is_taken_up_and_nothing_is_lost():
+def test_feature_that_appears_is_learned_and_nothing_is_lost():
     rows = list(weather())
     model = KernelBankRegressor(size="small")
-    played(model, rows[:200])
+    predict_and_learn(model, rows[:200])
     before = model.predict_one(rows[0][0])
     assert model.predict_one({**rows[0][0], "sun": 5.0}) == before  # never learned from: no matter
     copied = copy.deepcopy(model)
-    answers = np.array(played(model, rows[200:]))
-    blind = np.array(played(copied, [({**x, "sun": None}, y) for x, y in rows[200:]]))
+    answers = np.array(predict_and_learn(model, rows[200:]))
+    blind = np.array(predict_and_learn(copied, [({**x, "sun": None}, y) for x, y in rows[200:]]))
     y = np.array([y for _, y in rows[200:]])
     assert model.features == ("rain", "wind", "sun")
     assert np.mean((answers - y)[60:] ** 2) < 0.2 * np.mean((blind - y)[60:] ** 2)
@@ -193,10 +196,10 @@ def test_a_feature_that_appears_is_taken_up_and_nothing_is_lost():
     assert model.predict_one(rows[0][0]) == pytest.approx(before, abs=1.0)
 
 
-def test_features_that_vanish_are_missing_or_have_their_value():
+def test_absent_features_are_missing_or_have_the_given_value():
     rows = list(weather())
     model = KernelBankRegressor(size="small")
-    played(model, rows)
+    predict_and_learn(model, rows)
     x = {"wind": 0.3, "rain": -0.2, "sun": 0.1}
     for name in x:
         rest = {n: v for n, v in x.items() if n != name}
@@ -205,35 +208,37 @@ def test_features_that_vanish_are_missing_or_have_their_value():
         assert model.predict_one(rest) != model.predict_one(x)
     assert np.isfinite(model.predict_one({}))
     counts = KernelBankRegressor(size="small", absent=0)
-    played(counts, rows)
+    predict_and_learn(counts, rows)
     assert counts.predict_one({"wind": 1.0}) == counts.predict_one(
         {"wind": 1.0, "rain": 0, "sun": False}
     )
 
 
-def test_the_order_of_features_is_of_no_account():
+def test_order_of_a_dictionary_does_not_matter():
     rows = list(weather(260))
     one, other = KernelBankRegressor(size="small"), KernelBankRegressor(size="small")
     turned = [(dict(reversed(x.items())), y) for x, y in rows]
-    assert played(one, rows) == played(other, turned)
+    assert predict_and_learn(one, rows) == predict_and_learn(other, turned)
 
 
-def test_names_of_any_kind():
+def test_features_may_have_names_of_any_type():
     model = KernelBankRegressor(size="small")
-    played(model, [({"a": n, 1: 2.0 * n, ("x", 2): True, None: 1}, n) for n in range(40)])
+    predict_and_learn(
+        model, [({"a": n, 1: 2.0 * n, ("x", 2): True, None: 1}, n) for n in range(40)]
+    )
     assert set(model.features) == {"a", 1, ("x", 2), None}
 
 
-def test_rows_without_features():
+def test_rows_without_features_are_learned():
     """A stream of targets alone, with lags: the next is the last but one."""
     model = KernelBankRegressor(size="small", lags=2)
-    answers = played(model, [({}, (-1.0) ** n) for n in range(200)])
+    answers = predict_and_learn(model, [({}, (-1.0) ** n) for n in range(200)])
     assert np.abs(np.array(answers[150:]) - (-1.0) ** np.arange(150, 200)).max() < 0.1
     model.learn_one({"new": 1.0}, 1.0)
     assert model.features == ("(nothing)", "new")
 
 
-def test_too_many_features_are_ignored_with_a_warning():
+def test_features_beyond_the_limit_are_ignored_with_a_warning():
     model = KernelBankRegressor(size="small", most_features=2)
     model.learn_one({"a": 1.0}, 1.0)
     with pytest.warns(FeaturesIgnored, match=r"'c' and others to come are ignored"):
@@ -244,9 +249,9 @@ def test_too_many_features_are_ignored_with_a_warning():
     assert model.features == ("a", "b")
 
 
-def test_bad_rows_are_refused_and_change_nothing():
+def test_wrong_dictionaries_are_refused_and_change_nothing():
     model = KernelBankRegressor(size="small")
-    played(model, list(weather(30)))
+    predict_and_learn(model, list(weather(30)))
     before = pickle.dumps(model)
     for x, words in (
         ({"wind": "strong"}, "feature 'wind' must be a number, a boolean or None; got 'strong'"),
@@ -269,20 +274,20 @@ def test_bad_rows_are_refused_and_change_nothing():
             KernelBankRegressor(**wrong)
 
 
-def test_frames_with_missing_values():
+def test_missing_values_in_frames_are_missing_features():
     model, other = KernelBankRegressor(size="small"), KernelBankRegressor(size="small")
     rows = [({"a": n % 5, "b": None if n % 3 else 1.5}, n % 5) for n in range(60)]
     X = pd.DataFrame({"a": [x["a"] for x, _ in rows]}, dtype="Int64")
     X["b"] = pd.Series([x["b"] for x, _ in rows], dtype=object)
     model.learn_many(X, pd.Series([y for _, y in rows]))
-    played(other, rows)
+    predict_and_learn(other, rows)
     assert model.predict_one({"a": 3}) == other.predict_one({"a": 3})
 
 
 # --- both ways of mixing --------------------------------------------------------------------------
 
 
-def test_inside_pipelines_of_river():
+def test_estimators_work_in_pipelines():
     model = compose.TransformerUnion(
         compose.Select("ordinal_date"),
         compose.Discard("ordinal_date") | preprocessing.MinMaxScaler(),
@@ -306,7 +311,7 @@ def _letters(x):
 
 
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_a_model_of_river_inside_a_bank():
+def test_river_model_works_as_a_slot():
     rows = [({"x": n % 7, "z": n % 3}, 2.0 * (n % 7) - n % 3) for n in range(300)]
     line = preprocessing.StandardScaler() | linear_model.LinearRegression(optim.SGD(0.1))
     slots = [
@@ -315,20 +320,20 @@ def test_a_model_of_river_inside_a_bank():
         kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS()),
     ]
     model = KernelBankRegressor(slots=slots)
-    answers = played(model, rows)
+    answers = predict_and_learn(model, rows)
     y = np.array([y for _, y in rows])
     assert np.mean((np.array(answers) - y)[200:] ** 2) < 0.01 * y.var()
     again = pickle.loads(pickle.dumps(model))
-    assert played(again, rows[:20]) == played(model, rows[:20])
+    assert predict_and_learn(again, rows[:20]) == predict_and_learn(model, rows[:20])
     assert model.clone().bank.samples == 0
     model.learn_one({"x": 1, "z": 1, "new": 1}, 1.0)
-    assert played(model, rows[:3])
+    assert predict_and_learn(model, rows[:3])
 
 
-def test_being_looked_at():
+def test_repr_shows_parameters_and_the_bank():
     model = KernelBankRegressor(size="small")
     assert repr(model) == repr(model.clone())
-    played(model, trump(50))
+    predict_and_learn(model, trump(50))
     assert repr(model).startswith("KernelBankRegressor (")
     assert "50 samples" in repr(model)
     assert model._repr_html_() == model.bank._repr_html_()

@@ -1,4 +1,4 @@
-"""The face for scikit-learn: its own checks, its tools, and frames of any kind."""
+"""The scikit-learn estimators: scikit-learn's own checks, its tools, and frames of any kind."""
 
 import pickle
 import subprocess
@@ -36,44 +36,46 @@ def rows(count=200, labels=False):
 # --- scikit-learn's own checks --------------------------------------------------------------------
 
 
-@parametrize_with_checks([face(size="small") for face in BOTH])
-def test_checks_of_scikit_learn(estimator, check):
+@parametrize_with_checks([estimator(size="small") for estimator in BOTH])
+def test_small_estimator_passes_the_checks_of_scikit_learn(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([face() for face in BOTH])
-def test_checks_of_scikit_learn_with_defaults(estimator, check):
-    test_checks_of_scikit_learn(estimator, check)
+@parametrize_with_checks([estimator() for estimator in BOTH])
+def test_default_estimator_passes_the_checks_of_scikit_learn(estimator, check):
+    test_small_estimator_passes_the_checks_of_scikit_learn(estimator, check)
 
 
 # --- the bank behind it ---------------------------------------------------------------------------
 
 
-def test_it_is_the_bank_and_nothing_else():
+def test_estimators_predict_as_their_auto_bank():
     X, y = rows()
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
     bank = kb.AutoBank(size="small", lags=2, seed=seed)
     bank.run(X[:150], y[:150])
-    face = KernelBankRegressor(size="small", lags=2).fit(X[:150], y[:150])
-    assert np.array_equal(face.predict(X[150:]), bank.predict(X[150:]))
-    assert np.array_equal(face.predict_interval(X[150:], 0.5), bank.predict_interval(X[150:], 0.5))
+    estimator = KernelBankRegressor(size="small", lags=2).fit(X[:150], y[:150])
+    assert np.array_equal(estimator.predict(X[150:]), bank.predict(X[150:]))
+    assert np.array_equal(
+        estimator.predict_interval(X[150:], 0.5), bank.predict_interval(X[150:], 0.5)
+    )
     labels = np.where(y > 0, 3, 7)
     bank = kb.AutoBank("classification", size="small", classes=[3, 7], seed=seed)
     bank.run(X, labels)
-    face = KernelBankClassifier(size="small").fit(X, labels)
-    assert np.array_equal(face.predict(X), bank.predict(X))
-    assert np.array_equal(face.predict_proba(X), bank.predict_proba(X))
-    assert face.classes_.tolist() == [3, 7]
+    estimator = KernelBankClassifier(size="small").fit(X, labels)
+    assert np.array_equal(estimator.predict(X), bank.predict(X))
+    assert np.array_equal(estimator.predict_proba(X), bank.predict_proba(X))
+    assert estimator.classes_.tolist() == [3, 7]
 
 
 @pytest.mark.parametrize("labels", [False, True])
-def test_pieces_are_as_the_whole(labels):
+def test_partial_fit_in_pieces_equals_fit(labels):
     X, y = rows(labels=labels)
-    face = KernelBankClassifier if labels else KernelBankRegressor
-    whole, pieces = face(size="small").fit(X, y), face(size="small")
+    estimator = KernelBankClassifier if labels else KernelBankRegressor
+    whole, pieces = estimator(size="small").fit(X, y), estimator(size="small")
     more = {"classes": ["up", "down"]} if labels else {}
     pieces.partial_fit(X[:7], y[:7], **more)
     for start in range(7, 200, 60):
@@ -99,11 +101,11 @@ PARTS = {
 
 
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_every_part_reaches_the_bank():
+def test_all_parameters_reach_the_bank():
     X, y = rows()
     assert set(PARTS) == set(KernelBankRegressor().get_params())
-    face = KernelBankRegressor(**PARTS).fit(X, y)
-    bank = face.bank_
+    estimator = KernelBankRegressor(**PARTS).fit(X, y)
+    bank = estimator.bank_
     assert (bank.lags, bank.size) == (1, "large")
     inner = bank.bank
     assert [type(slot.learner) for slot in inner.slots] == [kb.learners.Norma]
@@ -112,11 +114,11 @@ def test_every_part_reaches_the_bank():
     assert isinstance(inner._engine, kb.engines.Threads)
     assert bank._config.scalings == ("rank",)
     assert bank._config.seed == int(np.random.RandomState(5).randint(2**31 - 1))
-    again = pickle.loads(pickle.dumps(clone(face).fit(X, y)))
-    assert np.array_equal(again.predict(X), face.predict(X))
+    again = pickle.loads(pickle.dumps(clone(estimator).fit(X, y)))
+    assert np.array_equal(again.predict(X), estimator.predict(X))
 
 
-def test_random_states():
+def test_random_state_decides_the_features():
     X, y = rows()
     first, same, other = (
         KernelBankRegressor(size="small", random_state=s).fit(X, y).predict(X) for s in (1, 1, 2)
@@ -126,7 +128,7 @@ def test_random_states():
     KernelBankRegressor(size="small", random_state=None).fit(X, y)
 
 
-def test_rows_without_an_order_may_be_shuffled():
+def test_shuffle_learns_sorted_rows_better():
     X, y = rows(400, labels=True)
     order = np.argsort(y, kind="stable")
     score = {
@@ -138,7 +140,7 @@ def test_rows_without_an_order_may_be_shuffled():
     assert score[True] > 0.85 > score[False]
 
 
-def test_wrong_parameters_are_told_by_fit():
+def test_wrong_parameters_are_refused_by_fit():
     X, y = rows()
     with pytest.raises(ValueError, match="'size' of AutoBank must be one of"):
         KernelBankRegressor(size="huge").fit(X, y)
@@ -151,45 +153,45 @@ def test_wrong_parameters_are_told_by_fit():
 # --- labels ---------------------------------------------------------------------------------------
 
 
-def test_more_than_two_classes_and_any_kind_of_label():
+def test_classes_of_any_type_and_number_are_predicted():
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     X, names = X[order], np.array(["setosa", "versicolor", "virginica"], dtype=object)[y[order]]
-    face = KernelBankClassifier(size="small").fit(X, names)
-    assert face.classes_.tolist() == sorted(set(names))
-    shares = face.predict_proba(X)
+    estimator = KernelBankClassifier(size="small").fit(X, names)
+    assert estimator.classes_.tolist() == sorted(set(names))
+    shares = estimator.predict_proba(X)
     assert shares.shape == (150, 3)
     assert np.allclose(shares.sum(axis=1), 1)
-    assert face.score(X, names) > 0.95
+    assert estimator.score(X, names) > 0.95
     yes = KernelBankClassifier(size="small").fit(X, names == "setosa")
     assert yes.classes_.tolist() == [False, True]
     assert yes.predict(X).dtype == bool
 
 
-def test_classes_of_partial_fit():
+def test_partial_fit_needs_all_classes_at_first():
     X, y = rows(labels=True)
-    face = KernelBankClassifier(size="small")
+    estimator = KernelBankClassifier(size="small")
     with pytest.raises(ValueError, match="'classes' must be given in the first call"):
-        face.partial_fit(X, y)
+        estimator.partial_fit(X, y)
     with pytest.raises(ValueError, match="'y' must hold the labels in classes"):
-        face.partial_fit(X, y, classes=["up", "over"])
-    assert not hasattr(face, "bank_")
-    face.partial_fit(X[:50], y[:50], classes=["up", "down", "over"])
-    assert face.predict_proba(X[:2]).shape == (2, 3)
+        estimator.partial_fit(X, y, classes=["up", "over"])
+    assert not hasattr(estimator, "bank_")
+    estimator.partial_fit(X[:50], y[:50], classes=["up", "down", "over"])
+    assert estimator.predict_proba(X[:2]).shape == (2, 3)
     with pytest.raises(ValueError, match="'classes' must be those of the first call"):
-        face.partial_fit(X, y, classes=["up", "down"])
+        estimator.partial_fit(X, y, classes=["up", "down"])
     with pytest.raises(ValueError, match="only; got"):
-        face.partial_fit(X[:1], ["under"])
-    assert face.bank_.samples == 50
-    face.partial_fit(X[50:], y[50:], classes=["down", "over", "up"])
-    assert face.bank_.samples == 200
+        estimator.partial_fit(X[:1], ["under"])
+    assert estimator.bank_.samples == 50
+    estimator.partial_fit(X[50:], y[50:], classes=["down", "over", "up"])
+    assert estimator.bank_.samples == 200
 
 
 # --- tools of scikit-learn ------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_pipelines_searches_and_splits_by_time():
+def test_estimators_work_in_pipelines_searches_and_time_splits():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     model = make_pipeline(StandardScaler(), KernelBankRegressor(size="small"))
     search = GridSearchCV(
@@ -217,71 +219,71 @@ FRAMES = {
 
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("labels", [False, True])
-def test_frames(kind, labels):
+def test_frames_keep_feature_names(kind, labels):
     X, y = rows(labels=labels)
     X[3, 1] = np.nan
     frame, column = FRAMES[kind]
-    face = (KernelBankClassifier if labels else KernelBankRegressor)(size="small")
-    plain = clone(face).fit(X, y)
-    face.fit(frame(X, columns=NAMES), column(y))
-    assert face.feature_names_in_.tolist() == NAMES
+    estimator = (KernelBankClassifier if labels else KernelBankRegressor)(size="small")
+    plain = clone(estimator).fit(X, y)
+    estimator.fit(frame(X, columns=NAMES), column(y))
+    assert estimator.feature_names_in_.tolist() == NAMES
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.array_equal(face.predict(frame(X, columns=NAMES)), plain.predict(X))
+        assert np.array_equal(estimator.predict(frame(X, columns=NAMES)), plain.predict(X))
     with pytest.raises(ValueError, match="feature names"):
-        face.predict(frame(X, columns=["north", "east", "south"]))
+        estimator.predict(frame(X, columns=["north", "east", "south"]))
     with pytest.raises(ValueError, match="feature names"):
-        face.partial_fit(frame(X, columns=["north", "south", "west"]), column(y))
+        estimator.partial_fit(frame(X, columns=["north", "south", "west"]), column(y))
 
 
-def test_numbers_of_other_kinds():
+def test_numbers_of_other_types_are_learned():
     X, y = rows()
     whole = (10 * X).round()
     frame = pd.DataFrame(whole, columns=NAMES).astype({"north": "Int64", "south": "float32"})
     frame.loc[5, "north"] = pd.NA
     expected = whole.copy()
     expected[5, 0] = np.nan
-    face = KernelBankRegressor(size="small")
-    found = clone(face).fit(frame, pd.Series(y)).predict(frame)
-    assert np.array_equal(found, face.fit(expected, y).predict(expected))
+    estimator = KernelBankRegressor(size="small")
+    found = clone(estimator).fit(frame, pd.Series(y)).predict(frame)
+    assert np.array_equal(found, estimator.fit(expected, y).predict(expected))
     with pytest.raises(ValueError, match="infinity"):
-        face.fit(np.where(np.isnan(expected), np.inf, expected), y)
+        estimator.fit(np.where(np.isnan(expected), np.inf, expected), y)
     with pytest.raises(ValueError, match="NaN"):
-        face.fit(X, np.where(y > 0, y, np.nan))
+        estimator.fit(X, np.where(y > 0, y, np.nan))
 
 
 # --- being looked at, and being imported ----------------------------------------------------------
 
 
-def test_in_a_notebook_the_bank_is_shown_below_the_diagram():
+def test_notebook_shows_the_bank_below_the_diagram():
     X, y = rows()
-    face = KernelBankRegressor(size="small")
-    assert "kernelbank-status" not in face._repr_mimebundle_()["text/html"]
-    face.fit(X, y)
-    shown = face._repr_mimebundle_()
-    assert shown["text/plain"] == repr(face) == "KernelBankRegressor(size='small')"
-    assert face.bank_._repr_html_() in shown["text/html"]
-    assert face.bank_._repr_html_() in face._repr_html_()
+    estimator = KernelBankRegressor(size="small")
+    assert "kernelbank-status" not in estimator._repr_mimebundle_()["text/html"]
+    estimator.fit(X, y)
+    shown = estimator._repr_mimebundle_()
+    assert shown["text/plain"] == repr(estimator) == "KernelBankRegressor(size='small')"
+    assert estimator.bank_._repr_html_() in shown["text/html"]
+    assert estimator.bank_._repr_html_() in estimator._repr_html_()
     with sklearn.config_context(display="text"):
-        assert "text/html" not in face._repr_mimebundle_()
+        assert "text/html" not in estimator._repr_mimebundle_()
 
 
-@pytest.mark.parametrize(("face", "package"), [("sklearn", "sklearn"), ("river", "river")])
-def test_without_the_other_library_it_says_how_to_install_it(face, package):
+@pytest.mark.parametrize(("module", "package"), [("sklearn", "sklearn"), ("river", "river")])
+def test_missing_library_is_named_with_its_install_command(module, package):
     script = (
         f"import sys; sys.modules[{package!r}] = None\n"
         "import kernelbank as kb\n"
         "kb.KernelBank()\n"
-        f"try: kb.{face}\n"
+        f"try: kb.{module}\n"
         "except ModuleNotFoundError as error: print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert f"pip install 'kernelbank[{face}]'" in done.stdout
+    assert f"pip install 'kernelbank[{module}]'" in done.stdout
 
 
-def test_neither_is_imported_by_kernelbank():
+def test_import_of_kernelbank_imports_neither_library():
     script = (
         "import sys, kernelbank as kb\n"
         "kb.AutoBank(), kb.KernelBank(), kb.checks, kb.compare, kb.load\n"

@@ -8,12 +8,12 @@ import kernelbank as kb
 from kernelbank.bank import trace as traces
 
 
-def played(record="all"):
+def kernel_bank_trace(record="all"):
     x = np.arange(40) / 4
     return kb.KernelBank(kb.gaussian_grid(0.5, 4, 3), window=5).run(x, np.sin(x), record)
 
 
-def auto(task, record="all", **options):
+def auto_bank_trace(task, record="all", **options):
     draw = np.random.default_rng(0)
     X = draw.normal(size=(60, 2))
     y = X[:, 0] if task == "regression" else np.where(X[:, 0] > 0, "up", "down")
@@ -26,16 +26,16 @@ def restored(frame, field):
 
 
 TRACES = [
-    played,
-    lambda: auto("regression"),
-    lambda: auto("classification"),
-    lambda: auto("classification", ["probabilities"]),
-    lambda: played(["loss", "slot_loss"]),
+    kernel_bank_trace,
+    lambda: auto_bank_trace("regression"),
+    lambda: auto_bank_trace("classification"),
+    lambda: auto_bank_trace("classification", ["probabilities"]),
+    lambda: kernel_bank_trace(["loss", "slot_loss"]),
 ]
 
 
 @pytest.mark.parametrize("make", TRACES)
-def test_everything_recorded_comes_back_from_parquet(make, tmp_path):
+def test_recorded_arrays_come_back_from_parquet(make, tmp_path):
     trace = make()
     trace.to_frame().to_parquet(tmp_path / "trace.parquet")
     frame = pd.read_parquet(tmp_path / "trace.parquet")
@@ -50,36 +50,38 @@ def test_everything_recorded_comes_back_from_parquet(make, tmp_path):
     assert frame.shape[1] == width
 
 
-def test_all_fields_are_known_to_the_frame():
-    assert set(played().to_frame().columns.str.split(":").str[0]) == set(traces.FIELDS[None])
+def test_frame_has_all_fields():
+    assert set(kernel_bank_trace().to_frame().columns.str.split(":").str[0]) == set(
+        traces.FIELDS[None]
+    )
     found = {
         column.split(":")[0]
         for task in ("regression", "classification")
-        for column in auto(task).to_frame()
+        for column in auto_bank_trace(task).to_frame()
     }
     assert found == {*traces.FIELDS["regression"], *traces.FIELDS["classification"]}
 
 
-def test_columns_have_the_names_of_slots_and_classes():
-    trace = played(["weights"])
+def test_columns_are_named_for_slots_and_classes():
+    trace = kernel_bank_trace(["weights"])
     assert list(trace.to_frame()) == [f"weights: {name}" for name in trace.names]
-    trace = auto("classification", ["probabilities"])
+    trace = auto_bank_trace("classification", ["probabilities"])
     assert list(trace.to_frame()) == [f"probabilities: {label}" for label in trace.classes]
 
 
-def test_a_frame_is_a_copy():
-    trace = played()
+def test_frame_is_a_copy():
+    trace = kernel_bank_trace()
     frame = trace.to_frame()
     kept = trace.weights.copy()
     frame.iloc[:, :] = -1.0
     assert np.array_equal(trace.weights, kept)
 
 
-def test_nothing_recorded_is_rows_without_columns():
-    assert played(()).to_frame().shape == (40, 0)
+def test_frame_of_no_fields_has_rows_without_columns():
+    assert kernel_bank_trace(()).to_frame().shape == (40, 0)
 
 
-def test_labels_that_read_alike_stay_apart():
+def test_labels_with_equal_text_have_different_columns():
     X = np.arange(40.0) % 2
     y = [1 if x else "1" for x in X]
     trace = kb.AutoBank("classification", size="small").run(X, y)

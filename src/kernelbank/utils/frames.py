@@ -1,4 +1,4 @@
-"""Traces as frames of pandas, which is imported when the first one is made."""
+"""Traces as pandas data frames. pandas is imported when the first one is made."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 def frame(
     samples: int, arrays: Mapping[str, np.ndarray], names: Mapping[str, Sequence[str]]
 ) -> pandas.DataFrame:
-    """One row a sample. A field of one value a sample is a column with the field's name; one of
-    several is as many columns, `field: name`.
+    """A data frame with one row per sample.
 
-    So all columns of a field are `frame.filter(regex="^weights: ")`, and a column says what it is
-    wherever it goes: formats for files have no columns of columns.
+    An (n,) array is a column with the name of its field, an (n, k) array k columns `field: name`.
+    So all columns of a field are `frame.filter(regex="^weights: ")`; file formats have no nested
+    columns.
 
     Parameters
     ----------
     samples : n.
     arrays : (n,) or (n, k), by field.
-    names : of the k columns of a field; those that repeat get a number, from the second on.
+    names : the names of the k columns of a field; equal ones get a number, from the second on.
     """
     try:
         import pandas
@@ -46,7 +46,7 @@ def frame(
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """The names in their order, with a number behind each that was there before.
+    """The names in their order, with a number behind each that repeats.
 
     >>> unique(["a", "b", "a", "a (2)", "a"])
     ['a', 'b', 'a (2)', 'a (2) (2)', 'a (3)']

@@ -51,7 +51,7 @@ def number(
         raise refuse(name, rule, value, remedy, owner)
     try:
         result = float(value)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # an integer beyond all floats
         raise refuse(name, rule, value, remedy, owner) from None
     inside = above < result < below and least <= result <= most
     if not (math.isfinite(result) and inside):
@@ -94,11 +94,12 @@ def floats(name: str, value: Any, remedy: str) -> Floats:
     if array.dtype.kind not in "fiub":
         raise refuse(name, "hold numbers", value, remedy)
     result = np.asarray(array, dtype=np.float64, order="C")
-    return result if result.flags.writeable else result.copy()  # one compiled form of each loop
+    # Writeable, so that each compiled loop has one signature.
+    return result if result.flags.writeable else result.copy()
 
 
 def within_range(name: str, array: Floats) -> None:
-    """Refuse NaN, infinity and numbers whose squares overflow; say where the first one stands."""
+    """Refuse NaN, infinity and numbers whose squares overflow; the error has the first index."""
     if array.size == 0:
         return
     low, high = array.min(), array.max()
@@ -106,16 +107,16 @@ def within_range(name: str, array: Floats) -> None:
         return
     bad = ~(np.abs(array) <= LARGEST)
     where = tuple(int(i) for i in np.argwhere(bad)[0])
-    place = f" at index {where if len(where) > 1 else where[0]}" if where else ""
+    index = f" at index {where if len(where) > 1 else where[0]}" if where else ""
     raise InvalidArgument(
-        f"'{name}' must be finite and at most {LARGEST:g} in size; got {array[where]!s}{place}. "
+        f"'{name}' must be finite and at most {LARGEST:g} in size; got {array[where]!s}{index}. "
         "Remove or repair such samples before they reach the bank."
     )
 
 
 def samples(X: Any, dimension: int | None, name: str = "X") -> Floats:
     """Inputs as (n, d); a one-dimensional array is n samples of one number each."""
-    remedy = "Give an (n, d) array of numbers, one sample a row."
+    remedy = "Give an (n, d) array of numbers, one sample per row."
     array = floats(name, X, remedy)
     if array.ndim == 1:
         array = array[:, None]
@@ -141,6 +142,7 @@ def one_sample(x: Any, dimension: int | None) -> Floats:
 
 
 def check_width(width: int, dimension: int | None, name: str) -> None:
+    """Refuse inputs with another number of columns than before."""
     if dimension is not None and width != dimension:
         raise refuse(
             name,

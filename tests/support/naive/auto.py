@@ -18,21 +18,21 @@ QUANTILES = np.array(
 
 
 class Column:
-    """One column: its figures, the values it is ranked among, and how it fades.
+    """One column: its statistics, the values among which it is ranked, and its correlation.
 
-    Base and unit are the mean and sd of some time ago, in which values are judged.
+    `base` and `unit` are the mean and sd of some time ago (center and scale in the library).
     """
 
     def __init__(self, memory):
         self.memory = memory
         self.weight, self.mean, self.squares = 0, 0.0, 0.0
         self.base, self.unit = 0.0, 0.0
-        self.values = []  # those taken in, the oldest first
+        self.values = []  # the last ones, the oldest first
         self.far_in_a_row = 0
         self.last = np.zeros(3)
         self.age = 0
         self.products, self.powers = 0.0, 0.0
-        self.nearest = math.inf  # how near to a decision base and unit have just been, in sds
+        self.nearest = math.inf  # distance from the decision that base and unit follow, in sds
 
     @property
     def sd(self):
@@ -51,7 +51,7 @@ class Column:
         return self.unit > 0 and abs(value - self.base) > EXTREME * self.unit
 
     def scaled(self, value):
-        """As a target that is learned."""
+        """A target as it is learned."""
         return float(np.clip(self.deviation(value), -FAR, FAR)) if self.unit > 0 else 0.0
 
     def rank(self, value):
@@ -67,14 +67,14 @@ class Column:
         return math.isnan(value) or self.is_extreme(value)
 
     def forms(self, value):
-        """The deviation from base and unit, that from mean and sd, and the rank."""
+        """The deviation by base and unit, the deviation by mean and sd, and the rank."""
         if self.is_filled_in(value):
             return self.last * self.correlation() ** (self.age + 1)
         still, moving = self.deviation(value), away(value, self.mean, self.sd)
         return np.array([*np.clip([still, moving], -CLIP, CLIP), self.rank(value)])
 
     def _notice(self, value):
-        """A value that says something is what the next one is compared with."""
+        """Keep the forms of a value that is not filled in."""
         if self.is_filled_in(value):
             self.age += 1
             return
@@ -156,7 +156,7 @@ class Column:
 
 
 def away(value, base, unit):
-    """In units; of a column that was constant, any move is infinite."""
+    """The deviation in units; infinite for any move of a column that was constant."""
     if unit > 0:
         return (value - base) / unit
     if abs(value - base) <= SAME * abs(base):
@@ -165,10 +165,10 @@ def away(value, base, unit):
 
 
 class Target(Column):
-    """A column whose values may have to hold; `far_in_a_row` is how many do."""
+    """A column whose values may be held back; `far_in_a_row` is how many are."""
 
     def take_target(self, value, hold):
-        """Whether five hold: then it has to be said what they mean."""
+        """Whether five are held back: then `widen`, `new_level` or `change_level` has to follow."""
         self._notice(value)
         if not hold:
             self._add_held(FAR)
@@ -210,7 +210,7 @@ class RegressionSteps:
         self.held = []
 
     def take(self, x, y, expected):
-        """(numbers learned, what has changed)."""
+        """The scaled targets that are learned, and what has changed."""
         forms = [column.forms(v)[0] for column, v in zip(self.columns, x, strict=True)]
         usual = np.mean(np.square(forms)) <= 3**2
         far = bool(self.target.is_far(y) and usual)
@@ -244,7 +244,7 @@ class Calibration:
     def __init__(self, levels, quantiles):
         self.levels = np.array(levels)
         self.quantiles = np.array(quantiles, dtype=float)
-        self.targets = []  # each at most 10 sd from the mean that it met
+        self.targets = []  # each at most 10 sd from the mean at that time
         self.variance, self.weight = 0.0, 1
 
     @property
@@ -276,7 +276,7 @@ class Calibration:
         if not self.rows:
             self.variance = sd**2
         error, unit = y - value, math.sqrt(self.variance)
-        if unit > 0:  # nothing is so many units away if there is no unit
+        if unit > 0:  # without a unit no error is beyond a quantile
             step = max(0.05, 1 / (self.rows + 10)) / np.sqrt(self.levels)
             for side, beyond in enumerate([-error, error]):
                 missed = beyond > unit * self.quantiles[side]
@@ -307,15 +307,15 @@ class Platt:
 
 
 def class_probabilities(scores, curves):
-    """One score is that of the second of two classes; else one score a class."""
+    """From one score, for the second of two classes, or from one score per class."""
     sure = np.array([curve.probability(f) for f, curve in zip(scores, curves, strict=True)])
     return np.array([1 - sure[0], sure[0]]) if len(sure) == 1 else sure / sure.sum()
 
 
 class ErrorDetector:
-    """Sums of games on the ranks of the errors among the last `memory`; large errors rank first.
+    """Sums of martingales on the ranks of the errors among the last `memory`; large ones first.
 
-    A game's factor is the mean of k u^(k - 1) over the cell of the rank, of width 1 / (n + 1); tied
+    A betting factor is the mean of k u^(k - 1) over the cell of the rank, of width 1 / (n + 1); tied
     errors share the cell in the middle of theirs.
     """
 
