@@ -148,8 +148,8 @@ class KernelBankRegressor(_Estimator, base.MiniBatchRegressor):  # type: ignore[
     ----------
     lags : how many of the last targets are inputs too.
     size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the default ones, also with a River model behind
-        `kb.learners.Adapter`.
+    slots : a list of `kb.Slot` of your own instead of the default ones; `as_slot` makes one of a
+        River model.
     combiner : the rule for the weights.
     loss : the loss to minimise, on the target in its standard deviations.
     window : how many recent rows are in a cost.
