@@ -103,11 +103,11 @@ def test_kernel_of_unusual_width_is_checked_at_that_width():
 
 def test_example_of_an_indefinite_kernel_is_small_and_true():
     with pytest.raises(kb.errors.CheckFailed) as caught:
-        C.check_kernel(K.Custom(broken.parabola))
+        C.check_kernel(K.Custom(broken.kernels.truncated_parabola))
     inputs = eval(str(caught.value).split("for the inputs ")[1].split(" the Gram")[0])
     assert len(inputs) <= 5
     X = np.array(inputs)
-    assert np.linalg.eigvalsh(broken.parabola(X, X))[0] < -1e-6
+    assert np.linalg.eigvalsh(broken.kernels.truncated_parabola(X, X))[0] < -1e-6
 
 
 @pytest.mark.parametrize(

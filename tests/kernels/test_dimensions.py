@@ -29,7 +29,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kernel", "coordinates"), CASES, ids=repr)
-def test_on_is_the_base_on_these_columns_bit_for_bit(kernel, coordinates):
+def test_active_dims_equals_its_base_on_these_columns_bit_for_bit(kernel, coordinates):
     X, y = stream(1, 60, 5)
     chosen = X[:, list(coordinates)]
     assert (kernel(X, X[:7]) == kernel.base(chosen, chosen[:7])).all()
@@ -42,7 +42,7 @@ def test_on_is_the_base_on_these_columns_bit_for_bit(kernel, coordinates):
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 7])
-def test_low_order_is_the_mean_over_subsets(order):
+def test_additive_equals_the_mean_over_subsets(order):
     X, _ = stream(2, 12, 4)
     kernel = K.Additive(K.Gaussian(0.5) * K.Linear(1.0), order)
     slow = naive.additive(lambda x, t: naive.gaussian(0.5)(x, t) * naive.linear(1.0)(x, t), order)
@@ -52,7 +52,7 @@ def test_low_order_is_the_mean_over_subsets(order):
         assert (kernel(X, X) == kernel.base(X, X)).all()
 
 
-def test_low_order_of_kernels_on_coordinates_of_a_subset():
+def test_additive_of_active_dims_uses_coordinates_of_the_subset():
     X, _ = stream(3, 9, 4)
     kernel = K.Additive(K.ActiveDims(K.Gaussian(0.5), [1]), 2)
     slow = naive.additive(naive.active_dims(naive.gaussian(0.5), [1]), 2)
@@ -63,7 +63,7 @@ def test_low_order_of_kernels_on_coordinates_of_a_subset():
     assert np.abs(nested(X, X) - flat(X, X)).max() <= 40 * EPS
 
 
-def test_low_order_kernels_of_many_widths_share_statistics_and_a_group():
+def test_additive_kernels_of_many_widths_share_statistics_and_a_group():
     kernels = [K.Additive(K.Gaussian(width), 2) for width in (0.5, 1.0, 2.0, 4.0)]
     bank = kb.KernelBank(kernels, Norma(0.02, 20))
     assert len(bank._layout.leaves) == 1
@@ -77,7 +77,7 @@ def test_low_order_kernels_of_many_widths_share_statistics_and_a_group():
         assert (alone.predict_slots(X)[:, 0] == bank.predict_slots(X)[:, p]).all()
 
 
-def test_many_subsets_need_no_deep_stack_and_short_blocks():
+def test_additive_of_many_subsets_needs_a_shallow_stack_and_short_blocks():
     X, y = stream(5, 30, 60)  # 1,770 subsets
     kernel = K.Additive(K.Gaussian(3.0), 2)
     bank = kb.KernelBank([kernel], Norma(0.02, 100), window=2)
@@ -90,7 +90,7 @@ def test_many_subsets_need_no_deep_stack_and_short_blocks():
     assert np.isfinite(trace.cost).all()
 
 
-def test_they_are_plain_data_and_back(tmp_path):
+def test_active_dims_and_additive_after_saving_and_loading_are_equal(tmp_path):
     kernel = K.Additive(K.ActiveDims(K.Matern(1.0), [0]) + K.Gaussian(1.0), 2) * K.ActiveDims(
         K.Linear(), [2, 1]
     )
@@ -105,7 +105,7 @@ def test_they_are_plain_data_and_back(tmp_path):
         kb.load(tmp_path / "bank.kb", most_memory=1000)
 
 
-def test_a_file_whose_inputs_are_too_narrow_for_its_kernels_is_damaged(tmp_path, monkeypatch):
+def test_loading_a_file_with_inputs_too_narrow_for_its_kernels_is_refused(tmp_path, monkeypatch):
     bank = kb.KernelBank([K.ActiveDims(K.Gaussian(1.0), [2])])
     bank.learn_one(np.zeros(3), 1.0)
     bank.save(tmp_path / "bank.kb")
@@ -131,7 +131,7 @@ def test_a_file_whose_inputs_are_too_narrow_for_its_kernels_is_damaged(tmp_path,
     ],
     ids=repr,
 )
-def test_inputs_that_are_too_narrow_change_nothing(kernel):
+def test_inputs_too_narrow_for_a_kernel_are_refused_and_change_nothing(kernel):
     bank = kb.KernelBank([K.Gaussian(1.0), kernel])
     before = bank._state()
     for call in (
@@ -151,7 +151,7 @@ def test_inputs_that_are_too_narrow_change_nothing(kernel):
     assert all((after[name] == before[name]).all() for name in before)
 
 
-def test_too_many_subsets_are_refused_before_anything_changes():
+def test_additive_of_too_many_subsets_is_refused_and_changes_nothing():
     bank = kb.KernelBank([K.Additive(K.Gaussian(1.0), 2)])
     with pytest.raises(ValueError, match=r"'order' of Additive .* 2000 .* 100 .*random features"):
         bank.learn_one(np.ones(100), 1.0)
@@ -162,7 +162,7 @@ def test_too_many_subsets_are_refused_before_anything_changes():
     assert bank.samples == 1
 
 
-def test_the_domain_of_a_kernel_on_coordinates_is_theirs():
+def test_active_dims_checks_the_domain_of_its_coordinates_only():
     kernel = K.ActiveDims(K.Spline(), [1])
     X = np.array([[-1.0, 2.0]])
     assert kernel(X, X).shape == (1, 1)
@@ -188,6 +188,6 @@ def test_the_domain_of_a_kernel_on_coordinates_is_theirs():
         (lambda: K.Additive(K.Linear(), 1.5), "'order' of Additive"),
     ],
 )
-def test_bad_arguments_are_named(make, name):
+def test_active_dims_and_additive_with_bad_arguments_name_them(make, name):
     with pytest.raises(ValueError, match=name):
         make()

@@ -13,9 +13,9 @@ K = kb.kernels
 
 @pytest.mark.parametrize(("kernel", "naive"), KERNELS, ids=map(name_of, KERNELS))
 @pytest.mark.parametrize("dimension", [1, 3, 8])
-def test_values(kernel, naive, dimension):
+def test_kernel_values_equal_their_definition(kernel, naive, dimension):
     # A value is a few roundings of d-term sums away from its definition; in an exponential with
-    # exponent -u the relative error accepts_new_inputs by u, and u <= 40 here. |k| exceeds no 5000.
+    # exponent -u the relative error grows by u, and u <= 40 here. |k| exceeds no 5000.
     X, _ = samples(1, 20, dimension)
     Z, _ = samples(2, 9, dimension)
     expected = np.array([[naive(x, z) for z in Z] for x in X])
@@ -26,14 +26,14 @@ def test_values(kernel, naive, dimension):
 
 
 @pytest.mark.parametrize(("kernel", "naive"), KERNELS, ids=map(name_of, KERNELS))
-def test_symmetric_and_positive_definite(kernel, naive):
+def test_kernel_matrix_is_symmetric_and_positive_definite(kernel, naive):
     X, _ = samples(3, 25, 2)
     gram = kernel(X, X)
     assert np.abs(gram - gram.T).max() <= 4 * EPS * np.abs(gram).max()
     assert np.linalg.eigvalsh(gram).min() >= -25 * 8 * EPS * np.abs(gram).max()
 
 
-def test_exponential_over_its_whole_range():
+def test_gaussian_over_the_whole_range_of_the_exponential_is_exact():
     distance = np.sqrt(np.linspace(0, 1500, 4001))
     values = K.Gaussian(1.0)([[0.0]], distance[:, None])[0]
     exact = np.exp(-(distance.astype(np.longdouble) ** 2) / 2)
@@ -46,14 +46,14 @@ def test_exponential_over_its_whole_range():
     assert (values <= 1.0).all()
 
 
-def test_far_away_inputs_underflow_to_zero():
+def test_kernels_of_inputs_far_apart_are_zero():
     assert K.Gaussian(0.1)([[0.0]], [[1e150]]).tolist() == [[0.0]]
     assert K.Laplacian(0.1)([[0.0]], [[1e150]]).tolist() == [[0.0]]
     for nu in (0.5, 1.5, 2.5):
         assert K.Matern(1e-150, nu)([[0.0]], [[1e150]]).tolist() == [[0.0]]
 
 
-def test_algebra():
+def test_sums_products_and_multiples_equal_those_of_the_values():
     X, _ = samples(4, 5, 2)
     g, h = K.Gaussian(1.0), K.Linear(0.5)
     gv, hv = g(X, X), h(X, X)
@@ -71,7 +71,7 @@ def test_algebra():
         g + 1.0
 
 
-def test_polynomials_of_mixed_degree_stand_in_one_leaf():
+def test_polynomials_of_mixed_degrees_in_one_leaf_equal_those_alone():
     dictionary = [K.Polynomial(degree, 1.0, 0.5) for degree in (1, 4, 2, 3, 5)]
     X, y = samples(5, 30, 2)
     bank = kb.KernelBank(dictionary, kb.learners.Norma(0.001), window=3)
@@ -115,25 +115,23 @@ def test_polynomials_of_mixed_degree_stand_in_one_leaf():
         (lambda: K.Linear()([[float("nan")]], [[1.0]]), "'X' must be finite"),
     ],
 )
-def test_bad_arguments_are_named(make, name):
+def test_kernels_with_bad_arguments_name_them(make, name):
     with pytest.raises(ValueError, match=name):
         make()
 
 
-def test_a_failing_custom_kernel_raises_its_own_error():
+def test_custom_kernel_that_fails_raises_its_own_error():
     def broken(X, Z):
         raise RuntimeError("no such kernel")
 
     with pytest.raises(RuntimeError, match="no such kernel"):
         K.Custom(broken)([[1.0]], [[2.0]])
     for result in (np.ones((2, 3)), 0.5, np.ones((1, 1)) * 1j, [["a"]]):
-        with pytest.raises(
-            ValueError, match=r"'odd' must return real numbers of shape \(1, 1\)"
-        ):
+        with pytest.raises(ValueError, match=r"'odd' must return real numbers of shape \(1, 1\)"):
             K.Custom(lambda X, Z, result=result: result, name="odd")([[1.0]], [[2.0]])
 
 
-def test_dictionary():
+def test_dictionaries_join_slice_compare_and_print():
     both = kb.gaussian_grid(1, 4, 3) + kb.Dictionary([K.Linear()])
     assert len(both) == 4
     assert both == kb.Dictionary(list(both))

@@ -1,14 +1,12 @@
-"""Random features against the kernels they stand for, and their cosines against exact ones."""
+"""Random features against their kernels."""
 
 import math
-from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.kernels.random_features import feature_counts, feature_map, feature_rows
-from kernelbank.native.sincos import FAR
+from kernelbank.kernels.random_features import feature_counts, feature_map
 from support.instances import stream
 
 EPS = np.finfo(float).eps
@@ -17,88 +15,6 @@ K = kb.kernels
 
 def rng(seed=0):
     return np.random.default_rng(seed)
-
-
-# --- cosines ----------------------------------------------------------------------------------------
-
-
-# Half an ulp from the rest of the reduction (a whole one if the sine is in a lower binade), half
-# from the last rounding, half from the sum before it in the cosine, and a little from the rest of
-# the polynomials. 1.6 is the most that was seen.
-ULPS = 2.0
-
-
-def circle(angles):
-    """Cosines and sines by the compiled loop: one frequency of 1, the angles as phases."""
-    phases = np.zeros((-(-len(angles) // 4), 2, 4))
-    phases[:, 0].flat[: len(angles)] = angles
-    size = phases.size
-    out = np.empty((1, size))
-    arrays = (np.zeros((1, size)), phases.reshape(-1), np.ones(size))
-    feature_rows(np.zeros((1, 1)), *arrays, size, out)
-    pairs = out.reshape(-1, 2, 4)
-    return pairs[:, 0].reshape(-1)[: len(angles)], pairs[:, 1].reshape(-1)[: len(angles)]
-
-
-PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
-
-
-def exact_cosine_and_sine(angle):
-    """By their series, with 70 digits."""
-    with localcontext() as context:
-        context.prec = 70
-        x = Decimal(float(angle))
-        x -= 2 * PI * (x / (2 * PI)).to_integral_value()
-        term, k, sums = Decimal(1), 0, [Decimal(0), Decimal(0)]
-        while abs(term) > Decimal(10) ** -50:
-            sums[k % 2] += term if k % 4 < 2 else -term
-            k += 1
-            term = term * x / k
-        return sums
-
-
-def worst_error(angles):
-    """In units of the last place of the exact values."""
-    worst = 0.0
-    for got in zip(angles, *circle(angles), strict=True):
-        for value, exact in zip(got[1:], exact_cosine_and_sine(got[0]), strict=True):
-            error = abs(float(Decimal(float(value)) - exact))
-            worst = max(worst, error / math.ulp(float(exact)))
-    return worst
-
-
-@pytest.mark.parametrize("size", [1e-3, 1.0, 10.0, 1e3, 1e5, 1e9])
-def test_cosines_and_sines_to_two_ulp(size):
-    assert worst_error(rng(1).uniform(-size, size, 1000)) <= ULPS
-
-
-def test_cosines_and_sines_beside_multiples_of_a_quarter_turn():
-    # There one of them is tiny, and a reduction with too few digits of pi would show.
-    turns = np.concatenate([np.arange(-300, 300), rng(2).integers(-(2**29), 2**29, 600)])
-    angles = turns * (np.pi / 2)
-    for neighbour in (angles, np.nextafter(angles, 0), angles + np.pi / 4):
-        assert worst_error(neighbour[neighbour != 0]) <= ULPS
-    cosine, sine = circle(np.array([0.0, -0.0]))
-    assert cosine.tolist() == [1.0, 1.0]
-    assert sine.tolist() == [0.0, 0.0]
-
-
-def test_far_angles_go_to_the_library_and_leave_their_neighbours_alone():
-    near = rng(3).uniform(-9, 9, 4)
-    for place in range(4):
-        mixed = near.copy()
-        for far in (FAR, -3e10, 1e300):
-            mixed[place] = far
-            cosine, sine = circle(mixed)
-            others = np.arange(4) != place
-            assert (cosine[others] == circle(near)[0][others]).all()
-            assert (sine[others] == circle(near)[1][others]).all()
-            assert abs(cosine[place] - math.cos(far)) <= EPS
-            assert abs(sine[place] - math.sin(far)) <= EPS
-    for endless in (np.nan, np.inf):
-        cosine, sine = circle(np.array([endless, 1.0]))
-        assert np.isnan([cosine[0], sine[0]]).all()
-        assert np.isfinite([cosine[1], sine[1]]).all()
 
 
 # --- kernels ----------------------------------------------------------------------------------------
@@ -134,7 +50,7 @@ def parts(kernel):
 
 
 @pytest.mark.parametrize("kernel", RANDOM, ids=repr)
-def test_products_of_features_are_the_kernel_on_average(kernel):
+def test_feature_products_equal_the_kernel_on_average(kernel):
     # A pair of features adds factor / pairs * cos(w'(x - t)), whose variance is at most 9/16 for
     # spectra with k(2 (x - t)) <= k(x - t), as all these have, whatever subset it looks at. So a
     # product has the variance sum_parts factor^2 9/16 / pairs; of 200 products none is 5 standard
@@ -152,7 +68,7 @@ def test_products_of_features_are_the_kernel_on_average(kernel):
 
 @pytest.mark.parametrize("kernel", RANDOM, ids=repr)
 @pytest.mark.parametrize("count", [6, 16, 50])
-def test_a_point_with_itself_is_exact(kernel, count):
+def test_feature_product_of_a_point_with_itself_is_exact(kernel, count):
     X, _ = stream(3, 30, 4)
     features = feature_map(kernel, count, 4, rng(6))(X)
     exact = np.diag(kernel(X, X))
@@ -160,7 +76,7 @@ def test_a_point_with_itself_is_exact(kernel, count):
 
 
 @pytest.mark.parametrize("kernel", RANDOM, ids=repr)
-def test_features_are_what_the_arrays_say(kernel):
+def test_features_equal_the_formula_of_their_arrays(kernel):
     phi = feature_map(kernel, 22, 4, rng(7))
     X, _ = stream(4, 30, 4)
     seen = X[:, list(phi.coordinates)]
@@ -188,7 +104,7 @@ def test_features_are_what_the_arrays_say(kernel):
     ],
     ids=repr,
 )
-def test_linear_kernels_are_exact(kernel):
+def test_features_of_linear_kernels_are_exact(kernel):
     X = rng(8).normal(size=(20, 5))
     phi = feature_map(kernel, 10, 5, rng(9))
     assert phi.trigonometric == 0
@@ -201,7 +117,7 @@ def test_linear_kernels_are_exact(kernel):
     )
 
 
-def test_linear_features_are_the_inputs_and_a_constant():
+def test_features_of_a_linear_kernel_are_the_inputs_and_a_constant():
     X = rng(8).normal(size=(20, 3))
     features = feature_map(K.Linear(4.0), 2, 3, rng(9))(X)
     assert (features[:, :3] == X).all()
@@ -220,7 +136,7 @@ def test_linear_features_are_the_inputs_and_a_constant():
     ],
     ids=repr,
 )
-def test_a_map_on_coordinates_is_the_base_s_map_of_these_bit_for_bit(base, view):
+def test_feature_map_of_active_dims_equals_that_of_its_base_bit_for_bit(base, view):
     X = rng(13).normal(size=(30, 5))
     wide = feature_map(K.ActiveDims(base, view), 20, 5, rng(14))
     alone = feature_map(base, 20, len(view), rng(14))
@@ -232,7 +148,7 @@ def test_a_map_on_coordinates_is_the_base_s_map_of_these_bit_for_bit(base, view)
     assert (feature_map(inner, 20, 5, rng(14))(X) == wide(X)).all()
 
 
-def test_frequencies_are_zero_where_a_kernel_does_not_look():
+def test_frequencies_of_unused_coordinates_are_zero():
     phi = feature_map(K.ActiveDims(K.Gaussian(1.0), [2, 0]), 40, 5, rng(10))
     assert phi.coordinates == (2, 0)
     assert (phi.frequencies != 0).all()
@@ -249,7 +165,7 @@ def test_frequencies_are_zero_where_a_kernel_does_not_look():
     assert (np.abs(looked_at.sum(axis=1) / 2 - 800) <= 110).all()
 
 
-def test_parts_of_a_sum_share_the_pairs():
+def test_feature_map_of_a_sum_divides_the_pairs_equally():
     kernel = K.Gaussian(1.0) + 4.0 * K.Laplacian(1.0) + K.Matern(1.0)
     phi = feature_map(kernel, 22, 2, rng(12))
     assert phi.trigonometric == phi.total == 24
@@ -258,7 +174,7 @@ def test_parts_of_a_sum_share_the_pairs():
     assert np.abs(cosines**2 - expected).max() <= 4 * EPS
 
 
-def test_maps_repeat_from_their_seed():
+def test_feature_maps_of_equal_seeds_are_equal():
     kernel = K.Additive(K.Matern(1.0), 2) + K.Gaussian(1.0) + K.Linear()
     one, two, other = (feature_map(kernel, 20, 6, rng(seed)) for seed in (1, 1, 2))
     for name in ("frequencies", "phases", "amplitudes"):
@@ -275,7 +191,7 @@ def test_feature_maps_of_kernels_of_equal_structure_have_equal_shape():
     assert feature_counts(K.Linear(1.0), 12, 3) == (0, 4)
 
 
-def test_many_subsets_are_no_trouble():
+def test_feature_map_of_many_subsets_draws_subsets_of_the_order():
     phi = feature_map(K.Additive(K.Gaussian(1.0), 3), 16, 1000, rng())
     assert ((phi.frequencies != 0).sum(axis=0) == 3).all()
 
@@ -313,6 +229,6 @@ def test_many_subsets_are_no_trouble():
         (lambda: feature_map(K.Gaussian(1.0), 2, 1, rng())([[np.nan]]), "'X' must be finite"),
     ],
 )
-def test_bad_arguments_are_named(make, name):
+def test_feature_map_with_bad_arguments_names_them(make, name):
     with pytest.raises(ValueError, match=name):
         make()

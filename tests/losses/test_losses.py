@@ -18,7 +18,7 @@ numbers = st.one_of(
 
 @pytest.mark.parametrize(("loss", "definition"), LOSSES, ids=map(name_of, LOSSES))
 @given(f=numbers, y=numbers)
-def test_value_and_derivative(loss, definition, f, y):
+def test_loss_value_and_derivative_equal_their_definition(loss, definition, f, y):
     if loss.labels:
         y = 1.0 if y >= 0 else -1.0
     value, derivative = definition
@@ -32,7 +32,7 @@ def test_value_and_derivative(loss, definition, f, y):
 
 @pytest.mark.parametrize(("loss", "definition"), LOSSES, ids=map(name_of, LOSSES))
 @given(f=st.floats(-50, 50), g=st.floats(-50, 50), share=st.floats(0, 1))
-def test_convex_with_its_curvature(loss, definition, f, g, share):
+def test_loss_is_convex_and_within_its_curvature(loss, definition, f, g, share):
     y = 1.0
     mixed = share * f + (1 - share) * g
     chord = share * loss.value(f, y) + (1 - share) * loss.value(g, y)
@@ -43,7 +43,7 @@ def test_convex_with_its_curvature(loss, definition, f, g, share):
         assert growth <= loss.curvature * abs(f - g) + rounding
 
 
-def test_subgradient_of_smallest_size_at_the_kinks():
+def test_loss_derivative_at_a_kink_is_the_least_subgradient():
     assert L.Absolute().derivative(1.0, 1.0) == 0
     assert L.EpsilonInsensitive(0.5).derivative([1.5, 0.5, 1.25], 1.0).tolist() == [0, 0, 0]
     assert L.Pinball(0.9).derivative(2.0, 2.0) == 0
@@ -51,7 +51,7 @@ def test_subgradient_of_smallest_size_at_the_kinks():
     assert L.Huber(1.0).derivative([1.0, -1.0], 0.0).tolist() == [1.0, -1.0]
 
 
-def test_logistic_keeps_its_digits():
+def test_logistic_loss_of_large_margins_keeps_its_digits():
     # log(1 + e^-m) near e^-m for large m, near -m for small: no overflow, no 0 too early.
     margins = np.array([-700.0, -40.0, 0.0, 40.0, 700.0])
     expected = np.array([700.0, 40.0 + np.exp(-40), np.log(2), np.exp(-40), np.exp(-700)])
@@ -59,13 +59,13 @@ def test_logistic_keeps_its_digits():
     assert (np.abs(values - expected) <= 800 * EPS * expected).all()
 
 
-def test_shapes_broadcast():
+def test_loss_of_arrays_broadcasts_shapes():
     assert L.Squared().value(np.ones((2, 3)), 0.0).shape == (2, 3)
     assert L.Squared().derivative([], []).shape == (0,)
 
 
 @pytest.mark.parametrize("name", sorted(L.BUILT_IN))
-def test_names(name):
+def test_loss_given_by_name_is_the_built_in_one(name):
     loss = kb.KernelBank(loss=name).loss
     assert type(loss) is L.BUILT_IN[name]
 
@@ -85,12 +85,12 @@ def test_names(name):
         (lambda: kb.KernelBank(loss="logistic").run([0.0, 1.0], [1, 0]), "'y' must be -1 or"),
     ],
 )
-def test_bad_arguments_are_named(make, name):
+def test_losses_with_bad_arguments_name_them(make, name):
     with pytest.raises(ValueError, match=name):
         make()
 
 
-def test_a_failing_custom_loss_raises_its_own_error_and_learns_nothing():
+def test_custom_loss_that_fails_raises_its_own_error_and_changes_nothing():
     def picky(f, y):
         if (np.abs(y) > 5).any():
             raise RuntimeError("too large for me")

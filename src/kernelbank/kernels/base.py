@@ -97,11 +97,11 @@ class Kernel(Copied):
 class Elementary(Kernel):
     """A kernel of one formula: k(x, t) = formula(s, a, b, c), with the statistic s of x and t.
 
-    Subclasses state `statistic` and `formula`, the latter as a static method in lanes.
+    Subclasses state `statistic` and `_formula`, the latter as a static method in lanes.
     """
 
     statistic: ClassVar[Statistic]
-    formula: Callable[..., Any]
+    _formula: Callable[..., Any]
 
     def constants(self) -> tuple[float, ...]:
         """Up to three numbers, the a, b, c of the formula."""
@@ -113,4 +113,4 @@ class Elementary(Kernel):
 
     def program(self) -> tuple[Instruction, ...]:
         bound = BoundStatistic(self.statistic, self.parameter())
-        return (Instruction(EVALUATE, bound, self.formula, self.constants()),)
+        return (Instruction(EVALUATE, bound, self._formula, self.constants()),)

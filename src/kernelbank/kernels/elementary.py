@@ -110,7 +110,7 @@ class Gaussian(_Positive):
 
     width: float
     statistic = SQUARED_DISTANCE
-    formula = staticmethod(_exponential)
+    _formula = staticmethod(_exponential)
 
     def constants(self) -> tuple[float, ...]:
         return (-0.5 * _LOG2E / self.width / self.width,)
@@ -130,7 +130,7 @@ class Laplacian(_Positive):
 
     width: float
     statistic = DISTANCE
-    formula = staticmethod(_exponential)
+    _formula = staticmethod(_exponential)
 
     def constants(self) -> tuple[float, ...]:
         return (-_LOG2E / self.width,)
@@ -167,7 +167,7 @@ class Matern(Elementary):
         object.__setattr__(self, "nu", float(self.nu))
 
     @property
-    def formula(self) -> Callable[..., Any]:  # type: ignore[override]
+    def _formula(self) -> Callable[..., Any]:  # type: ignore[override]
         return {0.5: _matern_1, 1.5: _matern_3, 2.5: _matern_5}[self.nu]
 
     def constants(self) -> tuple[float, ...]:
@@ -194,7 +194,7 @@ class RationalQuadratic(_Positive):
     statistic = SQUARED_DISTANCE
 
     @staticmethod
-    def formula(s, a, b, c):
+    def _formula(s, a, b, c):
         return power(1.0 + a * s, b)
 
     def constants(self) -> tuple[float, ...]:
@@ -217,7 +217,7 @@ class Periodic(_Positive):
     period: float
     width: float = 1.0
     statistic = SQUARED_SINES
-    formula = staticmethod(_exponential)
+    _formula = staticmethod(_exponential)
 
     def parameter(self) -> float:
         return self.period
@@ -242,7 +242,7 @@ class Linear(Elementary):
     statistic = DOT_PRODUCT
 
     @staticmethod
-    def formula(s, a, b, c):
+    def _formula(s, a, b, c):
         return a + s
 
     def __post_init__(self) -> None:
@@ -274,7 +274,7 @@ class Polynomial(Elementary):
     statistic = DOT_PRODUCT
 
     @staticmethod
-    def formula(s, scale, offset, degree):
+    def _formula(s, scale, offset, degree):
         base = scale * s + offset
         result = base
         most = max(lane(degree, 0), lane(degree, 1), lane(degree, 2), lane(degree, 3))
@@ -306,5 +306,5 @@ class Spline(Elementary):
     """
 
     statistic = SPLINE_PRODUCT
-    formula = staticmethod(identity)
+    _formula = staticmethod(identity)
     domain = "non-negative"
