@@ -17,7 +17,7 @@ def asymmetric(X, Z):
 
 
 def sigmoid(X, Z):
-    return np.sigmoid((X[:, None] * Z[None]).sum(axis=2) - 1) + 1
+    return np.tanh((X[:, None] * Z[None]).sum(axis=2) - 1) + 1
 
 
 def truncated_parabola(X, Z):
