@@ -1,4 +1,4 @@
-"""Slots that look at some columns of wide inputs: what a bank of these columns alone would do."""
+"""Slots on some columns of wide inputs equal slots of a bank on these columns alone."""
 
 import json
 
@@ -20,7 +20,7 @@ OTHER = L.Norma(0.05, 20)
 
 
 def wide_stream(learner, seed=1, samples=340, view=VIEW):
-    """Columns beside the view are far out of proportion, so that a look at one would show."""
+    """The other columns are of another scale, so that reading one of them would show."""
     X, y = stream(seed, samples, WIDTH, labels=loss_of(learner) == "logistic")
     X[:, [k for k in range(WIDTH) if k not in view]] *= 1e6
     return X, y
@@ -31,7 +31,7 @@ def loss_of(learner):
 
 
 def bank_of(kernel, learner, column, residual=False, engine="serial"):
-    """The slot at place 1 of a bank; its neighbour looks at one column of the inputs only."""
+    """The slot at index 1 of a bank; the slot before it uses one column of the inputs only."""
     first = kb.Slot(K.ActiveDims(K.Gaussian(0.5), [column]), OTHER)
     own = kb.Slot(kernel, learner, residual_of=0 if residual else None)
     slots = [first, own, own]
@@ -116,14 +116,14 @@ def test_slots_with_different_active_dims_run_side_by_side():
     ]
     bank = kb.KernelBank(slots=slots, window=WINDOW)
     trace = bank.run(scalings, y)
-    for place in (2, len(slots) // 2, len(slots) - 1):
-        view = slots[place].kernel.coordinates
-        # The slot's place is part of its seed, so the bank on these columns has as many before it.
-        before = [kb.Slot(K.Linear(1.0), L.LinearRLS())] * place
-        own = kb.Slot(slots[place].kernel.base, slots[place].learner)
+    for index in (2, len(slots) // 2, len(slots) - 1):
+        view = slots[index].kernel.coordinates
+        # The slot's index is part of its seed, so the bank on these columns has as many before it.
+        before = [kb.Slot(K.Linear(1.0), L.LinearRLS())] * index
+        own = kb.Slot(slots[index].kernel.base, slots[index].learner)
         alone = kb.KernelBank(slots=[*before, own], window=WINDOW)
-        expected = alone.run(scalings[:, list(view)], y).slot_predictions[:, place]
-        assert np.array_equal(trace.slot_predictions[:, place], expected)
+        expected = alone.run(scalings[:, list(view)], y).slot_predictions[:, index]
+        assert np.array_equal(trace.slot_predictions[:, index], expected)
 
 
 def test_active_dims_need_memory_for_these_columns_only():
@@ -169,11 +169,11 @@ def test_file_with_other_active_dims_is_refused(tmp_path, kernel, learner):
     bank.run(*wide_stream(learner, samples=60))
     bank.save(path)
     header, arrays = checkpoint.read(path)
-    said = json.dumps(header["kernels"])
+    written = json.dumps(header["kernels"])
 
     def forge(view):
-        forged = said.replace(json.dumps(VIEW), json.dumps(view))
-        assert forged != said
+        forged = written.replace(json.dumps(VIEW), json.dumps(view))
+        assert forged != written
         checkpoint.write(path, {**header, "kernels": json.loads(forged)}, arrays)
 
     forge([4, 0, 6])

@@ -235,7 +235,7 @@ def assert_sound(bank, slot=0):
     cells, entries = state["cells"][slot], state["entries"][slot]
     pairs = int(state["counters"][slot, 0])
     assert 1 + 2 * pairs <= learner.nodes
-    waiting, found, places, samples = [(0, 1)], [], [], 0.0
+    waiting, found, blocks, samples = [(0, 1)], [], [], 0.0
     while waiting:
         index, depth = waiting.pop()
         cell = dict(zip(CELL._fields, cells[index], strict=True))
@@ -248,15 +248,15 @@ def assert_sound(bank, slot=0):
                 assert cells[child][CELL.parent] == index
                 waiting.append((child, depth + 1))
         else:
-            places.append(int(cell["entry_block"]))
+            blocks.append(int(cell["entry_block"]))
             count = int(cell["entries"])
             assert count <= 1 or cell["samples"] < learner.split_after
-            held = entries[places[-1], :count]
-            assert held[:, -2].sum() == cell["samples"]
-            assert (np.diff(held[:, -1]) > 0).all()
-            assert held[:, -4].sum() == pytest.approx(cell["stored_precision"], rel=1e-12)
+            stored = entries[blocks[-1], :count]
+            assert stored[:, -2].sum() == cell["samples"]
+            assert (np.diff(stored[:, -1]) > 0).all()
+            assert stored[:, -4].sum() == pytest.approx(cell["stored_precision"], rel=1e-12)
     assert sorted(found) == list(range(1 + 2 * pairs))
-    assert len(set(places)) == len(places) == pairs + 1
+    assert len(set(blocks)) == len(blocks) == pairs + 1
     assert samples == pytest.approx(bank.samples, rel=1e-9)
     return pairs
 

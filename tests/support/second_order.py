@@ -1,7 +1,7 @@
 """A second-order learner of another shape than Norma: recursive least squares on random features.
 
-It shows that the learner protocol carries methods whose slot is a matrix of its own: one slot a
-leaf, no kernel rows, features drawn once and kept in the state, O(features^2) a step.
+It shows that the learner protocol carries methods whose slot is a matrix of its own: one slot per
+leaf, no kernel rows, features drawn once and kept in the state, O(features^2) per step.
 """
 
 from dataclasses import dataclass

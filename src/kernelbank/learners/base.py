@@ -198,7 +198,7 @@ class Learner:
         raise NotImplementedError
 
     def extend_inputs(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
-        """Copy a group's arrays to those of a group on inputs with more columns.
+        """Copy a group's arrays to a group on inputs with more columns.
 
         The new columns were 0 until now. `new` holds the arrays at the start. By default they must
         have the same shapes: the slots do not use the new columns, or keep nothing of the inputs.

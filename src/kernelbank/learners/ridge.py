@@ -41,7 +41,7 @@ _TOLERANCE = 1e-6  # largest residual of the equations, relative to the response
 
 
 class RidgeBase(InverseBase):
-    """Kept samples with their responses; `inverse` is that of A = K + ridge diag(1 / weights)."""
+    """Kept samples with their responses; `inverse` holds (K + ridge diag(1 / weights))^-1."""
 
     second_order = True
     ridge: float

@@ -33,7 +33,7 @@ def exponential_solution(Phi, z, ridge, forgetting, w=None):
 def prior_solution(Phi, z, ridge, forgetting, w=None):
     """Weights that wander, cov(v_s, v_t) = r^(|s-t|/2) I / ridge: their mean after n samples.
 
-    Sample i (from 0) is Phi_i . v_i plus noise of variance 1 / w_i; the mean is that of v_n.
+    Sample i (from 0) is Phi_i . v_i plus noise of variance 1 / w_i; the result is the mean of v_n.
     """
     Phi, n = np.asarray(Phi, dtype=float), len(Phi)
     w, time = np.ones(n) if w is None else np.asarray(w), np.arange(n)

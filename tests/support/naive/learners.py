@@ -40,7 +40,7 @@ class KLMS(KernelExpansion):
 
 
 class QKLMS(KernelExpansion):
-    """KLMS that adds the new term to a centre nearby, or to the nearest if there is no room."""
+    """KLMS that adds the new term to a centre nearby, or to the nearest if the budget is full."""
 
     def __init__(
         self, kernel, loss, regularization, learning_rate=0.1, quantization=0.1, budget=100
@@ -228,7 +228,7 @@ class NystromSGD(Estimate):
         return dot(self.weights, self.weights)
 
     def learn(self, x, y):
-        """A novel x becomes a landmark first, while there is room."""
+        """A novel x becomes a landmark first, while there are fewer than the maximum."""
         g = self.gradient(x, y)
         z, own = self.features(x), self.kernel(x, x)
         left = fsum([own, *(-z * z)])
