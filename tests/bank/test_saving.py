@@ -225,7 +225,7 @@ def test_user_made_parts_are_given_back_by_name(tmp_path):
     given_back = {"cauchy": K.Custom(cauchy), "fourth": FOURTH, "PrototypeRLS": PrototypeRLS}
     for missing in given_back:
         rest = {name: part for name, part in given_back.items() if name != missing}
-        with pytest.raises(FileRefused, match=f"user-made part '{missing}'.*components="):
+        with pytest.raises(FileRefused, match=f"user-made component '{missing}'.*components="):
             kb.load(path, components=rest)
     again = kb.load(path, components=given_back)
     assert (again.predict(X) == bank.predict(X)).all()

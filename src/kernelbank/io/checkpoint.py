@@ -35,7 +35,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write the file so that at any moment the old one or the new one is there, whole."""
+    """Write the file atomically: at any moment the old or the new one is there, complete."""
     table = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     text = json.dumps({**header, "arrays": table}, allow_nan=False).encode()
     pieces = [text, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())]
@@ -64,7 +64,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """The header and the arrays, or `FileRefused` with the reason."""
+    """The header and the arrays; `FileRefused` says what is wrong with the file."""
     start = len(MAGIC) + _PREFIX.size
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -88,7 +88,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
 
 
 def _check_prefix(path: Any, data: bytes, size: int) -> tuple[int, int]:
-    """The lengths of the file and of its header, before anything else of it is read."""
+    """The lengths of the file and of its header, checked before the rest is read."""
     if not data.startswith(MAGIC):
         if MAGIC.startswith(data):
             raise FileRefused(f"{path} is truncated: it has {size} bytes.")

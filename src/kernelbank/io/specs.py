@@ -1,8 +1,8 @@
-"""Components as plain data and back: what a file, a log or a test can say about a part of a bank.
+"""Components as JSON data and back, for files, logs and tests.
 
-A component (kernel, loss, learner, combiner) is a frozen dataclass. Its spec is a dictionary of
-its fields and its type's name; fields that are components, or tuples of them, nest. Reading a spec
-builds only types from the given list, so that a stranger's file can name nothing else.
+A component (kernel, loss, learner, combiner) is a frozen dataclass. Its spec is a dictionary of its
+type's name and its fields; components in fields, and tuples of them, are nested specs. Reading a
+spec makes only types of a given list, so that an untrusted file can name nothing else.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 def to_spec(component: Any) -> dict[str, Any]:
-    """The component as JSON-ready data."""
+    """The component as JSON data."""
     spec: dict[str, Any] = {"type": type(component).__name__}
     for field in fields(component):
         if not field.metadata.get("callable"):
@@ -25,12 +25,12 @@ def to_spec(component: Any) -> dict[str, Any]:
 
 
 def callable_field() -> dict[str, bool]:
-    """Metadata of a field that holds a user's function: such a field is not written to a file."""
+    """Metadata of a field that holds a user's function, which is not written to a file."""
     return {"callable": True}
 
 
 def check_names(components: Iterable[Any]) -> None:
-    """Refuse two different user-made parts of one name: a file could not tell them apart."""
+    """Refuse two different Custom components of one name: a file could not distinguish them."""
     named: dict[str, Any] = {}
     waiting = [component for component in components if is_dataclass(component)]
     while waiting:
@@ -40,14 +40,14 @@ def check_names(components: Iterable[Any]) -> None:
         if type(part).__name__ != "Custom":
             continue
         if named.setdefault(part.name, part) != part:
-            remedy = "Give each Custom part its own name=..."
-            raise refuse("name", "be different for different user-made parts", part.name, remedy)
+            remedy = "Give each Custom component its own name=..."
+            raise refuse("name", "be different for different Custom components", part.name, remedy)
 
 
 def own_copy(component: Any) -> Any:
-    """The same component; if it holds user's functions, a copy of its own.
+    """The component itself, or a copy if it holds a user's functions.
 
-    A function's errors are kept beside it until somebody asks, so two banks must not share it.
+    The errors of a function are stored with its component, so two banks must not share it.
     """
     if not getattr(component, "callbacks", ()):
         return component
@@ -56,9 +56,9 @@ def own_copy(component: Any) -> Any:
 
 
 class Copied:
-    """A component whose copies and pickles hold its settings only.
+    """A component whose copies and pickles hold only its settings.
 
-    What was made of them, such as the address of a function, belongs to one process and one bank.
+    What is derived from them, such as the address of a function, belongs to one process and bank.
     """
 
     def __getstate__(self) -> dict[str, Any]:
@@ -80,22 +80,22 @@ def _value_to_spec(value: Any) -> Any:
 def from_spec(spec: Any, known: Iterable[type], components: Mapping[str, Any]) -> Any:
     """The component that a spec describes.
 
-    `components` gives back user-made parts: a ready instance under its own name, or a class.
+    `components` holds user-made components: instances of Custom by their name, or classes.
     """
     if not (isinstance(spec, dict) and isinstance(spec.get("type"), str)):
         raise FileRefused("The file is damaged: a component in it has no type.")
     kind = spec["type"]
     own_name = spec.get("name")
     if own_name is not None and kind == "Custom":
-        part = _own_part(str(own_name), components)
+        part = _users_component(str(own_name), components)
         if type(part).__name__ != "Custom":
             remedy = "Give the kb.kernels.Custom or kb.losses.Custom that was saved."
-            raise refuse(f"components[{own_name!r}]", "be a Custom part", part, remedy)
+            raise refuse(f"components[{own_name!r}]", "be a Custom component", part, remedy)
         return part
     types = {t.__name__: t for t in known}
     maker = types.get(kind)
     if maker is None:
-        maker = _own_part(kind, components)
+        maker = _users_component(kind, components)
         if not isinstance(maker, type):
             return maker
     arguments = {
@@ -119,10 +119,10 @@ def _value_from_spec(value: Any, known: Iterable[type], components: Mapping[str,
     return value
 
 
-def _own_part(name: str, components: Mapping[str, Any]) -> Any:
+def _users_component(name: str, components: Mapping[str, Any]) -> Any:
     if name not in components:
         raise FileRefused(
-            f"The file needs the user-made part {name!r}. "
-            f"Give it back: kb.load(path, components={{{name!r}: ...}})."
+            f"The file needs the user-made component {name!r}. "
+            f"Give it: kb.load(path, components={{{name!r}: ...}})."
         )
     return components[name]

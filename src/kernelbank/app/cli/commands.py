@@ -1,4 +1,4 @@
-"""The commands and their options; each imports its own work when it runs."""
+"""The commands and their options; each imports its work when it runs."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def cli() -> None:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("reproduction"),
     show_default=True,
-    help="Folder for the figures and tables; made if it is not there.",
+    help="Folder for the figures and tables; created if needed.",
 )
 @click.option(
     "--seeds",
     type=click.IntRange(min=1, max=10_000),
     default=20,
     show_default=True,
-    help="How many random signals to play: seeds 0, 1, 2, ...",
+    help="Number of random signals: seeds 0, 1, 2, ...",
 )
 @click.option(
     "--samples",
@@ -115,7 +115,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str) -> None:
     show_default=True,
     help="Folder for table.json and the picture; made if it is not there.",
 )
-def compare(**wishes: Any) -> None:
+def compare(**options: Any) -> None:
     """Compare learners and combiners on streams.
 
     SOURCE is a .csv or .csv.gz file with a header row, or one of the made-up streams ar1, friedman,
@@ -130,7 +130,7 @@ def compare(**wishes: Any) -> None:
         from .compare import CompareOptions
         from .compare import compare as work
 
-        work(CompareOptions(**wishes))
+        work(CompareOptions(**options))
 
 
 @cli.command()
@@ -139,7 +139,7 @@ def compare(**wishes: Any) -> None:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("lorenz"),
     show_default=True,
-    help="Folder for the table and the picture; made if it is not there.",
+    help="Folder for the table and the figure; created if needed.",
 )
 @click.option(
     "--samples",
@@ -166,7 +166,7 @@ def lorenz(out: Path, samples: int) -> None:
     type=click.Path(path_type=Path),
     default=Path("report.html"),
     show_default=True,
-    help="The .html file to write; one that is there is replaced.",
+    help="The .html file to write; an existing one is replaced.",
 )
 def report(state: Path, out: Path) -> None:
     """Write the report of a run from its state.
@@ -185,7 +185,7 @@ def report(state: Path, out: Path) -> None:
 
 
 class _Refused(click.ClickException):
-    """What the user gave cannot be used: one line, and the exit code of wrong usage."""
+    """An error of one line, with the exit code of wrong usage."""
 
     exit_code = 2
 
@@ -195,7 +195,7 @@ class _Refused(click.ClickException):
 
 @contextmanager
 def one_line() -> Iterator[None]:
-    """What is wrong with what the user gave is said in one line."""
+    """Turn errors of ours and of the system into one line."""
     try:
         yield
     except (KernelBankError, OSError) as error:

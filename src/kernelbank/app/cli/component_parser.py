@@ -1,6 +1,6 @@
-"""Parts of a bank from words: `Norma(learning_rate=0.05, budget=200), KRLS`.
+"""Components from text: `Norma(learning_rate=0.05, budget=200), KRLS`.
 
-The words are parsed, never run: a name from a list, and literals as its settings.
+The text is parsed, never executed: names from a list, and literals as their settings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...kernels import Kernel
 
 
 def parse(text: str, option: str, known: Iterable[type]) -> dict[str, Any]:
-    """The parts that a text lists, each under the words that named it."""
+    """The components that a text lists, each by its own text."""
     types = {kind.__name__: kind for kind in known}
     return {words: _part(words, node, option, types) for words, node in _split(text, option)}
 
@@ -44,7 +44,7 @@ def grid(text: str, option: str = "--widths") -> list[float]:
 
 
 def parse_kernels(text: str, widths: list[float], option: str = "--kernels") -> list[Kernel]:
-    """Kernels from words; one that has a width and is not told it comes in every width."""
+    """Kernels from text; one that has a width and is given without it comes in every width."""
     simple = [k for k in kernels.BUILT_IN if k.pairwise or k is kernels.TreeKernel]
     types = {kind.__name__: kind for kind in simple if not _has_parts(kind)}
     found: list[Kernel] = []
@@ -58,7 +58,7 @@ def parse_kernels(text: str, widths: list[float], option: str = "--kernels") -> 
 
 
 def _split(text: str, option: str) -> list[tuple[str, ast.expr]]:
-    """The parts of a list, as written and as parsed."""
+    """The items of a list, as text and as syntax trees."""
     try:
         tree = ast.parse(f"({text},)", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -111,7 +111,7 @@ def _make(words: str, kind: type, given: dict[str, Any], option: str) -> Any:
     try:
         return kind(**given)
     except TypeError as error:
-        raise InvalidArgument(f"{option}: {words!r} cannot be made: {error}.") from None
+        raise InvalidArgument(f"{option}: {words!r} is not possible: {error}.") from None
 
 
 def _names(kind: type) -> list[str]:
@@ -119,7 +119,7 @@ def _names(kind: type) -> list[str]:
 
 
 def _has_parts(kind: type) -> bool:
-    """Sums, products and multiples of kernels have no words here."""
+    """Whether a kernel is made of others: these have no text here."""
     return kind in (kernels.Product, kernels.Scaled, kernels.Sum)
 
 

@@ -29,14 +29,17 @@ def _click_type(kind: type, spec: OptionSpec) -> Any:
     if spec.choices:
         return click.Choice(spec.choices)
     if kind is int:
-        return click.IntRange(spec.low, spec.high)  # type: ignore[arg-type]  (whole numbers)
+        bounds: list[Any] = [spec.low, spec.high]
+        return click.IntRange(*bounds)
     if kind is float:
         opened = {
             "min_open": spec.open_range,
             "max_open": spec.open_range and spec.high is not None,
         }
         return click.FloatRange(spec.low, spec.high, **opened)
-    return {Path: click.Path(path_type=Path), tuple: _ColumnNames()}.get(kind, click.STRING)
+    if kind is Path:
+        return click.Path(path_type=Path)
+    return _ColumnNames() if kind is tuple else click.STRING
 
 
 def _click_option(name: str, spec: OptionSpec) -> click.Option:

@@ -1,5 +1,5 @@
-"""A run over a source: rows in, answers out, nothing lost.
+"""A run over a source: rows in, predictions out, nothing lost.
 
-What belongs together (the bank, where the source stands, how much of every output is written, the
-history) is written to one file at once; after a crash everything goes back to what it says.
+One file, replaced atomically, holds the model, the position in the source, how far every sink is
+written, and the history; after a crash everything goes back to that file.
 """

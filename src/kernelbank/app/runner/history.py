@@ -1,9 +1,9 @@
-"""The history of a run: what pictures are drawn from, in bounded room whatever the run's length.
+"""The history of a run, from which charts are drawn, in bounded memory.
 
-A *point* sums up a stretch of rows. When there are POINTS of them, neighbours are joined and later
-ones are twice as long: so there are between half of POINTS and POINTS, all of one length but the
-last. Snapshots of the function are thinned out in the same way. All of it follows from the rows and
-their numbers alone, not from how they came in blocks.
+A *point* holds sums and extremes over a number of consecutive rows. When there are POINTS points,
+neighbours are merged and later points have twice as many rows: so there are between POINTS / 2 and
+POINTS points, all with the same number of rows except the last. Snapshots of the function are
+thinned out in the same way. All of it depends on the rows alone, not on how they came in blocks.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from ...errors import FileRefused
 from ...utils.validation import Floats
 
 POINTS = 512
-"""Most points; even."""
+"""The most points; an even number."""
 
 SNAPSHOTS = 32
-"""Most snapshots; even."""
+"""The most snapshots after the early ones; an even number."""
 
 GRID = 24
-"""Inputs along which a snapshot is taken, for each column."""
+"""How many values of an input a snapshot has."""
 
 DRAWN = 8
-"""Most inputs that snapshots are taken along."""
+"""The most inputs of a snapshot."""
 
 EARLY = (64, 128, 256, 512)
-"""Rows of snapshots that are always taken: most is learned at the beginning."""
+"""Rows after which a snapshot is always taken: most is learned at the beginning."""
 
 FIRST_SNAPSHOT = 1024
-"""Rows between snapshots after these, at first."""
+"""Rows between the later snapshots, before they are thinned out."""
 
 TOTALS = ("rows", "scored", "loss", "baseline_loss", "covered", "width")
 """Sums over the rows of a point: all rows; the rows that are scored (a target was known before the
@@ -45,14 +45,13 @@ EXTREMES = ("worst_loss", "target_high", "prediction_high", "target_low", "predi
 lowest target and prediction. Labels have no order: NaN."""
 
 _SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
-"""A lowest value is kept as the highest of the negative ones."""
-
+"""The lowest value is kept as the highest of the negative values."""
 
 _MOST_ROWS = 2**53
 
 
 class History:
-    """Points and snapshots of a run whose bank has so many slots."""
+    """Points and snapshots of a run whose model has P = `slots` slots."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -65,28 +64,28 @@ class History:
 
     @property
     def points(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return -(-self.rows // self.stride)
 
     @property
     def totals(self) -> dict[str, Floats]:
-        """(points,) each: the sums by name."""
+        """By name, (points,): the sums over the rows of each point."""
         return {name: self._sums[: self.points, i] for i, name in enumerate(TOTALS)}
 
     @property
     def weights(self) -> Floats:
-        """(points, P): the mean weights of each point."""
+        """(points, P): the mean weights over the rows of each point."""
         own = self._sums[: self.points, len(TOTALS) : len(TOTALS) + self.slots]
         return np.asarray(own / self._sums[: self.points, :1])
 
     @property
     def losses(self) -> Floats:
-        """(points, P): sums of what every slot alone would have lost."""
+        """(points, P): the summed losses of every slot alone."""
         return self._sums[: self.points, len(TOTALS) + self.slots :]
 
     @property
     def extremes(self) -> dict[str, Floats]:
-        """(points,) each: by name; infinite where there were none."""
+        """By name, (points,): the extremes over the rows of each point; infinite without any."""
         own = _SIGNS * self._tops[: self.points, : len(EXTREMES)]
         return {name: own[:, i] for i, name in enumerate(EXTREMES)}
 
@@ -95,24 +94,24 @@ class History:
         """(points, P): the highest weight of each slot in each point."""
         return self._tops[: self.points, len(EXTREMES) :]
 
-    def add(self, figures: Floats, extremes: Floats, weights: Floats, losses: Floats) -> None:
-        """Take in some rows: (n, figures), (n, extremes), (n, P) and (n, P)."""
-        rows = np.hstack([figures, weights, losses])
+    def add(self, totals: Floats, extremes: Floats, weights: Floats, losses: Floats) -> None:
+        """Add n rows: (n, TOTALS), (n, EXTREMES), (n, P) and (n, P)."""
+        rows = np.hstack([totals, weights, losses])
         tops = np.hstack([_SIGNS * extremes, weights])
         done = 0
         while done < len(rows):
             if self.rows == POINTS * self.stride:
-                self._join()
-            place, inside = divmod(self.rows, self.stride)
+                self._merge()
+            point, inside = divmod(self.rows, self.stride)
             some = rows[done : done + self.stride - inside]
-            # `accumulate` adds row after row, wherever a block begins: the same bits.
-            self._sums[place] = np.add.accumulate(np.vstack([self._sums[place], some]))[-1]
-            highest = np.fmax.reduce(tops[done : done + len(some)])  # without what is NaN
-            self._tops[place] = np.fmax(self._tops[place], highest)
+            # `accumulate` adds row by row, wherever a block begins: the same bits.
+            self._sums[point] = np.add.accumulate(np.vstack([self._sums[point], some]))[-1]
+            highest = np.fmax.reduce(tops[done : done + len(some)])  # ignores NaN
+            self._tops[point] = np.fmax(self._tops[point], highest)
             self.rows += len(some)
             done += len(some)
 
-    def _join(self) -> None:
+    def _merge(self) -> None:
         half = POINTS // 2
         self._sums[:half] = self._sums[::2] + self._sums[1::2]
         self._sums[half:] = 0.0
@@ -124,22 +123,22 @@ class History:
 
     @property
     def until_snapshot(self) -> int:
-        """How many rows there are before the next snapshot is due."""
+        """The number of rows until the next snapshot is due."""
         later = self.snapshot_stride - self.rows % self.snapshot_stride
         return min([row - self.rows for row in EARLY if row > self.rows] + [later])
 
     def due(self, row: int) -> bool:
-        """Whether there is to be a snapshot after so many rows."""
+        """Whether a snapshot is due after row `row`."""
         return row in EARLY or (row > 0 and row % self.snapshot_stride == 0)
 
     def add_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot that was due."""
+        """Keep a snapshot that is due; thin out the others if there are too many."""
         self.snapshots.append(snapshot)
         if sum(s.row not in EARLY for s in self.snapshots) > SNAPSHOTS:
             self.snapshot_stride *= 2
             self.snapshots = [s for s in self.snapshots if self.due(s.row)]
 
-    # --- in a file ------------------------------------------------------------------------------
+    # --- in the checkpoint ----------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -158,7 +157,7 @@ class History:
 
     @classmethod
     def restore(cls, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> History:
-        """What `facts` and `state` said. Nothing of it is believed before it is looked at."""
+        """The history from what `to_json` and `arrays` returned, after checking all of it."""
         rows = _whole(facts["rows"], 0, _MOST_ROWS, "rows")
         stride = _doubled(facts["stride"], 1, "rows of a point")
         points = -(-rows // stride)
@@ -167,12 +166,12 @@ class History:
         sums = state["sums"]
         slots = _whole(facts["slots"], 0, max(sums.shape, default=0), "slots")
         if sums.shape != (points, len(TOTALS) + 2 * slots):
-            raise FileRefused("its history does not fit its bank.")
+            raise FileRefused("its history does not fit its model.")
         if (sums[:, 0] != np.minimum(rows - stride * np.arange(points), stride)).any():
-            raise FileRefused("the points of its history do not have their rows.")
+            raise FileRefused("the points of its history have wrong numbers of rows.")
         tops = state["tops"]
         if tops.shape != (points, len(EXTREMES) + slots):
-            raise FileRefused("the extremes of its history do not fit its bank.")
+            raise FileRefused("the extremes of its history do not fit its model.")
         history = cls(slots)
         history.stride, history.rows = stride, rows
         history._sums[:points] = sums
@@ -186,7 +185,7 @@ class History:
         for number, row in enumerate(facts["snapshots"]):
             _whole(row, before + 1, rows, "a snapshot's row")
             if not history.due(row):
-                raise FileRefused("a snapshot is where none is due.")
+                raise FileRefused("a snapshot is at a row at which none is due.")
             values = state[f"snapshot{number}"]
             if values.ndim != 3 or len(values) > DRAWN or values.shape[1:] != (4, GRID):
                 raise FileRefused("a snapshot has an impossible shape.")
@@ -202,7 +201,7 @@ def _whole(value: Any, least: int, most: int, what: str) -> int:
 
 
 def _doubled(value: Any, first: int, what: str) -> int:
-    """A whole number that is `first`, doubled some times."""
+    """A whole number that is `first` times a power of two."""
     times, rest = divmod(_whole(value, first, _MOST_ROWS, what), first)
     if rest or times & (times - 1):
         raise FileRefused(f"its history claims {value!r} for {what}.")
@@ -210,10 +209,11 @@ def _doubled(value: Any, first: int, what: str) -> int:
 
 
 class Snapshot:
-    """The function along some inputs after so many rows, the other inputs at their medians.
+    """The function along some inputs after row `row`, with the other inputs at their medians.
 
-    values : (inputs, 4, GRID): where, the prediction, and the ends of its interval; for classes
-        the probability of the first one, three times. `snapshots.drawn` says which inputs.
+    values : (inputs, 4, GRID): the input, the prediction, and the ends of its interval; for
+        classification the probability of the first class, three times. `snapshot_inputs` names the
+        inputs.
     """
 
     def __init__(self, row: int, values: Floats) -> None:

@@ -246,7 +246,7 @@ class RunOptions:
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> RunOptions:
         """The options that `to_json` wrote, checked; those that are not saved have defaults."""
-        values = {
+        values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in saved.items()
         }
@@ -311,7 +311,8 @@ def _fits(value: Any, kind: type, spec: OptionSpec) -> bool:
         return True
     low = float("-inf") if spec.low is None else spec.low
     high = float("inf") if spec.high is None else spec.high
-    return bool(low < value < high if spec.open_range else low <= value <= high)
+    number = float(value)  # type: ignore[arg-type]
+    return low < number < high if spec.open_range else low <= number <= high
 
 
 def _allowed(name: str, spec: OptionSpec) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...auto import AutoBank
 from ...auto.serialization import DAMAGE
+from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
 from .checkpoint_dir import STATE, read_checkpoint
 from .history import History
@@ -120,6 +121,11 @@ class RunStatus:
             raise FileRefused(f"{path} is damaged: {error}") from None
 
     # --- derived ----------------------------------------------------------------------------------
+
+    @cached_property
+    def model(self) -> Status:
+        """The status of the model: its slots, weights, metrics and notes."""
+        return self.bank.status()
 
     @property
     def is_classification(self) -> bool:

@@ -32,11 +32,13 @@ class TextPosition:
     @classmethod
     def parse(cls, position: Position, name: str) -> TextPosition:
         """The position from its JSON data, checked."""
-        counts = [position_count(position, key, name) for key in ("rows", "bytes", "lines")]
+        rows, size, lines = (
+            position_count(position, key, name) for key in ("rows", "bytes", "lines")
+        )
         unfinished = position.get("open", False)
         if not isinstance(unfinished, bool):
             raise foreign_position(position, name)
-        return cls(*counts, unfinished)
+        return cls(rows, size, lines, unfinished)
 
 
 class TextFormat:

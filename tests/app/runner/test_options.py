@@ -1,0 +1,93 @@
+"""The options of a run: one declaration for the command, the checks and the checkpoint."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from kernelbank.app.cli.run_options import run_command
+from kernelbank.app.runner.options import DEFAULTS, FIXED, OPTIONS, RunOptions
+from kernelbank.errors import FileRefused, RunRefused
+
+OPTION = RunOptions(source="s.csv", target="y", features=("a", "b"), lags=2)
+
+
+def test_every_field_but_the_source_is_an_option_of_the_command():
+    names = {parameter.name for parameter in run_command.params}
+    assert names == {field.name for field in fields(RunOptions)} == {"source", *OPTIONS}
+
+
+def test_command_without_options_has_the_declared_defaults():
+    context = run_command.make_context("run", ["s.csv", "--target", "y"])
+    given = {name: value for name, value in context.params.items() if value is not None}
+    assert RunOptions(**given) == RunOptions(source="s.csv", target="y")
+    assert DEFAULTS["coverage"] == given["coverage"] == 0.9
+
+
+def test_command_with_options_gives_their_values():
+    words = "s.csv --target y --features a,\\ b --live --state run --stop-when-idle 2 --quiet"
+    context = run_command.make_context("run", words.replace("\\ ", "").split())
+    options = RunOptions(**{n: value for n, value in context.params.items() if value is not None})
+    assert options.features == ("a", "b")
+    assert (options.live, options.state, options.stop_when_idle) == (0, Path("run"), 2.0)
+    assert options.quiet
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("lags", 1001, "--lags must be a whole number from 0 to 1000; got 1001."),
+        ("lags", True, "--lags must be a whole number"),
+        ("coverage", 1.0, "--coverage must be a number above 0 and below 1; got 1.0."),
+        ("size", "huge", "--size must be small or default or large"),
+        ("features", "a,b", "--features must be column names"),
+        ("checkpoint_every", 0, "--checkpoint-every must be a whole number from 1"),
+        ("target", None, "--target must be text"),
+        ("predictions", "out.txt", "--predictions must end with .csv or .parquet"),
+        ("ray_address", "head:6379", "--ray-address needs --engine ray"),
+        ("shards", 2, "--shards needs --engine threads or --engine ray"),
+    ],
+)
+def test_option_out_of_range_is_refused(name, value, message):
+    with pytest.raises(RunRefused) as caught:
+        replace(OPTION, **{name: value})
+    assert message in str(caught.value)
+
+
+def test_saved_options_are_read_again():
+    again = RunOptions.from_json(OPTION.to_json())
+    assert again == replace(OPTION, source="")
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"coverage": "much"}, {"coverage": 2.0}, {"delay": "1"}, {"preset": "other"},
+        {"task": "cooking"}, {"features": 5}, {"features": [1]}, {"more": 5}, {"engine": "ray"},
+    ],
+)  # fmt: skip
+def test_forged_saved_options_are_refused(forged):
+    with pytest.raises(FileRefused):
+        RunOptions.from_json({**OPTION.to_json(), **forged})
+
+
+def test_saved_options_with_one_missing_are_refused():
+    saved = OPTION.to_json()
+    del saved["lags"]
+    with pytest.raises(FileRefused):
+        RunOptions.from_json(saved)
+
+
+def test_resuming_with_other_fixed_options_is_refused_and_names_them():
+    saved = replace(OPTION, lags=3, features=None, on_bad_row="skip").to_json()
+    with pytest.raises(RunRefused) as caught:
+        OPTION.check_resumes(saved, Path("run"))
+    assert "--features was none, now a,b; --lags was 3, now 2" in str(caught.value)
+    assert "bad" not in str(caught.value)
+
+
+def test_resuming_with_other_free_options_is_accepted():
+    free = [name for name, spec in OPTIONS.items() if spec.saved and spec.saved != FIXED]
+    assert free == ["on_bad_row", "allow_missing", "predict_missing"]
+    other = replace(OPTION, on_bad_row="skip", allow_missing=True, predict_missing=True)
+    OPTION.check_resumes(other.to_json(), Path("run"))
