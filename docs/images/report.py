@@ -1,4 +1,4 @@
-"""Draws report.png: the page of a run on a stream whose law changes twice, as a browser shows it.
+"""Draw report.png: the page of a run on a stream that changes twice, as a browser shows it.
 
     python docs/images/report.py
 
@@ -21,24 +21,24 @@ HERE = Path(__file__).parent
 ROWS, WIDTH = 12_000, 1100
 
 
-def stream(path: Path) -> None:
-    """Sensors of a plant whose load follows other waves from each third on."""
-    draw = random.Random(3)
+def write_stream(path: Path) -> None:
+    """Sensors of a plant whose load depends on them in another way in each third."""
+    rng = random.Random(3)
     with open(path, "w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["wind", "rain", "sun", "load"])
         for n in range(ROWS):
-            wind, rain, sun = (round(draw.gauss(0, 1), 3) for _ in range(3))
-            regime = 3 * n // ROWS
-            laws = (3 * wind + rain, 4 * math.sin(2 * wind) * sun, 3 * abs(wind) - 2 * (rain > 0))
-            table.writerow([wind, rain, sun, round(20 + laws[regime] + draw.gauss(0, 0.3), 3)])
+            wind, rain, sun = (round(rng.gauss(0, 1), 3) for _ in range(3))
+            third = 3 * n // ROWS
+            loads = (3 * wind + rain, 4 * math.sin(2 * wind) * sun, 3 * abs(wind) - 2 * (rain > 0))
+            table.writerow([wind, rain, sun, round(20 + loads[third] + rng.gauss(0, 0.3), 3)])
 
 
 def main() -> None:
-    """Run, show, cut out and put together."""
+    """Run, take screenshots of some sections, and join them."""
     folder = Path(tempfile.mkdtemp())
     try:
-        stream(folder / "plant.csv")
+        write_stream(folder / "plant.csv")
         words = ["kernelbank", "run", "plant.csv", "--target", "load", "--report", "page.html"]
         subprocess.run([sys.executable, "-m", *words, "--quiet"], cwd=folder, check=True)
         with sync_playwright() as playwright:
@@ -47,20 +47,20 @@ def main() -> None:
             )
             page = chromium.new_page(viewport={"width": WIDTH, "height": 900})
             page.goto((folder / "page.html").as_uri())
-            pieces = []
-            for place in ("header", "#error", "#weights"):
-                page.locator(place).first.screenshot(path=folder / "piece.png")
-                pieces.append(Image.open(folder / "piece.png").convert("RGB"))
-            ground = pieces[0].getpixel((0, 0))
+            screenshots = []
+            for selector in ("header", "#error", "#weights"):
+                page.locator(selector).first.screenshot(path=folder / "section.png")
+                screenshots.append(Image.open(folder / "section.png").convert("RGB"))
+            background = screenshots[0].getpixel((0, 0))
             chromium.close()
-        pieces[2] = pieces[2].crop((0, 0, pieces[2].width, 780))
-        height = sum(piece.height + 20 for piece in pieces)
-        whole = Image.new("RGB", (WIDTH, height), ground)
+        screenshots[2] = screenshots[2].crop((0, 0, screenshots[2].width, 780))
+        height = sum(screenshot.height + 20 for screenshot in screenshots)
+        joined = Image.new("RGB", (WIDTH, height), background)
         top = 0
-        for piece in pieces:
-            whole.paste(piece, ((WIDTH - piece.width) // 2, top))
-            top += piece.height + 20
-        whole.quantize(128, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        for screenshot in screenshots:
+            joined.paste(screenshot, ((WIDTH - screenshot.width) // 2, top))
+            top += screenshot.height + 20
+        joined.quantize(128, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
             HERE / "report.png", optimize=True
         )
     finally:
