@@ -171,9 +171,9 @@ def lorenz(out: Path, samples: int) -> None:
 def report(state: Path, out: Path) -> None:
     """Write the report of a run from its state.
 
-    STATE is the folder of --state of a `kernelbank run`. The page is one file that needs no network:
-    errors, losses and weights over time, predictions along each input, intervals, detected changes,
-    bad rows. The run may be active meanwhile.
+    STATE is the folder of --state of a `kernelbank run`. The page is one file that needs no
+    network: errors, losses and weights over time, predictions along each input, intervals, detected
+    changes, bad rows. The run may be active meanwhile.
     """
     with one_line():
         from ..report.report_data import check_report_path, write_report

@@ -180,7 +180,7 @@ _SLOT_TERMS = {
 
 
 def slot_terms(names: Iterable[str]) -> list[list[str]]:
-    """The phrases in slot names such as "rank: linear, forgetting + tree 1", with their meanings."""
+    """The phrases in names such as "rank: linear, adaptive bias + tree 1", and their meanings."""
     phrases = {
         phrase.rstrip(" 0123456789")
         for name in names
