@@ -294,12 +294,12 @@ def draw_errors(found: kb.Comparison, stream: str, folder: Path) -> Path:
     best = min(rivals, key=lambda one: one.mean_loss, default=None)
     ends: list[tuple[float, Any, Result]] = []
     for one, curve in zip(shown, curves, strict=True):
-        look = _line_style(one, one is best)
+        style = _line_style(one, one is best)
         inside = np.where(curve <= 3 * high, curve, np.nan)  # what diverges leaves the figure
-        axis.plot(rows[::step], inside[::step], **look)
+        axis.plot(rows[::step], inside[::step], **style)
         last = curve[-1]
         beyond = not np.isfinite(last) or last > high
-        ends.append((high if beyond else max(float(last), low), look["color"], one))
+        ends.append((high if beyond else max(float(last), low), style["color"], one))
     axis.set_yscale("log")
     axis.set_ylim(low, high)
     axis.set_xlim(rows[0], rows[-1])

@@ -1,4 +1,4 @@
-"""Banks of the literature, ready made: each is a `KernelBank` with certain parts."""
+"""Banks of the literature: each is a `KernelBank` with certain components."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def raker(
     dictionary : the kernels; by default Gaussians with widths 0.1, 1 and 10, as in the paper.
     features : random features of each kernel, even.
     learning_rate : step size of the slots.
-    rate : of the exponential weights; None lets it adapt to the losses (AdaHedge).
+    rate : of the exponential weights; by default it adapts to the losses (AdaHedge).
     loss, regularization : of the bank.
     seed : draws the features.
 
@@ -56,8 +56,8 @@ def adaraker(
 ) -> KernelBank:
     """AdaRaker: as `raker`, with weights that are learned anew on every dyadic interval of time.
 
-    The mixture over the intervals follows change of unknown speed (see `kb.combiners.Intervals`).
-    Here the slots themselves are not started anew.
+    The mixture over the intervals follows changes of unknown speed (see `kb.combiners.Intervals`).
+    Here the slots themselves are not restarted.
 
     Parameters and reference: see `raker`.
 

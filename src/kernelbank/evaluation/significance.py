@@ -1,7 +1,7 @@
-"""Is one better than the other, or was it luck? The few tests that a comparison needs.
+"""Statistical tests of a comparison: is one competitor better, or is it chance?
 
-Losses of a stream are correlated in time, so a plain t-test on them finds differences that are not
-there. Here the variance of a mean difference is Newey and West's, which counts correlations.
+Losses of a stream are correlated in time, so a plain t-test on them finds differences that do not
+exist. Here the variance of a mean difference is Newey and West's, which counts correlations.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 
 FEWEST = 30
-"""With fewer differences than this the normal approximation is not to be trusted."""
+"""With fewer differences than this the normal approximation is not reliable."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference of losses with its standard error, and how likely luck alone is.
+    """A mean difference of losses, its standard error, and how likely it is by chance.
 
-    `lag` is up to where correlations were counted. `p_value` is two-sided; NaN where there is too
-    little to tell.
+    `lag` is the lag up to which correlations were counted. `p_value` is two-sided; NaN where there
+    is too little evidence.
     """
 
     mean: float
@@ -43,7 +43,7 @@ def diebold_mariano(series: Sequence[Floats]) -> Difference:
 
     Parameters
     ----------
-    series : arrays of loss differences in the order of time, each an independent run.
+    series : arrays of loss differences in the order of time, one per independent run.
 
     References: Diebold and Mariano, Comparing predictive accuracy, Journal of Business and Economic
     Statistics 13 (1995); Newey and West, Econometrica 55 (1987); Andrews, Econometrica 59 (1991).
@@ -67,7 +67,7 @@ def diebold_mariano(series: Sequence[Floats]) -> Difference:
     ]
     error = math.sqrt(math.fsum(variances)) / len(runs)
     if all((run == run[0]).all() for run in runs):
-        error = 0.0  # rounding in the mean must not look like a spread
+        error = 0.0  # not the rounding in the mean
     return Difference(mean, error, _p_value(runs, mean, error), max(lags))
 
 
@@ -84,7 +84,7 @@ def long_run_variance(series: Floats, lag: int) -> float:
     size = float(np.abs(series).max())
     if not 0 < size < np.inf:
         return 0.0 if size == 0 else np.nan
-    series = series / size  # squares of what has diverged overflow
+    series = series / size  # squares of diverged losses would overflow
     centred = series - series.mean()
     total = float((centred * centred).sum())
     for k in range(1, min(lag, len(series) - 1) + 1):
@@ -102,7 +102,7 @@ def automatic_lag(series: Floats) -> int:
     power = float((centred * centred).sum())
     if count < 3 or not 0 < power < np.inf:
         return min(least, count - 1)
-    # A correlation near 1 would ask for a lag beyond all data.
+    # A correlation near 1 would give a lag beyond all data.
     near = min(max(float((centred[1:] * centred[:-1]).sum()) / power, -0.97), 0.97)
     alpha = 4 * near**2 / ((1 - near) ** 2 * (1 + near) ** 2)
     return min(max(least, int(1.1447 * (alpha * count) ** (1 / 3))), (count - 1) // 2)
@@ -111,8 +111,8 @@ def automatic_lag(series: Floats) -> int:
 def wilcoxon(differences: Sequence[float]) -> float:
     """Wilcoxon's signed-rank test that differences are symmetric about zero: two-sided, exact.
 
-    Zeros are left out; equal sizes share their mean rank, and the distribution is counted with the
-    ranks as they are. Infinite differences rank last.
+    Zeros are left out; equal sizes share their mean rank, and the exact distribution is computed
+    with these ranks. Infinite differences rank last.
 
     >>> wilcoxon([1.0, 2.0, 3.0, 4.0, 5.0])  # all of one sign: 2 / 2^5
     0.0625
@@ -150,19 +150,20 @@ def sign_test(differences: Sequence[float]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction: below a, each with the chance of any false alarm among all at most a.
+    """Holm's correction of several p-values for their number.
 
-    NaN stands for a test that was not made, and stays.
+    The probability of any false rejection at level a is then at most a. NaN stands for a test that
+    was not made, and stays.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    made = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
+    made = sorted((p, index) for index, p in enumerate(p_values) if not math.isnan(p))
     result = [math.nan] * len(p_values)
     largest = 0.0
-    for done, (p, place) in enumerate(made):
+    for done, (p, index) in enumerate(made):
         largest = max(largest, min(1.0, (len(made) - done) * p))
-        result[place] = largest
+        result[index] = largest
     return result
 
 
@@ -172,14 +173,14 @@ def mean_ranks(values: Sequence[float]) -> list[float]:
     >>> mean_ranks([3.0, 1.0, 3.0])
     [2.5, 1.0, 2.5]
     """
-    order = sorted(range(len(values)), key=lambda place: values[place])
+    order = sorted(range(len(values)), key=lambda index: values[index])
     ranks = [0.0] * len(values)
     start = 0
     while start < len(order):
         end = start
         while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
             end += 1
-        for place in order[start : end + 1]:
-            ranks[place] = (start + end) / 2 + 1
+        for index in order[start : end + 1]:
+            ranks[index] = (start + end) / 2 + 1
         start = end + 1
     return ranks

@@ -1,4 +1,4 @@
-"""Made-up streams: the same seed and length give the same bits."""
+"""Synthetic streams: the same seed and length give the same bits."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def sine(
 ) -> tuple[Floats, Floats]:
     """A sine whose phase drifts: y_n = sin(2 pi (x_n + periods * n / samples)) + noise.
 
-    x is uniform in [0, 1], so that nothing but the drift is new: a learner that never forgets
-    averages over all phases, and after a full period over nothing.
+    x is uniform in [0, 1], so that only the drift changes: a learner that never forgets averages
+    over all phases, which gives 0 after a full period.
 
     Parameters
     ----------
     seed : of the inputs and of the noise.
     samples : how many; the drift is spread over all of them.
     noise : standard deviation of the noise, at least 0.
-    periods : how far the curve moves until the stream ends.
+    periods : how far the curve moves over the stream.
 
     >>> X, y = sine(seed=0, samples=100)
     >>> X.shape, y.shape
@@ -73,17 +73,18 @@ def sine(
 def friedman(
     seed: int = 0, samples: int = 1000, noise: float = 1.0, changes: int = 2
 ) -> tuple[Floats, Floats]:
-    """Friedman's function of five inputs among ten, which change places abruptly.
+    """Friedman's function of five inputs among ten, with abrupt changes of the inputs.
 
     y = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5 + noise, with x uniform in [0, 1]^10.
-    After each of `changes` equal stretches the five inputs that matter are drawn anew.
+    The stream has `changes` + 1 parts of equal length, and in each another set of five inputs
+    matters.
 
     Parameters
     ----------
     seed : of the inputs, the noise and the changes.
     samples : how many.
     noise : standard deviation of the noise, at least 0.
-    changes : how often the inputs change places; 0 is Friedman's own, without drift.
+    changes : how often the inputs that matter change; 0 is Friedman's own, without drift.
 
     Reference: Friedman, Multivariate adaptive regression splines, Annals of Statistics 19 (1991);
     with abrupt drift as in Ikonomovska, Gama and Dzeroski, Learning model trees from evolving data
@@ -96,14 +97,14 @@ def friedman(
     _check("friedman", seed, samples)
     remedy = "Give a standard deviation, such as 1."
     deviation = check.number("noise", noise, "friedman", remedy, least=0)
-    pieces = 1 + check.count("changes", changes, "friedman", "Give 0, 1, 2, ...", least=0)
+    parts = 1 + check.count("changes", changes, "friedman", "Give 0, 1, 2, ...", least=0)
     draw = np.random.default_rng(seed)
     X = draw.uniform(0, 1, (samples, 10))
     errors = draw.normal(size=samples)
-    places = [np.arange(5)] + [draw.permutation(10)[:5] for _ in range(pieces - 1)]
+    columns = [np.arange(5)] + [draw.permutation(10)[:5] for _ in range(parts - 1)]
     y = np.empty(samples)
     for n in range(samples):
-        a, b, c, d, e = X[n, places[n * pieces // samples]]
+        a, b, c, d, e = X[n, columns[n * parts // samples]]
         y[n] = 10 * math.sin(math.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e
     return X, y + deviation * errors
 
@@ -114,14 +115,14 @@ def lorenz(
     """One step ahead on the Lorenz attractor: the next z from the last few.
 
     dx/dt = 10 (y - x), dy/dt = x (28 - z) - y, dz/dt = x y - 8/3 z, by Runge-Kutta of order four.
-    Row n holds z_n, z_{n-1}, ..., newest first; its target is z_{n+1}.
+    Row n is z_n, z_{n-1}, ..., newest first; its target is z_{n+1}.
 
     Parameters
     ----------
     seed : of the start, which then runs for 20 time units to reach the attractor.
     samples : how many.
     step : time between samples.
-    embedding : how many past values an input holds.
+    embedding : how many past values are inputs.
 
     Reference: Lorenz, Deterministic nonperiodic flow, Journal of the Atmospheric Sciences 20 (1963)
 
@@ -132,7 +133,7 @@ def lorenz(
     _check("lorenz", seed, samples)
     remedy = "Give a short time, such as 0.01."
     time = check.number("step", step, "lorenz", remedy, above=0, most=0.1)
-    depth = check.count("embedding", embedding, "lorenz", "Give how many past values to see.")
+    depth = check.count("embedding", embedding, "lorenz", "Give how many past values are inputs.")
     draw = np.random.default_rng(seed)
     x, y, z = draw.normal(size=3)
     start = lorenz_path((float(x), float(y), 25.0 + float(z)), 2001, 0.01)[-1]
@@ -141,33 +142,33 @@ def lorenz(
 
 
 def lorenz_path(start: Point, points: int, step: float, method: str = "runge-kutta") -> Floats:
-    """(points, 3): the way from `start`, the start included.
+    """(points, 3): the path from `start`, which is included.
 
-    The sums are written out, number by number, so that the bits do not depend on a library.
+    The sums are written out in plain Python, so that the bits do not depend on a library.
     """
     path = np.empty((points, 3))
     here = start
     for n in range(points):
         path[n] = here
-        first = _slope(here)
+        first = _derivative(here)
         if method == "euler":
-            here = _along(here, first, step)
+            here = _step_along(here, first, step)
             continue
-        second = _slope(_along(here, first, step / 2))
-        third = _slope(_along(here, second, step / 2))
-        fourth = _slope(_along(here, third, step))
+        second = _derivative(_step_along(here, first, step / 2))
+        third = _derivative(_step_along(here, second, step / 2))
+        fourth = _derivative(_step_along(here, third, step))
         mean = [
             (a + 2 * b + 2 * c + d) / 6
             for a, b, c, d in zip(first, second, third, fourth, strict=True)
         ]
-        here = _along(here, (mean[0], mean[1], mean[2]), step)
+        here = _step_along(here, (mean[0], mean[1], mean[2]), step)
     return path
 
 
 def embedded(series: Floats, depth: int, padded: bool) -> tuple[Floats, Floats]:
     """Inputs of the last `depth` values, newest first, and the next value as the target.
 
-    `padded` keeps the first rows, with zeros for what was before the series.
+    `padded` keeps the first rows, with zeros before the start of the series.
     """
     count = len(series) - 1
     X = np.zeros((count, depth))
@@ -177,18 +178,18 @@ def embedded(series: Floats, depth: int, padded: bool) -> tuple[Floats, Floats]:
     return np.ascontiguousarray(X[first:]), series[first + 1 :].copy()
 
 
-def _slope(point: Point) -> Point:
+def _derivative(point: Point) -> Point:
     x, y, z = point
-    # The order of the terms matters: in a chaotic system another rounding is soon another way, and
-    # with this one Euler's rule gives the toolbox's file (see experiments/lorenz.py) to the end.
+    # The order of the terms matters: in a chaotic system another rounding soon gives another path.
+    # With this one Euler's rule gives the toolbox's file (see experiments/lorenz.py) to the end.
     return -SIGMA * x + SIGMA * y, RHO * x - x * z - y, x * y - BETA * z
 
 
-def _along(point: Point, slope: Point, step: float) -> Point:
+def _step_along(point: Point, derivative: Point, step: float) -> Point:
     return (
-        point[0] + step * slope[0],
-        point[1] + step * slope[1],
-        point[2] + step * slope[2],
+        point[0] + step * derivative[0],
+        point[1] + step * derivative[1],
+        point[2] + step * derivative[2],
     )
 
 

@@ -1,1 +1,1 @@
-"""Experiments that a person runs and looks at."""
+"""Reproducible experiments: the paper's, and the Lorenz benchmark of the KAF toolbox."""
