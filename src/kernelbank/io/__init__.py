@@ -1,1 +1,1 @@
-"""Where rows come from, where predictions go, and the files that banks are kept in."""
+"""Sources of rows, sinks of predictions, and the files in which banks are saved."""

@@ -39,7 +39,7 @@ def test_features_have_the_order_of_the_option(source, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--target", "z"), "--target: there is no column 'z'. There are: a, b, y."),
         (("--target", "y", "--features", "a,c"), "--features: there is no column 'c'"),
@@ -52,11 +52,11 @@ def test_features_have_the_order_of_the_option(source, tmp_path):
         (("--target", "y", "--time", "y"), "--target and --time: column 'y'"),
     ],
 )
-def test_unknown_or_repeated_columns_are_refused(options, said, source, tmp_path):
-    assert said in refusal(source, *options)
+def test_unknown_or_repeated_columns_are_refused(options, message, source, tmp_path):
+    assert message in refusal(source, *options)
     # A state that nothing was written to does not hold the mistake.
     more = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
-    assert said in refusal(source, *options, *more)
+    assert message in refusal(source, *options, *more)
     succeed(source, "--target", "y", "--max-rows", 5, *more)
 
 
@@ -129,7 +129,7 @@ def test_encode_time_gives_day_week_and_year():
     assert np.allclose(encode_time("1970-01-01T08:00:00+02:00"), encode_time(str(6 * 3600)))
     assert np.allclose(encode_time("-86400")[:2], [0, 1])
     for cell in ("", "soon", "nan", "inf", "1e300", "1_000", "2024-13-01", None):
-        with pytest.raises(ValueError):  # noqa: PT011  (whatever it says, it is told anew)
+        with pytest.raises(ValueError):  # noqa: PT011  (the caller makes its own message)
             encode_time(cell)
 
 

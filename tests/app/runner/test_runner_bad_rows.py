@@ -69,7 +69,7 @@ def light(monkeypatch):
 
 
 def written(folder, kind, name, places):
-    """A file with bad rows at `places`, and what must be told of the first of them."""
+    """A file with bad rows at `places`, and what must be said about the first of them."""
     line, where, value, reason = (CSV if kind == "csv" else JSON)[name]
     lines = ["a,b,y"] if kind == "csv" else []
     for n, (x, y) in enumerate(zip(X.tolist(), Y.tolist(), strict=True)):
@@ -89,31 +89,31 @@ def written(folder, kind, name, places):
 def test_bad_row_stops_the_run_or_is_skipped(kind, name, places, tmp_path):
     path, where, value, reason = written(tmp_path, kind, name, places)
     line = places[0] + (2 if kind == "csv" else 1)
-    told = f"rows.{kind}, line {line}" + ("" if where is None else f", column {where!r}")
+    expected = f"rows.{kind}, line {line}" + ("" if where is None else f", column {where!r}")
     out, state = tmp_path / "out.csv", tmp_path / "state"
     options = ("--target", "y", "--features", "a,b")
 
     # stop, without and with a state: every row before it is kept
     for more in ((), ("--state", state)):
         target = out if more else tmp_path / "alone.csv"
-        said = refusal(path, *options, "--predictions", target, *more)
-        assert f"kernelbank: {told}: " in said
-        assert f"{' '.join(value.split())!r} {reason}" in said
-        assert "--on-bad-row skip" in said
+        message = refusal(path, *options, "--predictions", target, *more)
+        assert f"kernelbank: {expected}: " in message
+        assert f"{' '.join(value.split())!r} {reason}" in message
+        assert "--on-bad-row skip" in message
         rows = read_csv(target)[1] if target.stat().st_size else []
         assert [row[0] for row in rows] == [str(n + 1) for n in range(places[0])]
     header, _ = read_state(state)
     assert (header["rows"], header["rejected_rows"]["count"]) == (places[0], 0)
 
-    # go on and skip; then compare with a run that skipped from the start
+    # resume and skip; then compare with a run that skipped from the start
     skip = ("--on-bad-row", "skip")
     done = succeed(path, *options, "--predictions", out, "--state", state, *skip)
     assert f"{len(places)} skipped, in {state}/bad-rows.jsonl" in done.err
-    aside = read_jsonl(state / "bad-rows.jsonl")
-    assert [one["row"] for one in aside] == [place + 1 for place in places]
+    skipped = read_jsonl(state / "bad-rows.jsonl")
+    assert [one["row"] for one in skipped] == [place + 1 for place in places]
     first = {"row": places[0] + 1, "where": f"rows.{kind}, line {line}", "column": where}
-    assert {**first, "value": value} == {k: v for k, v in aside[0].items() if k != "reason"}
-    assert aside[0]["reason"].startswith(reason)
+    assert {**first, "value": value} == {k: v for k, v in skipped[0].items() if k != "reason"}
+    assert skipped[0]["reason"].startswith(reason)
     kept = [n for n in range(COUNT) if n not in places]
     trace = one_slot_model().run(X[kept], Y[kept])
     assert same_bits(read_column(out, "prediction"), trace.predictions)
@@ -124,8 +124,8 @@ def test_bad_row_after_quoted_line_breaks_has_the_right_line(tmp_path):
     text = 'note,a,y\n"one\ntwo\nthree",1,2\nplain,2,3\n"x\r\ny",3,?\nlast,4,5\n'
     path = tmp_path / "s.csv"
     path.write_bytes(text.encode())
-    said = refusal(path, "--target", "y", "--features", "a")
-    assert "s.csv, line 6, column 'y': '?' is not a number." in said
+    message = refusal(path, "--target", "y", "--features", "a")
+    assert "s.csv, line 6, column 'y': '?' is not a number." in message
 
 
 def test_bad_row_after_max_rows_is_ignored(tmp_path):
@@ -140,8 +140,8 @@ def test_bad_time_is_named_with_its_line_and_column(tmp_path):
     options = ("--target", "y", "--time", "t")
     assert "line 3, column 't': 'yesterday' is not a time" in refusal(path, *options)
     succeed(path, *options, "--on-bad-row", "skip", "--state", tmp_path / "s")
-    aside = read_jsonl(tmp_path / "s" / "bad-rows.jsonl")
-    assert [(one["row"], one["value"]) for one in aside] == [
+    skipped = read_jsonl(tmp_path / "s" / "bad-rows.jsonl")
+    assert [(one["row"], one["value"]) for one in skipped] == [
         (2, "yesterday"),
         (3, "1e300"),
         (4, ""),
@@ -151,8 +151,8 @@ def test_bad_time_is_named_with_its_line_and_column(tmp_path):
 def test_json_input_that_begins_with_broken_rows_is_read(tmp_path):
     path = tmp_path / "s.jsonl"
     path.write_text('{"a": \n[1]\n{"a": 1, "y": 2}\n{"a": 2, "y": 3}\n')
-    said = refusal("-", "--target", "y", stdin=path)
-    assert "standard input, line 1" in said
+    message = refusal("-", "--target", "y", stdin=path)
+    assert "standard input, line 1" in message
     state = tmp_path / "state"
     succeed("-", "--target", "y", "--on-bad-row", "skip", "--state", state, stdin=path)
     header = read_state(state)[0]
@@ -183,7 +183,7 @@ def test_source_that_cannot_be_read_is_refused(tmp_path):
     (tmp_path / "s.txt").write_text("a,y\n1,2\n")
     (tmp_path / "s.csv.gz").write_text("a,y\n1,2\n")
     (tmp_path / "twice.csv").write_text("a,a,y\n1,2,3\n")
-    for name, said in {
+    for name, message in {
         "none.csv": "no such file",
         "empty.csv": "is empty",
         "blank.csv": "no header",
@@ -193,7 +193,7 @@ def test_source_that_cannot_be_read_is_refused(tmp_path):
         "twice.csv": "more than one column",
     }.items():
         more = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
-        assert said in refusal(tmp_path / name, "--target", "y", *more)
+        assert message in refusal(tmp_path / name, "--target", "y", *more)
         assert not (tmp_path / "state").exists()
         assert not (tmp_path / "out.csv").exists()
 
@@ -271,8 +271,8 @@ def test_too_many_classes_are_refused(tmp_path):
 def test_resuming_with_other_options_or_source_is_refused(source, tmp_path):
     state = ("--state", tmp_path / "state")
     succeed(source, "--target", "y", *state, "--max-rows", 10)
-    said = refusal(source, "--target", "a", "--lags", 2, *state)
-    assert "--target was y, now a; --lags was 0, now 2" in said
+    message = refusal(source, "--target", "a", "--lags", 2, *state)
+    assert "--target was y, now a; --lags was 0, now 2" in message
     other = write_csv(tmp_path / "other.csv", ["a", "b", "y"], np.column_stack([Y, X]))
     assert "not the source" in refusal(other, "--target", "y", *state)
     succeed(source, "--target", "y", *state)

@@ -49,20 +49,20 @@ def weather(redis_server):
 
 
 def test_redis_source_and_sink_in_two_runs_give_every_prediction_once(weather, tmp_path):
-    """Half of the stream, then the rest; answers to a file and to another stream."""
+    """Half of the stream, then the rest; predictions to a file and to another stream."""
     name, address, client = weather
-    out = f"{address}-answers"
+    out = f"{address}-predictions"
     half = ROWS // 2
     options = ["--state", tmp_path / "run", "--predictions", out, "--stop-when-idle", 0.5]
     for some in (rows()[:half], rows()[half:]):
         for row in some:
             client.xadd(name, row)
         run(address, *options)
-    answers = client.xrange(f"{name}-answers")
+    predictions = client.xrange(f"{name}-predictions")
     trace = expected()
-    assert [int(fields[b"row"]) for _, fields in answers] == list(range(1, ROWS + 1))
-    assert [float(fields[b"prediction"]) for _, fields in answers] == trace.predictions.tolist()
-    assert [float(fields[b"upper"]) for _, fields in answers] == trace.upper.tolist()
+    assert [int(fields[b"row"]) for _, fields in predictions] == list(range(1, ROWS + 1))
+    assert [float(fields[b"prediction"]) for _, fields in predictions] == trace.predictions.tolist()
+    assert [float(fields[b"upper"]) for _, fields in predictions] == trace.upper.tolist()
 
 
 def test_bad_row_of_redis_is_named_by_its_id(weather, tmp_path):

@@ -30,13 +30,13 @@ def need_server(scenarios: ScenarioRunner, name: str) -> None:
 MOMENTS = {
     "the first state half written": [Fault("write:state", 3, "half")],
     "before the first checkpoint": [Fault("write:predictions", 1, "before")],
-    "before the state lasts": [Fault("fsync:state", 3, "before")],
-    "the state lasts under another name": [Fault("fsync:state", 3, "after")],
-    "renamed, the folder does not know": [Fault("replace:state", 3, "after")],
-    "answers last, the state does not tell": [Fault("fsync:predictions", 3, "after")],
-    "in the middle of answers": [Fault("write:predictions", 3, "half")],
+    "before the state is durable": [Fault("fsync:state", 3, "before")],
+    "the state is durable under another name": [Fault("fsync:state", 3, "after")],
+    "renamed, the folder is not durable": [Fault("replace:state", 3, "after")],
+    "predictions are durable, the state is not": [Fault("fsync:predictions", 3, "after")],
+    "in the middle of predictions": [Fault("write:predictions", 3, "half")],
     "in the middle of a bad row": [Fault("write:bad-rows", 2, "half")],
-    "going back": [
+    "rewinding": [
         Fault("write:predictions", 3, "after"),
         Fault("truncate:predictions", 1, "before"),
         Fault("truncate:predictions", 1, "after"),
@@ -44,7 +44,7 @@ MOMENTS = {
     ],
     "many in a row": [Fault("write:state", n, "half") for n in (90, 30, 5, 60, 1)],
 }
-SHORT = ("going back",)
+SHORT = ("rewinding",)
 
 
 @pytest.mark.parametrize("moment", [m if m in SHORT else slow(m) for m in MOMENTS])
@@ -77,7 +77,7 @@ def test_parquet_run_killed_at_its_first_or_last_part_leaves_the_same_bytes(
     scenarios: ScenarioRunner,
 ) -> None:
     scenarios.undisturbed("parts")
-    # The last part is written after the last mark.
+    # The last part is written after the last commit.
     assert scenarios.kill(
         "parts", [Fault("replace:part", scenarios.events["parts"]["replace:part"], "after")]
     )
@@ -151,7 +151,7 @@ def drawn(scenarios: ScenarioRunner, name: str, draw: random.Random) -> Fault | 
     if draw.random() < 0.3:
         return draw.uniform(0.01, scenarios.seconds[name])
     label = draw.choice(sorted(scenarios.events[name]))
-    # Early ones more often: a run that goes on has fewer of them.
+    # Early ones more often: a resumed run has fewer of them.
     most = max(1, round(scenarios.events[name][label] * draw.random()))
     return Fault(label, draw.randint(1, most), draw.choice(["before", "half", "after"]))
 

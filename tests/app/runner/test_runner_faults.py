@@ -86,8 +86,8 @@ def test_signal_commits_and_exits_with_its_code(
     args = [word for word in SCENARIOS["messy"].args(folder, None) if word != "--quiet"]
     ended = scenarios.forks.run(args, folder, fault)
     assert ended.code == 128 + number, ended.stderr
-    said = " ".join(ended.stderr.split())
-    assert "give the same command again: kernelbank run ../messy.csv" in said
+    message = " ".join(ended.stderr.split())
+    assert "give the same command again: kernelbank run ../messy.csv" in message
     header, _ = checkpoint.read(folder / "state/state.kb")
     assert header["sinks"][0]["bytes"] == (folder / "predictions.csv").stat().st_size
     assert 0 < header["rows"] < wanted["state"][0]["rows"]

@@ -1,4 +1,4 @@
-"""`kernelbank run --engine ray`: the same answers, and a clear end when a shard cannot be had."""
+"""`kernelbank run --engine ray`: the same predictions, and a clear end when a shard cannot be had."""
 
 import numpy as np
 import pytest
@@ -51,26 +51,26 @@ def test_ray_engine_gives_the_same_predictions(source, tmp_path, ray):
 
 @pytest.mark.slow
 def test_lost_shard_is_refused_and_loses_nothing(source, tmp_path, ray, monkeypatch):
-    """The run stops with a clear message; from its last checkpoint the same command goes on."""
+    """The run stops with a clear message; from its last checkpoint the same command resumes."""
     monkeypatch.setattr(model_session, "make_model", one_slot_model)
     wanted, out = tmp_path / "wanted.csv", tmp_path / "out.csv"
     succeed(source, "--target", "y", "--predictions", wanted)
     options = ("--predictions", out, "--state", tmp_path / "state", "--checkpoint-every", 100)
 
-    played = []
+    blocks = []
     plain = kb.AutoBank.run
 
     def lost(bank, *given, **named):
-        played.append(1)
-        if len(played) == 6:
+        blocks.append(1)
+        if len(blocks) == 6:
             raise kb.errors.ShardLost("shard 1 was lost 3 times in a row.")
         return plain(bank, *given, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(kb.AutoBank, "run", lost)
-        said = refusal(source, "--target", "y", *options, "--engine", "ray")
-    assert "shard 1" in said
-    assert "Nothing is lost" in said
+        message = refusal(source, "--target", "y", *options, "--engine", "ray")
+    assert "shard 1" in message
+    assert "Nothing is lost" in message
     assert 0 < read_state(tmp_path / "state")[0]["rows"] < len(X)
     succeed(source, "--target", "y", *options)
     assert out.read_bytes() == wanted.read_bytes()

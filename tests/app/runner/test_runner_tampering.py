@@ -48,8 +48,8 @@ def halfway(scenarios: ScenarioRunner) -> dict[str, Path]:
 
 
 @pytest.fixture
-def broken_off(scenarios: ScenarioRunner, halfway: dict[str, Path]) -> Any:
-    """A copy of such a run's folder, to tamper with. (RowLocations are absolute: the same name again.)"""
+def interrupted_run(scenarios: ScenarioRunner, halfway: dict[str, Path]) -> Any:
+    """The folder of such a run, to tamper with; it is restored afterwards."""
     kept = []
 
     def copy(name: str) -> Path:
@@ -89,17 +89,17 @@ OTHER_OPTIONS = {
     ],
 )
 def test_resuming_with_other_options_is_refused(
-    scenarios: ScenarioRunner, broken_off: Any, more: str
+    scenarios: ScenarioRunner, interrupted_run: Any, more: str
 ) -> None:
-    folder = broken_off("messy")
+    folder = interrupted_run("messy")
     (folder / "other.csv").write_text("somebody's\n")
     refuses(scenarios, "messy", folder, *OTHER_OPTIONS[more], more=more)
 
 
 def test_resuming_with_another_source_is_refused(
-    scenarios: ScenarioRunner, broken_off: Any
+    scenarios: ScenarioRunner, interrupted_run: Any
 ) -> None:
-    folder = broken_off("messy")
+    folder = interrupted_run("messy")
     args = SCENARIOS["messy"].args(folder, None)
     before = read_files(folder)
     args[1] = "../labels.csv"
@@ -110,9 +110,9 @@ def test_resuming_with_another_source_is_refused(
 
 
 def test_resuming_after_the_source_was_rewritten_is_refused(
-    scenarios: ScenarioRunner, broken_off: Any
+    scenarios: ScenarioRunner, interrupted_run: Any
 ) -> None:
-    folder = broken_off("messy")
+    folder = interrupted_run("messy")
     source = scenarios.root / "messy.csv"
     kept = source.read_bytes()
     try:
@@ -145,19 +145,19 @@ TAMPERED = {
 
 @pytest.mark.parametrize("how", TAMPERED)
 def test_resuming_after_predictions_were_changed_is_refused(
-    scenarios: ScenarioRunner, broken_off: Any, how: str
+    scenarios: ScenarioRunner, interrupted_run: Any, how: str
 ) -> None:
-    folder = broken_off("messy")
+    folder = interrupted_run("messy")
     tamper, words = TAMPERED[how]
     tamper(folder / "predictions.csv")
     refuses(scenarios, "messy", folder, words)
 
 
 def test_resuming_after_bad_rows_were_cut_is_refused(
-    scenarios: ScenarioRunner, broken_off: Any
+    scenarios: ScenarioRunner, interrupted_run: Any
 ) -> None:
-    """The answers are as they should be and have rows too many: these must stay, too."""
-    folder = broken_off("messy")
+    """The predictions are valid and have rows after the checkpoint: these must stay, too."""
+    folder = interrupted_run("messy")
     with (folder / "predictions.csv").open("ab") as file:
         file.write(b"12")
     cut(folder / "state/bad-rows.jsonl")
@@ -165,9 +165,9 @@ def test_resuming_after_bad_rows_were_cut_is_refused(
 
 
 def test_resuming_after_a_part_was_changed_is_refused(
-    scenarios: ScenarioRunner, broken_off: Any
+    scenarios: ScenarioRunner, interrupted_run: Any
 ) -> None:
-    folder = broken_off("parts")
+    folder = interrupted_run("parts")
     part = folder / "predictions.parquet/part-000000.parquet"
     kept = part.read_bytes()
     changed_first_byte(part)
@@ -208,8 +208,8 @@ def test_redis_stream_that_was_deleted_is_refused(scenarios: ScenarioRunner) -> 
 # --- the state --------------------------------------------------------------------------------------
 
 
-def test_damaged_checkpoint_is_refused(scenarios: ScenarioRunner, broken_off: Any) -> None:
-    folder = broken_off("messy")
+def test_damaged_checkpoint_is_refused(scenarios: ScenarioRunner, interrupted_run: Any) -> None:
+    folder = interrupted_run("messy")
     state = folder / "state/state.kb"
     kept = state.read_bytes()
     newer = checkpoint.MAGIC + struct.pack("<I", 99) + kept[len(checkpoint.MAGIC) + 4 :]
@@ -225,9 +225,9 @@ def test_damaged_checkpoint_is_refused(scenarios: ScenarioRunner, broken_off: An
 
 
 def test_saved_bank_in_place_of_a_checkpoint_is_refused(
-    scenarios: ScenarioRunner, broken_off: Any
+    scenarios: ScenarioRunner, interrupted_run: Any
 ) -> None:
-    folder = broken_off("messy")
+    folder = interrupted_run("messy")
     (folder / "state/state.kb").unlink()
     checkpoint.write(folder / "state/state.kb", {"kind": "AutoBank"}, {})
     refuses(scenarios, "messy", folder, "is not the state of a run")
@@ -251,11 +251,11 @@ class SavedRun:
 
     def open_runner(self) -> tuple[Runner, CheckpointDir]:
         checkpoints = CheckpointDir(self.root / "state")
-        answers = CsvSink(self.root / "few-predictions.csv", prediction_columns("regression"))
+        predictions = CsvSink(self.root / "few-predictions.csv", prediction_columns("regression"))
         run = Runner(
             RunOptions(source="", target="y", size="small", delay=3),
             open_source(self.source),
-            [answers],
+            [predictions],
             JsonLinesSink(checkpoints.folder / "bad-rows.jsonl"),
             checkpoints,
         )

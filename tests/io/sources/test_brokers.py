@@ -172,11 +172,13 @@ def test_kafka_partitions_are_read_in_order_from_any_position(kafka_broker):
     with fixture.open() as source:
         rows, bad, _ = read(source, numeric="a", text=())
     assert sorted(rows) == [(float(number),) for number in (0, 1, 2, 4, 6, 7, 10, 11)]
-    said = {text.partition(": ")[0].removeprefix(f"topic {fixture.topic}, "): text for text in bad}
-    assert said["partition 0, offset 1"].endswith("'{' is broken JSON.")
-    assert said["partition 2, offset 1"].endswith("'' is a message without a value.")
-    assert said["partition 2, offset 2"].endswith("'[]' is not a JSON object.")
-    assert said["partition 0, offset 3, column 'a'"].endswith("is not a number.")
+    messages = {
+        text.partition(": ")[0].removeprefix(f"topic {fixture.topic}, "): text for text in bad
+    }
+    assert messages["partition 0, offset 1"].endswith("'{' is broken JSON.")
+    assert messages["partition 2, offset 1"].endswith("'' is a message without a value.")
+    assert messages["partition 2, offset 2"].endswith("'[]' is not a JSON object.")
+    assert messages["partition 0, offset 3, column 'a'"].endswith("is not a number.")
 
 
 @pytest.mark.slow

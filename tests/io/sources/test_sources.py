@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 
 import numpy as np
@@ -75,68 +75,6 @@ def test_fingerprint_of_another_source_is_refused(fixture):
             source.verify(other)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("1", 1.0), (" -2.5e3 ", -2500.0), ("+.5", 0.5), ("1e150", 1e150), ("1e-999", 0.0),
-        ("true", 1.0), ("False", 0.0), ("", math.nan), ("  ", math.nan), ("NA", math.nan),
-        ("NaN", math.nan), ("null", math.nan), ("-nan", math.nan), ("n/a", math.nan),
-        ("1_000", parsing.NOT_A_NUMBER), ("abc", parsing.NOT_A_NUMBER), ("nan(0)", parsing.NOT_A_NUMBER),
-        ("0x10", parsing.NOT_A_NUMBER), ("1,5", parsing.NOT_A_NUMBER), ("1 2", parsing.NOT_A_NUMBER),
-        ("1e999", parsing.TOO_LARGE), ("-inf", parsing.TOO_LARGE), ("1.1e150", parsing.TOO_LARGE),
-        ("Infinity", parsing.TOO_LARGE), ("1\udcff", parsing.NOT_A_NUMBER),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("arrow", [True, False])
-@pytest.mark.parametrize("beside", [[], ["2"], ["", "2"], ["x"], [5], [None]])
-def test_parse_numbers_of_every_text(text, expected, arrow, beside, monkeypatch):
-    if not arrow:
-        monkeypatch.setattr(parsing, "_pyarrow", lambda: None)
-    for allowed in (True, False):
-        array, faults = parsing.parse_numbers([text, *beside], allowed)
-        mine = [reason for index, reason in faults if index == 0]
-        if isinstance(expected, str):
-            assert mine == [expected]
-        elif math.isnan(expected):
-            assert mine == ([] if allowed else [parsing.MISSING])
-            assert math.isnan(array[0])
-        else:
-            assert (mine, array[0]) == ([], expected)
-
-
-@pytest.mark.parametrize(
-    ("value", "number", "text"),
-    [
-        (True, 1.0, "true"), (7, 7.0, "7"), (0.5, 0.5, "0.5"), (None, math.nan, None),
-        (10**400, parsing.TOO_LARGE, str(10**400)), ([1], parsing.NESTED, parsing.NESTED),
-        ({"a": 1}, parsing.NESTED, parsing.NESTED), (Decimal("0.1"), 0.1, "0.1"),
-        (date(1970, 1, 2), 86400.0, "1970-01-02"), (timedelta(seconds=1.5), 1.5, "1.5"),
-        (datetime(1970, 1, 1, 1), 3600.0, "1970-01-01T01:00:00"), (math.nan, math.nan, None),
-        (datetime(1970, 1, 1, tzinfo=UTC), 0.0, "1970-01-01T00:00:00+00:00"),
-        (b"2", 2.0, "2"), ("\ud800", parsing.NOT_A_NUMBER, parsing.NOT_TEXT),
-    ],
-)  # fmt: skip
-def test_parse_values_of_other_types(value, number, text):
-    array, faults = parsing.parse_numbers([value], allow_missing=True)
-    said, wrong = parsing.parse_texts([value], allow_missing=True)
-    if isinstance(number, str):
-        assert faults == [(0, number)]
-    else:
-        assert faults == []
-        assert array[0] == number or (math.isnan(array[0]) and math.isnan(number))
-    if text in (parsing.NESTED, parsing.NOT_TEXT):
-        assert wrong == [(0, text)]
-    else:
-        assert (said, wrong) == ([text], [])
-
-
-def test_arrow_and_float_give_the_same_bits():
-    draw = np.random.default_rng(0)
-    values = draw.normal(size=2000) * 10.0 ** draw.integers(-300, 140, 2000)
-    texts = [repr(float(value)) for value in values] + [f"{value:.25e}" for value in values]
-    assert (parsing._parse_by_float(texts) == parsing._parse_by_arrow(texts, pyarrow)).all()
-
-
 def test_rejected_rows_do_not_change_the_others(tmp_path):
     path = tmp_path / "sensors.csv"
     path.write_text(
@@ -182,7 +120,7 @@ def test_broken_json_is_rejected_and_keys_may_vary(tmp_path):
     assert source.columns == ("a", "b")
     rows, bad, _ = read(source, numeric="a", text=())
     assert rows == [(1,), (7,), (1,)]
-    assert [said.split(": ")[0] for said in bad] == [
+    assert [text.split(": ")[0] for text in bad] == [
         f"rows.jsonl, line {line}" + ", column 'a'" * (line in (6, 8))
         for line in (1, 3, 4, 6, 8, 9, 11)
     ]
@@ -320,10 +258,10 @@ def test_parquet_types_are_parsed_as_numbers_and_texts(tmp_path):
     def column(name, **options):
         [block] = source.blocks(columns=[name])
         table = block.parse(numeric=[name], allow_missing=True)
-        said = block.parse(text=[name], allow_missing=True)
+        parsed = block.parse(text=[name], allow_missing=True)
         return (
             table.numbers[:, 0].tolist(),
-            said.texts[name],
+            parsed.texts[name],
             [bad.reason for bad in table.rejected],
         )
 
@@ -386,7 +324,7 @@ def test_line_without_end_takes_constant_memory(tmp_path):
     assert tracemalloc.get_traced_memory()[1] < 4_000_000
     tracemalloc.stop()
     assert rows == [(1, 2), (3, 4)]
-    assert [said.split(":")[0] for said in bad] == ["odd.csv, line 3", "odd.csv, line 5"]
+    assert [text.split(":")[0] for text in bad] == ["odd.csv, line 3", "odd.csv, line 5"]
 
 
 @pytest.mark.parametrize("rest", [b"3,4\n", b'","4\n'], ids=["in a cell", "in a row"])

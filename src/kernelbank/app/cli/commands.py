@@ -79,7 +79,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str) -> None:
     "--widths",
     default="0.1:10:20",
     show_default=True,
-    help="Widths of kernels that are told none: 0.5,1,2 or low:high:count in equal ratios.",
+    help="Widths of kernels given without one: 0.5,1,2 or low:high:count in equal ratios.",
 )
 @click.option("--loss", default="squared", show_default=True, help="The loss, learned and scored.")
 @click.option("--window", type=click.IntRange(min=1), default=10, show_default=True)
