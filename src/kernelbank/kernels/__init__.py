@@ -1,7 +1,6 @@
 """Kernels: one formula each, sums and products (`+`, `*`), and `Custom` for a user's own."""
 
-from .algebra import Product, Scaled, Sum
-from .base import Kernel
+from .base import Kernel, Product, Scaled, Sum
 from .custom import Custom
 from .dimensions import ActiveDims, Additive
 from .elementary import (

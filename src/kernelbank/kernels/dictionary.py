@@ -8,7 +8,8 @@ from typing import Any, overload
 import numpy as np
 
 from ..utils import validation as check
-from . import Gaussian, Kernel
+from .base import Kernel
+from .elementary import Gaussian
 
 
 class Dictionary:

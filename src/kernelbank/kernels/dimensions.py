@@ -10,8 +10,7 @@ from typing import Any
 from ..native.formulas import Callback
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .algebra import require_kernel
-from .base import Kernel
+from .base import Kernel, require_kernel
 from .program import ADD, SCALE, Instruction
 
 MAX_SUBSETS = 2000

@@ -22,8 +22,7 @@ from ..native.simd import WIDTH, fma, load, store
 from ..native.sincos import cosine_and_sine
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .algebra import Scaled, Sum
-from .base import Kernel
+from .base import Kernel, Scaled, Sum
 from .dimensions import ActiveDims, Additive, active_coordinates, without_active_dims
 from .elementary import Gaussian, Laplacian, Linear, Matern
 
