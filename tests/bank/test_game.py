@@ -3,7 +3,6 @@
 import _thread
 import gc
 import itertools
-import math
 import signal
 import threading
 import warnings
@@ -15,8 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.combiners import simplex
-from kernelbank.native.phases import Phase, Phases, compiled
 from kernelbank.utils.interrupts import defer_sigint
 from support import naive
 from support.instances import COMBINERS, KERNELS, LOSSES, TREE, cauchy, name_of, stream
@@ -733,34 +730,6 @@ def test_warnings_point_at_the_caller():
     with pytest.warns(kb.errors.UnstableStep) as record:
         kb.KernelBank([K.Gaussian(5.0)], Norma(0.5, 20), window=10).run(x, x)
     assert record[0].filename == __file__
-
-
-def test_a_huge_loss_that_has_left_the_horizon_leaves_no_rounding():
-    draw = np.random.default_rng(0)
-    losses = draw.uniform(0, 1, (500, 3))
-    losses[50], losses[260, 1] = 1e300, 1e30
-    horizon = 17
-    sums, out = np.empty_like(losses), np.zeros((250, 3))
-    block = np.zeros((250, 3))
-    phase = Phase(
-        compiled(simplex._sliding_sums),
-        simplex._SLIDING_SUMS,
-        slots=3,
-        horizon=horizon,
-        slot_loss=block,
-        segment=np.zeros((horizon, 3)),
-        suffixes=np.zeros((horizon, 3)),
-        prefix=np.zeros(3),
-        out=out,
-    )
-    for start, end in itertools.pairwise([0, 1, 3, 60, 61, 200, 437, 500]):
-        block[: end - start] = losses[start:end]
-        Phases([phase]).run(start, end - start)
-        sums[start:end] = out[: end - start]
-    for n in range(500):
-        for p in range(3):
-            exact = math.fsum(losses[max(0, n - horizon + 1) : n + 1, p])
-            assert abs(sums[n, p] - exact) <= horizon * EPS * exact
 
 
 # --- single precision ---------------------------------------------------------------------------
