@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,16 +49,13 @@ def auto_status(
     notes["combiner"] = short_name(config.effective_combiner)
     notes |= engine_note(config.engine)
     notes["last change"] = _last_change(model)
-    known = {"samples": model.rows, "metrics": _metrics(task, ledger, model), "notes": notes}
+    status = Status(title, settings, model.rows, _metrics(task, ledger, model), notes)
     count = len(model.banks)
     if not count:
-        first = task_model.RESTARTS[0]
-        why = (
-            f"the slots start after {first} rows"
-            if not model.started
-            else "there is only one class"
-        )
-        return Status(title, settings, **known, no_weights=f"none yet: {why}")
+        why = "there is only one class"
+        if not model.started:
+            why = f"the slots start after {task_model.RESTARTS[0]} rows"
+        return replace(status, no_weights=f"none yet: {why}")
     quarantined = Counter(index for bank in model.banks for index in bank.quarantined)
     if quarantined:
 
@@ -66,15 +64,12 @@ def auto_status(
             return model.names[index] + banks
 
         notes["quarantined"] = quarantine_note(sorted(quarantined), len(model.names), describe)
-    heading = "weights" if count == 1 else f"weights, mean of {count} banks (one per class)"
-    return Status(
-        title,
-        settings,
-        **known,
+    return replace(
+        status,
         names=model.names,
         weights=np.mean([bank.weights for bank in model.banks], axis=0),
         losses=np.mean([bank.ledger.slot_mean_loss for bank in model.banks], axis=0),
-        heading=heading,
+        heading="weights" if count == 1 else f"weights, mean of {count} banks (one per class)",
     )
 
 

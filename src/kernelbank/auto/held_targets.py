@@ -83,7 +83,7 @@ class HeldTargets:
 
     def state(self, dimension: int, lags: int) -> dict[str, Floats]:
         """The arrays, by their names in a file."""
-        arrays = {
+        arrays: dict[str, Any] = {
             "held_inputs": np.zeros((CHANGE_AFTER, dimension)),
             "held_lagged": np.zeros((CHANGE_AFTER, lags)),
             "held_targets": np.zeros(CHANGE_AFTER),
