@@ -60,7 +60,7 @@ def as_slot(model: Any, curvature: float = 0.0) -> Slot:
     return Slot(NoKernel(), Adapter(model, curvature))
 
 
-class _Estimator(base.Estimator):  # type: ignore[misc]
+class _RiverEstimator(base.Estimator):  # type: ignore[misc]
     """The parameters, and dictionaries as rows."""
 
     _task: str
@@ -138,7 +138,7 @@ class _Estimator(base.Estimator):  # type: ignore[misc]
         return self._bank._repr_html_()
 
 
-class KernelBankRegressor(_Estimator, base.MiniBatchRegressor):  # type: ignore[misc]
+class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ignore[misc]
     """A bank of kernels for regression on streams, with nothing to tune.
 
     One online learner per slot, with new weights after every row; inputs and target are scaled
@@ -187,7 +187,7 @@ class KernelBankRegressor(_Estimator, base.MiniBatchRegressor):  # type: ignore[
         return pd.Series(found, index=X.index, dtype="float64")
 
 
-class KernelBankClassifier(_Estimator, base.MiniBatchClassifier):  # type: ignore[misc]
+class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: ignore[misc]
     """A bank of kernels for classification on streams, with nothing to tune.
 
     Labels may be booleans, numbers or text; new ones may appear at any time. More than two are

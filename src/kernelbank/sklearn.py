@@ -32,7 +32,7 @@ except ModuleNotFoundError as error:
 __all__ = ["KernelBankClassifier", "KernelBankRegressor"]
 
 
-class _Estimator(BaseEstimator):  # type: ignore[misc]
+class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
     """The parameters, and checked arrays."""
 
     def __init__(
@@ -99,7 +99,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         return str(self.bank_._repr_html_()) if hasattr(self, "bank_") else ""
 
 
-class KernelBankRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
+class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[misc]
     """A bank of kernels for regression, with nothing to tune.
 
     One online learner per slot, with new weights after every row; inputs and target are scaled
@@ -161,7 +161,7 @@ class KernelBankRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         return self.bank_.predict_interval(X, coverage)
 
 
-class KernelBankClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[misc]
     """A bank of kernels for classification, with nothing to tune.
 
     More than two classes are learned one against the rest. Probabilities are calibrated online. See

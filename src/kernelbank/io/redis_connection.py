@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..errors import FileRefused, SourceLost
-from .sources.addresses import RedisAddress
+from .addresses import RedisAddress
 
 try:
     import redis

@@ -9,8 +9,9 @@ from unittest import mock
 import pytest
 
 from kernelbank.errors import FileRefused, InvalidArgument, SourceLost
-from kernelbank.io.sources import addresses, open_source
+from kernelbank.io import addresses
 from kernelbank.io.sources import kafka as kafka_topic
+from kernelbank.io.sources import open_source
 from support import source_fixtures
 from support.source_fixtures import EXPECTED, ROWS, KafkaFixture, RedisFixture, read
 

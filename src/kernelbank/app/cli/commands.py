@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import click
 
 from ... import __version__
 from ...errors import KernelBankError
+from .one_line_errors import errors_as_one_line
 from .run_options import CONTEXT, run_command
 
 
@@ -126,7 +125,7 @@ def compare(**options: Any) -> None:
       kernelbank compare load.csv --target load \\
         --learners "Norma(learning_rate=0.05,budget=200)" --combiners Simplex,OMKR
     """
-    with one_line():
+    with errors_as_one_line():
         from .compare import CompareOptions
         from .compare import compare as work
 
@@ -175,31 +174,13 @@ def report(state: Path, out: Path) -> None:
     network: errors, losses and weights over time, predictions along each input, intervals, detected
     changes, bad rows. The run may be active meanwhile.
     """
-    with one_line():
+    with errors_as_one_line():
         from ..report.report_data import check_report_path, write_report
         from ..runner.status import RunStatus
 
         check_report_path(out, "--out")
         write_report(out, RunStatus.of_state(state))
     click.echo(f"Wrote {out}", err=True)
-
-
-class _Refused(click.ClickException):
-    """An error of one line, with the exit code of wrong usage."""
-
-    exit_code = 2
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"kernelbank: {self.message}", file=file, err=True)
-
-
-@contextmanager
-def one_line() -> Iterator[None]:
-    """Turn errors of ours and of the system into one line."""
-    try:
-        yield
-    except (KernelBankError, OSError) as error:
-        raise _Refused(" ".join(str(error).split())) from None
 
 
 cli.add_command(run_command)

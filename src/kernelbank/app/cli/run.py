@@ -13,11 +13,11 @@ from typing import Any
 
 from ...bank.engines import Engine, Ray, Serial, Threads
 from ...errors import BadRow, KernelBankError, KernelBankWarning, RunRefused, ShardLost
+from ...io.addresses import without_password
 from ...io.sinks.base import Sink
 from ...io.sinks.csv import CsvSink, JsonLinesSink
 from ...io.sinks.parquet import ParquetSink
 from ...io.sources import open_source
-from ...io.sources.addresses import without_password
 from ..live.live_page import LivePage, is_loopback
 from ..live.publisher import Publisher
 from ..report.report_data import check_report_path

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..runner.options import DEFAULTS, KINDS, OPTIONS, OptionSpec, flag
+from .one_line_errors import errors_as_one_line
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96}
 """The settings of every command."""
@@ -85,9 +86,7 @@ def run_command(context: click.Context, /, **given: Any) -> None:
     \b
       kernelbank run sensors.csv --target load --predictions out.csv --state run/
     """
-    from .commands import one_line
-
-    with one_line():
+    with errors_as_one_line():
         from .run import run
 
         code = run(given)

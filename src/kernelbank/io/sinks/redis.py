@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import FileRefused, RunRefused
+from ..addresses import redis_address
 from ..redis_connection import BROKEN, PATIENCE, RedisConnection
-from ..sources.addresses import redis_address
 from .base import RESTORE, Row, Sink, cell_text, occupied
 
 BATCH_ROWS = 256

@@ -33,7 +33,7 @@ import numpy as np
 from ...errors import FileRefused
 from ...utils import validation as check
 from ...utils.validation import Floats
-from .addresses import kafka_address, redis_address
+from ..addresses import kafka_address, redis_address
 from .base import Source
 from .files import TextFile
 from .row_block import ParsedRows, RejectedRow, RowBlock

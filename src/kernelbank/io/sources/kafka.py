@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import FileRefused, SourceLost
 from ...utils import validation as check
-from .addresses import KafkaAddress
+from ..addresses import KafkaAddress
 from .base import (
     DEFAULT_BLOCK_ROWS,
     POLL_SECONDS,

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from ...errors import FileRefused
+from ..addresses import RedisAddress
 from ..redis_connection import PATIENCE, RedisConnection
-from .addresses import RedisAddress
 from .base import (
     DEFAULT_BLOCK_ROWS,
     POLL_SECONDS,

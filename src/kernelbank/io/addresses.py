@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ...utils import validation as check
+from ..utils import validation as check
 
 REDIS_FORM = "redis://user:password@host:6379/stream-name?db=0"
 KAFKA_FORM = "kafka://host:9092/topic"
