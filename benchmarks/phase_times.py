@@ -22,7 +22,7 @@ def phase_seconds(x, y, slots: int, budget: int) -> dict[str, float]:
     """Seconds per sample of every phase, and of the Python code around them."""
     bank = paper_bank(slots=slots, budget=budget)
     bank.run(x[:WARM_UP], y[:WARM_UP], record=())
-    phases = bank._work.executor._phases
+    phases = bank._runtime.executor._phases
     seconds: dict[str, float] = defaultdict(float)
 
     def timed_run(first: int, count: int) -> None:

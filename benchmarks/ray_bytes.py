@@ -23,7 +23,7 @@ def measure(slots: int, samples: int, shards: int, exchange: str) -> tuple[float
     engine = kb.engines.Ray(shards=shards, exchange=exchange)
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, slots), kb.learners.Norma(), engine=engine)
     bank.run(X[:100], y[:100], record="light")
-    traffic = bank._work.executor.traffic
+    traffic = bank._runtime.executor.traffic
     sent, received = traffic.sent, traffic.received
     began = time.perf_counter()
     bank.run(X[100:], y[100:], record="light")

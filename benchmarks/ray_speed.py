@@ -96,7 +96,7 @@ def compare_engines(
         begin = WARM * BLOCK + turn * count
         for way in order.permutation(list(banks)):
             bank = banks[way]
-            traffic = getattr(bank._work.executor, "traffic", None)
+            traffic = getattr(bank._runtime.executor, "traffic", None)
             before = 0 if traffic is None else traffic.sent + traffic.received
             clock = time.perf_counter()
             bank.run(X[begin : begin + count], y[begin : begin + count], record="light")
@@ -118,7 +118,7 @@ def measure_separately(exchange: str, block: int, slots: int, shards: int) -> di
     engine = kb.engines.Ray(shards=shards, block=block, exchange=exchange)
     bank = bank_of(slots, engine)
     bank.run(X[: WARM * block], y[: WARM * block], record="light")
-    executor = bank._work.executor
+    executor = bank._runtime.executor
     traffic = executor.traffic
     calls, moved = traffic.calls, traffic.sent + traffic.received
     driver, shard = time.process_time(), sum(map(processor_time, executor.process_ids))

@@ -225,7 +225,7 @@ def single_precision(repeats: int) -> Iterator[Measurement]:
         repeats,
     )
     sizes = {
-        dtype: sum(a.nbytes for a in own._work.executor.state().values())
+        dtype: sum(a.nbytes for a in own._runtime.executor.state().values())
         for dtype, own in runs.items()
     }
     yield Measurement(

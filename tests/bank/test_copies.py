@@ -111,8 +111,8 @@ def test_before_the_first_sample_and_what_was_said():
     )
     X, y = stream(5, ROWS, 1)
     bank.run(X, y)
-    assert bank._diagnostics.said
-    assert pickled(bank)._diagnostics.said == bank._diagnostics.said
+    assert bank._runtime.diagnostics.warned
+    assert pickled(bank)._runtime.diagnostics.warned == bank._runtime.diagnostics.warned
     assert pickled(bank).quarantined == bank.quarantined
 
 

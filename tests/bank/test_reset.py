@@ -21,7 +21,7 @@ def same(make, labels=False):
     one, other = used.run(X, y), fresh.run(X, y)
     for name in one.fields:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    first, second = used._description(), fresh._description()
+    first, second = used._describe(), fresh._describe()
     assert first[0] == second[0]
     for name, array in first[1].items():
         np.testing.assert_array_equal(array, second[1][name], err_msg=name)

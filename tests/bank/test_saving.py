@@ -141,7 +141,7 @@ def put(*path, value):
         put("arrays", 0, value=["wights", "<f8", [3]]),
         put("arrays", value=None),
         put("arrays", value=[]),
-        put("said", value=5),
+        put("warned", value=5),
         lambda header, body: header.pop("combiner") and None,
         lambda header, body: body + bytes(8),
     ],

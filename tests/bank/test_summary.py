@@ -525,7 +525,7 @@ def test_weights_of_any_sign_and_size():
 
 
 def state_of(bank):
-    header, arrays = bank._description() if isinstance(bank, kb.KernelBank) else describe(bank)
+    header, arrays = bank._describe() if isinstance(bank, kb.KernelBank) else describe(bank)
     return header, {name: array.tobytes() for name, array in arrays.items()}
 
 

@@ -82,7 +82,7 @@ def test_additive_of_many_subsets_needs_a_shallow_stack_and_short_blocks():
     kernel = K.Additive(K.Gaussian(3.0), 2)
     bank = kb.KernelBank([kernel], Norma(0.02, 100), window=2)
     trace = bank.run(X, y)
-    assert bank._work.workspace.size < 256
+    assert bank._runtime.workspace.size < 256
     single = kb.KernelBank([kernel], Norma(0.02, 100), window=2)
     for x, target in zip(X, y, strict=True):
         single.learn_one(x, target)
@@ -146,7 +146,7 @@ def test_inputs_too_narrow_for_a_kernel_are_refused_and_change_nothing(kernel):
         ):
             call()
     assert bank.samples == 0
-    assert bank._work is None
+    assert not bank._runtime.is_open
     after = bank._state()
     assert all((after[name] == before[name]).all() for name in before)
 

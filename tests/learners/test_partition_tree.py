@@ -71,7 +71,7 @@ def naive_of(kernel, learner, column=0, loss="squared"):
 
 def arrays(bank):
     """The state of the bank's first group."""
-    state = bank._work.executor.state()
+    state = bank._runtime.executor.state()
     return {name[7:]: a for name, a in state.items() if name.startswith("group0/")}
 
 
@@ -398,7 +398,7 @@ def test_forged_tree_reads_and_writes_nothing_outside_its_arrays(seed, indices_o
         if name == "cells" and indices_only:
             hit[:, np.setdiff1d(np.arange(len(CELL)), columns)] = False
         own[hit] = draw.choice(BAD, own.shape)[hit]
-    forged._restore(state)
+    forged._runtime.restore(state)
     forged.predict(X)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kernelbank.bank.diagnostics._say", lambda *_: None)

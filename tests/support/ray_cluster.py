@@ -106,7 +106,7 @@ def run_both(make, engine, X, y, cuts=(0, 1, 130, 131, 300), record="all"):
 
 
 def executor_of(bank):
-    return bank._work.executor
+    return bank._runtime.executor
 
 
 def kill_process(bank, shard):

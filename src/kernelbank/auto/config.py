@@ -8,7 +8,7 @@ from typing import Any
 from ..bank.bank import KernelBank
 from ..bank.layout import Slot
 from ..bank.naming import SlotNames
-from ..bank.state import takes_up
+from ..bank.widening import accepts_columns
 from ..combiners import Combiner
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared
@@ -75,6 +75,6 @@ class AutoConfig:
 def _on_known_columns(slot: Slot, scaling: Scaling) -> Slot:
     """A user's slot, limited to the first columns if it cannot take up columns added later."""
     first = scaling.width - (scaling.dimension - scaling.core) * len(scaling.names)
-    if first == scaling.width or takes_up(slot, first, scaling.width):
+    if first == scaling.width or accepts_columns(slot, first, scaling.width):
         return slot
     return replace(slot, kernel=ActiveDims(slot.kernel, tuple(range(first))))

@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import combiners, kernels, learners, losses
 from ..bank.bank import KernelBank
 from ..bank.engines import Engine, as_engine
-from ..bank.engines.base import workspace_bytes
-from ..bank.layout import Slot
-from ..bank.state import array_specs, under
+from ..bank.runtime import under
+from ..bank.serialization import KNOWN
 from ..errors import FileRefused, InvalidArgument
 from ..io import checkpoint
 from ..io.specs import check_names, from_spec, to_spec
@@ -29,15 +27,6 @@ from .pending_predictions import LARGEST_LIMIT
 from .running_stats import CHANGE_AFTER
 from .task_model import Prediction
 
-_KNOWN = (
-    *kernels.BUILT_IN,
-    *learners.BUILT_IN,
-    *combiners.BUILT_IN,
-    *losses.BUILT_IN.values(),
-    Slot,
-)
-"""Every type that a file may name without `components`."""
-
 RUN = "Run"
 """The `kind` in the header of the state of a run, which contains a bank."""
 
@@ -48,7 +37,6 @@ Arrays = dict[str, Floats]
 RestoreBank = Callable[[Mapping[str, Any], Arrays], KernelBank]
 RestoreComponent = Callable[[Any], Any]
 
-_MOST_SAMPLES = 2.0**53
 DAMAGE = (
     KeyError,
     TypeError,
@@ -119,9 +107,11 @@ def restore(
     most_memory: int,
 ) -> Any:
     """The bank, of either kind, that a header and arrays describe."""
-    inner = partial(_restored, given=components, engine=engine, most_memory=most_memory)
+    inner = partial(
+        KernelBank._restored, engine=engine, components=components, most_memory=most_memory
+    )
     if header.get("kind") == AUTO_BANK:
-        component = partial(from_spec, known=_KNOWN, components=components)
+        component = partial(from_spec, known=KNOWN, components=components)
         return _restore_auto(header, dict(arrays), component, inner, engine)
     return inner(header, arrays)
 
@@ -162,7 +152,7 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
     arrays |= {f"model/{name}": array.copy() for name, array in model.state().items()}
     arrays |= {f"pending/{name}": array for name, array in _pending_arrays(auto).items()}
     for number, bank in enumerate(model.banks):
-        inner, state = bank._description()
+        inner, state = bank._describe()
         header["banks"].append(inner)
         arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
     return header, arrays
@@ -317,78 +307,3 @@ def _whole_number(value: Any, least: int, most: int, what: str) -> int:
     if isinstance(value, bool) or not (least <= value <= most and value == int(value)):
         raise FileRefused(f"it claims {value!r} for {what}.")
     return int(value)
-
-
-# --- KernelBank ---------------------------------------------------------------------------------
-
-
-def _restored(
-    header: Mapping[str, Any],
-    arrays: Mapping[str, Any],
-    given: Mapping[str, Any],
-    engine: Engine,
-    most_memory: int,
-) -> KernelBank:
-    """The bank that a header and arrays describe."""
-    bank, dimension, said = _bank_of(header, given, engine)
-    found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
-    if found != array_specs(bank, dimension):
-        raise FileRefused("its arrays do not fit its settings.")
-    samples = arrays["ledger/running"][-1]
-    if not (samples >= 0 and samples == np.floor(samples) and samples < _MOST_SAMPLES):
-        raise FileRefused(f"it claims {samples} samples.")
-    if (dimension is None) != (samples == 0):
-        raise FileRefused("its number of samples does not fit its inputs.")
-    if dimension is not None:
-        _check_workspace(bank, dimension, most_memory)
-        bank._open(np.zeros(dimension))
-    bank._restore(arrays)
-    bank._diagnostics.said = said
-    return bank
-
-
-def _bank_of(
-    header: Mapping[str, Any], given: Mapping[str, Any], engine: Engine
-) -> tuple[KernelBank, int | None, set[str]]:
-    """The bank that a header describes, without its state; the width of its inputs; its notices."""
-    methods = [
-        [
-            None if spec is None else from_spec(spec, _KNOWN, given)
-            for spec in (m["learner"], m["loss"])
-        ]
-        for m in header["methods"]
-    ]
-    slots = [
-        Slot(from_spec(spec, _KNOWN, given), *methods[int(method)], base)
-        for spec, method, base in zip(
-            header["kernels"], header["method_of"], header["residual_of"], strict=True
-        )
-    ]
-    bank = KernelBank(
-        slots=slots,
-        combiner=from_spec(header["combiner"], _KNOWN, given),
-        loss=from_spec(header["loss"], _KNOWN, given),
-        window=header["window"],
-        regularization=header["regularization"],
-        dtype=header["dtype"],
-        engine=engine,
-    )
-    dimension = header["dimension"]
-    if dimension is not None:
-        dimension = check.count("dimension", dimension, "the file", "")
-        for slot in slots:
-            slot.kernel.check_width(dimension, "X")
-    return bank, dimension, {str(word) for word in header["said"]}
-
-
-def _check_workspace(bank: KernelBank, dimension: int, most_memory: int) -> None:
-    """Refuse a file whose bank would need more memory to work than the caller wants to give."""
-    try:
-        needed = workspace_bytes(bank._layout, bank._objective, dimension)
-    except InvalidArgument as error:  # a kernel that cannot be for inputs of this width
-        raise FileRefused(str(error)) from None
-    if needed > most_memory:
-        raise FileRefused(
-            f"The file holds a bank that needs {needed / 2**20:.0f} MB to work, more than "
-            f"most_memory ({most_memory / 2**20:.0f} MB). Raise most_memory if you trust the file."
-        )

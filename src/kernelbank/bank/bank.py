@@ -1,13 +1,14 @@
-"""`KernelBank`: the game between the bank and its stream, and nothing else."""
+"""`KernelBank`: slots that learn a stream on their own, and weights that combine them."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import wraps
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -20,35 +21,58 @@ from ..kernels.dictionary import Dictionary
 from ..losses import as_loss
 from ..losses.objective import Objective
 from ..native.formulas import inside_callback
-from ..native.workspace import SLIDE_PERIOD
 from ..utils import validation as check
-from ..utils.interrupts import defer_sigint
 from ..utils.lazy import plots
 from ..utils.validation import Floats
-from . import bank_cost as hot
-from . import rounds, state
-from . import slot_metrics as score
-from .diagnostics import Diagnostics
-from .engines import as_engine
+from . import serialization
+from .engines import Engine, as_engine
 from .layout import Layout, Slot, bank_slots
 from .ledger import Ledger
 from .naming import SlotNames, full_name
-from .single_sample import NEWS
+from .runtime import Runtime
 from .status import Status, bank_status
 from .trace import Trace, chosen_fields
-from .work import Work
+from .widening import check_wider, widened_arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def _exclusive(
+    method: Callable[Concatenate[KernelBank, _Arguments], _Result],
+) -> Callable[Concatenate[KernelBank, _Arguments], _Result]:
+    """Let calls from several threads take turns, and refuse calls from inside the same bank."""
+
+    @wraps(method)
+    def guarded(self: KernelBank, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        if self._runtime.busy:
+            _refuse_inside()
+        with self._turn:
+            return method(self, *args, **kwargs)
+
+    return guarded
+
+
+def _refuse_inside() -> None:
+    """A function that the bank has called must not call the bank."""
+    if inside_callback():
+        raise KernelBankError(
+            "A function that a bank calls has called the same bank. Let kernels, losses, "
+            "learners and combiners depend on their arguments only."
+        )
+
 
 class KernelBank:
-    """A bank of kernels that learns from a stream: one online learner per kernel, mixed anew after
-    every sample.
+    """A bank of kernels that learns from a stream: one online learner per kernel, combined by
+    weights that change with every sample.
 
-    Each sample is one round of a game. The bank proposes f = sum_p w_p f_p; the sample is revealed;
-    the proposal is charged its loss on the window plus regularization / 2 * sum_p w_p^2 |f_p|^2;
-    every slot learns from the window, without a look at the weights; the combiner chooses anew.
+    For each sample the bank predicts with f = sum_p w_p f_p. Then the target arrives. The cost of
+    the prediction is the loss of f on the window plus regularization / 2 * sum_p w_p^2 |f_p|^2.
+    Every slot learns from the window, without reading the weights, and the combiner chooses new
+    weights.
 
     Parameters
     ----------
@@ -57,7 +81,7 @@ class KernelBank:
     learner : the method of every slot; by default `Norma()`.
     combiner : the rule for the weights; by default `Simplex()`, the paper's.
     loss : a loss or its name, such as "squared", "huber", "logistic".
-    window : how many recent samples a cost looks at.
+    window : how many recent samples a cost is taken over.
     regularization : weight of half the squared norm in the cost, at least 0.
     engine : where the slots run: "serial", "threads" for large dictionaries, or "ray" for more than
         one process or machine (`kb.engines.Ray`). Same bits.
@@ -90,7 +114,7 @@ class KernelBank:
         dtype: str = "float64",
     ) -> None:
         owner = "KernelBank"
-        remedy = "Give how many recent samples a cost looks at, such as 10."
+        remedy = "Give how many recent samples a cost is taken over, such as 10."
         width = check.count("window", window, owner, remedy)
         remedy = "Give 0 or a small positive number, such as 0.01."
         ridge = check.number("regularization", regularization, owner, remedy, least=0)
@@ -108,32 +132,36 @@ class KernelBank:
             group.check(self._objective)
         self._engine = as_engine(engine)
         self._engine.check(self._combiner)
-        self._work: Work | None = None
-        self._dimension: int | None = None
         count = len(self._layout.slots)
         self._weights = np.array(self._combiner.first_weights(count), dtype=np.float64)
         if self._weights.shape != (count,):
-            remedy = "Let first_weights(slots) return one weight a slot."
+            remedy = "Let first_weights(slots) return one weight per slot."
             raise check.refuse("combiner", f"start with {count} weights", combiner, remedy, owner)
         self._ledger = Ledger(self._objective, count, self._combiner.on_simplex, self._dropped)
-        self._columns = self._layout.columns(list(self._layout.leaves))
-        self._diagnostics = Diagnostics(self._layout.slots)
         self._names = SlotNames(self._layout.slots)
-        self._at_work = False
-        self._turn = threading.RLock()  # calls from several threads take turns
-        domains = {slot.kernel: slot.kernel.domains for slot in self.slots}
-        self._choosy = [kernel for kernel, names in domains.items() if names != _REAL]
+        self._turn = threading.RLock()
+        kernels = dict.fromkeys(slot.kernel for slot in self.slots)
+        self._picky_kernels = [kernel for kernel in kernels if kernel.domains != {"real"}]
+        self._runtime = Runtime(
+            self._objective,
+            self._layout,
+            self._combiner,
+            self._engine,
+            self._ledger,
+            self._weights,
+            any_input=not self._picky_kernels,
+        )
 
-    # --- looking ------------------------------------------------------------------------------
+    # --- settings and results -----------------------------------------------------------------
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """The slots: one kernel and one learner each."""
+        """The slots."""
         return self._layout.slots
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the slots are, in words: place and kernel, and the learner where they differ."""
+        """The names of the slots: "[index] kernel", and the learner where learners differ."""
         return tuple(self._names)
 
     @property
@@ -153,7 +181,7 @@ class KernelBank:
 
     @property
     def window(self) -> int:
-        """How many recent samples a cost looks at."""
+        """How many recent samples a cost is taken over."""
         return self._objective.window
 
     @property
@@ -163,14 +191,15 @@ class KernelBank:
 
     @property
     def weights(self) -> Floats:
-        """(P,): the weights of the next proposal."""
+        """(P,): the weights of the next prediction."""
         return self._weights.copy()
 
+    @_exclusive
     def evidence(self) -> dict[str, Floats]:
-        """By which figures the combiner has weighed the slots after the last sample.
+        """The quantities by which the combiner has chosen the weights after the last sample.
 
-        Small arrays by names that depend on the combiner, as its `diagnostics` says: Simplex the
-        curvature and the linear part of its program, Joint its certificate, Hedge its sums of
+        Small arrays by name, as `Combiner.diagnostics` of the combiner says: Simplex returns the
+        curvature and the linear term of its program, Joint its certificate, Hedge its cumulative
         losses and its rate. Before the first sample they are those of an empty state.
 
         >>> import kernelbank as kb
@@ -179,19 +208,11 @@ class KernelBank:
         >>> {name: array.shape for name, array in bank.evidence().items()}
         {'curvature': (3,), 'linear': (3,)}
         """
-        if self._at_work:
-            self._refuse_inside()
-        with self._turn:
-            if self._work is not None:
-                memory = self._work.memory
-            else:
-                shapes = self._combiner.shapes(len(self.slots))
-                memory = {name: np.zeros(shape) for name, shape in shapes.items()}
-            return self._combiner.diagnostics(memory, self._weights.copy())
+        return self._runtime.evidence()
 
     @property
     def ledger(self) -> Ledger:
-        """What has been charged so far."""
+        """The costs and losses so far."""
         return self._ledger
 
     @property
@@ -200,9 +221,14 @@ class KernelBank:
         return self._ledger.samples
 
     @property
+    def _dimension(self) -> int | None:
+        """Columns of the inputs; None before the first sample."""
+        return self._runtime.dimension
+
+    @property
     def quarantined(self) -> tuple[int, ...]:
         """The slots that became non-finite and are out for good."""
-        return tuple(int(p) for p in np.flatnonzero(np.isinf(self._ledger.slot_cumulative_cost)))
+        return self._ledger.quarantined
 
     def plot_weights(self, most: int = 15) -> Figure:
         """The present weights as bars; see `kb.plots.bars`."""
@@ -246,149 +272,78 @@ class KernelBank:
     # --- predicting ---------------------------------------------------------------------------
 
     def predict_one(self, x: Any) -> float:
-        """The proposal at one input, a number or a (d,) array. Learns nothing.
+        """The prediction at one input, a number or a (d,) array. Learns nothing.
 
         `learn_one` of the same input right afterwards does not evaluate the kernels again.
         """
-        if self._at_work:
-            self._refuse_inside()
+        runtime = self._runtime
+        if runtime.busy:
+            _refuse_inside()
         with self._turn:
-            work = self._work
-            if work is None:
-                return float(self._predict(check.one_sample(x, self._dimension), "x")[0])
-            if work.door is not None and isfinite(value := work.door.look(x)):
+            if isfinite(value := runtime.predict_plain(x)):
                 return value
-            point = check.one_sample(x, self._dimension)
-            self._check_domain(point, "x")
-            work.workspace.query_point[:] = point[0]
-            if not work.callbacks:
-                work.executor.predict_query(self._ledger.samples)
-                return float(work.blended[0])
-            self._at_work = True
-            try:
-                with defer_sigint():
-                    work.executor.predict_query(self._ledger.samples)
-                    work.check()
-            except BaseException:
-                work.executor.forget_query()
-                raise
-            finally:
-                self._at_work = False
-            return float(work.blended[0])
+            point = check.one_sample(x, runtime.dimension)
+            self._check_inputs(point, "x")
+            if not runtime.is_open:
+                return float(runtime.predict(point)[0])
+            return runtime.predict_one(point[0])
 
     def predict_slots_one(self, x: Any) -> tuple[float, Floats]:
-        """The proposal at one input, and (P,) what every slot says. Learns nothing.
+        """The prediction at one input, and (P,) the predictions of all slots. Learns nothing.
 
-        The slots' values can be given back to `learn_one`, if the target comes late.
+        The slots' predictions can be given to `learn_one` later, if the target is delayed.
         """
         with self._turn:
-            proposal = self.predict_one(x)
-            if self._work is None:
-                return proposal, np.zeros(len(self.slots))
-            return proposal, self._work.workspace.slot_values.copy()
+            prediction = self.predict_one(x)
+            if not self._runtime.is_open:
+                return prediction, np.zeros(len(self.slots))
+            return prediction, self._runtime.workspace.slot_values.copy()
 
+    @_exclusive
     def predict(self, X: Any) -> Floats:
-        """(n,): the proposals at the rows of an (n, d) array. Learns nothing."""
-        if self._at_work:
-            self._refuse_inside()
-        with self._turn:
-            return self._predict(check.samples(X, self._dimension), "X")
+        """(n,): the predictions at the rows of an (n, d) array. Learns nothing."""
+        return self._runtime.predict(self._checked_inputs(X))
 
+    @_exclusive
     def predict_slots(self, X: Any) -> Floats:
-        """(n, P): the estimate of every slot at the rows of an (n, d) array. Learns nothing."""
-        if self._at_work:
-            self._refuse_inside()
-        with self._turn:
-            points = check.samples(X, self._dimension)
-            self._check_domain(points, "X")
-            return self._evaluate(points, np.ones(len(self.slots)))
+        """(n, P): the prediction of every slot at the rows of an (n, d) array. Learns nothing."""
+        return self._runtime.evaluate(self._checked_inputs(X), np.ones(len(self.slots)))
 
+    @_exclusive
     def predict_variance_slots(self, X: Any) -> Floats:
         """(n, P): predictive variance of every slot's function, NaN for methods without one.
 
-        For `KRLSTracker` in the target's units squared; for the recursive least squares in units
-        of the noise's variance. Learns nothing.
+        For `KRLSTracker` in the target's units squared; for recursive least squares in units of
+        the noise variance. Learns nothing.
         """
-        if self._at_work:
-            self._refuse_inside()
-        with self._turn:
-            points = check.samples(X, self._dimension)
-            self._check_domain(points, "X")
-            if self._work is None:
-                return np.full((len(points), len(self.slots)), np.nan)
-            variances = self._work.executor.variance(points)
-            self._work.check()
-            return variances
-
-    def _predict(self, points: Floats, name: str) -> Floats:
-        self._check_domain(points, name)
-        out = np.empty(len(points))
-        for start in range(0, len(points), SLIDE_PERIOD):  # so that (n, P) arrays stay small
-            some = points[start : start + SLIDE_PERIOD]
-            weights = np.repeat(self._weights[None, :], len(some), axis=0)
-            values = self._evaluate(some, self._weights)
-            if not np.isfinite(values[:, self._weights != 0]).all():
-                values = self._evaluate(some, np.ones(len(self.slots)))
-                hot.admit(weights, values, self._combiner.on_simplex)
-            score.blend(weights, values, self._columns, out[start : start + SLIDE_PERIOD])
-        return out
-
-    def _evaluate(self, points: Floats, wanted: Floats) -> Floats:
-        if self._work is None:
-            return np.zeros((len(points), len(self.slots)))
-        values = self._work.executor.evaluate(self.samples, points, wanted)
-        self._work.check()
-        return values
+        return self._runtime.variance(self._checked_inputs(X))
 
     # --- learning -----------------------------------------------------------------------------
 
     def learn_one(self, x: Any, y: Any, past_predictions: Any = None) -> None:
-        """Play one round: charge the present proposal for the sample, then learn it.
+        """Learn one sample, after the cost of the present prediction has been taken.
 
-        past_predictions : (P,), for a target that comes late: what `predict_slots_one` gave for the slots when the
-            question was asked. Combiners and losses one step ahead then judge the slots by that,
-            not by what they would say now that they have learned other samples. A slot for which it
-            holds NaN or infinity is judged by what it says now.
+        past_predictions : (P,), for a delayed target: what `predict_slots_one` returned for the
+            slots when this input was predicted. The combiner and the one-step-ahead losses then
+            judge the slots by these, not by what they would predict now. Where it holds NaN or
+            infinity, the slot's present prediction counts.
         """
-        if self._at_work:
-            self._refuse_inside()
+        runtime = self._runtime
+        if runtime.busy:
+            _refuse_inside()
         with self._turn:
-            work = self._work
-            if past_predictions is not None:
-                self._learn_late(x, y, past_predictions)
+            if past_predictions is None and runtime.learn_one(x, y):
                 return
-            door = None if work is None or work.was_reset else work.door
-            if door is not None and (told := door.learn(x, y)):
-                assert work is not None
-                if told == NEWS:
-                    self._diagnostics.look(self._ledger, work.executor, self._ledger.samples - 1)
-                return
-            X = check.one_sample(x, self._dimension)
+            point = check.one_sample(x, runtime.dimension)
             target = check.one_target(y)
-            self._check_samples(X, target, "x")
-            rounds.run_block(self, X, target)
+            past = None if past_predictions is None else self._checked_past(past_predictions)
+            self._check_inputs(point, "x")
+            self.loss.check_targets(target)
+            runtime.run_block(point, target, past)
 
-    def _learn_late(self, x: Any, y: Any, past_predictions: Any) -> None:
-        X = check.one_sample(x, self._dimension)
-        target = check.one_target(y)
-        remedy = "Give the second of what predict_slots_one returned."
-        values = check.floats("past_predictions", past_predictions, remedy)
-        if values.shape != (len(self.slots),):
-            raise check.refuse(
-                "past_predictions", f"hold {len(self.slots)} values", values.shape, remedy
-            )
-        check.within_range("past_predictions", np.where(np.isfinite(values), values, 0.0))
-        self._check_samples(X, target, "x")
-        workspace = self._open(X[0]).workspace
-        workspace.past_predictions[0] = values
-        workspace.has_past_predictions[0] = 1.0
-        try:
-            rounds.run_block(self, X, target)
-        finally:
-            workspace.has_past_predictions[0] = 0.0
-
+    @_exclusive
     def run(self, X: Any, y: Any, record: Any = "all") -> Trace:
-        """Play a round for every row: propose, reveal, charge, learn, weigh.
+        """Predict and learn every row in turn.
 
         Parameters
         ----------
@@ -399,45 +354,45 @@ class KernelBank:
         The result does not depend, in any bit, on how a stream is cut into calls of `run` and
         `learn_one`.
         """
-        if self._at_work:
-            self._refuse_inside()
-        with self._turn:
-            points = check.samples(X, self._dimension)
-            targets = check.targets(y, len(points))
-            fields = chosen_fields(record)
-            self._check_samples(points, targets, "X")
-            trace = Trace(len(points), self._names, fields)
-            done = 0
-            for block in rounds.announced(self, points, targets, fields):
-                rounds.run_block(self, block.points, block.targets)
-                rounds.record(self, trace, done, len(block.points))
-                done += len(block.points)
+        points = check.samples(X, self._dimension)
+        targets = check.targets(y, len(points))
+        fields = chosen_fields(record)
+        self._check_inputs(points, "X")
+        self.loss.check_targets(targets)
+        trace = Trace(len(points), self._names, fields)
+        done = 0
+        for block in self._runtime.iter_blocks(points, targets, fields):
+            self._runtime.run_block(block.points, block.targets)
+            self._runtime.record(trace, done, len(block.points))
+            done += len(block.points)
         return trace
 
-    def _check_samples(self, X: Floats, y: Floats, name: str) -> None:
-        self._check_domain(X, name)
-        self._objective.loss.check_targets(y)
+    def _checked_inputs(self, X: Any) -> Floats:
+        points = check.samples(X, self._dimension)
+        self._check_inputs(points, "X")
+        return points
 
-    def _check_domain(self, X: Floats, name: str) -> None:
-        if self._work is None:  # later inputs are as wide as the first
+    def _check_inputs(self, X: Floats, name: str) -> None:
+        if not self._runtime.is_open:  # later inputs are as wide as the first
             for slot in self.slots:
                 slot.kernel.check_width(X.shape[1], name)
-        for kernel in self._choosy:
+        for kernel in self._picky_kernels:
             kernel.check_inputs(X, name)
 
-    def _open(self, first_input: Floats) -> Work:
-        return rounds.opened(self, first_input)
-
-    def _refuse_inside(self) -> None:
-        """A function that the bank has called must not call the bank."""
-        if inside_callback():
-            raise KernelBankError(
-                "A function that a bank calls has called the same bank. Let kernels, losses, "
-                "learners and combiners depend on their arguments only."
-            )
+    def _checked_past(self, past_predictions: Any) -> Floats:
+        name = "past_predictions"
+        remedy = "Give the second value that predict_slots_one returned."
+        values = check.floats(name, past_predictions, remedy)
+        if values.shape != (len(self.slots),):
+            rule = f"hold {len(self.slots)} values"
+            raise check.refuse(name, rule, values.shape, remedy)
+        check.within_range(name, np.where(np.isfinite(values), values, 0.0))
+        return values
 
     def _dropped(self) -> Floats:
-        return np.zeros(len(self.slots)) if self._work is None else self._work.executor.dropped()
+        return self._runtime.dropped()
+
+    # --- other banks --------------------------------------------------------------------------
 
     def fresh(self) -> KernelBank:
         """A bank with the same settings that has learned nothing."""
@@ -454,19 +409,20 @@ class KernelBank:
             "dtype": self._objective.dtype,
         }
 
+    @_exclusive
     def with_inputs(self, dimension: int, slots: Iterable[Slot] | None = None) -> KernelBank:
-        """A bank on inputs with more columns that goes on from this one.
+        """A bank on inputs with more columns that continues from this one.
 
-        The new columns stand behind the others, and all is as if they had been 0 until now. So
-        they belong to slots that can take them up: those of all learners but the ones on random
-        features, with a kernel that does not change by columns of zeros. Others must have a kernel
-        `ActiveDims` the columns that they know.
+        The new columns come after the others, and count as 0 until now. They are seen by slots
+        that can use them: those with a learner that is not on random features, and a kernel that
+        does not change by columns of zeros. Other slots must have a kernel `ActiveDims` on the
+        columns that they know.
 
         Parameters
         ----------
-        dimension : how many columns there are from now on.
-        slots : as many as there are, each with the kernel that it has from now on; by default they
-            have those of today, which see what comes if they are not `ActiveDims` some columns.
+        dimension : the number of columns from now on.
+        slots : as many as there are, each with its kernel from now on; by default the present
+            ones, which see the new columns unless their kernels are `ActiveDims`.
 
         >>> import kernelbank as kb
         >>> bank = kb.KernelBank(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
@@ -476,105 +432,110 @@ class KernelBank:
         >>> wider.predict_one([1.0, 0.0]) == bank.predict_one([1.0])
         True
         """
+        known = self._dimension
         remedy = "Give how many columns inputs have from now on."
-        least = 1 if self._dimension is None else self._dimension
-        width = check.count("dimension", dimension, "with_inputs", remedy, least=least)
+        width = check.count("dimension", dimension, "with_inputs", remedy, least=known or 1)
         given = self.slots if slots is None else tuple(slots)
-        if self._at_work:
-            self._refuse_inside()
-        with self._turn:
-            wider = KernelBank(**{**self._settings(), "slots": given})
-            if self._dimension is not None:
-                for slot in given:
-                    slot.kernel.check_width(width, "dimension")
-                state.check_wider(self, wider, width)
-                wider._open(np.zeros(width))
-                state.widen(self, wider)
-            return wider
+        wider = KernelBank(**{**self._settings(), "slots": given})
+        if known is not None:
+            for slot in given:
+                slot.kernel.check_width(width, "dimension")
+            check_wider(self._layout, known, wider._layout, width)
+            wider._runtime.open(np.zeros(width))
+            arrays = widened_arrays(wider._layout, self._state(), wider._state())
+            models = self._runtime.executor.copy_models()
+            wider._continue_from(width, self._runtime.diagnostics.warned, arrays, models)
+        return wider
 
+    @_exclusive
     def reset(self) -> None:
         """Forget everything that was learned: the bank is then as `fresh` would make it.
 
-        It keeps the arrays that it works with, so this takes less time. A bank with models behind
-        an `Adapter` cannot forget what is theirs, and refuses.
+        It keeps its arrays, so this is faster. A bank with models behind an `Adapter` cannot
+        reset them, and refuses.
         """
-        for place, slot in enumerate(self.slots):
-            if not slot.learner.saveable:
-                raise KernelBankError(
-                    f"This bank cannot be reset: slot {place} is {slot.learner!r}, whose state is "
-                    "not arrays. Make a new one: bank.fresh()."
-                )
-        if self._at_work:
-            self._refuse_inside()
-        with self._turn:
-            self._weights[:] = self._combiner.first_weights(len(self.slots))
-            self._ledger.restore({k: np.zeros_like(v) for k, v in self._ledger.state().items()})
-            self._diagnostics = Diagnostics(self.slots)
-            if self._work is None:
-                return
-            self._work.workspace.recent[:] = 0.0
-            for array in self._work.memory.values():
-                array[...] = 0.0
-            self._work.executor.reset()
-            self._work.was_reset = True
+        self._check_saveable("reset", "Make a new one: bank.fresh().")
+        self._runtime.reset()
 
     # --- saving -------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that the next round depends on to one file, atomically.
+        """Write everything that the next sample depends on to one file, atomically.
 
-        `kb.load(path)` goes on bit for bit. The file holds arrays and JSON, no code.
+        `kb.load(path)` continues bit for bit. The file holds arrays and JSON, no code.
         """
-        header, state = self._description()
-        checkpoint.write(path, header, state)
+        header, arrays = self._describe()
+        checkpoint.write(path, header, arrays)
 
-    def _description(self) -> tuple[dict[str, Any], dict[str, Floats]]:
-        """Everything that the next round depends on: settings as plain data, and arrays."""
-        for place, slot in enumerate(self.slots):
+    @_exclusive
+    def _describe(self) -> tuple[dict[str, Any], dict[str, Floats]]:
+        """Everything that the next sample depends on: settings as JSON data, and arrays."""
+        remedy = "Save a bank without such slots, and keep the model yourself."
+        self._check_saveable("saved", remedy)
+        check_names([self.loss, self._combiner, *self.slots])
+        header = {
+            **serialization.describe_settings(self._settings()),
+            "dimension": self._dimension,
+            "warned": sorted(self._runtime.diagnostics.warned),
+        }
+        return header, self._state()
+
+    def _check_saveable(self, what: str, remedy: str) -> None:
+        for index, slot in enumerate(self.slots):
             if not slot.learner.saveable:
                 raise KernelBankError(
-                    f"This bank cannot be saved: slot {place} is {slot.learner!r}, whose state is "
-                    "not arrays. Save a bank without such slots, and keep the model yourself."
+                    f"This bank cannot be {what}: slot {index} is {slot.learner!r}, whose state "
+                    f"is not arrays. {remedy}"
                 )
-        check_names([self.loss, self._combiner, *self.slots])
-        if self._at_work:
-            self._refuse_inside()
-        with self._turn:
-            return state.described(self), self._state()
-
-    def _state(self) -> dict[str, Floats]:
-        """Copies of all arrays that the next round depends on."""
-        return state.arrays(self)
-
-    def _restore(self, arrays: Mapping[str, Floats]) -> None:
-        state.write(self, arrays)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For copy and pickle, which keep parts of your own and models behind adapters too."""
-        if self._at_work:
-            self._refuse_inside()
-        with self._turn:
-            models = None if self._work is None else self._work.executor.copy_models()
-            notices = sorted(self._diagnostics.said)
-            kept = (self._settings(), self._dimension, notices, self._state(), models)
-            return KernelBank._revived, kept
 
     @classmethod
-    def _revived(
+    def _restored(
         cls,
-        settings: Mapping[str, Any],
-        dimension: int | None,
-        said: Iterable[str],
+        header: Mapping[str, Any],
         arrays: Mapping[str, Floats],
-        models: Any,
+        engine: Engine,
+        components: Mapping[str, Any],
+        most_memory: int,
     ) -> KernelBank:
-        bank = cls(**settings)
-        if dimension is not None:
-            work = bank._open(np.zeros(dimension))
-            work.executor.restore_models(models)
-        bank._restore(arrays)
-        bank._diagnostics.said = set(said)
+        """The bank that `_describe` described, checked in every respect; see `kb.load`."""
+        bank = cls(**serialization.parse_settings(header, components), engine=engine)
+        dimension = header["dimension"]
+        serialization.check_state(
+            bank._runtime, bank._layout, bank._objective, dimension, arrays, most_memory
+        )
+        bank._continue_from(dimension, (str(name) for name in header["warned"]), arrays, None)
         return bank
 
+    def _state(self) -> dict[str, Floats]:
+        """Copies of all arrays that the next sample depends on."""
+        return self._runtime.arrays()
 
-_REAL = frozenset(["real"])
+    def _continue_from(
+        self,
+        dimension: int | None,
+        warned: Iterable[str],
+        arrays: Mapping[str, Floats],
+        models: Mapping[int, Any] | None,
+    ) -> None:
+        """Take over the state of another bank."""
+        runtime = self._runtime
+        if dimension is not None:
+            runtime.open(np.zeros(dimension))
+            if models is not None:
+                runtime.executor.restore_models(models)
+        runtime.restore(arrays)
+        runtime.diagnostics.warned = set(warned)
+
+    @_exclusive
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For copy and pickle, which keep user-made parts and models behind adapters too."""
+        runtime = self._runtime
+        models = runtime.executor.copy_models() if runtime.is_open else None
+        state = (runtime.dimension, sorted(runtime.diagnostics.warned), self._state(), models)
+        return _unpickled, (self._settings(), *state)
+
+
+def _unpickled(settings: Mapping[str, Any], *state: Any) -> KernelBank:
+    bank = KernelBank(**settings)
+    bank._continue_from(*state)
+    return bank

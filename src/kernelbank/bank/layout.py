@@ -84,7 +84,7 @@ class Slot:
 
 
 def given_slots(slots: Any, owner: str, remedy: str) -> tuple[Slot, ...]:
-    """Slots of the user's own, checked."""
+    """The slots that a user gives, checked."""
     listed = tuple(slots) if isinstance(slots, Iterable) else ()
     if not listed or not all(isinstance(slot, Slot) for slot in listed):
         raise check.refuse("slots", "be a list of at least one Slot", slots, remedy, owner)
@@ -96,7 +96,7 @@ def bank_slots(dictionary: Any, learner: Any, slots: Any) -> tuple[Slot, ...]:
     remedy = "Give a list of kb.Slot(kernel, learner), without dictionary and learner."
     if slots is not None:
         if dictionary is not None or learner is not None:
-            raise check.refuse("slots", "stand alone", slots, remedy, "KernelBank")
+            raise check.refuse("slots", "be given alone", slots, remedy, "KernelBank")
         return given_slots(slots, "KernelBank", remedy)
     chosen = gaussian_grid(0.1, 10, 20) if dictionary is None else dictionary
     if not isinstance(chosen, Dictionary):
@@ -107,7 +107,7 @@ def bank_slots(dictionary: Any, learner: Any, slots: Any) -> tuple[Slot, ...]:
 
 @dataclass(frozen=True)
 class Leaf:
-    """Up to four slots that run side by side, by their places in the bank."""
+    """Up to four slots that run side by side, by their indices in the bank."""
 
     group: int
     number: int
@@ -169,14 +169,15 @@ class Layout:
         return max(objective.window, *lengths)
 
     def columns(self, leaves: list[Leaf]) -> np.ndarray:
-        """(leaves, 4): the place of every lane's slot, -1 for an empty lane."""
+        """(leaves, 4): the index of every lane's slot, -1 for an empty lane."""
         columns = np.full((len(leaves), WIDTH), -1, dtype=np.int64)
         for row, leaf in enumerate(leaves):
             columns[row, : len(leaf.slots)] = leaf.slots
         return columns
 
     def kernels(self, leaves: list[Leaf]) -> list[list[Kernel]]:
-        return [[self.slots[place].kernel for place in leaf.slots] for leaf in leaves]
+        """The kernels of the slots of every leaf."""
+        return [[self.slots[index].kernel for index in leaf.slots] for leaf in leaves]
 
     def dependency_groups(self, leaves: Iterable[Leaf]) -> list[list[Leaf]]:
         """The leaves in lists that must stay in one shard: a leaf, and those on its residuals."""
@@ -191,7 +192,7 @@ class Layout:
         return list(found.values())
 
     def first_kernel(self, group: int) -> Kernel:
-        """The kernel of the group's first slot; the others have the same shape."""
+        """The kernel of the group's first slot; the others have the same structure."""
         return self.slots[self.leaves[self.first_leaves[group]].slots[0]].kernel
 
     @property

@@ -1,4 +1,4 @@
-"""The ledger: what the environment has charged the bank and every slot, since the first sample."""
+"""The ledger: costs and losses of the bank and of every slot, summed since the first sample."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from . import bank_cost as hot
 
 
 class Ledger:
-    """Costs of a bank and of its slots. All figures are totals over all samples so far.
+    """Costs and losses of a bank and of its slots, as totals over all samples so far.
 
-    *Cost* is what the paper's game charges: the loss on the whole window plus the regulariser,
-    L - 1 of the L samples having been seen before. *Loss* counts unseen samples only: the loss of
-    the prediction of each sample before it was learned.
+    *Cost* is the paper's: the loss on the whole window plus the regularizer; L - 1 of its L samples
+    have been learned before. *Loss* counts unseen samples only: the loss of the prediction of each
+    sample before it was learned.
     """
 
     def __init__(
@@ -28,23 +28,23 @@ class Ledger:
         self._objective = objective
         self._on_simplex = on_simplex
         self._dropped = dropped
-        self.running = np.zeros(hot.SAMPLES + 1)  # the bank's side, like all below the line
+        self.running = np.zeros(hot.SAMPLES + 1)  # see bank_cost; for the runtime
         self._slot_cost = np.zeros(slots)
         self._slot_loss = np.zeros(slots)
 
     @property
     def samples(self) -> int:
-        """How many samples have been charged."""
+        """How many samples have been counted."""
         return int(self.running.item(hot.SAMPLES))
 
     @property
     def cumulative_cost(self) -> float:
-        """The bank's cumulative cost (the paper's CC)."""
+        """Cumulative cost of the bank (CC in the paper)."""
         return float(self.running[hot.COST])
 
     @property
     def slot_cumulative_cost(self) -> Floats:
-        """(P,): the cumulative cost of every slot alone; infinite for a slot that is out."""
+        """(P,): cumulative cost of every slot alone; infinite for a slot that is out."""
         return self._slot_cost.copy()
 
     @property
@@ -70,13 +70,18 @@ class Ledger:
         return np.where(np.isinf(self._slot_cost), np.inf, self._slot_loss) / self.samples
 
     @property
+    def quarantined(self) -> tuple[int, ...]:
+        """The slots that became non-finite and are out for good."""
+        return tuple(np.flatnonzero(np.isinf(self._slot_cost)).tolist())
+
+    @property
     def best_slot(self) -> int:
         """The slot with the least cumulative cost, the first of equals."""
         return int(np.argmin(self._slot_cost))
 
     @property
     def regret(self) -> float:
-        """Cumulative cost minus that of the best slot; negative is better than every slot."""
+        """Cumulative cost minus that of the best slot; negative if better than every slot."""
         return float(self.running[hot.COST] - self._slot_cost.min())
 
     @property
@@ -86,7 +91,7 @@ class Ledger:
 
     @property
     def dropped(self) -> Floats:
-        """(P,): norm^2 of all terms that the slot has dropped beyond its budget, added up."""
+        """(P,): sum of norm^2 of the terms that each slot has dropped beyond its budget."""
         return self._dropped()
 
     def __repr__(self) -> str:
@@ -96,21 +101,16 @@ class Ledger:
             f"mean one-step-ahead loss {self.mean_loss:.6g})"
         )
 
-    # --- the bank's side ------------------------------------------------------------------------
-
-    def news(self) -> tuple[int, int, float]:
-        """Samples so far, slots out, and the largest effect of truncation on a proposal."""
-        *_, effect, out, samples = self.running.tolist()
-        return int(samples), int(out), effect
+    # --- for the runtime ------------------------------------------------------------------------
 
     @staticmethod
     def slot_cost_phase(
         workspace: Workspace, cumulative_cost: Floats, cumulative_loss: Floats
     ) -> Phase:
-        """Charge slots alone: add the workspace's columns to these totals, and note the least."""
+        """Add the costs and losses of a block to these totals (P,); note the least after each."""
         return Phase(
-            compiled(hot.tally),
-            hot.TALLY,
+            compiled(hot.add_slot_costs),
+            hot.SLOT_COSTS,
             slots=workspace.slots,
             slot_cost=workspace.slot_cost,
             slot_loss=workspace.slot_loss,
@@ -121,11 +121,11 @@ class Ledger:
 
     @property
     def totals(self) -> tuple[Floats, Floats]:
-        """The cumulative costs and losses of the slots: the arrays themselves."""
+        """Cumulative costs and losses of the slots, (P,) each: the arrays themselves."""
         return self._slot_cost, self._slot_loss
 
     def phases(self, workspace: Workspace, leaves: int) -> tuple[Phase, Phase, Phase]:
-        """Before the weights are chosen (recall targets), and after (charge slots, proposals)."""
+        """Append targets, before the weights are chosen; then add slot costs, charge the bank."""
         objective = self._objective
         rows = -(-objective.window // WIDTH) * WIDTH
         values = {
@@ -146,12 +146,12 @@ class Ledger:
             "cumulative_cost": self._slot_cost,
             "out": workspace.sample_metrics,
         }
-        recall = Phase(compiled(hot.recall), hot.CHARGE, **values)
-        charge = Phase(compiled(hot.charge), hot.CHARGE, **values)
-        return recall, self.slot_cost_phase(workspace, *self.totals), charge
+        append_targets = Phase(compiled(hot.append_targets), hot.BANK_COST, **values)
+        charge_bank = Phase(compiled(hot.charge_bank), hot.BANK_COST, **values)
+        return append_targets, self.slot_cost_phase(workspace, *self.totals), charge_bank
 
     def rows(self, workspace: Workspace, count: int) -> dict[str, Floats]:
-        """What a trace keeps of the block just charged."""
+        """What a trace keeps of the last block."""
         predictions, cost, loss, gap, cumulative, regret = workspace.sample_metrics[:count].T
         if not self._on_simplex:
             gap = np.full(count, np.nan)
@@ -165,7 +165,7 @@ class Ledger:
         }
 
     def state(self) -> dict[str, Floats]:
-        """Copies of everything that the next figures depend on."""
+        """Copies of all totals, by name."""
         return {
             "running": self.running.copy(),
             "slot_cost": self._slot_cost.copy(),
@@ -173,7 +173,12 @@ class Ledger:
         }
 
     def restore(self, state: Mapping[str, Floats]) -> None:
-        """Go on from what `state` returned; the arrays stay in place."""
+        """Continue from what `state` returned; the arrays stay in place."""
         self.running[:] = state["running"]
         self._slot_cost[:] = state["slot_cost"]
         self._slot_loss[:] = state["slot_loss"]
+
+    def reset(self) -> None:
+        """Set all totals to 0."""
+        for array in (self.running, self._slot_cost, self._slot_loss):
+            array[:] = 0.0

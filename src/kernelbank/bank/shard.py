@@ -1,8 +1,8 @@
-"""A shard: some leaves of a bank and the two phases of their work on a block.
+"""A shard: some leaves of a bank, and the two phases of their work on a block.
 
-Phase 1 learns the block and leaves evidence. Phase 2 gets the weights and returns the leaves' parts
-of the proposals. One shard with all leaves is the serial bank; engines differ only in where the
-shards live. No shard ever sees another's slots, so nothing here depends on how many there are.
+Phase 1 learns the block and writes evidence. Phase 2 gets the weights and writes the leaves' parts
+of the bank's predictions. One shard with all leaves is the serial bank; engines differ only in
+where the shards are. No shard reads the slots of another, so no result depends on their number.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class Shard:
         *,
         alone: bool = False,
     ) -> None:
-        """`alone`: the workspace has the columns and rows of this shard's slots and leaves only."""
+        """`alone`: the workspace has columns and rows for the slots and leaves of this shard only."""
         leaves = list(leaves)
         self.objective = objective
         self.layout = layout
         self.buffer = buffer
-        self.places = np.arange(len(layout.slots))
-        self.numbers = np.arange(len(layout.leaves))
+        self.slots = np.arange(len(layout.slots))
+        self.leaf_numbers = np.arange(len(layout.leaves))
         if alone:
-            self.places = np.array(sorted(place for leaf in leaves for place in leaf.slots))
-            self.numbers = np.array(sorted(leaf.number for leaf in leaves))
+            self.slots = np.array(sorted(index for leaf in leaves for index in leaf.slots))
+            self.leaf_numbers = np.array(sorted(leaf.number for leaf in leaves))
         dimension = workspace.points.shape[1]
         self.groups: list[ShardGroup] = []
         by_group: dict[int, list[Leaf]] = {}
@@ -75,9 +75,9 @@ class Shard:
                 dimension,
             )
             if alone:
-                found = np.searchsorted(self.places, arrays.columns)
+                found = np.searchsorted(self.slots, arrays.columns)
                 arrays.workspace_columns = np.where(arrays.columns >= 0, found, -1)
-                arrays.workspace_numbers = np.searchsorted(self.numbers, arrays.numbers)
+                arrays.workspace_numbers = np.searchsorted(self.leaf_numbers, arrays.numbers)
             if settings.residual_of is None:
                 group = ShardGroup(settings, arrays)
             else:
@@ -85,9 +85,9 @@ class Shard:
             learner.prepare(group.trained)
             self.groups.append(group)
         self.scored = [group.scored for group in self.groups]
-        self.learning = self._learning(workspace)
-        self.mixing = Phases([self._mix(group, workspace) for group in self.scored])
-        self.looking = self._looking(workspace)
+        self.learn_phases = self._learn_phases(workspace)
+        self.mix_phases = Phases([self._mix(group, workspace) for group in self.scored])
+        self.query_phases = self._query_phases(workspace)
 
     def _find(self, index: int) -> tuple[ShardGroup, int, int]:
         """Group, leaf and lane of a slot of this shard."""
@@ -99,7 +99,7 @@ class Shard:
 
     # --- the two phases of a block --------------------------------------------------------------
 
-    def _learning(self, workspace: Workspace) -> Phases:
+    def _learn_phases(self, workspace: Workspace) -> Phases:
         phases: list[Phase] = []
         for group in self.groups:
             phases += group.phases(self.buffer, workspace)
@@ -110,7 +110,7 @@ class Shard:
 
     def _score(self, group: SlotGroup, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(hot.score),
+            compiled(hot.score_slots),
             hot.SCORE,
             **group.common(),
             slots=workspace.slots,
@@ -133,7 +133,7 @@ class Shard:
 
     def _gather(self, group: SlotGroup, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(hot.gather),
+            compiled(hot.gather_values),
             hot.GATHER,
             leaves=group.leaves,
             steps=workspace.size + 1,
@@ -146,18 +146,18 @@ class Shard:
         )
 
     @property
-    def seats(self) -> np.ndarray:
-        """Where the slot of each column of the workspace sits: its leaf's row there times 4 + lane."""
-        result = np.zeros(len(self.places), dtype=np.int64)
+    def lane_positions(self) -> np.ndarray:
+        """(P,): for each column of the workspace, 4 * row of the slot's leaf there + its lane."""
+        result = np.zeros(len(self.slots), dtype=np.int64)
         for group in self.scored:
             own = group.workspace_columns >= 0
-            seats = group.workspace_numbers[:, None] * WIDTH + np.arange(WIDTH)
-            result[group.workspace_columns[own]] = seats[own]
+            lanes = group.workspace_numbers[:, None] * WIDTH + np.arange(WIDTH)
+            result[group.workspace_columns[own]] = lanes[own]
         return result
 
     def _mix(self, group: SlotGroup, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(hot.mix),
+            compiled(hot.mix_leaves),
             hot.MIX,
             **group.common(),
             slots=workspace.slots,
@@ -170,28 +170,28 @@ class Shard:
         )
 
     def close(self, count: int) -> None:
-        """What was after the block's last sample is before the next: as `mixing` ends."""
+        """Make the state after sample `count` the one before the next block, as `mix_phases` does."""
         for group in self.scored:
             group.values[:, 0] = group.values[:, count]
             group.norms[:, 0] = group.norms[:, count]
 
-    def _looking(self, workspace: Workspace) -> Phases:
-        """The slots' values at the point that is looked at."""
+    def _query_phases(self, workspace: Workspace) -> Phases:
+        """The phases that write the slots' values at the query point."""
         phases: list[Phase] = []
         for group in self.groups:
             phases += group.predict_phases(self.buffer, workspace)
-            spread = Phase(
-                compiled(hot.spread),
-                hot.SPREAD,
+            scatter = Phase(
+                compiled(hot.scatter_query),
+                hot.QUERY_VALUES,
                 leaves=group.scored.leaves,
                 columns=group.scored.workspace_columns,
                 query_values=group.scored.query_values,
                 slot_values=workspace.slot_values,
             )
-            phases.append(spread)
+            phases.append(scatter)
         return Phases(phases)
 
-    # --- looking without learning ---------------------------------------------------------------
+    # --- predictions and checks ------------------------------------------------------------------
 
     def evaluate(
         self, seen: int, points: Floats, statistics: Floats, wanted: Floats, out: Floats
@@ -207,12 +207,12 @@ class Shard:
                 needed[base][leaf] = True
         for group in self.groups:
             values = group.evaluate(seen, points, statistics, needed[group])
-            hot.scatter(values, group.scored.workspace_columns, out)
+            hot.scatter_leaves(values, group.scored.workspace_columns, out)
 
     def variance(self, points: Floats, out: Floats) -> None:
         """out[t, p] = predictive variance of slot p at points[t], NaN where there is none."""
         for group in self.groups:
-            hot.scatter(group.variance(points), group.scored.workspace_columns, out)
+            hot.scatter_leaves(group.variance(points), group.scored.workspace_columns, out)
 
     def step_ratio(self) -> Floats:
         """(P,): see `Learner.step_ratio`; 0 for slots of other shards."""
@@ -223,7 +223,7 @@ class Shard:
         return self._by_slot([group.trained.dropped() for group in self.groups])
 
     def _by_slot(self, per_group: list[Floats]) -> Floats:
-        result = np.zeros(len(self.places))
+        result = np.zeros(len(self.slots))
         for group, values in zip(self.groups, per_group, strict=True):
             own = group.scored.columns >= 0
             result[group.scored.workspace_columns[own]] = values[own]

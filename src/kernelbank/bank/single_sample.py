@@ -1,17 +1,26 @@
-"""The short way in for one sample: one call checks it, puts it on the workspace and runs the phases.
+"""The fast path for single samples: one compiled call checks a sample and runs all phases on it.
 
-A sample one by one costs little more than the interpreter's own steps, so there is one compiled
-call for `predict_one` and one for `learn_one`. Whatever is not easily seen to be right (text, an
-array of another shape, a number too large) is turned away at the door and goes the long way,
-where every check has its message.
+A call from Python for one sample should cost little more than the interpreter's own steps. So
+there is one compiled call for `predict_one` and one for `learn_one`. They take floats and (d,)
+arrays of float64 whose numbers are in range. Anything else (text, lists, another length, NaN) is
+declined, and takes the slow path, where every check has its message.
 """
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from math import nan
+from typing import Any
 
 import numpy as np
 from numba.core import types
 from numba.extending import overload
 
+from ..losses.objective import Objective
 from ..native.jit import entry
 from ..native.phases import (
+    PhaseArguments,
+    Phases,
     argument_fields,
     call_phases,
     float_array,
@@ -19,13 +28,16 @@ from ..native.phases import (
     read_float,
     read_int,
 )
-from .bank_cost import EFFECT, OUT, SAMPLES
+from ..native.workspace import SLIDE_PERIOD, Workspace
+from ..utils.validation import LARGEST, Floats
+from .bank_cost import EFFECT, QUARANTINED, SAMPLES
+from .ledger import Ledger
 
-DOOR = argument_fields(
-    "learning",
-    "learning_count",
-    "looking",
-    "looking_count",
+FIELDS = argument_fields(
+    "learn_phases",
+    "learn_count",
+    "query_phases",
+    "query_count",
     "dimension",
     "largest",
     "labels",
@@ -33,88 +45,137 @@ DOOR = argument_fields(
     "point",
     "target",
     "query_point",
-    "blended",
+    "query_prediction",
     "running",
 )
 
-TURNED_AWAY, LEARNED, NEWS = range(3)
-"""What `learn` tells: nothing has happened; done; done, and the notices should have a look."""
+DECLINED, LEARNED, DIAGNOSE = range(3)
+"""Results of `learn`: nothing has happened; done; done, and the diagnostics should be checked."""
 
 
-def _put(x, place, dimension, largest):
+def _copy_input(x, out, dimension, largest):
     raise NotImplementedError("compiled only")
 
 
-@overload(_put)
-def _put_kind(x, place, dimension, largest):
-    """Copy x to `place` if it has the right length and no member is NaN or too large."""
+@overload(_copy_input)
+def _copy_input_of_type(x, out, dimension, largest):
+    """Copy x to (d,) `out` if it has d members, none of them NaN or too large."""
     if isinstance(x, types.Float):
 
-        def number(x, place, dimension, largest):
+        def number(x, out, dimension, largest):
             if dimension != 1 or not -largest <= x <= largest:
                 return False
-            place[0] = x
+            out[0] = x
             return True
 
         return number
 
-    def array(x, place, dimension, largest):
+    def array(x, out, dimension, largest):
         if x.shape[0] != dimension:
             return False
         for k in range(dimension):
             if not -largest <= x[k] <= largest:
                 return False
         for k in range(dimension):
-            place[k] = x[k]
+            out[k] = x[k]
         return True
 
     return array
 
 
 @entry
-def look(address, x):
-    """The proposal at x; NaN if the door is shut for it."""
+def predict_sample(address, x):
+    """The bank's prediction at x; NaN if x is declined."""
     args = int_array_at(address)
-    place = float_array(args, DOOR.query_point)
-    if not _put(x, place, read_int(args, DOOR.dimension), read_float(args, DOOR.largest)):
+    point = float_array(args, FIELDS.query_point)
+    if not _copy_input(
+        x, point, read_int(args, FIELDS.dimension), read_float(args, FIELDS.largest)
+    ):
         return np.nan
-    seen = np.int64(float_array(args, DOOR.running)[SAMPLES])
-    call_phases(read_int(args, DOOR.looking), read_int(args, DOOR.looking_count), seen, np.int64(1))
-    return float_array(args, DOOR.blended)[0]
+    seen = np.int64(float_array(args, FIELDS.running)[SAMPLES])
+    call_phases(
+        read_int(args, FIELDS.query_phases), read_int(args, FIELDS.query_count), seen, np.int64(1)
+    )
+    return float_array(args, FIELDS.query_prediction)[0]
 
 
 @entry
-def learn(address, x, y):
-    """Play one round with the sample (x, y), unless the door is shut for it."""
+def learn_sample(address, x, y):
+    """Learn the sample (x, y), a block of one, unless it is declined."""
     args = int_array_at(address)
-    largest = read_float(args, DOOR.largest)
+    largest = read_float(args, FIELDS.largest)
     if not -largest <= y <= largest:
-        return TURNED_AWAY
-    if read_int(args, DOOR.labels) and y not in (-1.0, 1.0):
-        return TURNED_AWAY
-    if not _put(x, float_array(args, DOOR.point), read_int(args, DOOR.dimension), largest):
-        return TURNED_AWAY
-    float_array(args, DOOR.target)[0] = y
-    running = float_array(args, DOOR.running)
+        return DECLINED
+    if read_int(args, FIELDS.labels) and y not in (-1.0, 1.0):
+        return DECLINED
+    point = float_array(args, FIELDS.point)
+    if not _copy_input(x, point, read_int(args, FIELDS.dimension), largest):
+        return DECLINED
+    float_array(args, FIELDS.target)[0] = y
+    running = float_array(args, FIELDS.running)
     first = np.int64(running[SAMPLES])
-    out, effect = running[OUT], running[EFFECT]
+    quarantined, effect = running[QUARANTINED], running[EFFECT]
     call_phases(
-        read_int(args, DOOR.learning), read_int(args, DOOR.learning_count), first, np.int64(1)
+        read_int(args, FIELDS.learn_phases), read_int(args, FIELDS.learn_count), first, np.int64(1)
     )
     seen = first + 1
-    if running[OUT] != out or running[EFFECT] != effect:
-        return NEWS
-    # The steps are looked at when the samples have doubled, and at the end of a slide_period.
-    if (first ^ seen) > first or seen % read_int(args, DOOR.slide_period) == 0:
-        return NEWS
+    if running[QUARANTINED] != quarantined or running[EFFECT] != effect:
+        return DIAGNOSE
+    # Step sizes are checked when the samples have doubled, and at the end of a slide period.
+    if (first ^ seen) > first or seen % read_int(args, FIELDS.slide_period) == 0:
+        return DIAGNOSE
     return LEARNED
 
 
-def prepare(dimension: int) -> None:
-    """Compile both now: in the middle of a stream is no good moment."""
-    kinds = [types.Array(types.float64, 1, "C")]
-    if dimension == 1:
-        kinds.append(types.float64)
-    for kind in kinds:
-        look.compile((types.int64, kind))
-        learn.compile((types.int64, kind, types.float64))
+class SingleSampleCalls:
+    """The two compiled calls, bound to the phases and arrays of one bank."""
+
+    def __init__(
+        self,
+        learning: Phases,
+        predicting: Phases,
+        objective: Objective,
+        ledger: Ledger,
+        workspace: Workspace,
+        query_prediction: Floats,
+    ) -> None:
+        dimension = workspace.points.shape[1]
+        self._arguments = PhaseArguments(
+            FIELDS,
+            learn_phases=learning.address,
+            learn_count=learning.number,
+            query_phases=predicting.address,
+            query_count=predicting.number,
+            dimension=dimension,
+            largest=LARGEST,
+            labels=int(objective.loss.labels),
+            slide_period=SLIDE_PERIOD,
+            point=workspace.points,
+            target=workspace.new_targets,
+            query_point=workspace.query_point,
+            query_prediction=query_prediction,
+            running=ledger.running,
+        )
+        self._phases = (learning, predicting)  # their addresses must stay valid
+        self._address = self._arguments.address
+        # Compile now, not in the middle of a stream.
+        array = types.Array(types.float64, 1, "C")
+        for kind in [array, types.float64] if dimension == 1 else [array]:
+            predict_sample.compile((types.int64, kind))
+            learn_sample.compile((types.int64, kind, types.float64))
+
+    def predict(self, x: Any) -> float:
+        """The bank's prediction at x, or NaN if x is declined."""
+        if isinstance(x, float) or _is_row(x):
+            return float(predict_sample(self._address, x))
+        return nan
+
+    def learn(self, x: Any, y: Any) -> int:
+        """Learn (x, y): `DECLINED`, `LEARNED` or `DIAGNOSE`."""
+        if isinstance(y, float) and (isinstance(x, float) or _is_row(x)):
+            return int(learn_sample(self._address, x, y))
+        return DECLINED
+
+
+def _is_row(x: Any) -> bool:
+    return type(x) is np.ndarray and x.ndim == 1 and x.dtype == np.float64 and x.flags.carray

@@ -1,4 +1,4 @@
-"""From the slots' values to what the game needs: evidence and mixtures.
+"""Phases on every slot: its evidence for the combiner, and its part of the bank's prediction.
 
 All learners leave the same four arrays behind for a block of n samples, leaf by leaf:
 
@@ -8,8 +8,8 @@ All learners leave the same four arrays behind for a block of n samples, leaf by
     predictions[leaf, t] f_p(x_t) before sample t is learned
     effects[leaf, t]     how far truncation moved the window's values, relative to their size
 
-each with a last axis of four lanes. `columns[leaf, lane]` is a slot's column in arrays over all
-slots, or -1 for an empty lane. A slot that is not finite is written as infinitely costly.
+each with a last axis of four lanes. `columns[leaf, lane]` is the slot's column in arrays over all
+slots, or -1 for an empty lane. A slot that is not finite gets infinite losses and costs.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..native.workspace import EXTRA_SUMS
 
 @inline
 def _total_loss(address, values, row, targets, position, count, parameters, scratch):
-    """Sum of losses of `count` samples, oldest first; the first is at that row and position."""
+    """Sum over `count` samples of l(values[row + i], targets[position + i]), oldest first."""
     total = broadcast(0.0)
     if count == 0:
         return total
@@ -42,19 +42,23 @@ def _total_loss(address, values, row, targets, position, count, parameters, scra
 
 @inline
 def _all_finite(numbers, count):
-    spoiled = broadcast(0.0)
+    """Whether all of (count,) numbers are finite."""
+    product = broadcast(0.0)
     even = count - count % WIDTH
     for p in range(0, even, WIDTH):
-        spoiled = spoiled + load(pointer(numbers, p), 0) * 0.0  # NaN from NaN and infinity
-    total = (lane(spoiled, 0) + lane(spoiled, 1)) + (lane(spoiled, 2) + lane(spoiled, 3))
+        product = product + load(pointer(numbers, p), 0) * 0.0  # NaN from NaN and infinity
+    total = (lane(product, 0) + lane(product, 1)) + (lane(product, 2) + lane(product, 3))
     for p in range(even, count):
         total += numbers[p] * 0.0
     return total == 0.0
 
 
 @inline
-def admit_one(weights, predictions, slots, on_simplex):
-    """Take the weight of slots that are not finite at this sample; share it on a simplex."""
+def mask_nonfinite_row(weights, predictions, slots, on_simplex):
+    """Set the weights of slots with non-finite predictions to 0; on a simplex, renormalize.
+
+    weights, predictions: (P,).
+    """
     if _all_finite(predictions, slots):
         return
     lost = False
@@ -74,6 +78,15 @@ def admit_one(weights, predictions, slots, on_simplex):
             weights[p] /= kept
         elif np.isfinite(predictions[p]):
             weights[p] = 1.0 / finite
+
+
+@entry
+def mask_nonfinite(weights, predictions, on_simplex):
+    """`mask_nonfinite_row` for the rows of arrays (n, P)."""
+    slots = weights.shape[1]
+    for t in range(weights.shape[0]):
+        row = t * slots
+        mask_nonfinite_row(pointer(weights, row), pointer(predictions, row), slots, on_simplex)
 
 
 SCORE = argument_fields(
@@ -102,8 +115,16 @@ SCORE = argument_fields(
 )
 
 
-def score(args, first, count):
-    """Evidence of every slot after each sample: steps 3 and 5 of the game."""
+def score_slots(args, first, count):
+    """The evidence of every slot at each sample, to arrays (n, P).
+
+        slot_loss   = l(f(x_t), y_t)                                   before sample t is learned
+        slot_cost   = sum_i l(f(x_i), y_i) + regularization / 2 |f|^2  before, i over the window
+        curvature   = a = regularization / 2 |f|^2                     after
+        window_loss = b = sum_i l(f(x_i), y_i)                         after
+
+    alive (leaves, 4) becomes 0 for good when one of these, or a value, is not finite.
+    """
     steps = read_int(args, SCORE.steps)
     slots = read_int(args, SCORE.slots)
     window = read_int(args, SCORE.window)
@@ -124,10 +145,10 @@ def score(args, first, count):
             before = (leaf * steps + t + 1) * window - (seen - 1)
             after = (leaf * steps + t + 2) * window - seen
             step = leaf * (steps - 1) + t
-            older = _total_loss(
+            older = _total_loss(  # on the window without sample t, before it is learned
                 address, values, before, targets, oldest, seen - 1, parameters, scratch
             )
-            ahead = _total_loss(
+            ahead = _total_loss(  # of the prediction of sample t
                 address, predictions, step, targets, position + t, 1, parameters, scratch
             )
             loss = older + ahead
@@ -158,8 +179,8 @@ GATHER = argument_fields(
 )
 
 
-def gather(args, first, count):
-    """out[t, i, p] = f_p on the window after sample t, for combiners that ask for all of it."""
+def gather_values(args, first, count):
+    """out[t, i, p] = f_p(x_i) on the window after sample t, for combiners that need the values."""
     steps = read_int(args, GATHER.steps)
     slots = read_int(args, GATHER.slots)
     window = read_int(args, GATHER.window)
@@ -178,7 +199,7 @@ def gather(args, first, count):
 
 @inline
 def _sum(product, weight):
-    """Sum over the lanes, in order, of those with weight: a dead slot's NaN must not get in."""
+    """Sum over the lanes with weight, in order: NaN of a slot that is out must not get in."""
     kept = where_less(0.0, absolute(weight), product, 0.0)
     return ((lane(kept, 0) + lane(kept, 1)) + lane(kept, 2)) + lane(kept, 3)
 
@@ -217,7 +238,11 @@ MIX = argument_fields(
 def _mix_one(
     values, norms, predictions, losses, effects, steps, window, leaf, older, t, weight, sums
 ):
-    """sums = a leaf's part of the proposal on the window before sample t, and EXTRA_SUMS sums."""
+    """sums (L + EXTRA_SUMS,) of one leaf for sample t, with `weight` of its four lanes.
+
+    The first L are sum_p w_p f_p(x_i) on the window before sample t is learned (0 where there is no
+    sample yet), then norms with w_p^2, losses and effects with w_p.
+    """
     before = (leaf * steps + t + 1) * window - older
     step = leaf * (steps - 1) + t
     for i in range(window - 1 - older):
@@ -230,10 +255,11 @@ def _mix_one(
     sums[window + 2] = _sum(weight * load(effects, step), weight)
 
 
-def mix(args, first, count):
-    """sums[numbers[leaf], t] = the leaf's part of the proposal on the window, and EXTRA_SUMS sums.
+def mix_leaves(args, first, count):
+    """sums[numbers[leaf], t] = the leaf's part of the bank's function on the window (`_mix_one`).
 
-    Then the block is closed: what was after its last sample is before the next.
+    Then the block is closed: row 0 of values and norms becomes the state after the last sample.
+    weights: (n, P); sums: (leaves of the workspace, n, L + EXTRA_SUMS).
     """
     steps = read_int(args, MIX.steps)
     slots = read_int(args, MIX.slots)
@@ -253,7 +279,7 @@ def mix(args, first, count):
             sums = pointer(float_array(args, MIX.sums), (number * (steps - 1) + t) * width)
             size = absolute(weight)
             if (lane(size, 0) + lane(size, 1)) + (lane(size, 2) + lane(size, 3)) == 0.0:
-                for i in range(width):  # as all sums below would be
+                for i in range(width):  # all sums would be 0
                     sums[i] = 0.0
                 continue
             older = min(first + t, window - 1)
@@ -279,10 +305,10 @@ def mix(args, first, count):
 
 @entry
 def mix_some(values, norms, predictions, losses, effects, first, leaves, samples, weights, sums):
-    """sums[k] = what `mix` would write for leaf leaves[k] and sample samples[k].
+    """sums[k] = what `mix_leaves` would write for leaf leaves[k] and sample samples[k].
 
-    weights[k] are those of the leaf's lanes. Where most leaves have no weight, a look at every
-    slot and sample would cost more than the sums.
+    weights[k] (4,) are the weights of the leaf's lanes. Where most leaves have no weight, going
+    through all slots and samples would cost more than the sums.
     """
     steps, window = values.shape[1], values.shape[2]
     for k in range(len(leaves)):
@@ -302,40 +328,44 @@ def mix_some(values, norms, predictions, losses, effects, first, leaves, samples
         )
 
 
-SPREAD = argument_fields("leaves", "columns", "query_values", "slot_values")
+QUERY_VALUES = argument_fields("leaves", "columns", "query_values", "slot_values")
 
 
-def spread(args, first, count):
+def scatter_query(args, first, count):
     """slot_values[p] = query_values[leaf, lane] of slot p."""
-    for place in range(read_int(args, SPREAD.leaves) * WIDTH):
-        p = int_array(args, SPREAD.columns)[place]
+    for i in range(read_int(args, QUERY_VALUES.leaves) * WIDTH):
+        p = int_array(args, QUERY_VALUES.columns)[i]
         if p >= 0:
-            float_array(args, SPREAD.slot_values)[p] = float_array(args, SPREAD.query_values)[place]
+            float_array(args, QUERY_VALUES.slot_values)[p] = float_array(
+                args, QUERY_VALUES.query_values
+            )[i]
 
 
-BLEND = argument_fields(
-    "slots", "leaves", "columns", "on_simplex", "weights", "own", "slot_values", "out"
+COMBINE_QUERY = argument_fields(
+    "slots", "leaves", "columns", "on_simplex", "weights", "scratch", "slot_values", "out"
 )
 
 
-def blend_one(args, first, count):
-    """out[0] = the proposal where the slots have slot_values; `own` is scratch for weights."""
-    slots = read_int(args, BLEND.slots)
-    own = float_array(args, BLEND.own)
-    values = float_array(args, BLEND.slot_values)
+def combine_query(args, first, count):
+    """out[0] = sum_p w_p f_p at the query point, from slot_values (P,)."""
+    slots = read_int(args, COMBINE_QUERY.slots)
+    own = float_array(args, COMBINE_QUERY.scratch)
+    values = float_array(args, COMBINE_QUERY.slot_values)
     for p in range(slots):
-        own[p] = float_array(args, BLEND.weights)[p]
-    admit_one(own, values, slots, read_int(args, BLEND.on_simplex))
+        own[p] = float_array(args, COMBINE_QUERY.weights)[p]
+    mask_nonfinite_row(own, values, slots, read_int(args, COMBINE_QUERY.on_simplex))
     total = 0.0
-    for leaf in range(read_int(args, BLEND.leaves)):
-        weight = _of_leaf(own, 0, int_array(args, BLEND.columns), leaf)
-        total += _sum(weight * _of_leaf(values, 0, int_array(args, BLEND.columns), leaf), weight)
-    float_array(args, BLEND.out)[0] = total
+    for leaf in range(read_int(args, COMBINE_QUERY.leaves)):
+        weight = _of_leaf(own, 0, int_array(args, COMBINE_QUERY.columns), leaf)
+        total += _sum(
+            weight * _of_leaf(values, 0, int_array(args, COMBINE_QUERY.columns), leaf), weight
+        )
+    float_array(args, COMBINE_QUERY.out)[0] = total
 
 
 @entry
-def blend(weights, values, columns, out):
-    """out[t] = the proposal at point t from the slots' values there; same sums as `mix`."""
+def combine_rows(weights, values, columns, out):
+    """out[t] = sum_p w_p f_p at point t, from (n, P) values; summed in the order of `mix_leaves`."""
     flat_weights, flat_values = weights.ravel(), values.ravel()
     flat_columns = columns.ravel()
     slots = weights.shape[1]
@@ -349,8 +379,8 @@ def blend(weights, values, columns, out):
 
 
 @entry
-def scatter(values, columns, out):
-    """out[t, p] = values[leaf, t, lane] of slot p."""
+def scatter_leaves(values, columns, out):
+    """out[t, p] = values[leaf, t, lane] of slot p: from (leaves, n, 4) to (n, P)."""
     for leaf in range(values.shape[0]):
         for k in range(WIDTH):
             p = columns[leaf, k]

@@ -113,8 +113,7 @@ def figures(traces: Sequence[Trace]) -> dict[str, Floats]:
 
 def group_of(bank: KernelBank, index: int) -> tuple[SlotGroup, int, int]:
     """Where a serial bank keeps the state of a slot: its group, leaf and lane."""
-    assert bank._work is not None
-    for shard in bank._work.executor._shards:  # type: ignore[attr-defined]
+    for shard in bank._runtime.executor._shards:  # type: ignore[attr-defined]
         for group in shard.scored:
             found = np.argwhere(group.columns == index)
             if len(found):
@@ -124,6 +123,5 @@ def group_of(bank: KernelBank, index: int) -> tuple[SlotGroup, int, int]:
 
 def overwrite_block_arrays(bank: KernelBank) -> None:
     """Write other numbers over the inputs and targets of the last block, as the next block does."""
-    assert bank._work is not None
-    bank._work.workspace.points[...] = 0.625
-    bank._work.workspace.new_targets[...] = 1.0
+    bank._runtime.workspace.points[...] = 0.625
+    bank._runtime.workspace.new_targets[...] = 1.0

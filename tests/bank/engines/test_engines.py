@@ -29,7 +29,7 @@ def length_for(slots, window=10):
 
 
 def executor_of(bank):
-    return bank._work.executor
+    return bank._runtime.executor
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3, 7, 40])

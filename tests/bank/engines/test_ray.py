@@ -236,7 +236,7 @@ def test_processes_of_deleted_banks_are_used_again(cluster):
     def process_ids():
         bank = bank_maker()(Ray(shards=2))
         bank.run(X[:20], Y[:20])
-        return set(bank._work.executor.process_ids)
+        return set(bank._runtime.executor.process_ids)
 
     assert process_ids() == process_ids() == process_ids()
 
@@ -256,7 +256,7 @@ def test_exchange_auto_uses_sums_for_many_slots(cluster, monkeypatch):
     def calls(slots):
         bank = kb.KernelBank(kb.gaussian_grid(0.1, 3, slots), engine=Ray(shards=1))
         bank.run(X[:20], Y[:20], record="light")
-        return bank._work.executor.traffic.calls
+        return bank._runtime.executor.traffic.calls
 
     assert calls(8) == 2
     assert calls(9) > 2

@@ -11,7 +11,7 @@ from ...auto import AutoBank
 from ...auto.serialization import describe, restore
 from ...bank.engines import as_engine
 from ...bank.layout import Slot
-from ...bank.state import under
+from ...bank.runtime import under
 from ...combiners import Simplex
 from ...io.sinks.base import Row
 from ...kernels.dictionary import gaussian_grid

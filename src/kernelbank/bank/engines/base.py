@@ -1,4 +1,4 @@
-"""Engines: where shards live and how blocks reach them. No mathematics here."""
+"""Engines and executors: where shards run and how blocks reach them. No mathematics here."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ _SHORTEST = 8
 
 
 def bytes_per_sample(layout: Layout, objective: Objective, dimension: int) -> int:
-    """What a sample of a block takes: the slots' values on the window, and the statistics."""
+    """Bytes per sample of a block: the slots' values on the window, and kernel statistics."""
     values = len(layout.leaves) * 4 * (objective.window + 4)
     sources = number_statistics(layout.row_kernels, dimension)
     return 8 * (values + len(sources) * (layout.history_length(objective) + 1))
 
 
 def block_length(layout: Layout, objective: Objective, dimension: int) -> int:
-    """Samples of a block: a slide_period, or fewer where a block would fill the memory.
+    """Samples per block: a slide period, or fewer where a block would need too much memory.
 
-    Long blocks are good for the caches: a leaf's terms and kernel rows are fetched once and used
-    for the whole block. Only what accepts_new_inputs with the block sets a limit, and that is read once in
-    order (`make bench` draws the time over the block's length).
+    Long blocks are good for the caches: a leaf's terms and kernel rows are loaded once and used for
+    the whole block. Only the arrays that grow with the block set a limit, and these are read once,
+    in order.
     """
     sample = bytes_per_sample(layout, objective, dimension)
     return int(min(SLIDE_PERIOD, max(_SHORTEST, _BLOCK_BYTES // sample)))
 
 
 def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int:
-    """What a bank works with beside its state: about so many bytes."""
+    """About how many bytes a bank needs beside its state."""
     workspace = 8 * 8 * len(layout.slots)
     sample = bytes_per_sample(layout, objective, dimension) + workspace
     length = {
@@ -58,9 +58,9 @@ def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int
 
 
 def checked_block(block: int | None, owner: str) -> None:
-    """Refuse a block length that cannot be."""
+    """Refuse an impossible block length."""
     if block is not None:
-        remedy = f"Give 1 to {SLIDE_PERIOD}, or None to let it be chosen."
+        remedy = f"Give 1 to {SLIDE_PERIOD}, or None for a default."
         if check.count("block", block, owner, remedy) > SLIDE_PERIOD:
             raise check.refuse("block", f"be at most {SLIDE_PERIOD}", block, remedy, owner)
 
@@ -204,7 +204,7 @@ class Executor:
         raise NotImplementedError
 
     def copy_models(self) -> dict[int, Any]:
-        """Copies of what learners keep beside arrays , by leaf."""
+        """Copies of the models behind slots whose state is not arrays, by leaf number."""
         return {}
 
     def restore_models(self, models: Mapping[int, Any]) -> None:
@@ -212,16 +212,16 @@ class Executor:
 
 
 class Engine:
-    """Where shards live. Subclasses are frozen dataclasses of their settings."""
+    """Where shards run. Subclasses are frozen dataclasses of their settings."""
 
     block: int | None = None
-    """Samples of a block; None for what `length` chooses. Changes no bit."""
+    """Samples per block; None for a default. Changes no bit."""
 
-    pages: ClassVar[bool] = True
-    """Whether blocks must end where pages end."""
+    slide_aligned: ClassVar[bool] = True
+    """Whether no block may go beyond the end of a slide period."""
 
     def check(self, combiner: Combiner) -> None:
-        """Refuse a rule for the weights that these settings do not allow."""
+        """Refuse a combiner that these settings do not allow."""
 
     def length(self, layout: Layout, objective: Objective, dimension: int) -> int:
         """Samples of the longest block."""
@@ -229,11 +229,11 @@ class Engine:
 
     @property
     def workers(self) -> int:
-        """How many threads may share the driver's work."""
+        """How many threads may share the combiner's work."""
         return 1
 
     def open(
         self, objective: Objective, layout: Layout, workspace: Workspace, first_input: Floats
     ) -> Executor:
-        """Make the shards, once the first sample, and so the width of the inputs, is known."""
+        """Make the shards, with the first sample, which says how many columns the inputs have."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Shards in this process: the executor of the engines that need no other."""
+"""The executor of shards in this process."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ class LocalExecutor(Executor):
         ]
 
     def connect(self, stage: CombineStage) -> None:
-        looks = Phases([self._buffer.query])
+        query = Phases([self._buffer.query])
         for shard in self._shards:
-            looks += shard.looking
-        self._looks = looks + stage.combine_query
+            query += shard.query_phases
+        self._query_phases = query + stage.combine_query
         phases = Phases([self._buffer.add_samples])
         for shard in self._shards:
-            phases += shard.learning
+            phases += shard.learn_phases
         phases += stage.weight_phases
         for shard in self._shards:
-            phases += shard.mixing
+            phases += shard.mix_phases
         self._phases = phases + stage.cost_phases
 
     def run_block(self, first: int, count: int) -> None:
         self._phases.run(first, count)  # one call: a block is learned whole or not at all
 
     def single_sample_phases(self) -> tuple[Phases, Phases] | None:
-        return self._phases, self._looks
+        return self._phases, self._query_phases
 
     def predict_query(self, seen: int) -> None:
-        self._looks.run(seen, 1)
+        self._query_phases.run(seen, 1)
 
     def forget_query(self) -> None:
         self._buffer.forget_query()
@@ -81,7 +81,7 @@ class LocalExecutor(Executor):
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
-        phases = [p for shard in self._shards for p in (shard.learning, shard.looking)]
+        phases = [p for shard in self._shards for p in (shard.learn_phases, shard.query_phases)]
         return tuple(callback for part in phases for callback in part.callbacks)
 
     def step_ratio(self) -> Floats:

@@ -15,12 +15,12 @@ from .local import LocalExecutor
 
 @dataclass(frozen=True)
 class Serial(Engine):
-    """Work in the calling thread.
+    """Run in the calling thread.
 
     Parameters
     ----------
-    shards : into how many the slots are dealt. It changes no bit: it is there to show just that.
-    block : samples worked at a time, at most 256; by default chosen. It changes no bit either.
+    shards : how many shards the slots are split into. Changes no bit; it is here to show that.
+    block : samples per block, at most 256; by default chosen. Changes no bit.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(engine=kb.engines.Serial())

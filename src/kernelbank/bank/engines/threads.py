@@ -17,21 +17,21 @@ from ..layout import Layout
 from .base import CombineStage, Engine, Executor, checked_block
 from .local import LocalExecutor
 
-_WORTH_IT = 512  # leaves times samples, a microsecond each: fewer are done before a thread wakes
-_SHARDS_EACH = 8  # so that a core that is slower, or busy elsewhere, holds the others up little
+_WORTH_IT = 512  # leaves times samples, a microsecond each; fewer finish before a thread wakes
+_SHARDS_EACH = 8  # per thread, so that a slow or busy core delays the others little
 
 
 @dataclass(frozen=True)
 class Threads(Engine):
-    """Work in several threads, without the interpreter's lock. Same bits as `Serial`.
+    """Run in several threads, without the interpreter's lock. Same bits as `Serial`.
 
-    Each thread takes its leaves through a whole block before the threads meet, so the gain begins
-    with `run` on blocks and dictionaries of some size; `learn_one` works in the calling thread.
+    Threads learn their leaves for a whole block before they synchronize. So they help in `run`, with
+    many slots; `learn_one` runs in the calling thread.
 
     Parameters
     ----------
     threads : how many; by default one per core that this process may use.
-    block : samples worked between two meetings, at most 256; by default chosen. Changes no bit.
+    block : samples per block, at most 256; by default chosen. Changes no bit.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(engine=kb.engines.Threads(2))
@@ -82,8 +82,8 @@ class ThreadExecutor(LocalExecutor):
 
     def connect(self, stage: CombineStage) -> None:
         super().connect(stage)
-        learning = [shard.learning for shard in self._shards]
-        mixing = [shard.mixing for shard in self._shards]
+        learning = [shard.learn_phases for shard in self._shards]
+        mixing = [shard.mix_phases for shard in self._shards]
         self._stages = [
             [Phases([self._buffer.add_samples])],
             learning,
@@ -97,7 +97,7 @@ class ThreadExecutor(LocalExecutor):
             super().run_block(first, count)
             return
         self._start_threads()
-        with defer_sigint():  # the threads meet after every stage: nothing may come between
+        with defer_sigint():  # threads synchronize after every stage
             for stage in self._stages:
                 self._together(stage, first, count)
 
@@ -125,12 +125,12 @@ class ThreadExecutor(LocalExecutor):
         self._pool, self._process = pool, os.getpid()
 
     def _together(self, stage: list[Phases], first: int, count: int) -> None:
-        """Run the members of a stage; whichever thread is free takes the next."""
+        """Run the members of a stage; whichever thread is free takes the next one."""
         assert self._pool is not None
-        waiting = iter(stage)
+        members = iter(stage)
 
         def work() -> None:
-            for member in waiting:
+            for member in members:
                 member.run(first, count)
 
         others = [self._pool.submit(work) for _ in range(min(self._threads, len(stage)) - 1)]

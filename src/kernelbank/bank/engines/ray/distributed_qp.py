@@ -26,7 +26,7 @@ import numpy as np
 from ....combiners import distributed_threshold as native
 from ....combiners.simplex_qp import HUGE
 from ....utils.validation import Floats
-from ...bank_cost import admit
+from ...slot_metrics import mask_nonfinite
 from .wire import PackedWeights, index_type
 
 SlotLists = tuple[np.ndarray, np.ndarray, Floats, Floats]
@@ -196,7 +196,7 @@ def _without_nonfinite(
     weights, predictions = np.zeros((1, slots)), np.zeros((1, slots))
     weights[0, rows.slots[own]] = rows.values[own]
     predictions[0, bad] = np.nan
-    admit(weights, predictions, True)
+    mask_nonfinite(weights, predictions, True)
     left = np.flatnonzero(weights[0])
     return SparseWeights(
         np.concatenate([rows.samples[~own], np.full(len(left), sample)]),

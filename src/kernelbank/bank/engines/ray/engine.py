@@ -60,7 +60,7 @@ class Ray(Engine):
     replay: int = 16_384
     cpus: float = 0.0
     exchange: str = "auto"
-    pages: ClassVar[bool] = False
+    slide_aligned: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.shards is not None:

@@ -85,9 +85,9 @@ class PendingBlocks:
         self._workspace = [getattr(workspace, name) for name in EVIDENCE]
         self._free: list[MixBuffers] = []
         self._memory: list[Floats] = []
-        self._copies = bool(shard.learning.callbacks or shard.looking.callbacks)
+        self._copies = bool(shard.learn_phases.callbacks or shard.query_phases.callbacks)
         if not self._copies:
-            phases = (shard.learning, shard.looking)
+            phases = (shard.learn_phases, shard.query_phases)
             arrays = [getattr(group, name) for group in shard.scored for name in _MIXED]
             self._mix_bindings = [ArrayBindings(some, arrays) for some in phases]
             self._evidence_bindings = [ArrayBindings(some, self._workspace) for some in phases]

@@ -101,14 +101,14 @@ class ShardWorker:
             layout.history_length(objective), kernels, self._workspace, first_input
         )
         self._shard = Shard(objective, layout, leaves, self._workspace, self._buffer, alone=True)
-        self._learning = Phases([self._buffer.add_samples]) + self._shard.learning
-        self._querying = Phases([self._buffer.query]) + self._shard.looking
+        self._learning = Phases([self._buffer.add_samples]) + self._shard.learn_phases
+        self._querying = Phases([self._buffer.query]) + self._shard.query_phases
         parts: list[Any] = [objective.loss, *dict.fromkeys(kernels)]
         found = [callback for part in parts for callback in part.callbacks]
         found += [*self._learning.callbacks, *self._querying.callbacks]
         self._callbacks = tuple(dict.fromkeys(found))
         self._memory = PendingBlocks(self._shard, self._workspace)
-        self._lanes = self._shard.seats
+        self._lanes = self._shard.lane_positions
         self._pending: dict[int, PendingBlock] = {}  # by the number of the first sample
         self._next_sample: int | None = None  # None: whichever comes
         self._incomplete = False  # a block was learned in part

@@ -1,0 +1,395 @@
+"""The runtime of a bank: opens with the first sample, runs blocks, undoes failed ones, predicts."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from ..combiners import Combiner
+from ..kernels.sample_buffer import ArraySpec, SampleBlock
+from ..learners import Learner
+from ..losses.objective import Objective
+from ..native.phases import Phase, Phases, compiled
+from ..native.progress import progress
+from ..native.workspace import SLIDE_PERIOD, Workspace
+from ..utils.interrupts import defer_sigint
+from ..utils.validation import Floats
+from . import bank_cost, slot_metrics
+from .delayed import past_predictions_phase
+from .diagnostics import Diagnostics
+from .engines import Engine
+from .engines.base import CombineStage, Executor
+from .layout import Layout
+from .ledger import Ledger
+from .shard import Shard
+from .single_sample import DECLINED, DIAGNOSE, SingleSampleCalls
+from .trace import Trace
+
+
+class Runtime:
+    """Everything that changes while a bank learns, and the code that changes it.
+
+    It is closed until the first sample, which says how many columns the inputs have. Then it makes
+    the workspace and, by the engine, an executor with the state of the slots.
+
+    Parameters
+    ----------
+    weights : (P,), the bank's weights; written in place.
+    ledger : the bank's ledger; written in place.
+    any_input : whether every finite input is in the domain of all kernels. Single samples may then
+        be checked by compiled code.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        layout: Layout,
+        combiner: Combiner,
+        engine: Engine,
+        ledger: Ledger,
+        weights: Floats,
+        *,
+        any_input: bool,
+    ) -> None:
+        self._objective = objective
+        self._layout = layout
+        self._combiner = combiner
+        self._engine = engine
+        self._ledger = ledger
+        self._weights = weights
+        self._any_input = any_input
+        self._columns = layout.columns(list(layout.leaves))
+        self.diagnostics = Diagnostics(layout.slots)
+        self.dimension: int | None = None
+        """Columns of the inputs; None while the runtime is closed."""
+        self.busy = False
+        """Whether a block or query that may call a user's function is running."""
+        self.workspace: Workspace
+        self.executor: Executor
+        self._was_reset = False
+        self._single: SingleSampleCalls | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a sample has been learned, or a state restored."""
+        return self.dimension is not None
+
+    # --- opening ------------------------------------------------------------------------------------
+
+    def open(self, first_input: Floats) -> None:
+        """Make workspace and executor, unless they exist; start again after a reset."""
+        if not self.is_open:
+            with defer_sigint():  # compiling must not be interrupted: LLVM does not survive it
+                Phases([]).run(0, 0)
+                self._make(first_input)
+                self.dimension = len(first_input)
+            progress.finished()
+        elif self._was_reset:
+            self.executor.start(first_input)
+            self._was_reset = False
+
+    def _make(self, first_input: Floats) -> None:
+        objective, layout, combiner = self._objective, self._layout, self._combiner
+        slots, dimension = len(layout.slots), len(first_input)
+        self.workspace = Workspace(
+            objective,
+            self._engine.length(layout, objective, dimension),
+            dimension,
+            slots,
+            len(layout.leaves),
+            values=combiner.needs_values,
+            workers=self._engine.workers,
+        )
+        self._combiner_state = {n: np.zeros(s) for n, s in combiner.shapes(slots).items()}
+        self._query_prediction = np.zeros(1)
+        self._was_reset = False
+        self.executor = self._engine.open(objective, layout, self.workspace, first_input)
+        stage = self._combine_stage()
+        self.executor.connect(stage)
+        parts: list[Any] = [objective.loss, *(slot.kernel for slot in layout.slots)]
+        own = [callback for part in parts for callback in part.callbacks]
+        choosing = stage.choose_weights.callbacks
+        self._callbacks = (*dict.fromkeys(own), *self.executor.callbacks, *choosing)
+        in_python = any(
+            type(group.learner).learn is not Learner.learn and group.learner.saveable
+            for group in layout.groups
+        )
+        # Models behind an Adapter raise into it, and never make a block fail.
+        self._snapshot_models = bool(own or choosing or in_python)
+        self._single = None
+        phases = self.executor.single_sample_phases()
+        if self._any_input and phases is not None and not self._callbacks:
+            self._single = SingleSampleCalls(
+                *phases, objective, self._ledger, self.workspace, self._query_prediction
+            )
+
+    def _combine_stage(self) -> CombineStage:
+        """The phases that run once for all slots."""
+        workspace, combiner, ledger = self.workspace, self._combiner, self._ledger
+        state, weights = self._combiner_state, self._weights
+        slots, leaves = len(self._layout.slots), len(self._layout.leaves)
+        append_targets, add_slot_costs, charge_bank = ledger.phases(workspace, leaves)
+        propose_weights = Phase(
+            compiled(bank_cost.propose_weights),
+            bank_cost.PROPOSE,
+            slots=slots,
+            on_simplex=int(combiner.on_simplex),
+            weights=weights,
+            chosen=workspace.chosen,
+            slot_predictions=workspace.slot_predictions,
+            proposed=workspace.proposed,
+        )
+        combine_query = Phase(
+            compiled(slot_metrics.combine_query),
+            slot_metrics.COMBINE_QUERY,
+            slots=slots,
+            leaves=leaves,
+            columns=self._columns,
+            on_simplex=int(combiner.on_simplex),
+            weights=weights,
+            scratch=np.zeros(slots),
+            slot_values=workspace.slot_values,
+            out=self._query_prediction,
+        )
+        summed = copy.copy(workspace)  # as if there were one leaf, which holds the sums of all
+        summed.sums = np.zeros((1, *workspace.sums.shape[1:]))
+        return CombineStage(
+            prepare=Phases([past_predictions_phase(self._objective, workspace), append_targets]),
+            choose_weights=Phases(combiner.phases(self._objective, workspace, state, weights)),
+            propose_weights=Phases([propose_weights]),
+            add_slot_costs=Phases([add_slot_costs]),
+            charge_bank=Phases([charge_bank]),
+            charge_bank_from_totals=Phases([ledger.phases(summed, 1)[2]]),
+            combine_query=Phases([combine_query]),
+            leaf_totals=summed.sums[0],
+            weights=weights,
+            slot_totals=ledger.totals,
+            qp_terms=state["qp_terms"] if combiner.supports_distributed_qp else None,
+        )
+
+    # --- learning -----------------------------------------------------------------------------------
+
+    def learn_one(self, x: Any, y: Any) -> bool:
+        """Learn (x, y) by one compiled call if they are plain floats; False if they are not."""
+        if self._single is None or self._was_reset:
+            return False
+        result = self._single.learn(x, y)
+        if result == DIAGNOSE:
+            self.diagnostics.check(self._ledger, self.executor, self._ledger.samples - 1)
+        return result != DECLINED
+
+    def iter_blocks(self, X: Floats, y: Floats, recorded: tuple[str, ...]) -> Iterator[SampleBlock]:
+        """The samples in blocks. The executor gets them all in advance, so that it may prefetch."""
+        self.open(X[0])
+        blocks: list[SampleBlock] = []
+        size, seen, done = self.workspace.size, self._ledger.samples, 0
+        while done < len(X):
+            length = size
+            if self._engine.slide_aligned:
+                length = min(size, SLIDE_PERIOD - (seen + done) % SLIDE_PERIOD)
+            end = min(done + length, len(X))
+            blocks.append(SampleBlock(seen + done, X[done:end], y[done:end]))
+            done = end
+        self.executor.prefetch(blocks, recorded)
+        yield from blocks
+
+    def run_block(self, X: Floats, y: Floats, past_predictions: Floats | None = None) -> None:
+        """Learn a block; one that fails, by a user's function or for another reason, is undone.
+
+        past_predictions : (n, P), what the slots predicted earlier, for delayed targets.
+        """
+        self.open(X[0])
+        workspace, first, count = self.workspace, self._ledger.samples, len(X)
+        workspace.points[:count] = X
+        workspace.new_targets[:count] = y
+        if past_predictions is not None:
+            workspace.past_predictions[:count] = past_predictions
+            workspace.has_past_predictions[:count] = 1.0
+        try:
+            if self._callbacks:
+                with defer_sigint():
+                    self._run_or_undo(first, count)
+            elif self.executor.fallible:  # no user's function inside: a Ctrl-C may undo the block
+                self._run_or_undo(first, count)
+            else:
+                self.executor.run_block(first, count)
+        finally:
+            if past_predictions is not None:
+                workspace.has_past_predictions[:count] = 0.0
+        self.diagnostics.check(self._ledger, self.executor, first)
+
+    def _run_or_undo(self, first: int, count: int) -> None:
+        before = self._shared_arrays()
+        snapshot = self.executor.snapshot(models=self._snapshot_models)
+        self.busy = bool(self._callbacks)
+        try:
+            self.executor.run_block(first, count)
+            self._raise_callback_error()
+        except BaseException:
+            with defer_sigint():
+                if first == 0:
+                    self.dimension = self._single = None  # closed again
+                self._restore_shared(before)
+                self.executor.rollback(snapshot)
+            raise
+        finally:
+            self.busy = False
+
+    def record(self, trace: Trace, row: int, count: int) -> None:
+        """Write what the trace keeps of the last block, from this row on."""
+        workspace = self.workspace
+        trace.write(
+            row,
+            weights=workspace.proposed[:count],
+            slot_cost=workspace.slot_cost[:count],
+            slot_loss=workspace.slot_loss[:count],
+            slot_predictions=workspace.slot_predictions[:count],
+            curvature=workspace.curvature[:count],
+            window_loss=workspace.window_loss[:count],
+            **self._ledger.rows(workspace, count),
+        )
+
+    # --- predicting ---------------------------------------------------------------------------------
+
+    def predict_plain(self, x: Any) -> float:
+        """The prediction at x by one compiled call if x is plain floats; NaN if it is not."""
+        return nan if self._single is None else self._single.predict(x)
+
+    def predict_one(self, x: Floats) -> float:
+        """The prediction at (d,) x of an open runtime. Leaves (P,) workspace.slot_values.
+
+        What it computes about x is used again if x is learned next.
+        """
+        self.workspace.query_point[:] = x
+        if not self._callbacks:
+            self.executor.predict_query(self._ledger.samples)
+            return float(self._query_prediction[0])
+        self.busy = True
+        try:
+            with defer_sigint():
+                self.executor.predict_query(self._ledger.samples)
+                self._raise_callback_error()
+        except BaseException:
+            self.executor.forget_query()
+            raise
+        finally:
+            self.busy = False
+        return float(self._query_prediction[0])
+
+    def predict(self, X: Floats) -> Floats:
+        """(n,): the predictions at the rows of X."""
+        out = np.empty(len(X))
+        for start in range(0, len(X), SLIDE_PERIOD):  # so that (n, P) arrays stay small
+            some = X[start : start + SLIDE_PERIOD]
+            weights = np.repeat(self._weights[None, :], len(some), axis=0)
+            values = self.evaluate(some, self._weights)
+            if not np.isfinite(values[:, self._weights != 0]).all():
+                values = self.evaluate(some, np.ones(len(self._weights)))
+                slot_metrics.mask_nonfinite(weights, values, self._combiner.on_simplex)
+            part = out[start : start + SLIDE_PERIOD]
+            slot_metrics.combine_rows(weights, values, self._columns, part)
+        return out
+
+    def evaluate(self, X: Floats, wanted: Floats) -> Floats:
+        """(n, P): the slots' values at the rows of X, for leaves with a slot with wanted[p] != 0."""
+        if not self.is_open:
+            return np.zeros((len(X), len(self._weights)))
+        values = self.executor.evaluate(self._ledger.samples, X, wanted)
+        self._raise_callback_error()
+        return values
+
+    def variance(self, X: Floats) -> Floats:
+        """(n, P): the slots' predictive variances, NaN where there is none."""
+        if not self.is_open:
+            return np.full((len(X), len(self._weights)), np.nan)
+        variances = self.executor.variance(X)
+        self._raise_callback_error()
+        return variances
+
+    def dropped(self) -> Floats:
+        """(P,): norm^2 of all terms that each slot has dropped."""
+        return self.executor.dropped() if self.is_open else np.zeros(len(self._weights))
+
+    def evidence(self) -> dict[str, Floats]:
+        """The combiner's diagnostics after the last sample."""
+        shapes = self._combiner.shapes(len(self._weights))
+        state = (
+            self._combiner_state if self.is_open else {n: np.zeros(s) for n, s in shapes.items()}
+        )
+        return self._combiner.diagnostics(state, self._weights.copy())
+
+    def _raise_callback_error(self) -> None:
+        """Raise what a user's function has raised."""
+        errors = [e for callback in self._callbacks if (e := callback.take_error()) is not None]
+        if errors:
+            raise errors[0]
+
+    # --- state --------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Floats]:
+        """Copies of all arrays that the next block depends on.
+
+        The leaves of all slots are in one order, so the arrays fit a bank on any engine.
+        """
+        found = self._shared_arrays()
+        if self.is_open:
+            found |= {f"slots/{name}": array for name, array in self.executor.state().items()}
+        return found
+
+    def restore(self, arrays: Mapping[str, Floats]) -> None:
+        """Continue from what `arrays` returned. The runtime is open if that one was."""
+        self._restore_shared(arrays)
+        if self.is_open:
+            self.executor.restore(under("slots/", arrays))
+
+    def _shared_arrays(self) -> dict[str, Floats]:
+        """The arrays that do not belong to slots."""
+        found = {"weights": self._weights.copy()}
+        found |= {f"ledger/{name}": array for name, array in self._ledger.state().items()}
+        if self.is_open:
+            found["recent"] = self.workspace.recent[: self._objective.window - 1].copy()
+            found |= {f"combiner/{name}": a.copy() for name, a in self._combiner_state.items()}
+        return found
+
+    def _restore_shared(self, arrays: Mapping[str, Floats]) -> None:
+        self._weights[:] = arrays["weights"]
+        self._ledger.restore(under("ledger/", arrays))
+        self.diagnostics.quarantined = len(self._ledger.quarantined)
+        if self.is_open:
+            self.workspace.recent[: self._objective.window - 1] = arrays["recent"]
+            for name, array in under("combiner/", arrays).items():
+                self._combiner_state[name][...] = array
+
+    def array_specs(self, dimension: int | None) -> dict[str, ArraySpec]:
+        """Shape and dtype of `arrays` for inputs with that many columns, without making any."""
+        shapes: dict[str, tuple[int, ...]] = {"weights": self._weights.shape}
+        shapes |= {f"ledger/{name}": a.shape for name, a in self._ledger.state().items()}
+        slots: dict[str, ArraySpec] = {}
+        if dimension is not None:
+            shapes["recent"] = (self._objective.window - 1,)
+            state = self._combiner.shapes(len(self._weights))
+            shapes |= {f"combiner/{name}": shape for name, shape in state.items()}
+            slots = Shard.array_specs(self._objective, self._layout, dimension)
+        found: dict[str, ArraySpec] = {name: (shape, "float64") for name, shape in shapes.items()}
+        return found | {f"slots/{name}": spec for name, spec in slots.items()}
+
+    def reset(self) -> None:
+        """Forget everything that was learned; the arrays stay in use."""
+        self._weights[:] = self._combiner.first_weights(len(self._weights))
+        self._ledger.reset()
+        self.diagnostics = Diagnostics(self._layout.slots)
+        if self.is_open:
+            self.workspace.recent[:] = 0.0
+            for array in self._combiner_state.values():
+                array[...] = 0.0
+            self.executor.reset()
+            self._was_reset = True
+
+
+def under(prefix: str, arrays: Mapping[str, Floats]) -> dict[str, Floats]:
+    """The arrays whose names begin with the prefix, by the rest of their names."""
+    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
