@@ -252,7 +252,7 @@ def test_parts_of_one_name_are_told_apart_or_refused(tmp_path):
     [
         ({"engine": "warp"}, "'engine' must"),
         ({"components": [1]}, "'components' must be a dictionary"),
-        ({"components": {"cauchy": cauchy}}, r"components\['cauchy'\]' must be a Custom part"),
+        ({"components": {"cauchy": cauchy}}, r"components\['cauchy'\]' must be a Custom component"),
     ],
 )
 def test_wrong_arguments_are_not_called_damage(tmp_path, options, message):
