@@ -181,7 +181,7 @@ def test_forged_streak_does_not_hold_rows_back_for_ever():
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_forged_arrays_are_refused_or_give_finite_predictions(task, tmp_path):
-    """Any figure in any array: the file is refused, or the bank it makes answers with numbers."""
+    """Any number in any array: the file is refused, or the bank predicts finite numbers."""
     draw = np.random.default_rng(0)
     X = draw.normal(size=(60, 2))
     y = X.sum(axis=1) if task == "regression" else (X[:, 0] > 0).astype(int)

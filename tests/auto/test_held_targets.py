@@ -29,7 +29,7 @@ def config(slots, combiner=None, lags=0):
     [5, pytest.param(9, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.slow)],
 )
 def test_statistics_of_held_targets_equal_the_naive_form(memory):
-    """Far ones wait, and others by chance; what five mean is drawn too."""
+    """Far ones are held back, and others by chance; what five mean is drawn too."""
     meanings = {"scale": 0, "level": 0, "widen": 0}
     for seed in range(40):
         draw = np.random.default_rng(seed)
@@ -248,7 +248,7 @@ def test_constant_target_that_moves_has_a_new_scale():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_hostile_targets_are_learned_as_by_the_naive_form(seed):
-    """Levels, scales, glitches and inputs of every kind, one after the other."""
+    """Levels, scales, extreme values and inputs of every kind, one after the other."""
     draw = np.random.default_rng(seed)
     X, y = wide_stream(900, 3)
     start = 512

@@ -84,7 +84,7 @@ def add_all(values, column, ring):
 
 
 def test_mean_and_deviation_forget_after_ten_thousand_rows():
-    """Before 10,000 rows plain mean and variance; afterwards both forget by 1 / 10,000 a row."""
+    """Before 10,000 rows plain mean and variance; afterwards both forget by 1 / 10,000 per row."""
     draw = np.random.default_rng(1)
     values = draw.normal(size=25_000) + 7
     values[10_000:] = 2 * (values[10_000:] - 7) + 8
@@ -123,7 +123,7 @@ def test_column_beyond_its_memory_equals_the_naive_form():
 
 
 def test_missing_value_of_an_alternating_column_is_its_mean():
-    """r is at least 0: an alternating column says nothing of rows that are missing."""
+    """r is at least 0: an alternating column predicts nothing."""
     values = [(-1.0) ** t for t in range(40)]
     pair = ColumnPair(50)
     pair.fit(values[:32])

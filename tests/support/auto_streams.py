@@ -1,4 +1,4 @@
-"""Streams for the tests of AutoBank, and two ways to lead a bank through them."""
+"""Streams for the tests of AutoBank, and helpers that run a bank on them."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def numbers(count, seed=0, noise=0.1, dimension=3):
 
 
 def troubled(count, seed=0):
-    """Numbers with missing inputs, glitches, a new level and a burst of far targets."""
+    """Numbers with missing inputs, extreme values, a new level and a burst of far targets."""
     X, y = numbers(count, seed)
     draw = np.random.default_rng(seed + 1)
     X[draw.random(X.shape) < 0.05] = np.nan

@@ -75,7 +75,7 @@ class ColumnPair:
             self.check_statistics()
 
     def feed_target(self, value, hold):
-        """Whether five hold."""
+        """Whether five are held back."""
         self.check_forms(value)
         five = scaling_steps.update_target(value, hold, self.columns[0], self.rings[0], QUANTILES)
         assert bool(five) == self.naive.take_target(value, hold)
