@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import wraps
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -37,23 +37,20 @@ from .widening import check_wider, widened_arrays
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def _exclusive(
-    method: Callable[Concatenate[KernelBank, _Arguments], _Result],
-) -> Callable[Concatenate[KernelBank, _Arguments], _Result]:
+def _exclusive(method: _Method) -> _Method:
     """Let calls from several threads take turns, and refuse calls from inside the same bank."""
 
     @wraps(method)
-    def guarded(self: KernelBank, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+    def guarded(self: KernelBank, *args: Any, **kwargs: Any) -> Any:
         if self._runtime.busy:
             _refuse_inside()
         with self._turn:
             return method(self, *args, **kwargs)
 
-    return guarded
+    return cast(_Method, guarded)
 
 
 def _refuse_inside() -> None:

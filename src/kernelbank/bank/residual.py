@@ -160,7 +160,7 @@ def state_shapes(
 def extend_state(
     settings: GroupSettings, old: Mapping[str, Floats], new: dict[str, Floats]
 ) -> None:
-    """Write the state of a group to that of one on inputs with more columns. See `Learner.extend_inputs`."""
+    """Write a group's state to one on inputs with more columns. See `Learner.extend_inputs`."""
     if settings.residual_of is None:
         settings.learner.extend_inputs(old, new)
         return

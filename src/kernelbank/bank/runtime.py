@@ -78,7 +78,7 @@ class Runtime:
         """Whether a sample has been learned, or a state restored."""
         return self.dimension is not None
 
-    # --- opening ------------------------------------------------------------------------------------
+    # --- opening --------------------------------------------------------------------------------
 
     def open(self, first_input: Floats) -> None:
         """Make workspace and executor, unless they exist; start again after a reset."""
@@ -171,7 +171,7 @@ class Runtime:
             qp_terms=state["qp_terms"] if combiner.supports_distributed_qp else None,
         )
 
-    # --- learning -----------------------------------------------------------------------------------
+    # --- learning -------------------------------------------------------------------------------
 
     def learn_one(self, x: Any, y: Any) -> bool:
         """Learn (x, y) by one compiled call if they are plain floats; False if they are not."""
@@ -253,7 +253,7 @@ class Runtime:
             **self._ledger.rows(workspace, count),
         )
 
-    # --- predicting ---------------------------------------------------------------------------------
+    # --- predicting -----------------------------------------------------------------------------
 
     def predict_plain(self, x: Any) -> float:
         """The prediction at x by one compiled call if x is plain floats; NaN if it is not."""
@@ -295,7 +295,7 @@ class Runtime:
         return out
 
     def evaluate(self, X: Floats, wanted: Floats) -> Floats:
-        """(n, P): the slots' values at the rows of X, for leaves with a slot with wanted[p] != 0."""
+        """(n, P): the slots' values at the rows of X, for leaves that have wanted[p] != 0."""
         if not self.is_open:
             return np.zeros((len(X), len(self._weights)))
         values = self.executor.evaluate(self._ledger.samples, X, wanted)
@@ -328,7 +328,7 @@ class Runtime:
         if errors:
             raise errors[0]
 
-    # --- state --------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Floats]:
         """Copies of all arrays that the next block depends on.

@@ -40,7 +40,7 @@ class Shard:
         *,
         alone: bool = False,
     ) -> None:
-        """`alone`: the workspace has columns and rows for the slots and leaves of this shard only."""
+        """`alone`: the workspace has columns and rows for the slots of this shard only."""
         leaves = list(leaves)
         self.objective = objective
         self.layout = layout

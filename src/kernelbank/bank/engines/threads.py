@@ -25,7 +25,7 @@ _SHARDS_EACH = 8  # per thread, so that a slow or busy core delays the others li
 class Threads(Engine):
     """Run in several threads, without the interpreter's lock. Same bits as `Serial`.
 
-    Threads learn their leaves for a whole block before they synchronize. So they help in `run`, with
+    Threads learn their leaves for a whole block before they synchronize. So they help in `run` with
     many slots; `learn_one` runs in the calling thread.
 
     Parameters

@@ -171,7 +171,7 @@ class ShardWorker:
         rows, own = np.unique(lanes // WIDTH * count + samples, return_inverse=True)
         weights = np.zeros((len(rows), WIDTH))
         weights[own, lanes % WIDTH] = values
-        shape = (len(self._shard.numbers), count, self._workspace.sums.shape[2])
+        shape = (len(self._shard.leaf_numbers), count, self._workspace.sums.shape[2])
         sums = np.empty((len(rows), shape[2]))
         for buffers in block.buffers:
             buffers.mix(rows // count, first + rows % count, weights, sums)
