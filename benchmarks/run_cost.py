@@ -67,7 +67,7 @@ def main() -> None:
 
         ways = {
             "reading the file": lambda: read(path),
-            "the bank alone": lambda: kb.AutoBank(size=given.size).run(
+            "the model alone": lambda: kb.AutoBank(size=given.size).run(
                 numbers[:, :-1], numbers[:, -1]
             ),
             "kernelbank run": lambda: with_state("none"),
@@ -90,7 +90,7 @@ def main() -> None:
                 way()
                 times[name].append(time.perf_counter() - start)
         print(f"{given.rows:,} rows, 4 inputs, size={given.size}; best of {given.repeats}\n")
-        print("| way | rows/s | µs a row | spread |\n|---|---|---|---|")
+        print("| what | rows/s | µs per row | spread |\n|---|---|---|---|")
         for name, seconds in times.items():
             best, worst = (1e6 * one / given.rows for one in (min(seconds), max(seconds)))
             print(f"| {name} | {1e6 / best:,.0f} | {best:.1f} | {best:.1f} to {worst:.1f} |")
@@ -100,7 +100,7 @@ def main() -> None:
         print(f"\nDurability at the default interval: {gain:+.1%} by the best runs.")
         print(f"Spent in checkpoints: {min(shares):.1%} to {max(shares):.1%} of the time.")
         size = (folder / "state" / "state.kb").stat().st_size
-        print(f"The state is one file of {size / 2**20:.1f} MB.")
+        print(f"The checkpoint is one file of {size / 2**20:.1f} MB.")
     finally:
         shutil.rmtree(folder)
 
