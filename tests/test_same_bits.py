@@ -6,6 +6,7 @@ compared bit by bit, and so are the files that the banks are saved to: they hold
 """
 
 import copy
+import itertools
 import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -107,7 +108,7 @@ def run_in_blocks(case, moment, path):
     """Several calls of `run`, cut at any places."""
     cuts = sorted({0, moment, (moment * 7) % SAMPLES, (moment * 31) % SAMPLES, SAMPLES})
     bank = case.make("serial")
-    pairs = zip(cuts[:-1], cuts[1:], strict=True)
+    pairs = itertools.pairwise(cuts)
     return bank, [bank.run(case.X[a:b], case.y[a:b], record="all") for a, b in pairs]
 
 

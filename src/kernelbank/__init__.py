@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import checks, combiners, errors, kernels, learners, losses
     from .auto import AutoBank, AutoLedger, Change
-    from .auto.serialization import load
+    from .auto.loading import load
     from .bank import KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex_qp import kkt_residual, simplex_qp
     from .evaluation import datasets, plots, presets
@@ -53,7 +53,7 @@ _NAMES = {
     "compare": "evaluation.comparison",
     "gaussian_grid": "kernels.dictionary",
     "kkt_residual": "combiners.simplex_qp",
-    "load": "auto.serialization",
+    "load": "auto.loading",
     "simplex_qp": "combiners.simplex_qp",
 }
 """Public names and the modules that define them."""

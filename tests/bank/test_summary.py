@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.serialization import describe
+from kernelbank.auto.description import describe
 from kernelbank.bank.naming import kernel_name, method_name, short_name
 from kernelbank.utils.rendering import (
     CELLS,

@@ -35,6 +35,7 @@ from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import ClassificationModel
 from .config import AutoConfig
 from .default_slots import SIZES
+from .description import describe
 from .pending_predictions import PendingPredictions
 from .prequential_run import PrequentialRun, make_trace
 from .regression import RegressionModel
@@ -436,8 +437,6 @@ class AutoBank:
 
         `kb.load(path)` continues bit for bit. The file holds arrays and JSON, no code.
         """
-        from .serialization import describe
-
         with self._turn:
             header, arrays = describe(self)
         checkpoint.write(path, header, arrays)

@@ -170,7 +170,7 @@ class Shard:
         )
 
     def close(self, count: int) -> None:
-        """Make the state after sample `count` the one before the next block, as `mix_phases` does."""
+        """Make the state after sample `count` the one before the next block; see `mix_phases`."""
         for group in self.scored:
             group.values[:, 0] = group.values[:, count]
             group.norms[:, 0] = group.norms[:, count]

@@ -365,7 +365,7 @@ def combine_query(args, first, count):
 
 @entry
 def combine_rows(weights, values, columns, out):
-    """out[t] = sum_p w_p f_p at point t, from (n, P) values; summed in the order of `mix_leaves`."""
+    """out[t] = sum_p w_p f_p at point t, from (n, P) values; in the order of `mix_leaves`."""
     flat_weights, flat_values = weights.ravel(), values.ravel()
     flat_columns = columns.ravel()
     slots = weights.shape[1]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..auto.serialization import load
+from ..auto.loading import load
 from ..bank.bank import KernelBank
 from ..bank.layout import Slot
 from ..bank.trace import Trace

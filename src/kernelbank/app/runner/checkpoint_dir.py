@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ...auto.serialization import RUN
+from ...auto.loading import RUN
 from ...errors import FileRefused, RunRefused
 from ...io import checkpoint
 from ...io.sinks.base import fsync_folder, named_os_errors

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...auto import AutoBank
-from ...auto.serialization import describe, restore
+from ...auto.description import describe
+from ...auto.loading import restore
 from ...bank.engines import as_engine
 from ...bank.layout import Slot
 from ...bank.runtime import under

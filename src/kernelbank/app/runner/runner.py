@@ -13,7 +13,7 @@ from typing import Any
 
 from ... import __version__
 from ...auto import AutoBank
-from ...auto.serialization import DAMAGE
+from ...auto.loading import DAMAGE
 from ...errors import BadRow, FileRefused, RunRefused
 from ...io.sinks.base import Sink
 from ...io.sources import RejectedRow, RowBlock, Source

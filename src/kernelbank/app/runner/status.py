@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...auto import AutoBank
-from ...auto.serialization import DAMAGE
+from ...auto.loading import DAMAGE
 from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
 from .checkpoint_dir import STATE, read_checkpoint

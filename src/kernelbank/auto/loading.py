@@ -1,4 +1,4 @@
-"""`kb.load`, and an AutoBank as settings and arrays, and back.
+"""`kb.load`: a KernelBank or an AutoBank from a file.
 
 A file may come from anywhere: it is checked in every respect before anything is made of it.
 """
@@ -18,11 +18,11 @@ from ..bank.runtime import under
 from ..bank.serialization import KNOWN
 from ..errors import FileRefused, InvalidArgument
 from ..io import checkpoint
-from ..io.specs import check_names, from_spec, to_spec
+from ..io.specs import from_spec
 from ..utils import validation as check
-from ..utils.validation import Floats
 from .auto_bank import AutoBank
 from .classification import ClassificationModel
+from .description import AUTO_BANK, Arrays
 from .pending_predictions import LARGEST_LIMIT
 from .running_stats import CHANGE_AFTER
 from .task_model import Prediction
@@ -30,10 +30,6 @@ from .task_model import Prediction
 RUN = "Run"
 """The `kind` in the header of the state of a run, which contains a bank."""
 
-AUTO_BANK = "AutoBank"
-"""The `kind` in the header of an AutoBank; a `KernelBank` has none."""
-
-Arrays = dict[str, Floats]
 RestoreBank = Callable[[Mapping[str, Any], Arrays], KernelBank]
 RestoreComponent = Callable[[Any], Any]
 
@@ -117,80 +113,6 @@ def restore(
 
 
 # --- AutoBank -----------------------------------------------------------------------------------
-
-
-def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
-    """Everything that the next prediction depends on: settings as plain data, and arrays."""
-    config, model = auto._config, auto._model
-    own = config.slots or ()
-    check_names([config.loss])
-    check_names(own)
-    header: dict[str, Any] = {
-        "kind": AUTO_BANK,
-        "task": auto.task,
-        "lags": config.lags,
-        "size": config.size,
-        "seed": config.seed,
-        "scalings": list(config.scalings),
-        "slots": [to_spec(slot) for slot in own],
-        "combiner": None if config.combiner is None else to_spec(config.combiner),
-        "loss": to_spec(config.loss),
-        "window": config.window,
-        "regularization": config.regularization,
-        "classes": auto._classes.known,
-        "max_classes": auto._max_classes,
-        "dimension": None,
-        "counters": None,
-        "banks": [],
-    }
-    arrays: Arrays = {}
-    if model is None:
-        return header, arrays
-    header["dimension"] = model.dimension
-    header["core"] = model.scaling.core
-    header["counters"] = model.counters()
-    arrays |= {f"model/{name}": array.copy() for name, array in model.state().items()}
-    arrays |= {f"pending/{name}": array for name, array in _pending_arrays(auto).items()}
-    for number, bank in enumerate(model.banks):
-        inner, state = bank._describe()
-        header["banks"].append(inner)
-        arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
-    return header, arrays
-
-
-def _pending_arrays(auto: AutoBank) -> Arrays:
-    """The pending predictions, filled up with NaN where some had fewer banks or classes.
-
-    sizes (n, 3): the numbers of scores, of banks with slot predictions, and of outputs.
-    """
-    model = auto._model
-    assert model is not None
-    items = auto._pending.items
-    banks = max((one.scores.shape[1] for _, one in items), default=0)
-    outputs = max((one.output.shape[1] for _, one in items), default=0)
-    arrays = {
-        "rows_before": np.zeros(len(items)),
-        "sizes": np.zeros((len(items), 3)),
-        "inputs": np.zeros((len(items), model.dimension)),
-        "lagged": np.zeros((len(items), auto.lags)),
-        "scores": np.full((len(items), banks), np.nan),
-        "slots": np.full((len(items), banks, len(model.names)), np.nan),
-        "outputs": np.full((len(items), outputs), np.nan),
-    }
-    for i, (key, one) in enumerate(items):
-        scores, slots, output = (
-            one.scores[0],
-            one.slots[:, :1].reshape(-1, len(model.names)),
-            one.output[0],
-        )
-        arrays["rows_before"][i] = one.rows_before
-        arrays["sizes"][i] = (len(scores), len(slots), len(output))
-        arrays["inputs"][i] = np.frombuffer(key)
-        arrays["lagged"][i] = one.lagged[0]
-        arrays["scores"][i, : len(scores)] = scores
-        arrays["slots"][i, : len(slots)] = slots
-        arrays["outputs"][i, : len(output)] = output
-    return arrays
 
 
 def _restore_auto(

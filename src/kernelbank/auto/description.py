@@ -1,0 +1,92 @@
+"""An AutoBank as plain data and arrays, for files; `loading` is the way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..io.specs import check_names, to_spec
+from ..utils.validation import Floats
+
+if TYPE_CHECKING:
+    from .auto_bank import AutoBank
+
+Arrays = dict[str, Floats]
+
+AUTO_BANK = "AutoBank"
+"""The `kind` in the header of an AutoBank; a `KernelBank` has none."""
+
+
+def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
+    """Everything that the next prediction depends on: settings as plain data, and arrays."""
+    config, model = auto._config, auto._model
+    own = config.slots or ()
+    check_names([config.loss])
+    check_names(own)
+    header: dict[str, Any] = {
+        "kind": AUTO_BANK,
+        "task": auto.task,
+        "lags": config.lags,
+        "size": config.size,
+        "seed": config.seed,
+        "scalings": list(config.scalings),
+        "slots": [to_spec(slot) for slot in own],
+        "combiner": None if config.combiner is None else to_spec(config.combiner),
+        "loss": to_spec(config.loss),
+        "window": config.window,
+        "regularization": config.regularization,
+        "classes": auto._classes.known,
+        "max_classes": auto._max_classes,
+        "dimension": None,
+        "counters": None,
+        "banks": [],
+    }
+    arrays: Arrays = {}
+    if model is None:
+        return header, arrays
+    header["dimension"] = model.dimension
+    header["core"] = model.scaling.core
+    header["counters"] = model.counters()
+    arrays |= {f"model/{name}": array.copy() for name, array in model.state().items()}
+    arrays |= {f"pending/{name}": array for name, array in _pending_arrays(auto).items()}
+    for number, bank in enumerate(model.banks):
+        inner, state = bank._describe()
+        header["banks"].append(inner)
+        arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
+    return header, arrays
+
+
+def _pending_arrays(auto: AutoBank) -> Arrays:
+    """The pending predictions, filled up with NaN where some had fewer banks or classes.
+
+    sizes (n, 3): the numbers of scores, of banks with slot predictions, and of outputs.
+    """
+    model = auto._model
+    assert model is not None
+    items = auto._pending.items
+    banks = max((one.scores.shape[1] for _, one in items), default=0)
+    outputs = max((one.output.shape[1] for _, one in items), default=0)
+    arrays = {
+        "rows_before": np.zeros(len(items)),
+        "sizes": np.zeros((len(items), 3)),
+        "inputs": np.zeros((len(items), model.dimension)),
+        "lagged": np.zeros((len(items), auto.lags)),
+        "scores": np.full((len(items), banks), np.nan),
+        "slots": np.full((len(items), banks, len(model.names)), np.nan),
+        "outputs": np.full((len(items), outputs), np.nan),
+    }
+    for i, (key, one) in enumerate(items):
+        scores, slots, output = (
+            one.scores[0],
+            one.slots[:, :1].reshape(-1, len(model.names)),
+            one.output[0],
+        )
+        arrays["rows_before"][i] = one.rows_before
+        arrays["sizes"][i] = (len(scores), len(slots), len(output))
+        arrays["inputs"][i] = np.frombuffer(key)
+        arrays["lagged"][i] = one.lagged[0]
+        arrays["scores"][i, : len(scores)] = scores
+        arrays["slots"][i, : len(slots)] = slots
+        arrays["outputs"][i, : len(output)] = output
+    return arrays
