@@ -30,7 +30,11 @@ X, NUMBERS = instances.stream(3, SAMPLES, 2)
 LABELS = instances.stream(3, SAMPLES, 2, labels=True)[1]
 MISSING = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
 THREE = np.digitize(NUMBERS, np.quantile(NUMBERS, [0.3, 0.7]))
-OWN = {"cauchy": K.Custom(instances.cauchy), "fourth": instances.FOURTH, "PrototypeRLS": PrototypeRLS}
+OWN = {
+    "cauchy": K.Custom(instances.cauchy),
+    "fourth": instances.FOURTH,
+    "PrototypeRLS": PrototypeRLS,
+}
 """Components of the tests' own, which `kb.load` must be given."""
 
 
@@ -81,7 +85,9 @@ def all_cases():
         for loss in losses_of(learner):
             # Two kernels of one structure: a leaf that is not full.
             kernels = [kernel_of(learner), kernel_of(learner)]
-            case = bank_case(loss in ("logistic", "hinge"), dictionary=kernels, learner=learner, loss=loss)
+            case = bank_case(
+                loss in ("logistic", "hinge"), dictionary=kernels, learner=learner, loss=loss
+            )
             cases[f"learner {learner!r} with {loss}"] = case
     for combiner, _ in instances.COMBINERS:
         cases[f"combiner {combiner!r}"] = bank_case(slots=mixed_slots(), combiner=combiner)
