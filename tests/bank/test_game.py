@@ -158,7 +158,7 @@ def test_strong_decay_over_several_periods_of_the_common_scale(rate, ridge):
     bank, trace, oracle = play_both(
         KERNELS[:3], LOSSES[0], COMBINERS[0], X, y, window=1, budget=12, rate=rate, ridge=ridge
     )
-    assert bank.slots[0].learner._period(bank._objective) < 45
+    assert bank.slots[0].learner._period(bank._settings.objective) < 45
     assert_equal_to(oracle, bank, trace, y, 12, 1)
 
 
@@ -766,7 +766,9 @@ def recomputed(bank):
     seen, budget = bank.samples, bank.slots[0].learner.budget
     start = (seen - 1) % 256 + 1
     learner = bank.slots[0].learner
-    scale = learner._decays(bank._objective)[seen % learner._period(bank._objective)]
+    scale = learner._decays(bank._settings.objective)[
+        seen % learner._period(bank._settings.objective)
+    ]
     alpha = scale * state["slots/group0/coefficients"][0, start : start + budget, 0]
     terms = state["slots/inputs"][:, start : start + budget].T
     gram = bank.slots[0].kernel(terms, terms)

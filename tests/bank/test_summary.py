@@ -505,19 +505,19 @@ def test_weights_of_any_sign_and_size():
     """Those of a rule off the simplex may be negative, and grow beyond all floats."""
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 8))
     bank.run(*sine(5))
-    bank._weights[:] = [0.1, -0.9, 0.3, 0.0, 0.0, -0.2, 0.05, 0.01]
+    bank._runtime.weights[:] = [0.1, -0.9, 0.3, 0.0, 0.0, -0.2, 0.05, 0.01]
     lines, _, bars = seen(bank)
     assert [share for _, share in bars] == [-0.9, 0.3, -0.2, 0.1, 0.05]
     assert "-0.900 ░░░░░░░░░░░░░░░░░░░░ [1] Gaussian" in "\n".join(lines)
     assert lines[-1].strip() == "0.010 on 1 other, 2 without weight"
-    bank._weights[:] = 1e308
+    bank._runtime.weights[:] = 1e308
     assert seen(bank)[0][-1].strip() == "inf on 3 others"
-    bank._weights[:] = [np.nan, np.inf, -np.inf, 1.0, 0.0, 0.0, 0.0, 0.0]
+    bank._runtime.weights[:] = [np.nan, np.inf, -np.inf, 1.0, 0.0, 0.0, 0.0, 0.0]
     assert [share for _, share in seen(bank)[2]] == [1.0]
     auto = small("classification")
     auto.run(*three(40))
     for one in auto.banks:
-        one._weights[:] = 1e308
+        one._runtime.weights[:] = 1e308
     seen(auto)
 
 

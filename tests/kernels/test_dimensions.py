@@ -66,7 +66,7 @@ def test_additive_of_active_dims_uses_coordinates_of_the_subset():
 def test_additive_kernels_of_many_widths_share_statistics_and_a_group():
     kernels = [K.Additive(K.Gaussian(width), 2) for width in (0.5, 1.0, 2.0, 4.0)]
     bank = kb.KernelBank(kernels, Norma(0.02, 20))
-    assert len(bank._layout.leaves) == 1
+    assert len(bank._settings.layout.leaves) == 1
     assert len(number_statistics(kernels, 6)) == math.comb(6, 2)
     X, y = stream(4, 50, 6)
     bank.run(X, y)

@@ -152,7 +152,7 @@ def _restore_auto(
     template = auto._config.make_bank(model.scaling)
     for number, inner in enumerate(header["banks"]):
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
-        if bank.slots != template.slots or bank._objective != template._objective:
+        if bank.slots != template.slots or bank._settings.objective != template._settings.objective:
             raise FileRefused("an inner bank does not fit its settings.")
         model.banks.append(bank)
     _restore_pending(auto, under("pending/", arrays))

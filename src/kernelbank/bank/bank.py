@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import wraps
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -13,24 +12,23 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from .. import losses
-from ..combiners import Combiner, Simplex
+from ..combiners import Combiner
 from ..errors import KernelBankError
 from ..io import checkpoint
-from ..io.specs import check_names, own_copy
+from ..io.specs import check_names
 from ..kernels.dictionary import Dictionary
-from ..losses import as_loss
-from ..losses.objective import Objective
 from ..native.formulas import inside_callback
 from ..utils import validation as check
 from ..utils.lazy import plots
 from ..utils.validation import Floats
 from . import serialization
-from .engines import Engine, as_engine
-from .layout import Layout, Slot, bank_slots
+from .engines import Engine
+from .layout import Slot
 from .ledger import Ledger
-from .naming import SlotNames, full_name
+from .naming import SlotNames
 from .runtime import Runtime
-from .status import Status, bank_status
+from .settings import BankSettings
+from .status import Status, bank_status, bank_title
 from .trace import Trace, chosen_fields
 from .widening import check_wider, widened_arrays
 
@@ -110,51 +108,19 @@ class KernelBank:
         slots: Iterable[Slot] | None = None,
         dtype: str = "float64",
     ) -> None:
-        owner = "KernelBank"
-        remedy = "Give how many recent samples a cost is taken over, such as 10."
-        width = check.count("window", window, owner, remedy)
-        remedy = "Give 0 or a small positive number, such as 0.01."
-        ridge = check.number("regularization", regularization, owner, remedy, least=0)
-        check.choice("dtype", dtype, owner, ("float64", "float32"))
-        self._objective = Objective(own_copy(as_loss(loss)), width, ridge, dtype)
-        self._combiner = Simplex() if combiner is None else combiner
-        if not isinstance(self._combiner, Combiner):
-            remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
-            raise check.refuse("combiner", "be a combiner", combiner, remedy, owner)
-        given = bank_slots(dictionary, learner, slots)
-        self._layout = Layout.of(replace(slot, kernel=own_copy(slot.kernel)) for slot in given)
-        for slot in self._layout.slots:
-            slot.learner.check_kernel(slot.kernel)
-        for group in self._layout.groups:
-            group.check(self._objective)
-        self._engine = as_engine(engine)
-        self._engine.check(self._combiner)
-        count = len(self._layout.slots)
-        self._weights = np.array(self._combiner.first_weights(count), dtype=np.float64)
-        if self._weights.shape != (count,):
-            remedy = "Let first_weights(slots) return one weight per slot."
-            raise check.refuse("combiner", f"start with {count} weights", combiner, remedy, owner)
-        self._ledger = Ledger(self._objective, count, self._combiner.on_simplex, self._dropped)
-        self._names = SlotNames(self._layout.slots)
-        self._turn = threading.RLock()
-        kernels = dict.fromkeys(slot.kernel for slot in self.slots)
-        self._picky_kernels = [kernel for kernel in kernels if kernel.domains != {"real"}]
-        self._runtime = Runtime(
-            self._objective,
-            self._layout,
-            self._combiner,
-            self._engine,
-            self._ledger,
-            self._weights,
-            any_input=not self._picky_kernels,
+        self._settings = BankSettings.checked(
+            dictionary, learner, combiner, loss, window, regularization, engine, slots, dtype
         )
+        self._runtime = Runtime(self._settings)
+        self._names = SlotNames(self._settings.slots)
+        self._turn = threading.RLock()
 
     # --- settings and results -----------------------------------------------------------------
 
     @property
     def slots(self) -> tuple[Slot, ...]:
         """The slots."""
-        return self._layout.slots
+        return self._settings.slots
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,27 +135,27 @@ class KernelBank:
     @property
     def combiner(self) -> Combiner:
         """The rule for the weights."""
-        return self._combiner
+        return self._settings.combiner
 
     @property
     def loss(self) -> losses.Loss:
         """The loss."""
-        return self._objective.loss
+        return self._settings.loss
 
     @property
     def window(self) -> int:
         """How many recent samples a cost is taken over."""
-        return self._objective.window
+        return self._settings.objective.window
 
     @property
     def regularization(self) -> float:
         """Weight of half the squared norm in the cost."""
-        return self._objective.regularization
+        return self._settings.objective.regularization
 
     @property
     def weights(self) -> Floats:
         """(P,): the weights of the next prediction."""
-        return self._weights.copy()
+        return self._runtime.weights.copy()
 
     @_exclusive
     def evidence(self) -> dict[str, Floats]:
@@ -210,12 +176,12 @@ class KernelBank:
     @property
     def ledger(self) -> Ledger:
         """The costs and losses so far."""
-        return self._ledger
+        return self._runtime.ledger
 
     @property
     def samples(self) -> int:
         """How many samples have been learned."""
-        return self._ledger.samples
+        return self.ledger.samples
 
     @property
     def _dimension(self) -> int | None:
@@ -225,7 +191,7 @@ class KernelBank:
     @property
     def quarantined(self) -> tuple[int, ...]:
         """The slots that became non-finite and are out for good."""
-        return self._ledger.quarantined
+        return self.ledger.quarantined
 
     def plot_weights(self, most: int = 15) -> Figure:
         """The present weights as bars; see `kb.plots.bars`."""
@@ -238,27 +204,10 @@ class KernelBank:
         >>> kb.KernelBank(kb.gaussian_grid(1, 2, 3)).status().settings["window"]
         '10'
         """
-        if inside_callback():  # by a bank that is learning, perhaps this one: do not wait for it
-            return Status(self._title())
+        if inside_callback():  # of a bank that is learning, perhaps this one: do not wait for it
+            return Status(bank_title(self._settings, self.samples))
         with self._turn:
-            return bank_status(
-                self._title(),
-                self._objective,
-                self._names,
-                self.slots,
-                self._combiner,
-                self._engine,
-                self._ledger,
-                self._weights,
-                self._dimension,
-            )
-
-    def _title(self) -> str:
-        return (
-            f"KernelBank({len(self.slots)} slots, {full_name(self._combiner)}, "
-            f"{full_name(self.loss)}, window={self.window}, "
-            f"regularization={self.regularization:g}, {self.samples} samples)"
-        )
+            return bank_status(self._settings, self._runtime, self._names)
 
     def __repr__(self) -> str:
         return self.status().text()
@@ -333,7 +282,9 @@ class KernelBank:
                 return
             point = check.one_sample(x, runtime.dimension)
             target = check.one_target(y)
-            past = None if past_predictions is None else self._checked_past(past_predictions)
+            past = past_predictions
+            if past is not None:
+                past = self._settings.check_past_predictions(past)
             self._check_inputs(point, "x")
             self.loss.check_targets(target)
             runtime.run_block(point, target, past)
@@ -370,41 +321,13 @@ class KernelBank:
         return points
 
     def _check_inputs(self, X: Floats, name: str) -> None:
-        if not self._runtime.is_open:  # later inputs are as wide as the first
-            for slot in self.slots:
-                slot.kernel.check_width(X.shape[1], name)
-        for kernel in self._picky_kernels:
-            kernel.check_inputs(X, name)
-
-    def _checked_past(self, past_predictions: Any) -> Floats:
-        name = "past_predictions"
-        remedy = "Give the second value that predict_slots_one returned."
-        values = check.floats(name, past_predictions, remedy)
-        if values.shape != (len(self.slots),):
-            rule = f"hold {len(self.slots)} values"
-            raise check.refuse(name, rule, values.shape, remedy)
-        check.within_range(name, np.where(np.isfinite(values), values, 0.0))
-        return values
-
-    def _dropped(self) -> Floats:
-        return self._runtime.dropped()
+        self._settings.check_inputs(X, name, first=not self._runtime.is_open)
 
     # --- other banks --------------------------------------------------------------------------
 
     def fresh(self) -> KernelBank:
         """A bank with the same settings that has learned nothing."""
-        return KernelBank(**self._settings())
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "slots": self.slots,
-            "combiner": self._combiner,
-            "loss": self.loss,
-            "window": self.window,
-            "regularization": self.regularization,
-            "engine": self._engine,
-            "dtype": self._objective.dtype,
-        }
+        return KernelBank(**self._settings.arguments())
 
     @_exclusive
     def with_inputs(self, dimension: int, slots: Iterable[Slot] | None = None) -> KernelBank:
@@ -433,13 +356,13 @@ class KernelBank:
         remedy = "Give how many columns inputs have from now on."
         width = check.count("dimension", dimension, "with_inputs", remedy, least=known or 1)
         given = self.slots if slots is None else tuple(slots)
-        wider = KernelBank(**{**self._settings(), "slots": given})
+        wider = KernelBank(**{**self._settings.arguments(), "slots": given})
         if known is not None:
-            for slot in given:
-                slot.kernel.check_width(width, "dimension")
-            check_wider(self._layout, known, wider._layout, width)
+            wider._settings.check_width(width, "dimension")
+            layout = wider._settings.layout
+            check_wider(self._settings.layout, known, layout, width)
             wider._runtime.open(np.zeros(width))
-            arrays = widened_arrays(wider._layout, self._state(), wider._state())
+            arrays = widened_arrays(layout, self._state(), wider._state())
             models = self._runtime.executor.copy_models()
             wider._continue_from(width, self._runtime.diagnostics.warned, arrays, models)
         return wider
@@ -451,7 +374,7 @@ class KernelBank:
         It keeps its arrays, so this is faster. A bank with models behind an `Adapter` cannot
         reset them, and refuses.
         """
-        self._check_saveable("reset", "Make a new one: bank.fresh().")
+        self._settings.check_saveable("reset", "Make a new one: bank.fresh().")
         self._runtime.reset()
 
     # --- saving -------------------------------------------------------------------------------
@@ -468,22 +391,14 @@ class KernelBank:
     def _describe(self) -> tuple[dict[str, Any], dict[str, Floats]]:
         """Everything that the next sample depends on: settings as JSON data, and arrays."""
         remedy = "Save a bank without such slots, and keep the model yourself."
-        self._check_saveable("saved", remedy)
-        check_names([self.loss, self._combiner, *self.slots])
+        self._settings.check_saveable("saved", remedy)
+        check_names([self.loss, self.combiner, *self.slots])
         header = {
-            **serialization.describe_settings(self._settings()),
+            **serialization.describe_settings(self._settings),
             "dimension": self._dimension,
             "warned": sorted(self._runtime.diagnostics.warned),
         }
         return header, self._state()
-
-    def _check_saveable(self, what: str, remedy: str) -> None:
-        for index, slot in enumerate(self.slots):
-            if not slot.learner.saveable:
-                raise KernelBankError(
-                    f"This bank cannot be {what}: slot {index} is {slot.learner!r}, whose state "
-                    f"is not arrays. {remedy}"
-                )
 
     @classmethod
     def _restored(
@@ -497,9 +412,7 @@ class KernelBank:
         """The bank that `_describe` described, checked in every respect; see `kb.load`."""
         bank = cls(**serialization.parse_settings(header, components), engine=engine)
         dimension = header["dimension"]
-        serialization.check_state(
-            bank._runtime, bank._layout, bank._objective, dimension, arrays, most_memory
-        )
+        serialization.check_state(bank._settings, bank._runtime, dimension, arrays, most_memory)
         bank._continue_from(dimension, (str(name) for name in header["warned"]), arrays, None)
         return bank
 
@@ -529,10 +442,10 @@ class KernelBank:
         runtime = self._runtime
         models = runtime.executor.copy_models() if runtime.is_open else None
         state = (runtime.dimension, sorted(runtime.diagnostics.warned), self._state(), models)
-        return _unpickled, (self._settings(), *state)
+        return _unpickled, (self._settings.arguments(), *state)
 
 
-def _unpickled(settings: Mapping[str, Any], *state: Any) -> KernelBank:
-    bank = KernelBank(**settings)
+def _unpickled(arguments: Mapping[str, Any], *state: Any) -> KernelBank:
+    bank = KernelBank(**arguments)
     bank._continue_from(*state)
     return bank

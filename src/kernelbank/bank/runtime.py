@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..combiners import Combiner
 from ..kernels.sample_buffer import ArraySpec, SampleBlock
 from ..learners import Learner
-from ..losses.objective import Objective
 from ..native.phases import Phase, Phases, compiled
 from ..native.progress import progress
 from ..native.workspace import SLIDE_PERIOD, Workspace
@@ -21,10 +19,9 @@ from ..utils.validation import Floats
 from . import bank_cost, slot_metrics
 from .delayed import past_predictions_phase
 from .diagnostics import Diagnostics
-from .engines import Engine
 from .engines.base import CombineStage, Executor
-from .layout import Layout
 from .ledger import Ledger
+from .settings import BankSettings
 from .shard import Shard
 from .single_sample import DECLINED, DIAGNOSE, SingleSampleCalls
 from .trace import Trace
@@ -35,35 +32,21 @@ class Runtime:
 
     It is closed until the first sample, which says how many columns the inputs have. Then it makes
     the workspace and, by the engine, an executor with the state of the slots.
-
-    Parameters
-    ----------
-    weights : (P,), the bank's weights; written in place.
-    ledger : the bank's ledger; written in place.
-    any_input : whether every finite input is in the domain of all kernels. Single samples may then
-        be checked by compiled code.
     """
 
-    def __init__(
-        self,
-        objective: Objective,
-        layout: Layout,
-        combiner: Combiner,
-        engine: Engine,
-        ledger: Ledger,
-        weights: Floats,
-        *,
-        any_input: bool,
-    ) -> None:
-        self._objective = objective
-        self._layout = layout
-        self._combiner = combiner
-        self._engine = engine
-        self._ledger = ledger
-        self._weights = weights
-        self._any_input = any_input
-        self._columns = layout.columns(list(layout.leaves))
-        self.diagnostics = Diagnostics(layout.slots)
+    def __init__(self, settings: BankSettings) -> None:
+        self._objective = settings.objective
+        self._layout = settings.layout
+        self._combiner = settings.combiner
+        self._engine = settings.engine
+        self._settings = settings
+        self._columns = self._layout.columns(list(self._layout.leaves))
+        self.weights = settings.first_weights()
+        """(P,): the weights of the next prediction; written in place."""
+        self.ledger = Ledger(
+            settings.objective, len(settings.slots), settings.combiner.on_simplex, self.dropped
+        )
+        self.diagnostics = Diagnostics(settings.slots)
         self.dimension: int | None = None
         """Columns of the inputs; None while the runtime is closed."""
         self.busy = False
@@ -122,15 +105,16 @@ class Runtime:
         self._snapshot_models = bool(own or choosing or in_python)
         self._single = None
         phases = self.executor.single_sample_phases()
-        if self._any_input and phases is not None and not self._callbacks:
+        plain_checks = not self._settings.restricted_kernels  # which compiled code can do
+        if plain_checks and phases is not None and not self._callbacks:
             self._single = SingleSampleCalls(
-                *phases, objective, self._ledger, self.workspace, self._query_prediction
+                *phases, objective, self.ledger, self.workspace, self._query_prediction
             )
 
     def _combine_stage(self) -> CombineStage:
         """The phases that run once for all slots."""
-        workspace, combiner, ledger = self.workspace, self._combiner, self._ledger
-        state, weights = self._combiner_state, self._weights
+        workspace, combiner, ledger = self.workspace, self._combiner, self.ledger
+        state, weights = self._combiner_state, self.weights
         slots, leaves = len(self._layout.slots), len(self._layout.leaves)
         append_targets, add_slot_costs, charge_bank = ledger.phases(workspace, leaves)
         propose_weights = Phase(
@@ -179,14 +163,14 @@ class Runtime:
             return False
         result = self._single.learn(x, y)
         if result == DIAGNOSE:
-            self.diagnostics.check(self._ledger, self.executor, self._ledger.samples - 1)
+            self.diagnostics.check(self.ledger, self.executor, self.ledger.samples - 1)
         return result != DECLINED
 
     def iter_blocks(self, X: Floats, y: Floats, recorded: tuple[str, ...]) -> Iterator[SampleBlock]:
         """The samples in blocks. The executor gets them all in advance, so that it may prefetch."""
         self.open(X[0])
         blocks: list[SampleBlock] = []
-        size, seen, done = self.workspace.size, self._ledger.samples, 0
+        size, seen, done = self.workspace.size, self.ledger.samples, 0
         while done < len(X):
             length = size
             if self._engine.slide_aligned:
@@ -203,7 +187,7 @@ class Runtime:
         past_predictions : (n, P), what the slots predicted earlier, for delayed targets.
         """
         self.open(X[0])
-        workspace, first, count = self.workspace, self._ledger.samples, len(X)
+        workspace, first, count = self.workspace, self.ledger.samples, len(X)
         workspace.points[:count] = X
         workspace.new_targets[:count] = y
         if past_predictions is not None:
@@ -220,7 +204,7 @@ class Runtime:
         finally:
             if past_predictions is not None:
                 workspace.has_past_predictions[:count] = 0.0
-        self.diagnostics.check(self._ledger, self.executor, first)
+        self.diagnostics.check(self.ledger, self.executor, first)
 
     def _run_or_undo(self, first: int, count: int) -> None:
         before = self._shared_arrays()
@@ -250,7 +234,7 @@ class Runtime:
             slot_predictions=workspace.slot_predictions[:count],
             curvature=workspace.curvature[:count],
             window_loss=workspace.window_loss[:count],
-            **self._ledger.rows(workspace, count),
+            **self.ledger.rows(workspace, count),
         )
 
     # --- predicting -----------------------------------------------------------------------------
@@ -266,12 +250,12 @@ class Runtime:
         """
         self.workspace.query_point[:] = x
         if not self._callbacks:
-            self.executor.predict_query(self._ledger.samples)
+            self.executor.predict_query(self.ledger.samples)
             return float(self._query_prediction[0])
         self.busy = True
         try:
             with defer_sigint():
-                self.executor.predict_query(self._ledger.samples)
+                self.executor.predict_query(self.ledger.samples)
                 self._raise_callback_error()
         except BaseException:
             self.executor.forget_query()
@@ -285,10 +269,10 @@ class Runtime:
         out = np.empty(len(X))
         for start in range(0, len(X), SLIDE_PERIOD):  # so that (n, P) arrays stay small
             some = X[start : start + SLIDE_PERIOD]
-            weights = np.repeat(self._weights[None, :], len(some), axis=0)
-            values = self.evaluate(some, self._weights)
-            if not np.isfinite(values[:, self._weights != 0]).all():
-                values = self.evaluate(some, np.ones(len(self._weights)))
+            weights = np.repeat(self.weights[None, :], len(some), axis=0)
+            values = self.evaluate(some, self.weights)
+            if not np.isfinite(values[:, self.weights != 0]).all():
+                values = self.evaluate(some, np.ones(len(self.weights)))
                 slot_metrics.mask_nonfinite(weights, values, self._combiner.on_simplex)
             part = out[start : start + SLIDE_PERIOD]
             slot_metrics.combine_rows(weights, values, self._columns, part)
@@ -297,30 +281,30 @@ class Runtime:
     def evaluate(self, X: Floats, wanted: Floats) -> Floats:
         """(n, P): the slots' values at the rows of X, for leaves that have wanted[p] != 0."""
         if not self.is_open:
-            return np.zeros((len(X), len(self._weights)))
-        values = self.executor.evaluate(self._ledger.samples, X, wanted)
+            return np.zeros((len(X), len(self.weights)))
+        values = self.executor.evaluate(self.ledger.samples, X, wanted)
         self._raise_callback_error()
         return values
 
     def variance(self, X: Floats) -> Floats:
         """(n, P): the slots' predictive variances, NaN where there is none."""
         if not self.is_open:
-            return np.full((len(X), len(self._weights)), np.nan)
+            return np.full((len(X), len(self.weights)), np.nan)
         variances = self.executor.variance(X)
         self._raise_callback_error()
         return variances
 
     def dropped(self) -> Floats:
         """(P,): norm^2 of all terms that each slot has dropped."""
-        return self.executor.dropped() if self.is_open else np.zeros(len(self._weights))
+        return self.executor.dropped() if self.is_open else np.zeros(len(self.weights))
 
     def evidence(self) -> dict[str, Floats]:
         """The combiner's diagnostics after the last sample."""
-        shapes = self._combiner.shapes(len(self._weights))
+        shapes = self._combiner.shapes(len(self.weights))
         state = (
             self._combiner_state if self.is_open else {n: np.zeros(s) for n, s in shapes.items()}
         )
-        return self._combiner.diagnostics(state, self._weights.copy())
+        return self._combiner.diagnostics(state, self.weights.copy())
 
     def _raise_callback_error(self) -> None:
         """Raise what a user's function has raised."""
@@ -348,17 +332,17 @@ class Runtime:
 
     def _shared_arrays(self) -> dict[str, Floats]:
         """The arrays that do not belong to slots."""
-        found = {"weights": self._weights.copy()}
-        found |= {f"ledger/{name}": array for name, array in self._ledger.state().items()}
+        found = {"weights": self.weights.copy()}
+        found |= {f"ledger/{name}": array for name, array in self.ledger.state().items()}
         if self.is_open:
             found["recent"] = self.workspace.recent[: self._objective.window - 1].copy()
             found |= {f"combiner/{name}": a.copy() for name, a in self._combiner_state.items()}
         return found
 
     def _restore_shared(self, arrays: Mapping[str, Floats]) -> None:
-        self._weights[:] = arrays["weights"]
-        self._ledger.restore(under("ledger/", arrays))
-        self.diagnostics.quarantined = len(self._ledger.quarantined)
+        self.weights[:] = arrays["weights"]
+        self.ledger.restore(under("ledger/", arrays))
+        self.diagnostics.quarantined = len(self.ledger.quarantined)
         if self.is_open:
             self.workspace.recent[: self._objective.window - 1] = arrays["recent"]
             for name, array in under("combiner/", arrays).items():
@@ -366,12 +350,12 @@ class Runtime:
 
     def array_specs(self, dimension: int | None) -> dict[str, ArraySpec]:
         """Shape and dtype of `arrays` for inputs with that many columns, without making any."""
-        shapes: dict[str, tuple[int, ...]] = {"weights": self._weights.shape}
-        shapes |= {f"ledger/{name}": a.shape for name, a in self._ledger.state().items()}
+        shapes: dict[str, tuple[int, ...]] = {"weights": self.weights.shape}
+        shapes |= {f"ledger/{name}": a.shape for name, a in self.ledger.state().items()}
         slots: dict[str, ArraySpec] = {}
         if dimension is not None:
             shapes["recent"] = (self._objective.window - 1,)
-            state = self._combiner.shapes(len(self._weights))
+            state = self._combiner.shapes(len(self.weights))
             shapes |= {f"combiner/{name}": shape for name, shape in state.items()}
             slots = Shard.array_specs(self._objective, self._layout, dimension)
         found: dict[str, ArraySpec] = {name: (shape, "float64") for name, shape in shapes.items()}
@@ -379,8 +363,8 @@ class Runtime:
 
     def reset(self) -> None:
         """Forget everything that was learned; the arrays stay in use."""
-        self._weights[:] = self._combiner.first_weights(len(self._weights))
-        self._ledger.reset()
+        self.weights[:] = self._settings.first_weights()
+        self.ledger.reset()
         self.diagnostics = Diagnostics(self._layout.slots)
         if self.is_open:
             self.workspace.recent[:] = 0.0

@@ -13,12 +13,12 @@ import numpy as np
 from .. import combiners, kernels, learners, losses
 from ..errors import FileRefused, InvalidArgument
 from ..io.specs import from_spec, to_spec
-from ..losses.objective import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .engines.base import workspace_bytes
-from .layout import Layout, Slot
+from .layout import Slot
 from .runtime import Runtime
+from .settings import BankSettings
 
 KNOWN = (
     *kernels.BUILT_IN,
@@ -32,9 +32,9 @@ KNOWN = (
 _MOST_SAMPLES = 2.0**53
 
 
-def describe_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a `KernelBank`, without its engine, as JSON data."""
-    slots: tuple[Slot, ...] = settings["slots"]
+def describe_settings(settings: BankSettings) -> dict[str, Any]:
+    """The settings, without the engine, as JSON data."""
+    slots, objective = settings.slots, settings.objective
     methods = {(slot.learner, slot.loss): None for slot in slots}
     number = {method: i for i, method in enumerate(methods)}
     return {
@@ -45,11 +45,11 @@ def describe_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "method_of": [number[slot.learner, slot.loss] for slot in slots],
         "residual_of": [slot.residual_of for slot in slots],
-        "combiner": to_spec(settings["combiner"]),
-        "loss": to_spec(settings["loss"]),
-        "window": settings["window"],
-        "regularization": settings["regularization"],
-        "dtype": settings["dtype"],
+        "combiner": to_spec(settings.combiner),
+        "loss": to_spec(settings.loss),
+        "window": objective.window,
+        "regularization": objective.regularization,
+        "dtype": objective.dtype,
     }
 
 
@@ -81,9 +81,8 @@ def parse_settings(header: Mapping[str, Any], components: Mapping[str, Any]) -> 
 
 
 def check_state(
+    settings: BankSettings,
     runtime: Runtime,
-    layout: Layout,
-    objective: Objective,
     dimension: Any,
     arrays: Mapping[str, Floats],
     most_memory: int,
@@ -91,8 +90,7 @@ def check_state(
     """Refuse a saved state that does not fit the settings, or needs too much memory to run."""
     if dimension is not None:
         dimension = check.count("dimension", dimension, "the file", "")
-        for slot in layout.slots:
-            slot.kernel.check_width(dimension, "X")
+        settings.check_width(dimension, "X")
     found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
     if found != runtime.array_specs(dimension):
         raise FileRefused("its arrays do not fit its settings.")
@@ -104,7 +102,7 @@ def check_state(
     if dimension is None:
         return
     try:
-        needed = workspace_bytes(layout, objective, dimension)
+        needed = workspace_bytes(settings.layout, settings.objective, dimension)
     except InvalidArgument as error:  # a kernel that does not exist for inputs of this width
         raise FileRefused(str(error)) from None
     if needed > most_memory:

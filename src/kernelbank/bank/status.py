@@ -12,14 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..combiners import Combiner
-from ..losses.objective import Objective
 from ..utils.rendering import Pairs, number, one_line, render_html, render_text, shortened
 from ..utils.validation import Floats
 from .engines import Engine, Serial
-from .layout import Slot
-from .ledger import Ledger
 from .naming import LONGEST, distinct_methods, full_name, method_name
+from .runtime import Runtime
+from .settings import BankSettings
 
 MOST_BARS = 5
 """How many slots a drawing shows, at most."""
@@ -160,23 +158,25 @@ class Status:
         return self.heading if drawn else "", self.bars, self.rest
 
 
+def bank_title(settings: BankSettings, samples: int) -> str:
+    """The title of a `KernelBank`."""
+    objective = settings.objective
+    return (
+        f"KernelBank({len(settings.slots)} slots, {full_name(settings.combiner)}, "
+        f"{full_name(objective.loss)}, window={objective.window}, "
+        f"regularization={objective.regularization:g}, {samples} samples)"
+    )
+
+
 @np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn
-def bank_status(
-    title: str,
-    objective: Objective,
-    names: Sequence[str],
-    slots: Sequence[Slot],
-    combiner: Combiner,
-    engine: Engine,
-    ledger: Ledger,
-    weights: Floats,
-    dimension: int | None,
-) -> Status:
+def bank_status(settings: BankSettings, runtime: Runtime, names: Sequence[str]) -> Status:
     """The status of a `KernelBank`."""
-    methods = distinct_methods(slots)
+    objective, engine, ledger = settings.objective, settings.engine, runtime.ledger
+    title = bank_title(settings, ledger.samples)
+    methods = distinct_methods(settings.slots)
     listed = "; ".join(method_name(slot, full_name) for slot in methods[:8])
-    settings = {
-        "combiner": full_name(combiner),
+    shown = {
+        "combiner": full_name(settings.combiner),
         "loss": full_name(objective.loss),
         "window": str(objective.window),
         "regularization": f"{objective.regularization:g}",
@@ -185,8 +185,8 @@ def bank_status(
         "dtype": objective.dtype,
     }
     if not ledger.samples:
-        return Status(title, settings)
-    notes = {"inputs": columns_note(dimension)}
+        return Status(title, shown)
+    notes = {"inputs": columns_note(runtime.dimension)}
     if len(methods) == 1:
         notes["learner"] = method_name(methods[0])
     notes |= engine_note(engine)
@@ -203,7 +203,8 @@ def bank_status(
         "mean loss": _beside_best(ledger.mean_loss, losses, names),
         "cumulative cost": _beside_best(ledger.cumulative_cost, costs, names),
     }
-    return Status(title, settings, ledger.samples, metrics, notes, names, weights.copy(), losses)
+    weights = runtime.weights.copy()
+    return Status(title, shown, ledger.samples, metrics, notes, names, weights, losses)
 
 
 def _beside_best(value: float, of_slots: Floats, names: Sequence[str]) -> Metric:

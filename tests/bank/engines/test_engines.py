@@ -25,7 +25,7 @@ def groups_of(sizes):
 
 def length_for(slots, window=10):
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, slots), window=window)
-    return block_length(bank._layout, bank._objective, dimension=2)
+    return block_length(bank._settings.layout, bank._settings.objective, dimension=2)
 
 
 def executor_of(bank):
@@ -61,7 +61,7 @@ def test_block_of_huge_bank_is_shorter_but_not_below_eight_samples():
 
 def test_block_of_engine_is_its_setting_or_chosen():
     bank = kb.KernelBank()
-    arguments = (bank._layout, bank._objective, 1)
+    arguments = (bank._settings.layout, bank._settings.objective, 1)
     assert kb.engines.Serial(block=3).length(*arguments) == 3
     assert kb.engines.Threads(block=17).length(*arguments) == 17
     assert kb.engines.Ray(block=5000).length(*arguments) == 5000
@@ -71,7 +71,9 @@ def test_block_of_engine_is_its_setting_or_chosen():
 
 def test_workspace_bytes_grow_with_slots():
     banks = [kb.KernelBank(kb.gaussian_grid(0.1, 10, slots)) for slots in (10, 1000)]
-    small, large = [workspace_bytes(bank._layout, bank._objective, 2) for bank in banks]
+    small, large = [
+        workspace_bytes(bank._settings.layout, bank._settings.objective, 2) for bank in banks
+    ]
     assert 0 < small < large
 
 
