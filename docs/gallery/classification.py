@@ -23,7 +23,7 @@ trace = bank.run(X, y)
 right = trace.predictions == y
 for start in (0, 100, 500, 1000):
     end = {0: 100, 100: 500, 500: 1000, 1000: 1500}[start]
-    print(f"right answers, labels {start + 1} to {end}: {right[start:end].mean():.1%}")
+    print(f"correct predictions, labels {start + 1} to {end}: {right[start:end].mean():.1%}")
 
 
 @kb.plots.styled

@@ -22,9 +22,9 @@ traces = {name: bank.run(x, y) for name, bank in banks.items()}
 scheme = traces["the scheme"]
 alone = scheme.slot_cost.sum(axis=0)
 for name, trace in traces.items():
-    print(f"{name} was charged {trace.cumulative_cost[-1]:.1f}")
-print(f"the best kernel alone, {scheme.names[alone.argmin()]}, {alone.min():.1f}")
-print(f"the worst kernel alone, {scheme.names[alone.argmax()]}, {alone.max():.1f}")
+    print(f"cumulative cost of {name}: {trace.cumulative_cost[-1]:.1f}")
+print(f"of the best kernel alone, {scheme.names[alone.argmin()]}: {alone.min():.1f}")
+print(f"of the worst kernel alone, {scheme.names[alone.argmax()]}: {alone.max():.1f}")
 
 
 @kb.plots.styled

@@ -22,7 +22,7 @@ for count in sizes:
     trace = kb.KernelBank(kernels, learner, window=10, engine="threads").run(x, y)
     costs.append(trace.cumulative_cost[-1])
     singles.append(trace.slot_cost.sum(axis=0).min())
-    print(f"{count:4d} kernels: charged {costs[-1]:.0f}, the best of them alone {singles[-1]:.0f}")
+    print(f"{count:4d} kernels: cost {costs[-1]:.0f}, the best of them alone {singles[-1]:.0f}")
 carrying = (trace.weights > 0).sum(axis=1)
 print(f"of the thousand, {np.median(carrying):.0f} have weight at a time (median)")
 
