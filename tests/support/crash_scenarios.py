@@ -20,7 +20,7 @@ from support.source_fixtures import REDIS_SERVER, RedisServer
 
 
 class Scenario(NamedTuple):
-    """A command: `source` and `output` are its ends, {port} and {own} are filled in."""
+    """A command; {port} and {own} in its source and output are filled in."""
 
     source: str
     options: str
@@ -59,10 +59,10 @@ def write_sources(folder: Path) -> None:
         if n < 170:
             kind = "uvwx"[draw.integers(1 + min(n // 30, 3))]
             shown = "" if n % 29 == 11 else y
-            said = "" if n % 29 == 11 else ("low" if y < -1 else "high" if y > 1 else "middle")
+            label = "" if n % 29 == 11 else ("low" if y < -1 else "high" if y > 1 else "middle")
             first = "oh" if n % 23 in (7, 8) else a
             messy.append(f"{first},{b},{kind},{shown}")
-            labels.append(f"{first},{b},{kind},{said}")
+            labels.append(f"{first},{b},{kind},{label}")
     for name, lines in (("long", plain), ("messy", messy), ("labels", labels)):
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
 
@@ -133,7 +133,7 @@ class ScenarioRunner:
         return self._undisturbed[name]
 
     def kill(self, name: str, faults: list[Fault | float]) -> int:
-        """Kill at each of these moments in turn, resume to the end and compare; returns the number of kills."""
+        """Kill at these moments in turn, resume to the end, compare; returns the number of kills."""
         wanted, folder, before = self.undisturbed(name), self.folder(), self.forks.kills
         for fault in faults:
             if isinstance(fault, Fault):
@@ -169,12 +169,12 @@ def open_scenarios(root: Path) -> Iterator[ScenarioRunner]:
 
 
 def slow(*values: object) -> Any:
-    """Values of a test that takes long with them."""
+    """Values with which a test is slow."""
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def check_one_line(ended: CommandEnd, *words: str) -> None:
-    """It ended with an error of one line that has these words in it."""
+    """Check that it ended with an error of one line that has these words."""
     assert ended.code not in (0, 99), ended.stderr
     assert ended.code > 0, ended
     lines = ended.stderr.strip().splitlines()
@@ -184,6 +184,6 @@ def check_one_line(ended: CommandEnd, *words: str) -> None:
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
-    """Every file; but the lock tells who came last."""
+    """The bytes of every file but the lock, which names the last process."""
     files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != "lock"]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}

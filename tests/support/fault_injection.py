@@ -33,8 +33,8 @@ class Fault(NamedTuple):
     lasting: bool = True
 
 
-def word(path: Any) -> str:
-    """What a file is to a run."""
+def role(path: Any) -> str:
+    """The role of a file in a run."""
     name = Path(os.fspath(path)).name
     if STATE.fullmatch(name):
         return "state"
@@ -48,7 +48,7 @@ def word(path: Any) -> str:
 
 
 class FaultInjector:
-    """Counts events, and strikes at one of them. `patch` is for a process that ends soon."""
+    """Counts events, and makes the fault happen at one of them."""
 
     def __init__(self, fault: Fault | None, log: str | None) -> None:
         self.fault = fault
@@ -70,18 +70,18 @@ class FaultInjector:
             half()
         if fault.when == "after":
             found = whole()
-            self.strike(fault)
+            self.inject(fault)
             return found
-        self.strike(fault)
+        self.inject(fault)
         return whole()
 
-    def strike(self, fault: Fault) -> None:
+    def inject(self, fault: Fault) -> None:
         if fault.how == "refuse":
             raise OSError(fault.number, os.strerror(fault.number))
         os.kill(os.getpid(), fault.number)
 
     def patch(self) -> None:
-        """Put this between the run and the system."""
+        """Replace the calls of the system by ones that count events."""
         from kernelbank.io import checkpoint
         from kernelbank.io.sinks import csv as lines
         from kernelbank.io.sinks import parquet as parts
@@ -97,21 +97,21 @@ class FaultInjector:
             def write(self, data: Any) -> int:
                 data = bytes(data)
                 own = super().write
-                label = f"write:{word(self.name)}"
+                label = f"write:{role(self.name)}"
                 return faults.event(label, lambda: own(data), lambda: own(data[: len(data) // 2]))
 
             def truncate(self, size: int | None = None) -> int:
                 own = super().truncate
-                return faults.event(f"truncate:{word(self.name)}", lambda: own(size))
+                return faults.event(f"truncate:{role(self.name)}", lambda: own(size))
 
         checkpoint.open = lines.open = parts.open = opened  # type: ignore[attr-defined]
         fsync, replace, pwrite = os.fsync, os.replace, os.pwrite
 
         def named(number: int) -> str:
-            return word(os.readlink(f"/proc/self/fd/{number}").removesuffix(" (deleted)"))
+            return role(os.readlink(f"/proc/self/fd/{number}").removesuffix(" (deleted)"))
 
         os.fsync = lambda n: faults.event(f"fsync:{named(n)}", lambda: fsync(n))
-        os.replace = lambda a, b: faults.event(f"replace:{word(b)}", lambda: replace(a, b))
+        os.replace = lambda a, b: faults.event(f"replace:{role(b)}", lambda: replace(a, b))
         os.pwrite = lambda n, *rest: faults.event(f"write:{named(n)}", lambda: pwrite(n, *rest))
         self._patch_redis()
 

@@ -32,7 +32,7 @@ class CommandEnd(NamedTuple):
 
 
 class ForkServer:
-    """The process that forks; ask it by `run`, or by `start` and `wait`."""
+    """The process that forks; use `run`, or `start` and `wait`."""
 
     def __init__(self) -> None:
         here = Path(__file__)
@@ -79,21 +79,27 @@ class ForkServer:
         gets the labels of all events.
         """
         self._reports += 1
-        said = str(folder / f"said-{self._reports}.txt")
-        job = {"args": args, "folder": str(folder), "fault": fault, "stdin": stdin, "said": said}
+        stderr = str(folder / f"stderr-{self._reports}.txt")
+        job = {
+            "args": args,
+            "folder": str(folder),
+            "fault": fault,
+            "stdin": stdin,
+            "stderr": stderr,
+        }
         return {
             "pid": self._ask({**job, "limit": limit, "log": log}),
-            "said": said,
+            "stderr": stderr,
             "seconds": seconds,
         }
 
     def wait(self, started: dict[str, Any]) -> CommandEnd:
         status = self._ask({"wait": started["pid"], "seconds": started["seconds"]})
         code = os.waitstatus_to_exitcode(status)
-        said = Path(started["said"]).read_text()
-        Path(started["said"]).unlink()
+        stderr = Path(started["stderr"]).read_text()
+        Path(started["stderr"]).unlink()
         self.kills += code == -signal.SIGKILL
-        return CommandEnd(code, said, code == -signal.SIGKILL)
+        return CommandEnd(code, stderr, code == -signal.SIGKILL)
 
     def run(
         self, args: list[str], folder: Path, fault: Fault | None = None, **how: Any
@@ -135,9 +141,9 @@ def warm() -> None:
 
 def child(job: dict[str, Any]) -> int:
     os.chdir(job["folder"])
-    said = os.open(job["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
+    stderr = os.open(job["stderr"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(stderr, 1)
+    os.dup2(stderr, 2)
     os.dup2(os.open(job["stdin"] or os.devnull, os.O_RDONLY), 0)
     fault = None if job["fault"] is None else Fault(*job["fault"])
     FaultInjector(fault, job["log"]).patch()
@@ -160,7 +166,7 @@ def child(job: dict[str, Any]) -> int:
 
 
 def serve() -> None:
-    answers = os.fdopen(os.dup(1), "w")
+    replies = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
         job = json.loads(line)
         if not job:
@@ -178,12 +184,12 @@ def serve() -> None:
                     traceback.print_exc()
                     sys.stderr.flush()
                 os._exit(code)
-        answers.write(json.dumps(found) + "\n")
-        answers.flush()
+        replies.write(json.dumps(found) + "\n")
+        replies.flush()
 
 
 def waited(pid: int, seconds: float | None) -> int:
-    """The child's status; it is killed after so many seconds, or after a minute that hangs."""
+    """The child's status; it is killed after `seconds`, or after a minute."""
     end = time.monotonic() + (60.0 if seconds is None else seconds)
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)

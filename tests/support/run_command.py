@@ -1,4 +1,4 @@
-"""`kernelbank run` in this process, on small files, for the tests of it."""
+"""Run `kernelbank run` in this process, on small files."""
 
 import contextlib
 import csv
@@ -24,7 +24,7 @@ class CommandOutput(NamedTuple):
 
 
 def run(source, *options, size="small", stdin=None, terminal=None):
-    """The command's exit code and what it printed; whatever it lets through is raised.
+    """The command's exit code and what it printed; other exceptions are raised.
 
     `terminal` is a file that takes the place of standard error.
     """
@@ -46,7 +46,7 @@ def run(source, *options, size="small", stdin=None, terminal=None):
 
 
 def succeed(source, *options, **more):
-    """The same, of a command that must succeed."""
+    """The same, for a command that must succeed."""
     done = run(source, *options, **more)
     assert done.code == 0, done.err
     assert done.out == ""
@@ -54,7 +54,7 @@ def succeed(source, *options, **more):
 
 
 def refusal(source, *options, code=2, **more):
-    """The one line that a command says that must fail."""
+    """The one line that a command prints that must fail."""
     done = run(source, *options, **more)
     assert done.code == code, done
     assert done.out == ""
@@ -70,7 +70,7 @@ def options_of(**given):
 
 
 def one_slot_model(options=None, engine="serial"):
-    """A bank of one cheap slot, to take the place of `make_model` where rows are the matter."""
+    """A model of one cheap slot, to replace `make_model` in tests of rows."""
     task, lags = ("regression", 0) if options is None else (options.task, options.lags)
     slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())]
     return kb.AutoBank(task, lags, "small", slots=slots, engine=engine)
@@ -135,7 +135,7 @@ def same_bits(mine, other):
 
 
 def check_predictions(path, trace, targets):
-    """The file of predictions says what a trace of the bank says, in every bit."""
+    """The file of predictions holds the predictions of a trace, bit for bit."""
     header, rows = read_csv(path)
     assert header == ["row", "prediction", "lower", "upper", "target"]
     assert [row[0] for row in rows] == [str(n + 1) for n in range(len(targets))]
@@ -156,5 +156,5 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def source(folder):
-    """The numbers as a file; tests take it by `source = running.source`."""
+    """The rows as a file; tests take it by `source = run_command.source`."""
     return write_csv(folder / "plain.csv", ["a", "b", "y"], np.column_stack([X, Y]))

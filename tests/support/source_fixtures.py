@@ -37,7 +37,7 @@ def as_json_lines(rows):
 
 
 def read(source, position=None, size=3, numeric=("wind", "load"), text=("station",), **options):
-    """All good rows as tuples, what is said of the bad ones, and the position after each row."""
+    """All valid rows as tuples, the messages of the rejected ones, and the position after each."""
     rows, bad, positions = [], [], []
     for block in source.blocks(position, size):
         assert block.first == (position or {"rows": 0})["rows"] + len(positions)
@@ -49,7 +49,7 @@ def read(source, position=None, size=3, numeric=("wind", "load"), text=("station
             zip(*(table.texts[name] for name in text), strict=True) if text else [()] * len(table)
         )
         rows += [
-            (*numbers, *said) for numbers, said in zip(table.numbers.tolist(), texts, strict=True)
+            (*numbers, *words) for numbers, words in zip(table.numbers.tolist(), texts, strict=True)
         ]
         bad += [str(one) for one in table.rejected]
         positions += [json.loads(json.dumps(block.position(row))) for row in range(len(block))]
@@ -69,14 +69,14 @@ class FileFixture:
 
 
 class Piped(StandardInput):
-    """Unlike the true standard input, this end of a pipe is ours to close."""
+    """The reading end of a pipe, which is closed with it."""
 
     def __del__(self):
         os.close(self._descriptor)
 
 
 class PipeFixture:
-    """Standard input: whoever opens it anew sends all again."""
+    """Standard input; every `open` sends all rows again."""
 
     def __init__(self, data):
         self.data = data
@@ -112,12 +112,12 @@ class KafkaFixture:
 
 
 def make_fixture(kind, folder, request):
-    """The rows of `ROWS` in a source of a kind."""
+    """`ROWS` in a source of the given kind."""
     return MAKERS[kind](folder, request.getfixturevalue)
 
 
 def two_members(data):
-    """A gzip file to which was appended."""
+    """A gzip file of two members."""
     return gzip.compress(data[:50]) + gzip.compress(data[50:])
 
 
