@@ -62,14 +62,6 @@ def test_run_cut_anywhere_leaves_the_same_state(cuts, classes):
     assert_same_state(whole, pieces)
 
 
-def test_run_with_threads_has_the_bits_of_serial():
-    X, y = troubled(200)
-    serial, threads = kb.AutoBank(**SMALL), kb.AutoBank(engine="threads", **SMALL)
-    one, two = serial.run(X, y, record="all"), threads.run(X, y, record="all")
-    for name in one.fields:
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-
-
 def test_prediction_is_the_weighted_sum_of_slot_predictions():
     X, y = numbers(300)
     trace = kb.AutoBank(**SMALL).run(X, y, record="all")

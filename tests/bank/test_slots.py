@@ -119,38 +119,3 @@ def test_slot_loss_that_the_learner_does_not_take_is_refused():
 
 
 # --- the same bits --------------------------------------------------------------------------------
-
-OPTIONS = [
-    {"residual_of": 1},
-    {"loss": "squared"},
-    {"loss": "pinball", "residual_of": 0},
-]
-
-
-# A budget below the stream's length truncates, which is not the subject here.
-@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("learner", [L.KLMS(0.1, 9), L.Norma(0.05, 20)], ids=repr)
-def test_slot_options_give_the_same_bits_in_blocks_one_by_one_threads_and_after_loading(
-    options, learner, tmp_path
-):
-    X, y = stream(5, 300, 2)
-    base = kb.Slot(K.Gaussian(0.3), L.Norma(0.01, 20))
-    slots = [base, base, *[kb.Slot(K.Gaussian(0.7), learner, **options)] * 2, base]
-    whole = kb.KernelBank(slots=slots, window=4)
-    trace = whole.run(X, y)
-    loop = kb.KernelBank(slots=slots, window=4)
-    for x, target in zip(X, y, strict=True):
-        assert loop.predict_one(x) == trace.predictions[loop.samples]
-        loop.learn_one(x, target)
-    threads = kb.KernelBank(slots=slots, window=4, engine=kb.engines.Threads(2, block=64))
-    threads.run(X, y)
-    first = kb.KernelBank(slots=slots, window=4)
-    first.run(X[:170], y[:170])
-    first.save(tmp_path / "bank.kb")
-    loaded = kb.load(tmp_path / "bank.kb")
-    loaded.run(X[170:], y[170:])
-    for other in (loop, threads, loaded):
-        assert np.array_equal(other.weights, whole.weights)
-        assert np.array_equal(other.predict_slots(X[:9]), whole.predict_slots(X[:9]))
-        assert np.array_equal(other.ledger.slot_loss, whole.ledger.slot_loss)

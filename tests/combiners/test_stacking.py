@@ -299,18 +299,6 @@ def test_stacking_in_a_bank_of_another_loss_uses_squared_errors():
         assert (trace.weights[0] == 0.2).all()
 
 
-def test_stacking_in_threads_and_after_loading_has_the_same_bits(tmp_path):
-    X, y = stream(3, 300, 2)
-    grid = kb.gaussian_grid(0.1, 3, 9)
-    serial = kb.KernelBank(grid, combiner=C.Stacking(ridge=0.05))
-    threads = kb.KernelBank(grid, combiner=C.Stacking(ridge=0.05), engine=kb.engines.Threads(2))
-    expected = serial.run(X, y).weights
-    first = threads.run(X[:131], y[:131]).weights
-    threads.save(tmp_path / "bank.kb")
-    rest = kb.load(tmp_path / "bank.kb").run(X[131:], y[131:]).weights
-    assert (np.vstack([first, rest]) == expected).all()
-
-
 def test_stacking_of_opposite_biases_beats_every_slot():
     draw = np.random.default_rng(9)
     targets = draw.normal(size=1000)

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.io import checkpoint
@@ -82,36 +80,6 @@ def test_learner_equals_its_naive_definition(learner, loss, pair):
             assert abs(value - oracle.predict(x)) <= tolerance * max(1.0, oracle.magnitude(x))
         dropped = getattr(oracle, "dropped", 0.0)
         assert abs(bank.ledger.dropped[0] - dropped) <= tolerance * max(1.0, dropped)
-
-
-@pytest.mark.parametrize("learner", LEARNERS, ids=name_of)
-@settings(max_examples=4)
-@given(seed=st.integers(0, 50), moment=st.integers(1, 330), data=st.data())
-def test_blocks_saving_and_loading_change_no_bit(tmp_path_factory, learner, seed, moment, data):
-    loss = losses_of(learner)[-1]
-    X, y = stream(seed, 340, 2, loss in ("logistic", "hinge"))
-
-    def make(engine="serial"):
-        slots = [kb.Slot(kernel_of(learner), learner), kb.Slot(K.Gaussian(0.3), L.Norma(0.05, 20))]
-        return kb.KernelBank(slots=slots, loss=loss, window=5, engine=engine)
-
-    whole, parts = make(), make(kb.engines.Serial(2))
-    trace = whole.run(X, y)
-    done = 0
-    while done < moment:
-        step = min(data.draw(st.integers(1, 130)), moment - done)
-        parts.run(X[done : done + step], y[done : done + step])
-        done += step
-    path = tmp_path_factory.mktemp("learner") / "bank.kb"
-    parts.save(path)
-    again = kb.load(path, engine=kb.engines.Threads(2))
-    for n in range(moment, 340):
-        if n % 7 == 0:
-            assert again.predict_one(X[n]) == trace.predictions[n]
-        again.learn_one(X[n], y[n])
-    first, second = whole._state(), again._state()
-    assert all(np.array_equal(first[name], second[name], equal_nan=True) for name in first)
-    assert np.array_equal(whole.predict(X[:9]), again.predict(X[:9]))
 
 
 def hostile(kind, samples, labels):

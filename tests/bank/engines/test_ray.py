@@ -209,29 +209,6 @@ def test_copied_and_widened_banks_on_ray_have_the_bits_of_serial(cluster):
     assert_same_banks(*pair)
 
 
-@pytest.mark.slow
-def test_one_slot_and_autobank_on_ray_have_the_bits_of_serial(cluster):
-    run_both(bank_maker(dictionary=kb.gaussian_grid(1, 2, 1)), Ray(shards=5), X, Y)
-    banks = [kb.AutoBank(engine=engine, size="small") for engine in ("serial", Ray(shards=2))]
-    traces = [bank.run(X, Y) for bank in banks]
-    assert np.array_equal(traces[0].predictions, traces[1].predictions)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", [loss for loss, _ in instances.LOSSES], ids=instances.name_of)
-@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_ray_with_every_loss_has_the_bits_of_serial(cluster, loss):
-    run_both(bank_maker(loss=loss), Ray(shards=3, block=90), X, LABELS)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_ray_with_every_learner_of_labels_has_the_bits_of_serial(cluster, loss):
-    make = bank_maker(slots=ray_cluster.slots_of_every_learner(loss), loss=loss)
-    run_both(make, Ray(shards=3, block=33), X, LABELS)
-
-
 def test_processes_of_deleted_banks_are_used_again(cluster):
     def process_ids():
         bank = bank_maker()(Ray(shards=2))
