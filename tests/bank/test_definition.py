@@ -1,0 +1,166 @@
+"""A bank against its naive definition."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from support import naive
+from support.instances import COMBINERS, KERNELS, LOSSES, name_of, stream
+
+EPS = np.finfo(float).eps
+Norma = kb.learners.Norma
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+def run_both(kernels, loss, combiner, X, y, *, window, budget, rate, ridge):
+    fast, slow = zip(*kernels, strict=True)
+    bank = kb.KernelBank(
+        list(fast),
+        Norma(rate, budget),
+        combiner[0],
+        loss=loss[0],
+        window=window,
+        regularization=ridge,
+    )
+    oracle = naive.run(
+        X,
+        y,
+        list(slow),
+        loss[1],
+        window=window,
+        budget=budget,
+        learning_rate=rate,
+        regularization=ridge,
+        combiner=combiner[1],
+    )
+    return bank, bank.run(X, y), oracle
+
+
+def assert_equal_to(oracle, bank, trace, y, budget, window):
+    """Compare with tolerances from the size of the terms.
+
+    A value is a sum of at most budget + window terms of total size M, a few roundings each; a step
+    of a stable learner does not amplify the errors of the steps before, so after n of them
+    n (budget + window + 50) eps M is left. Losses and costs are at most quadratic in values of
+    size M + |y| + 1; norm^2 is a sum of budget^2 products of total size `magnitude`, likewise.
+    """
+    n = len(y)
+    unit = n * (budget + window + 50) * EPS
+    size = 1 + np.abs(y).max() + oracle.value_magnitude.max(axis=0)
+    values = unit * size
+    costs = 4 * window * unit * size**2 + unit * oracle.magnitude.max(axis=0)
+    close = {
+        "slot_predictions": values,
+        "slot_loss": costs,
+        "slot_cost": costs,
+        "window_loss": costs,
+        "curvature": costs,
+    }
+    for name, allowed in close.items():
+        difference = np.abs(getattr(trace, name) - getattr(oracle, name)).max(axis=0)
+        assert (difference <= allowed).all(), name
+    weights = weight_errors(oracle, bank.combiner, costs.max())
+    assert (np.abs(trace.weights - oracle.weights).max(axis=1) <= weights[:-1]).all()
+    assert np.abs(bank.weights - oracle.next_weights).max() <= weights[-1]
+    slots = trace.weights.shape[1]
+    mixed = values.max() + slots * weights[:-1] * size.max()
+    assert (np.abs(trace.predictions - oracle.predictions) <= mixed).all()
+    charged = 4 * window * size.max() * mixed + slots * weights[:-1] * (1 + oracle.curvature.max())
+    assert (np.abs(trace.cost - oracle.cost) <= charged).all()
+    assert (np.abs(trace.loss - oracle.loss) <= charged).all()
+    difference = np.abs(trace.cumulative_cost - oracle.cumulative_cost)
+    assert (difference <= np.cumsum(charged) + n * unit * oracle.cumulative_cost[-1]).all()
+    assert (np.abs(bank.ledger.dropped - oracle.dropped) <= n * costs).all()
+    if bank.combiner.on_simplex:
+        gap = oracle.bound - oracle.cost
+        allowed = 2 * charged + slots * costs.max() + slots * weights[:-1] * oracle.bound.max()
+        assert (np.abs(trace.bound_gap - gap) <= allowed).all()
+
+
+def weight_errors(oracle, combiner, evidence):
+    """How far weights may be off, row by row, if the evidence is off by so much.
+
+    theta is piecewise linear in b / (2 a): it moves by at most the error over the least curvature
+    of an active slot. (That weights are right for the evidence of their own bank is certified to
+    rounding elsewhere.) The other rules are Lipschitz with a constant far below 50.
+    """
+    rows = len(oracle.curvature)
+    errors = np.full(rows + 1, 50 * evidence)
+    if isinstance(combiner, kb.combiners.Simplex):
+        following = np.vstack([oracle.weights[1:], oracle.next_weights])
+        least = np.where(following > 0, oracle.curvature, np.inf).min(axis=1)
+        errors[1:] = np.minimum(1.0, evidence / np.maximum(least, 1e-300))
+    elif isinstance(combiner, kb.combiners.Joint):
+        # A cost with gap above its minimum is at least (a + ridge) |w - w*|^2 above it; and w*
+        # moves by at most the gradient's error over twice that.
+        least = oracle.curvature.min(axis=1) + combiner.ridge
+        cost = combiner.horizon * oracle.slot_loss.max() + least.max()
+        errors[1:] = np.sqrt(combiner.tolerance * cost / least) + 50 * evidence / least
+    elif isinstance(combiner, kb.combiners.Stacking):  # likewise, with the ridge in units of loss
+        powers = np.arange(rows)[:, None] - np.arange(rows)
+        losses = np.tril(combiner.discount ** np.maximum(powers, 0)) @ oracle.slot_loss
+        least = combiner.ridge * losses.min(axis=1)
+        scale = 2 * losses.max(axis=1) + least
+        errors[1:] = np.sqrt(combiner.tolerance * scale / least) + rows * evidence / least
+    assert np.median(errors) < 1e-3  # or else this would not test weights
+    return errors
+
+
+# window, budget, dimension, spacing: every kernel and every loss is played in each of these. The
+# fast tests take every third of the cases, in turn, so that each loss and each objective occurs.
+SETTINGS = [
+    (window, window + more, dimension, spacing)
+    for window, more, dimension, spacing in itertools.product(
+        [1, 4], [0, 1, 7], [1, 3], ["irregular", "regular"]
+    )
+]
+CASES = [
+    pytest.param(
+        loss,
+        objective,
+        id=f"{name_of(loss)}-{'-'.join(map(str, objective))}",
+        marks=[] if (number + place) % 8 == 0 else [pytest.mark.slow],
+    )
+    for number, loss in enumerate(LOSSES)
+    for place, objective in enumerate(SETTINGS)
+]
+"""An eighth of them, another one for every loss, is for every day; `make test-all` runs all."""
+
+
+@pytest.mark.parametrize(("loss", "objective"), CASES)
+def test_bank_with_any_kernel_loss_and_objective_equals_the_definition(loss, objective):
+    window, budget, dimension, spacing = objective
+    X, y = stream(window + budget, 22, dimension, loss[0].labels)
+    if spacing == "regular":
+        X = np.tile(np.arange(22.0)[:, None] / 16, (1, dimension))
+    bank, trace, oracle = run_both(
+        KERNELS, loss, COMBINERS[0], X, y, window=window, budget=budget, rate=0.004, ridge=0.9
+    )
+    assert_equal_to(oracle, bank, trace, y, budget, window)
+
+
+@pytest.mark.parametrize(("rate", "ridge"), [(0.3, 1.0), (0.1, 9.0)])
+def test_bank_with_strong_decay_equals_the_definition_over_several_periods_of_the_scale(
+    rate, ridge
+):
+    X, y = stream(9, 45, 1)
+    bank, trace, oracle = run_both(
+        KERNELS[:3], LOSSES[0], COMBINERS[0], X, y, window=1, budget=12, rate=rate, ridge=ridge
+    )
+    assert bank.slots[0].learner._period(bank._settings.objective) < 45
+    assert_equal_to(oracle, bank, trace, y, 12, 1)
+
+
+@pytest.mark.parametrize("combiner", COMBINERS, ids=map(name_of, COMBINERS))
+@pytest.mark.parametrize("ridge", [pytest.param(0.0, marks=pytest.mark.slow), 0.4])
+def test_bank_with_any_combiner_equals_the_definition(combiner, ridge):
+    X, y = stream(3, 40, 1)
+    bank, trace, oracle = run_both(
+        KERNELS[:4], LOSSES[0], combiner, X, y, window=5, budget=20, rate=0.02, ridge=ridge
+    )
+    if ridge > 0 or not isinstance(combiner[0], kb.combiners.Simplex):
+        assert_equal_to(oracle, bank, trace, y, 20, 5)
+    else:  # without curvature all weight is on the least loss: a corner, exactly
+        assert (trace.weights == oracle.weights).all()

@@ -1,0 +1,186 @@
+"""The runtime: interrupts, threads, failing functions, undone blocks."""
+
+import _thread
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from support.comparing import assert_same_state
+from support.instances import cauchy, stream
+
+K = kb.kernels
+Norma = kb.learners.Norma
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+@pytest.mark.parametrize("engine", [kb.engines.Serial(1), kb.engines.Threads(2)], ids=repr)
+@pytest.mark.parametrize("custom", [False, True])
+def test_interrupt_leaves_a_block_learned_or_not_at_all(engine, custom):
+    draw = np.random.default_rng(0)
+    x, y = np.arange(40_000.0), draw.normal(size=40_000)
+    kernels = [*kb.gaussian_grid(0.1, 10, 13)] + ([K.Custom(cauchy)] if custom else [])
+
+    def make():
+        return kb.KernelBank(kernels, Norma(0.05, 20), window=4, engine=engine)
+
+    samples = 2_000 if custom else 40_000
+    make().run(x[:300], y[:300])
+    gc.collect()  # of what compiling has left behind: LLVM's objects do not like interrupts
+    bank, interrupts = make(), 0
+    while bank.samples < samples:
+        timer = threading.Timer(draw.uniform(0.0, 0.01), _thread.interrupt_main)
+        try:
+            timer.start()
+            bank.run(x[bank.samples : samples], y[bank.samples : samples], record=())
+            timer.join()
+        except KeyboardInterrupt:
+            interrupts += 1
+    undisturbed = make()
+    undisturbed.run(x[:samples], y[:samples], record=())
+    assert_same_state(bank, undisturbed)
+    assert interrupts > 0
+
+
+def test_calls_from_several_threads_take_turns():
+    x, y = np.arange(3000.0), np.sin(np.arange(3000.0))
+    bank, alone = (kb.KernelBank(kb.gaussian_grid(0.1, 10, 9)) for _ in range(2))
+    bank.learn_one(x[0], y[0])
+    wrong = []
+
+    def look():
+        for n in range(300):
+            value = bank.predict_one(float(n))
+            wrong.extend([value] if not np.isfinite(value) else [])
+
+    threads = [threading.Thread(target=look) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for n in range(1, 1500):
+        bank.learn_one(x[n], y[n])
+    bank.run(x[1500:], y[1500:])
+    for thread in threads:
+        thread.join()
+    alone.run(x, y)
+    assert not wrong
+    assert_same_state(bank, alone)
+
+
+def test_prediction_followed_by_learning_evaluates_a_kernel_once():
+    calls = []
+
+    def counted(X, Z):
+        calls.append(1)
+        return cauchy(X, Z)
+
+    X, y = stream(0, 12, 2)
+    bank, other = (kb.KernelBank([K.Custom(counted), K.Gaussian(1.0)]) for _ in range(2))
+    for n in range(10):
+        bank.predict_one(X[n])
+        bank.learn_one(X[n], y[n])
+    assert len(calls) == 10  # the bank's first prediction needs no kernel
+    bank.predict_one(X[10])
+    bank.predict_one(X[11])
+    bank.learn_one(X[10], y[10])  # not what was looked at last: the memo must not be used
+    bank.learn_one(X[11], y[11])  # looked at before the sample in between was learned
+    other.run(X, y)
+    assert_same_state(bank, other)
+
+
+def test_failed_prediction_leaves_no_cached_values():
+    fail = []
+
+    def shaky(X, Z):
+        if fail and fail.pop():
+            raise RuntimeError("for once")
+        return cauchy(X, Z)
+
+    X, y = stream(0, 30, 2)
+    bank, clean = (kb.KernelBank([K.Custom(shaky), K.Gaussian(1.0)]) for _ in range(2))
+    for n in range(30):
+        bank.predict_one(X[n])
+        fail.append(n % 3 == 1)
+        if n % 3 == 1:
+            with pytest.raises(RuntimeError, match="for once"):
+                bank.predict_one(X[(n + 1) % 30])
+        fail.clear()
+        bank.learn_one(X[n], y[n])
+        clean.learn_one(X[n], y[n])
+    assert_same_state(bank, clean)
+
+
+def test_banks_with_one_user_function_keep_their_errors_apart():
+    def broken(f, y):
+        raise RuntimeError("always")
+
+    loss = kb.losses.Custom(lambda f, y: (f - y) ** 2, broken, name="loss")
+    one, other = kb.KernelBank(loss=loss), kb.KernelBank(loss=loss)
+    assert one.loss == other.loss == loss
+    assert one.loss.callbacks[0] is not other.loss.callbacks[0]
+    both = kb.losses.Custom(broken, broken, name="both")
+    bank = kb.KernelBank(loss=both)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="always"):
+            bank.learn_one(0.0, 1.0)
+    assert not [callback for callback in bank.loss.callbacks if callback.take_error()]
+
+
+@pytest.mark.parametrize("engine", ["serial", kb.engines.Threads(2)], ids=repr)
+def test_user_function_that_calls_its_own_bank_is_refused(engine):
+    def meddling(f, y):
+        bank.predict_one(0.5)
+        return (f - y) ** 2
+
+    loss = kb.losses.Custom(meddling, lambda f, y: 2 * (f - y))
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 40), loss=loss, engine=engine)
+    with pytest.raises(kb.errors.KernelBankError, match="has called the same bank"):
+        bank.run(np.arange(100.0), np.arange(100.0))
+    assert bank.samples == 0
+
+
+@pytest.mark.parametrize("moment", [0, 7])
+def test_block_undone_after_a_failing_function_can_be_run_again(moment, tmp_path):
+    fail = []
+
+    def value(f, y):
+        if fail and fail.pop():
+            raise RuntimeError("for once")
+        return (f - y) ** 2
+
+    loss = kb.losses.Custom(value, lambda f, y: 2 * (f - y), curvature=2.0)
+    bank, undisturbed = (kb.KernelBank(kb.gaussian_grid(0.5, 5, 5), loss=loss) for _ in range(2))
+    x, y = np.arange(30.0), np.sin(np.arange(30.0))
+    if moment:
+        bank.run(x[:moment], y[:moment])
+    fail.append(True)
+    with pytest.raises(RuntimeError, match="for once"):
+        bank.run(x[moment:], y[moment:])
+    bank.save(tmp_path / "bank.kb")
+    assert kb.load(tmp_path / "bank.kb", components={"value": loss}).samples == moment
+    if moment == 0:
+        assert bank.predict_one([1.0, 2.0]) == 0.0  # not even the width is known
+    bank.run(x[moment:], y[moment:])
+    undisturbed.run(x, y)
+    assert_same_state(bank, undisturbed)
+
+
+def test_sample_undone_after_a_failing_function_can_be_learned_again():
+    fail = []
+
+    def value(f, y):
+        if fail and fail.pop():
+            raise RuntimeError("for once")
+        return (f - y) ** 2
+
+    loss = kb.losses.Custom(value, lambda f, y: 2 * (f - y), curvature=2.0)
+    bank, undisturbed = (kb.KernelBank(kb.gaussian_grid(0.5, 5, 5), loss=loss) for _ in range(2))
+    X, y = stream(3, 20, 1)
+    for n in range(20):
+        fail.append(True)
+        with pytest.raises(RuntimeError, match="for once"):
+            bank.learn_one(X[n], y[n])
+        bank.learn_one(X[n], y[n])  # its row equals that of the undone try: no memo may be left
+        undisturbed.learn_one(X[n], y[n])
+    assert_same_state(bank, undisturbed)
