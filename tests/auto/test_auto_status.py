@@ -1,0 +1,222 @@
+"""The status of an AutoBank is true and harmless, in every state."""
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from support.status_views import (
+    SCRIPT,
+    Mute,
+    finishes,
+    numbers,
+    parsed_html,
+    shown,
+    small_auto,
+    three,
+)
+
+K = kb.kernels
+Norma = kb.learners.Norma
+quiet = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+def test_auto_bank_status_shows_error_change_and_weights():
+    X, y = numbers(300)
+    y[200:] = -4 * X[200:, 0]
+    bank = small_auto()
+    bank.run(X, y)
+    lines, facts, bars = shown(bank)
+    assert lines[0] == "AutoBank('regression', size='small'; 18 slots; 300 samples)"
+    mean, naive = bank.ledger.mean_loss, bank.ledger.baseline_loss
+    assert facts["RMSE"] == (
+        f"{mean**0.5:.4g} over 299 predictions  (baseline (last value): {naive**0.5:.4g})"
+    )
+    last, count = bank.ledger.changes[-1], len(bank.ledger.changes)
+    assert facts["last change"].startswith(f"{last.what} after row {last.row} of 300 (the ")
+    assert facts["last change"].endswith("only one)" if count == 1 else f"last of {count})")
+    weights = bank.bank.weights
+    order = np.argsort(-weights, kind="stable")[: min(5, (weights != 0).sum())]
+    assert bars == tuple((bank.names[p], weights[p]) for p in order)
+    assert "  weights" in lines
+
+
+def test_status_shows_settings_that_differ_from_defaults():
+    auto = small_auto(engine=kb.engines.Threads(2), combiner=kb.combiners.Hedge(), lags=2)
+    auto.run(*numbers(40))
+    lines, facts, _ = shown(auto)
+    assert lines[0] == "AutoBank('regression', lags=2, size='small'; 18 slots; 40 samples)"
+    assert facts["engine"].startswith("Threads(threads=2")
+    assert facts["combiner"] == "Hedge()"
+    assert facts["inputs"] == "3 columns and 2 lagged targets"
+
+
+def test_auto_bank_status_names_the_column_of_a_change():
+    X, y = numbers(200)
+    X[150:, 1] += 1e6
+    bank = small_auto()
+    bank.run(X, y)
+    bank._model.changes = [c for c in bank._model.changes if c.what == "input level"]
+    assert len(bank.ledger.changes) == 1
+    expected = (
+        f"input level of column 1 after row {bank.ledger.changes[0].row} of 200 (the only one)"
+    )
+    assert shown(bank)[1]["last change"] == expected
+
+
+def test_auto_bank_status_with_three_classes_shows_mean_weights():
+    bank = small_auto("classification")
+    bank.run(*three(200))
+    lines, facts, bars = shown(bank)
+    classes = ", ".join(map(repr, bank.classes))
+    assert facts["classes"] == f"3: {classes}"
+    wrong, naive = bank.ledger.mean_loss, bank.ledger.baseline_loss
+    count = bank.samples - 1
+    own = f"{wrong:.2%} over {count} predictions"
+    assert facts["error rate"] == f"{own}  (baseline (last value): {naive:.2%})"
+    assert "  weights, mean of 3 banks (one per class)" in lines
+    mean = np.mean([one.weights for one in bank.banks], axis=0)
+    assert len({one.weights.tobytes() for one in bank.banks}) == 3
+    for name, share in bars:
+        assert share == mean[bank.names.index(name)]
+    assert bars[0][1] == mean.max()
+    two = small_auto("classification")
+    two.run(*three(60, ("a", "a", "b")))
+    assert "  weights" in shown(two)[0]
+
+
+def test_auto_bank_status_names_a_few_of_many_classes():
+    X, _ = numbers(60)
+    bank = small_auto("classification")
+    bank.run(X[:4], ["a" * 100, "b", "c", "d"])
+    assert shown(bank)[1]["classes"] == "4: 'aaaaaaaaaaaaaaaa..., 'b', 'c', 'd'"
+    named = small_auto("classification", classes=range(50))
+    named.run(X, np.arange(60) % 50)
+    assert shown(named)[1]["classes"] == "50: 0, 1, 2, 3, 4, 5, ..."
+
+
+def test_auto_bank_status_draws_hostile_labels_as_text():
+    bank = small_auto("classification")
+    bank.run(*three(40, (SCRIPT, "\x1b[2J\n", "\ud800&")))
+    shown(bank)
+    assert "<script" not in bank._repr_html_()
+    assert "alert" in bank._repr_html_()
+
+
+def test_status_before_the_first_sample_is_one_line(tmp_path):
+    auto = kb.AutoBank(lags=1)
+    assert repr(auto) == "AutoBank('regression', lags=1; 0 samples)"
+    auto.predict_one([1.0, 2.0])
+    assert repr(auto) == "AutoBank('regression', lags=1; 39 slots; 0 samples)"
+    auto.save(tmp_path / "auto.kb")
+    assert repr(kb.load(tmp_path / "auto.kb")) == repr(auto)
+    auto.learn_one([1.0, 2.0], 3.0)
+    assert "\n" in repr(auto)
+    assert [element.tag for element in parsed_html(kb.AutoBank()._repr_html_())] == [
+        "div",
+        "details",
+    ]
+
+
+def test_auto_bank_status_before_the_slots_start_says_why():
+    bank = small_auto()
+    bank.run(*numbers(1))
+    lines, facts, _ = shown(bank)
+    assert "baseline" not in facts["RMSE"]
+    assert lines[-1].strip() == "none yet: the slots start after 5 rows"
+    bank.run(*numbers(3))
+    assert "baseline" in shown(bank)[1]["RMSE"]
+    one = small_auto("classification")
+    one.run(numbers(50)[0], ["on"] * 50)
+    assert shown(one)[0][-1].strip() == "none yet: there is only one class"
+
+
+# --- odd states ---------------------------------------------------------------------------------
+
+
+def auto_models():
+    adapter = kb.learners.Adapter(Mute())
+    slots = [kb.Slot(K.NoKernel(), adapter), kb.Slot(K.Gaussian(1.0), Norma())]
+    bank = small_auto("classification", slots=slots, classes=["low", "mid", "high"])
+    bank.run(*three(60))
+    assert [one.quarantined for one in bank.banks] == [(0,)] * 3
+    return bank
+
+
+def auto_all_out():
+    bank = small_auto(slots=[kb.Slot(K.NoKernel(), kb.learners.Adapter(Mute()))])
+    bank.run(*numbers(60))
+    assert bank.bank.quarantined == (0,)
+    return bank
+
+
+def far_targets():
+    bank = small_auto(lags=2)
+    X, y = numbers(60)
+    y[57:] = 1e140
+    X[30:, 0] = np.nan
+    bank.run(X, y)
+    return bank
+
+
+def labels_of_all_kinds():
+    bank = small_auto("classification")
+    bank.run(numbers(60)[0], [True, "", 2.5, 10**5000, "\n", -3] * 10)
+    return bank
+
+
+def late():
+    bank = small_auto("classification", lags=1)
+    X, y = three(40)
+    bank.run(X, y, delay=7)
+    bank.predict_one(X[0])
+    return bank
+
+
+STATES = [auto_models, auto_all_out, far_targets, labels_of_all_kinds, late]
+
+
+@quiet
+@pytest.mark.parametrize("make", STATES, ids=lambda make: make.__name__)
+def test_status_is_short_and_harmless_in_every_state(make):
+    bank = make()
+    lines, facts, _ = shown(bank)
+    assert f"{bank.samples} samples)" in lines[0]
+    assert len(lines) < 20
+    assert max(map(len, lines[1:])) <= 140
+    assert "<script" not in bank._repr_html_()
+    if make is auto_models:
+        expected = "1 of 2: [0] NoKernel(), Adapter(model=Mute) (in 3 of 3 banks)"
+        assert facts["quarantined"] == expected
+    if make is labels_of_all_kinds:
+        assert facts["classes"] == r"6: True, '', 2.5, int, '\n', -3"
+
+
+def test_status_draws_weights_of_any_sign_and_size():
+    auto = small_auto("classification")
+    auto.run(*three(40))
+    for one in auto.banks:
+        one._runtime.weights[:] = 1e308
+    shown(auto)
+
+
+def test_status_from_inside_a_users_function_does_not_wait():
+    engine = kb.engines.Threads(2)
+
+    def watched(X, Z):
+        lines.append(repr(auto))
+        return np.exp(-((X - Z.T) ** 2))
+
+    lines = []
+    auto = small_auto(slots=[kb.Slot(K.Custom(watched), Norma())], engine=engine)
+    assert finishes(lambda: auto.run(np.arange(12.0), np.arange(12.0)))
+    assert auto.samples == 12
+    assert lines
+    assert all("\n" not in line for line in lines)
+
+
+def test_error_message_shows_a_bank_in_one_line():
+    bank = small_auto()
+    bank.run(*numbers(20))
+    with pytest.raises(kb.errors.InvalidArgument, match="got AutoBank") as caught:
+        kb.KernelBank(loss=bank)
+    assert "\n" not in str(caught.value)
