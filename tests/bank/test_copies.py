@@ -40,7 +40,7 @@ def played(bank, labels=False, dimension=2):
 
 
 @pytest.mark.parametrize("engine", ["serial", kb.engines.Threads(2)], ids=repr)
-def test_every_learner(engine):
+def test_copy_with_any_learner_continues_with_the_same_bits(engine):
     slots = [
         kb.Slot(kernel_of(learner), learner)
         for learner in LEARNERS
@@ -53,7 +53,7 @@ def test_every_learner(engine):
     played(kb.KernelBank(slots=[base, rest, *slots], engine=engine))
 
 
-def test_learners_of_labels():
+def test_copy_with_any_learner_of_labels_continues_with_the_same_bits():
     slots = [
         kb.Slot(kernel_of(learner), learner)
         for learner in LEARNERS
@@ -63,21 +63,21 @@ def test_learners_of_labels():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_every_kernel(dtype):
+def test_copy_with_any_kernel_continues_with_the_same_bits(dtype):
     played(kb.KernelBank([kernel for kernel, _ in KERNELS], window=3, dtype=dtype))
 
 
 @pytest.mark.parametrize("combiner", [combiner for combiner, _ in COMBINERS], ids=name_of)
-def test_every_combiner(combiner):
+def test_copy_with_any_combiner_continues_with_the_same_bits(combiner):
     played(kb.KernelBank(kb.gaussian_grid(0.5, 2, 5), combiner=combiner))
 
 
 @pytest.mark.parametrize("loss", [loss for loss, _ in LOSSES[:-1]], ids=name_of)
-def test_every_loss(loss):
+def test_copy_with_any_loss_continues_with_the_same_bits(loss):
     played(kb.KernelBank(kb.gaussian_grid(0.5, 2, 5), loss=loss), labels=loss.labels)
 
 
-def test_a_loss_of_ones_own_is_copied_and_its_errors_are_ones_own():
+def test_custom_loss_is_copied_with_errors_of_its_own():
     bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3), loss=LOSSES[-1][0])
     bank.learn_one(0.0, 1.0)
     other = copy.deepcopy(bank)
@@ -87,7 +87,7 @@ def test_a_loss_of_ones_own_is_copied_and_its_errors_are_ones_own():
         pickle.dumps(bank)
 
 
-def test_models_behind_adapters_go_along():
+def test_models_behind_adapters_are_copied():
     slots = [
         kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(linear_model.LinearRegression())),
         kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma()),
@@ -101,7 +101,7 @@ def test_models_behind_adapters_go_along():
     assert abs(other.predict_one(X[0]) - bank.predict_one(X[0])) > 1
 
 
-def test_before_the_first_sample_and_what_was_said():
+def test_new_bank_and_given_warnings_are_copied():
     for bank in (kb.KernelBank(), kb.AutoBank(), kb.AutoBank("classification", classes=["a", "b"])):
         other = pickled(bank)
         assert repr(other) == repr(bank)
@@ -116,7 +116,7 @@ def test_before_the_first_sample_and_what_was_said():
     assert pickled(bank).quarantined == bank.quarantined
 
 
-def test_locks_are_not_shared():
+def test_copies_do_not_share_locks():
     bank = kb.KernelBank()
     with bank._turn:
         assert pickled(bank)._turn is not bank._turn
@@ -124,7 +124,7 @@ def test_locks_are_not_shared():
 
 @pytest.mark.parametrize("rows", [0, 3, 40, ROWS])
 @pytest.mark.parametrize("labels", [False, True])
-def test_auto_banks(rows, labels):
+def test_copy_of_an_auto_bank_continues_with_the_same_bits(rows, labels):
     X, y = stream(5, 2 * ROWS, 2, labels)
     X[7, 0] = np.nan
     bank = kb.AutoBank("classification" if labels else "regression", size="small", lags=1)

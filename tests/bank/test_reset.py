@@ -28,7 +28,7 @@ def same(make, labels=False):
 
 
 @pytest.mark.parametrize("learner", [kb.learners.Norma(), *LEARNERS], ids=name_of)
-def test_every_learner(learner):
+def test_reset_bank_with_any_learner_equals_a_new_one(learner):
     loss = losses_of(learner)[0]
     kernel = kernel_of(learner)
     slots = [kb.Slot(kernel, learner), kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())]
@@ -40,11 +40,11 @@ def test_every_learner(learner):
 
 
 @pytest.mark.parametrize("pair", COMBINERS, ids=name_of)
-def test_every_combiner(pair):
+def test_reset_bank_with_any_combiner_equals_a_new_one(pair):
     same(lambda: kb.KernelBank(kb.gaussian_grid(0.2, 2, 6), combiner=pair[0], window=4))
 
 
-def test_before_the_first_sample_and_what_cannot_be_reset():
+def test_reset_before_the_first_sample_works_and_with_models_is_refused():
     bank = kb.KernelBank()
     bank.reset()
     assert bank.samples == 0

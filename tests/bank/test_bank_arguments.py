@@ -75,7 +75,7 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
         (lambda: C.OMKR(least_rate=-1), "'least_rate' of OMKR"),
     ],
 )
-def test_settings(make, message):
+def test_wrong_settings_are_refused(make, message):
     with pytest.raises(ValueError, match=message) as caught:
         make()
     text = str(caught.value)
@@ -117,7 +117,7 @@ BAD_SAMPLES = [
 
 
 @pytest.mark.parametrize(("x", "y", "message"), BAD_SAMPLES)
-def test_one_sample(x, y, message):
+def test_wrong_sample_is_refused_and_changes_nothing(x, y, message):
     bank = learned()
     bank.predict_one(np.array([0.5, 0.5]))  # the quick way in is compiled
     before = bank._state()
@@ -151,7 +151,7 @@ BAD_RUNS = [
 
 
 @pytest.mark.parametrize(("X", "y", "message"), BAD_RUNS)
-def test_runs(X, y, message):
+def test_wrong_arrays_are_refused_and_change_nothing(X, y, message):
     bank = learned()
     before = bank._state()
     with pytest.raises(ValueError, match=message):
@@ -163,7 +163,7 @@ def test_runs(X, y, message):
     assert_untouched(bank, before, 140)
 
 
-def test_a_bad_row_late_in_a_run_changes_nothing():
+def test_bad_row_late_in_a_run_changes_nothing():
     bank = learned()
     before = bank._state()
     X, y = stream(1, 1000, 2)
@@ -176,7 +176,7 @@ def test_a_bad_row_late_in_a_run_changes_nothing():
 @pytest.mark.parametrize(
     "record", ["everything", 3, np.array(["cost", "lost"]), ["weights", "wieghts"], None]
 )
-def test_record(record):
+def test_wrong_record_is_refused(record):
     bank = learned()
     before = bank._state()
     with pytest.raises(ValueError, match="'record' must"):
@@ -184,7 +184,7 @@ def test_record(record):
     assert_untouched(bank, before, 140)
 
 
-def test_inputs_outside_the_domain_of_a_kernel():
+def test_inputs_outside_the_domain_of_a_kernel_are_refused():
     bank = kb.KernelBank([K.Gaussian(1.0), 2.0 * K.Spline() + K.Linear()])
     with pytest.raises(ValueError, match="'X' must be non-negative for"):
         bank.run([1.0, -0.5], [0.0, 0.0])
@@ -209,7 +209,7 @@ def assert_untouched(bank, before, samples):
     ),
     st.one_of(st.floats(allow_nan=True), st.text(max_size=2), st.none()),
 )
-def test_anything_is_learned_or_refused_whole(x, y):
+def test_any_argument_is_learned_or_refused_as_a_whole(x, y):
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 2), window=3)
     bank.run([[0.0, 0.0]], [1.0])
     before = bank._state()
@@ -223,7 +223,7 @@ def test_anything_is_learned_or_refused_whole(x, y):
         assert np.isfinite(bank.predict_one([0.0, 0.0]))
 
 
-def test_numbers_of_every_kind_are_taken():
+def test_numbers_of_every_type_are_accepted():
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 2), window=3)
     bank.learn_one(1, 2)
     bank.learn_one(np.float32(1.5), np.int8(2))

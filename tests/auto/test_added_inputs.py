@@ -1,27 +1,20 @@
-"""Columns that are added to a bank that has learned: as if they had been 0, or missing, so far."""
+"""Inputs that are added while an AutoBank learns count as missing so far."""
 
 import copy
 
 import numpy as np
 import pytest
-from river import linear_model
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
-from kernelbank.kernels import ActiveDims, Additive, Gaussian, Linear, NoKernel, TreeKernel
+from kernelbank.kernels import ActiveDims, Gaussian, Linear, TreeKernel
 from kernelbank.learners import (
-    KLMS,
     KRLS,
-    Adapter,
-    Forgetron,
     FourierRLS,
     LinearRLS,
     Norma,
     PartitionTree,
-    Projectron,
 )
-from support.instances import LEARNERS
-from support.learner_cases import kernel_of
 
 ROWS, LATE = 400, 220
 EPS = np.finfo(float).eps
@@ -55,122 +48,13 @@ GROWING = [
     (Linear(1.0), LinearRLS(ridge=1.0, **FADING)),
     (TreeKernel(), PartitionTree(nodes=31)),
     (Gaussian(2.0), Norma()),
-    (Gaussian(2.0) + Linear(1.0), Norma(learning_rate=0.01)),
-    (NoKernel(), Adapter(linear_model.LinearRegression())),
-    *(
-        (Gaussian(2.0), learner)
-        for learner in LEARNERS
-        if learner.accepts_new_inputs and isinstance(kernel_of(learner), Gaussian)
-    ),
 ]
-
-
-@pytest.mark.parametrize(("kernel", "learner"), GROWING)
-@pytest.mark.parametrize("engine", ["serial", kb.engines.Threads(2)], ids=["serial", "threads"])
-def test_a_wider_bank_is_as_if_the_column_had_been_zero(kernel, learner, engine):
-    X, y = stream(0.0)
-    slots = [kb.Slot(kernel, learner)]
-    labels = isinstance(learner, (Forgetron, Projectron))
-    loss = "hinge" if labels else "squared"
-    y = np.sign(y) if labels else y
-    whole = kb.KernelBank(slots=slots, window=3, loss=loss)
-    expected = whole.run(X, y)
-    bank = kb.KernelBank(slots=slots, window=3, loss=loss, engine=engine)
-    bank.run(X[:LATE, :3], y[:LATE])
-    before = bank._state()
-    wider = bank.with_inputs(4)
-    found = wider.run(X[LATE:], y[LATE:])
-    room = rounding(learner)
-    for name in ("predictions", "slot_loss", "slot_cost"):
-        assert np.abs(getattr(found, name) - getattr(expected, name)[LATE:]).max() <= room, name
-    assert wider.samples == ROWS
-    assert wider.ledger.loss == pytest.approx(whole.ledger.loss, rel=1e-9)
-    # The column counts: without it, half of the target is unknown.
-    assert np.abs(found.predictions - bank.run(X[LATE:, :3], y[LATE:]).predictions).max() > 0.1
-    assert set(before) == set(bank._state())
-
-
-def test_the_old_bank_goes_on_by_itself():
-    X, y = stream(0.0)
-    bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 4))
-    bank.run(X[:LATE, :3], y[:LATE])
-    before = copy.deepcopy(bank)
-    bank.with_inputs(4).run(X[LATE:], y[LATE:])
-    for name, array in before._state().items():
-        assert np.array_equal(array, bank._state()[name]), name
-
-
-def test_residuals_and_mixed_banks_widen_too():
-    X, y = stream(0.0)
-    line = kb.Slot(Linear(1.0), LinearRLS())
-    tree = kb.Slot(TreeKernel(), PartitionTree(nodes=31), residual_of=0)
-    waves = kb.Slot(ActiveDims(Gaussian(1.0), (0, 1, 2)), FourierRLS(features=20))
-    whole, part = (kb.KernelBank(slots=[line, tree, waves, waves], window=1) for _ in range(2))
-    expected = whole.run(X, y)
-    part.run(X[:LATE, :3], y[:LATE])
-    found = part.with_inputs(4).run(X[LATE:], y[LATE:])
-    assert np.abs(found.slot_predictions - expected.slot_predictions[LATE:]).max() <= rounding(
-        LinearRLS()
-    )
-
-
-def test_exponential_forgetting_keeps_what_was_learned():
-    """Its dummies come round to the new weight only now: so nothing is promised but this."""
-    X, y = stream(0.0)
-    bank = kb.KernelBank(Linear(1.0), LinearRLS(forgetting=0.999))
-    bank.run(X[:LATE, :3], y[:LATE])
-    wider = bank.with_inputs(4)
-    at = np.array([0.3, -0.2, 0.5, 0.0])
-    assert wider.predict_one(at) == pytest.approx(bank.predict_one(at[:3]), abs=1e-12)
-    found = wider.run(X[LATE:], y[LATE:])
-    assert np.mean((found.predictions - y[LATE:])[60:] ** 2) < 0.3
-
-
-def test_slots_that_cannot_take_up_columns_must_be_on_theirs():
-    X, y = stream(0.0)
-    for slot in (
-        kb.Slot(Gaussian(1.0), FourierRLS(features=20)),
-        kb.Slot(Additive(Gaussian(1.0), 2), KLMS(budget=10)),
-        kb.Slot(Additive(Gaussian(1.0), 2), Norma()),  # a mean over more subsets is another kernel
-    ):
-        bank = kb.KernelBank(slots=[slot])
-        bank.run(X[:50, :3], y[:50])
-        with pytest.raises(InvalidArgument, match="kernel on the columns that it knows"):
-            bank.with_inputs(4)
-        wider = bank.with_inputs(4, [kb.Slot(ActiveDims(slot.kernel, (0, 1, 2)), slot.learner)])
-        assert wider.predict_one([1.0, 2.0, 3.0, 4.0]) == bank.predict_one([1.0, 2.0, 3.0])
-
-
-def test_other_slots_are_refused():
-    X, y = stream(0.0)
-    slot = kb.Slot(Linear(1.0), LinearRLS())
-    bank = kb.KernelBank(slots=[slot])
-    bank.run(X[:50, :3], y[:50])
-    wrong = [
-        [slot, slot],
-        [kb.Slot(Linear(1.0), LinearRLS(ridge=2.0))],
-        [kb.Slot(ActiveDims(Linear(1.0), (1, 2, 3)), LinearRLS())],
-        [kb.Slot(ActiveDims(Linear(2.0), (0, 1, 2)), LinearRLS())],
-    ]
-    for slots in wrong:
-        with pytest.raises(InvalidArgument, match="'slots' of with_inputs"):
-            bank.with_inputs(4, slots)
-    with pytest.raises(InvalidArgument, match="'dimension' of with_inputs"):
-        bank.with_inputs(2)
-
-
-def test_a_bank_that_has_learned_nothing():
-    assert kb.KernelBank().with_inputs(3).samples == 0
-
-
-# --- AutoBank -------------------------------------------------------------------------------------
-
 OWN = [kb.Slot(kernel, learner) for kernel, learner in GROWING[:4]]
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
 @pytest.mark.parametrize("scalings", ["standard", "rank", "none"])
-def test_added_inputs_are_as_if_they_had_been_missing(task, scalings):
+def test_added_inputs_count_as_missing_so_far(task, scalings):
     X, y = stream(np.nan)
     targets = y if task == "regression" else y > 0
     whole, part = (kb.AutoBank(task, slots=OWN, scalings=scalings) for _ in range(2))
@@ -183,7 +67,7 @@ def test_added_inputs_are_as_if_they_had_been_missing(task, scalings):
 
 
 @pytest.mark.parametrize("at", [3, 20, 100, 300])
-def test_inputs_may_be_added_at_any_time(at):
+def test_inputs_can_be_added_at_any_time(at):
     """Before the first start, between starts, and after the last one."""
     X, y = stream(np.nan)
     bank = kb.AutoBank(size="small", lags=2)
@@ -197,7 +81,7 @@ def test_inputs_may_be_added_at_any_time(at):
     assert bank.samples == ROWS
 
 
-def test_added_inputs_are_taken_up_and_nothing_is_lost():
+def test_added_inputs_are_used_and_nothing_is_lost():
     X, y = stream(np.nan)
     error = {}
     for late in (True, False):
@@ -210,7 +94,7 @@ def test_added_inputs_are_taken_up_and_nothing_is_lost():
     assert error[True] < 0.3 * error[False]
 
 
-def test_runs_files_copies_and_single_rows_agree_after_adding(tmp_path):
+def test_runs_files_copies_and_single_rows_agree_after_adding_inputs(tmp_path):
     X, y = stream(np.nan)
     bank = kb.AutoBank(size="small", lags=1)
     bank.run(X[:150, :2], y[:150])
@@ -226,7 +110,7 @@ def test_runs_files_copies_and_single_rows_agree_after_adding(tmp_path):
         others[1].learn_one(X[t], y[t])
 
 
-def test_questions_stay_open_while_inputs_are_added():
+def test_predictions_stay_pending_while_inputs_are_added():
     X, y = stream(np.nan)
     banks = [kb.AutoBank(size="small") for _ in range(2)]
     for bank in banks:
@@ -244,7 +128,7 @@ def test_questions_stay_open_while_inputs_are_added():
     assert banks[0].predict_one(wide[0]) == banks[1].predict_one(wide[0])
 
 
-def test_a_late_class_after_added_inputs():
+def test_class_that_appears_after_added_inputs_is_learned():
     X, y = stream(np.nan)
     labels = np.where(y > 0, "up", "down").astype(object)
     labels[350:] = np.where(X[350:, 3] > 0, "far", labels[350:])
@@ -256,14 +140,14 @@ def test_a_late_class_after_added_inputs():
     assert len(bank.banks) == 3
 
 
-def test_counts_of_added_inputs_are_checked():
+def test_wrong_number_of_added_inputs_is_refused():
     bank = kb.AutoBank()
     for wrong in (0, -1, 1.5, "two"):
         with pytest.raises(InvalidArgument, match="'count' of add_inputs"):
             bank.add_inputs(wrong)
 
 
-def test_own_slots_keep_to_their_columns_unless_they_can_take_up_others():
+def test_own_slots_see_added_inputs_only_if_they_can_use_them():
     X, y = stream(np.nan)
     own = [
         kb.Slot(Gaussian(1.0), FourierRLS(features=20)),
@@ -278,7 +162,7 @@ def test_own_slots_keep_to_their_columns_unless_they_can_take_up_others():
     bank.run(X[LATE:], y[LATE:])
 
 
-def test_inputs_as_they_are():
+def test_added_inputs_without_scaling_are_used():
     """A kernel that knows its units: the hour of a day; where it is missing, it is expected."""
     hours = np.arange(600.0) % 24
     y = np.sin(2 * np.pi * hours / 24)

@@ -36,20 +36,20 @@ def load_bytes(folder, data, **options):
 
 
 @given(share=st.floats(0, 1, exclude_max=True))
-def test_truncated(saved, tmp_path_factory, share):
+def test_truncated_file_is_refused(saved, tmp_path_factory, share):
     with pytest.raises(FileRefused, match="truncated"):
         load_bytes(tmp_path_factory.mktemp("t"), saved[: int(share * len(saved))])
 
 
 @given(share=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_flipped(saved, tmp_path_factory, share, bit):
+def test_file_with_a_flipped_bit_is_refused(saved, tmp_path_factory, share, bit):
     data = bytearray(saved)
     data[int(share * len(data))] ^= 1 << bit
     with pytest.raises(FileRefused, match=r"damaged|truncated|version|not a kernelbank"):
         load_bytes(tmp_path_factory.mktemp("f"), bytes(data))
 
 
-def test_every_byte_of_the_prefix_and_the_header_counts(saved, tmp_path):
+def test_file_with_any_changed_byte_in_prefix_or_header_is_refused(saved, tmp_path):
     for place in range(400):
         data = bytearray(saved)
         data[place] ^= 0x10
@@ -57,7 +57,7 @@ def test_every_byte_of_the_prefix_and_the_header_counts(saved, tmp_path):
             load_bytes(tmp_path, bytes(data))
 
 
-def test_foreign(tmp_path):
+def test_foreign_file_is_refused(tmp_path):
     for data in (b"PK\x03\x04 a zip file", b"\x80\x04\x95 a pickle", b"KERNELBANG\n" + bytes(100)):
         with pytest.raises(FileRefused, match="not a kernelbank file"):
             load_bytes(tmp_path, data)
@@ -67,14 +67,14 @@ def test_foreign(tmp_path):
         kb.load(tmp_path / "nowhere.kb")
 
 
-def test_future(saved, tmp_path):
+def test_file_of_a_newer_version_is_refused(saved, tmp_path):
     data = bytearray(saved)
     data[len(checkpoint.MAGIC) : len(checkpoint.MAGIC) + 4] = struct.pack("<I", 2)
     with pytest.raises(FileRefused, match=r"version 2; .* up to 1. Upgrade kernelbank"):
         load_bytes(tmp_path, bytes(data))
 
 
-def test_longer(saved, tmp_path):
+def test_file_with_bytes_added_is_refused(saved, tmp_path):
     with pytest.raises(FileRefused, match="damaged"):
         load_bytes(tmp_path, saved + b"more")
 
@@ -146,13 +146,13 @@ def put(*path, value):
         lambda header, body: body + bytes(8),
     ],
 )
-def test_a_strangers_file_is_refused(saved, tmp_path, change):
+def test_forged_header_is_refused(saved, tmp_path, change):
     with pytest.raises(FileRefused):
         load_bytes(tmp_path, forge(saved, change))
 
 
 @pytest.mark.parametrize("samples", [-1.0, 0.0, 0.5, 2.0**53, 1e300, np.inf, np.nan])
-def test_a_forged_number_of_samples_is_refused(saved, tmp_path, samples):
+def test_forged_number_of_samples_is_refused(saved, tmp_path, samples):
     def change(header, body):
         start = 8 * 3  # the weights come first, then the running figures, samples last
         return body[: start + 40] + struct.pack("<d", samples) + body[start + 48 :]
@@ -163,7 +163,7 @@ def test_a_forged_number_of_samples_is_refused(saved, tmp_path, samples):
         load_bytes(tmp_path, forge(saved, change))
 
 
-def test_a_small_file_cannot_ask_for_much_memory(saved, tmp_path):
+def test_small_file_that_claims_much_memory_is_refused(saved, tmp_path):
     def many(header, body):
         spec = {"type": "Periodic", "period": 1.0, "width": 1.0}
         for k in range(200):
@@ -184,7 +184,7 @@ def test_a_small_file_cannot_ask_for_much_memory(saved, tmp_path):
     assert load_bytes(tmp_path, forge(empty.read_bytes(), wide)).window == 10**13
 
 
-def test_a_bank_that_needs_much_memory_is_loaded_only_on_request(tmp_path):
+def test_bank_that_needs_much_memory_is_loaded_only_on_request(tmp_path):
     path = tmp_path / "bank.kb"
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 40))
     bank.learn_one(0.0, 1.0)
@@ -194,11 +194,11 @@ def test_a_bank_that_needs_much_memory_is_loaded_only_on_request(tmp_path):
     assert kb.load(path, most_memory=10**8).samples == 1
 
 
-def test_forging_nothing_loads(saved, tmp_path):
+def test_file_written_again_without_change_is_loaded(saved, tmp_path):
     assert load_bytes(tmp_path, forge(saved, lambda header, body: None)).samples == 20
 
 
-def test_deep_nesting_is_refused(saved, tmp_path):
+def test_deeply_nested_header_is_refused(saved, tmp_path):
     spec = {"type": "Linear", "offset": 1.0}
     for _ in range(300):
         spec = {"type": "Scaled", "kernel": spec, "factor": 1.0}
@@ -214,7 +214,7 @@ def test_deep_nesting_is_refused(saved, tmp_path):
     assert bomb == saved
 
 
-def test_user_made_parts_are_given_back_by_name(tmp_path):
+def test_user_made_components_are_given_back_by_name(tmp_path):
     path = tmp_path / "bank.kb"
     kernel = 2.0 * K.Custom(cauchy) + K.Gaussian(1.0)
     slots = [kb.Slot(kernel, kb.learners.Norma()), kb.Slot(K.Gaussian(1.0), PrototypeRLS(6))]
@@ -232,7 +232,7 @@ def test_user_made_parts_are_given_back_by_name(tmp_path):
     assert again.slots[1].learner == PrototypeRLS(6)
 
 
-def test_parts_of_one_name_are_told_apart_or_refused(tmp_path):
+def test_components_of_one_name_are_distinguished_or_refused(tmp_path):
     path = tmp_path / "bank.kb"
     same = [K.Custom(cauchy) * K.Gaussian(1.0), K.Custom(cauchy) * K.Gaussian(2.0)]
     bank = kb.KernelBank(same)
@@ -255,7 +255,7 @@ def test_parts_of_one_name_are_told_apart_or_refused(tmp_path):
         ({"components": {"cauchy": cauchy}}, r"components\['cauchy'\]' must be a Custom component"),
     ],
 )
-def test_wrong_arguments_are_not_called_damage(tmp_path, options, message):
+def test_wrong_arguments_of_load_are_not_reported_as_damage(tmp_path, options, message):
     path = tmp_path / "bank.kb"
     kb.KernelBank([K.Custom(cauchy)]).save(path)
     with pytest.raises(ValueError, match=message) as caught:
@@ -263,7 +263,7 @@ def test_wrong_arguments_are_not_called_damage(tmp_path, options, message):
     assert "damaged" not in str(caught.value)
 
 
-def test_settings_come_back(tmp_path):
+def test_settings_survive_saving(tmp_path):
     path = tmp_path / "bank.kb"
     bank = kb.KernelBank(
         [K.Matern(0.1 + 0.2, nu=2.5), K.Polynomial(3, 0.5, 0.25), K.Spline() * K.Periodic(2.0)],
@@ -282,7 +282,7 @@ def test_settings_come_back(tmp_path):
     assert again.predict_one(1.0) == 0.0
 
 
-def test_a_warning_is_not_said_again_after_loading(tmp_path, recwarn):
+def test_warning_is_not_repeated_after_loading(tmp_path, recwarn):
     x = np.linspace(0, 1, 60)
     bank = kb.KernelBank([K.Gaussian(5.0)], kb.learners.Norma(0.5, 20), window=10)
     bank.run(x, x)
@@ -293,7 +293,7 @@ def test_a_warning_is_not_said_again_after_loading(tmp_path, recwarn):
 
 
 @pytest.mark.parametrize("moment", ["write", "fsync", "replace"])
-def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch, moment):
+def test_failed_save_leaves_the_old_file(tmp_path, monkeypatch, moment):
     path = tmp_path / "bank.kb"
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 3))
     bank.learn_one(0.0, 1.0)
@@ -317,7 +317,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch, moment):
     assert kb.load(path).samples == 2
 
 
-def test_the_folder_is_synced_after_the_rename(tmp_path, monkeypatch):
+def test_folder_is_synced_after_the_rename(tmp_path, monkeypatch):
     events = []
     replace, fsync = os.replace, os.fsync
 
@@ -331,7 +331,7 @@ def test_the_folder_is_synced_after_the_rename(tmp_path, monkeypatch):
     assert events == ["file", "rename", "folder"]
 
 
-def test_same_bank_same_bytes(tmp_path):
+def test_equal_banks_are_saved_to_equal_bytes(tmp_path):
     for name in ("one.kb", "two.kb"):
         bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 3))
         bank.run(*stream(0, 30, 1))
