@@ -11,7 +11,7 @@ from ..native.phases import Phase, compiled
 from ..native.simd import WIDTH
 from ..native.workspace import EXTRA_SUMS, Workspace
 from ..utils.validation import Floats
-from . import bank_cost as hot
+from . import bank_cost
 
 
 class Ledger:
@@ -28,19 +28,19 @@ class Ledger:
         self._objective = objective
         self._on_simplex = on_simplex
         self._dropped = dropped
-        self.running = np.zeros(hot.SAMPLES + 1)  # see bank_cost; for the runtime
+        self.running = np.zeros(bank_cost.SAMPLES + 1)  # see bank_cost; for the runtime
         self._slot_cost = np.zeros(slots)
         self._slot_loss = np.zeros(slots)
 
     @property
     def samples(self) -> int:
         """How many samples have been counted."""
-        return int(self.running.item(hot.SAMPLES))
+        return int(self.running.item(bank_cost.SAMPLES))
 
     @property
     def cumulative_cost(self) -> float:
         """Cumulative cost of the bank (CC in the paper)."""
-        return float(self.running[hot.COST])
+        return float(self.running[bank_cost.COST])
 
     @property
     def slot_cumulative_cost(self) -> Floats:
@@ -50,7 +50,7 @@ class Ledger:
     @property
     def loss(self) -> float:
         """Sum of the one-step-ahead losses of the bank."""
-        return float(self.running[hot.LOSS])
+        return float(self.running[bank_cost.LOSS])
 
     @property
     def mean_loss(self) -> float:
@@ -82,12 +82,12 @@ class Ledger:
     @property
     def regret(self) -> float:
         """Cumulative cost minus that of the best slot; negative if better than every slot."""
-        return float(self.running[hot.COST] - self._slot_cost.min())
+        return float(self.running[bank_cost.COST] - self._slot_cost.min())
 
     @property
     def bound_gap(self) -> float:
         """Sum of bound minus cost; NaN for combiners off the simplex, which have no such bound."""
-        return float(self.running[hot.GAP]) if self._on_simplex else float("nan")
+        return float(self.running[bank_cost.GAP]) if self._on_simplex else float("nan")
 
     @property
     def dropped(self) -> Floats:
@@ -109,8 +109,8 @@ class Ledger:
     ) -> Phase:
         """Add the costs and losses of a block to these totals (P,); note the least after each."""
         return Phase(
-            compiled(hot.add_slot_costs),
-            hot.SLOT_COSTS,
+            compiled(bank_cost.add_slot_costs),
+            bank_cost.SLOT_COSTS,
             slots=workspace.slots,
             slot_cost=workspace.slot_cost,
             slot_loss=workspace.slot_loss,
@@ -146,8 +146,8 @@ class Ledger:
             "cumulative_cost": self._slot_cost,
             "out": workspace.sample_metrics,
         }
-        append_targets = Phase(compiled(hot.append_targets), hot.BANK_COST, **values)
-        charge_bank = Phase(compiled(hot.charge_bank), hot.BANK_COST, **values)
+        append_targets = Phase(compiled(bank_cost.append_targets), bank_cost.BANK_COST, **values)
+        charge_bank = Phase(compiled(bank_cost.charge_bank), bank_cost.BANK_COST, **values)
         return append_targets, self.slot_cost_phase(workspace, *self.totals), charge_bank
 
     def rows(self, workspace: Workspace, count: int) -> dict[str, Floats]:

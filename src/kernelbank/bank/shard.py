@@ -22,7 +22,7 @@ from ..native.phases import Phase, Phases, compiled
 from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import Floats
-from . import slot_metrics as hot
+from . import slot_metrics
 from .layout import Layout, Leaf
 from .residual import ResidualGroup, ShardGroup, state_shapes
 
@@ -110,8 +110,8 @@ class Shard:
 
     def _score(self, group: SlotGroup, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(hot.score_slots),
-            hot.SCORE,
+            compiled(slot_metrics.score_slots),
+            slot_metrics.SCORE,
             **group.common(),
             slots=workspace.slots,
             slide_period=SLIDE_PERIOD,
@@ -133,8 +133,8 @@ class Shard:
 
     def _gather(self, group: SlotGroup, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(hot.gather_values),
-            hot.GATHER,
+            compiled(slot_metrics.gather_values),
+            slot_metrics.GATHER,
             leaves=group.leaves,
             steps=workspace.size + 1,
             slots=workspace.slots,
@@ -157,8 +157,8 @@ class Shard:
 
     def _mix(self, group: SlotGroup, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(hot.mix_leaves),
-            hot.MIX,
+            compiled(slot_metrics.mix_leaves),
+            slot_metrics.MIX,
             **group.common(),
             slots=workspace.slots,
             weights=workspace.proposed,
@@ -181,8 +181,8 @@ class Shard:
         for group in self.groups:
             phases += group.predict_phases(self.buffer, workspace)
             scatter = Phase(
-                compiled(hot.scatter_query),
-                hot.QUERY_VALUES,
+                compiled(slot_metrics.scatter_query),
+                slot_metrics.QUERY_VALUES,
                 leaves=group.scored.leaves,
                 columns=group.scored.workspace_columns,
                 query_values=group.scored.query_values,
@@ -207,12 +207,12 @@ class Shard:
                 needed[base][leaf] = True
         for group in self.groups:
             values = group.evaluate(seen, points, statistics, needed[group])
-            hot.scatter_leaves(values, group.scored.workspace_columns, out)
+            slot_metrics.scatter_leaves(values, group.scored.workspace_columns, out)
 
     def variance(self, points: Floats, out: Floats) -> None:
         """out[t, p] = predictive variance of slot p at points[t], NaN where there is none."""
         for group in self.groups:
-            hot.scatter_leaves(group.variance(points), group.scored.workspace_columns, out)
+            slot_metrics.scatter_leaves(group.variance(points), group.scored.workspace_columns, out)
 
     def step_ratio(self) -> Floats:
         """(P,): see `Learner.step_ratio`; 0 for slots of other shards."""

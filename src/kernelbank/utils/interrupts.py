@@ -1,8 +1,8 @@
-"""Holding back Ctrl-C while a block is worked, so that no block is ever half learned."""
+"""Deferring Ctrl-C while a block is learned, so that no block is ever half learned."""
 
 from __future__ import annotations
 
-# As `signal`, but without the search for the handlers' names, which takes twenty microseconds.
+# As `signal`, but without looking up the names of handlers, which takes 20 microseconds.
 import _signal  # type: ignore[import-not-found]
 import signal
 import threading
@@ -14,12 +14,12 @@ _SIGINT = int(signal.SIGINT)
 
 @contextmanager
 def defer_sigint() -> Iterator[None]:
-    """Let a Ctrl-C that comes inside wait until the end. (Only the main thread ever gets one.)"""
+    """Defer a Ctrl-C inside the block to its end. (Only the main thread ever gets one.)"""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     handler = _signal.getsignal(_SIGINT)
-    if handler is None:  # set from outside Python: not ours to touch
+    if handler is None:  # set from outside Python: leave it
         yield
         return
     waiting: list[int] = []
