@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..errors import FileRefused
 
 MAGIC = b"KERNELBANK\n"
-VERSION = 1
+VERSION = 2
 _PREFIX = struct.Struct("<IQQ")
 _DIGEST = 32
 _DTYPES: dict[str, np.dtype[Any]] = {"<f8": np.dtype("<f8"), "<f4": np.dtype("<f4")}
@@ -100,6 +100,12 @@ def _check_prefix(path: Any, data: bytes, size: int) -> tuple[int, int]:
         raise FileRefused(
             f"{path} has format version {version}; this kernelbank reads up to {VERSION}. "
             "Upgrade kernelbank to read it."
+        )
+    if version < VERSION:
+        raise FileRefused(
+            f"{path} has format version {version}, from before the first release; this kernelbank "
+            f"reads version {VERSION}. Read the file with the kernelbank that wrote it, or learn "
+            "the stream again."
         )
     if size < total:
         raise FileRefused(f"{path} is truncated: it has {size} of {total} bytes.")
