@@ -111,7 +111,7 @@ def test_all_parameters_reach_the_bank():
     assert [type(slot.learner) for slot in inner.slots] == [kb.learners.Norma]
     assert inner.combiner == kb.combiners.Simplex()
     assert (inner.loss, inner.window, inner.regularization) == (kb.losses.Huber(), 5, 0.1)
-    assert isinstance(inner._engine, kb.engines.Threads)
+    assert isinstance(inner._settings.engine, kb.engines.Threads)
     assert bank._config.scalings == ("rank",)
     assert bank._config.seed == int(np.random.RandomState(5).randint(2**31 - 1))
     again = pickle.loads(pickle.dumps(clone(estimator).fit(X, y)))

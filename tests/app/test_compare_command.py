@@ -97,7 +97,7 @@ def test_labels_are_not_scaled(tmp_path):
         (["ar1", "--learners", "(" * 500], "must list names"),
         (["ar1", "--combiners", "Simplex(evidence=1)"], "'evidence' of Simplex"),
         (["ar1", "--kernels", "Sum"], "no 'Sum'"),
-        (["ar1", "--kernels", "Periodic"], "'Periodic' cannot be made"),
+        (["ar1", "--kernels", "Periodic"], "'Periodic' is not possible"),
         (["ar1", "--widths", "1:2"], "--widths must be"),
         (["ar1", "--widths", "1,-2"], "--widths must be"),
         (["ar1", "--widths", "2:1:3"], "--widths must be"),

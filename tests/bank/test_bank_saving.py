@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import struct
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbank as kb
+from kernelbank.bank import bank_cost
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from support.instances import FOURTH, cauchy, stream
@@ -159,11 +161,13 @@ def test_forged_header_is_refused(saved, tmp_path, change):
 @pytest.mark.parametrize("samples", [-1.0, 0.0, 0.5, 2.0**53, 1e300, np.inf, np.nan])
 def test_forged_number_of_samples_is_refused(saved, tmp_path, samples):
     def change(header, body):
-        start = 8 * 3  # the weights come first, then the running figures, samples last
-        return body[: start + 40] + struct.pack("<d", samples) + body[start + 48 :]
+        sizes = {name: 8 * math.prod(shape) for name, _, shape in header["arrays"]}
+        names = list(sizes)
+        before = sum(sizes[name] for name in names[: names.index("ledger/running")])
+        place = before + 8 * bank_cost.SAMPLES
+        assert struct.unpack_from("<d", body, place) == (20.0,)
+        return body[:place] + struct.pack("<d", samples) + body[place + 8 :]
 
-    good = forge(saved, lambda header, body: body)
-    assert struct.pack("<d", 20.0) in good
     with pytest.raises(FileRefused, match="samples"):
         load_bytes(tmp_path, forge(saved, change))
 

@@ -1,4 +1,7 @@
-"""Banks go through copy and pickle and go on bit for bit; what is theirs alone is not shared."""
+"""Copies and pickles of banks: what they share and what is their own.
+
+That copies continue with the same bits is tested for every component in `test_same_bits.py`.
+"""
 
 import copy
 import pickle
@@ -8,8 +11,7 @@ import pytest
 from river import linear_model
 
 import kernelbank as kb
-from support.instances import COMBINERS, KERNELS, LEARNERS, LOSSES, name_of, stream
-from support.learner_cases import kernel_of, losses_of
+from support.instances import stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -33,52 +35,19 @@ def agree(bank, copies, X, y):
             assert np.array_equal(array, other._state()[name], equal_nan=True), name
 
 
-def played(bank, labels=False, dimension=2):
-    X, y = stream(5, 2 * ROWS, dimension, labels)
+def assert_copies_continue(bank):
+    X, y = stream(5, 2 * ROWS, 2)
     bank.run(X[:ROWS], y[:ROWS])
     agree(bank, [pickled(bank), copy.deepcopy(bank), copy.copy(bank)], X[ROWS:], y[ROWS:])
 
 
-@pytest.mark.parametrize("engine", ["serial", kb.engines.Threads(2)], ids=repr)
-def test_copy_with_any_learner_continues_with_the_same_bits(engine):
-    slots = [
-        kb.Slot(kernel_of(learner), learner)
-        for learner in LEARNERS
-        if "squared" in losses_of(learner)
-        for _ in range(2)
-    ]
-    base = kb.Slot(kb.kernels.Linear(0.5), kb.learners.LinearRLS())
-    tree = kb.learners.PartitionTree(nodes=15, split_after=5)
-    rest = kb.Slot(kb.kernels.TreeKernel(), tree, residual_of=0)
-    played(kb.KernelBank(slots=[base, rest, *slots], engine=engine))
-
-
-def test_copy_with_any_learner_of_labels_continues_with_the_same_bits():
-    slots = [
-        kb.Slot(kernel_of(learner), learner)
-        for learner in LEARNERS
-        if "hinge" in losses_of(learner)
-    ]
-    played(kb.KernelBank(slots=slots, loss="hinge"), labels=True)
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_copy_with_any_kernel_continues_with_the_same_bits(dtype):
-    played(kb.KernelBank([kernel for kernel, _ in KERNELS], window=3, dtype=dtype))
-
-
-@pytest.mark.parametrize("combiner", [combiner for combiner, _ in COMBINERS], ids=name_of)
-def test_copy_with_any_combiner_continues_with_the_same_bits(combiner):
-    played(kb.KernelBank(kb.gaussian_grid(0.5, 2, 5), combiner=combiner))
-
-
-@pytest.mark.parametrize("loss", [loss for loss, _ in LOSSES[:-1]], ids=name_of)
-def test_copy_with_any_loss_continues_with_the_same_bits(loss):
-    played(kb.KernelBank(kb.gaussian_grid(0.5, 2, 5), loss=loss), labels=loss.labels)
+def test_shallow_copy_in_threads_continues_with_the_same_bits():
+    assert_copies_continue(kb.KernelBank(engine=kb.engines.Threads(2)))
 
 
 def test_custom_loss_is_copied_with_errors_of_its_own():
-    bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3), loss=LOSSES[-1][0])
+    loss = kb.losses.Custom(lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), name="own")
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3), loss=loss)
     bank.learn_one(0.0, 1.0)
     other = copy.deepcopy(bank)
     other.learn_one(1.0, 1.0)
@@ -92,7 +61,7 @@ def test_models_behind_adapters_are_copied():
         kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(linear_model.LinearRegression())),
         kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma()),
     ]
-    played(kb.KernelBank(slots=slots))
+    assert_copies_continue(kb.KernelBank(slots=slots))
     bank = kb.KernelBank(slots=slots, engine=kb.engines.Threads(2))
     X, y = stream(5, 2 * ROWS, 2)
     bank.run(X, y)

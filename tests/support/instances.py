@@ -55,9 +55,16 @@ KERNELS = [
     ),
 ]
 
-FOURTH = L.Custom(
-    lambda f, y: 0.25 * (f - y) ** 4, lambda f, y: (f - y) ** 3, curvature=None, name="fourth"
-)
+
+def fourth_power(f, y):
+    return 0.25 * (f - y) ** 4
+
+
+def fourth_power_derivative(f, y):
+    return (f - y) ** 3
+
+
+FOURTH = L.Custom(fourth_power, fourth_power_derivative, curvature=None, name="fourth")
 
 LOSSES = [
     (L.Squared(), naive.squared()),
@@ -68,7 +75,7 @@ LOSSES = [
     (L.Logistic(), naive.logistic()),
     (L.Hinge(), naive.hinge()),
     (L.SquaredHinge(), naive.squared_hinge()),
-    (FOURTH, (lambda f, y: 0.25 * (f - y) ** 4, lambda f, y: (f - y) ** 3)),
+    (FOURTH, (fourth_power, fourth_power_derivative)),
 ]
 
 TREE = kb.Slot(K.TreeKernel(0.7, 6), kb.learners.PartitionTree(nodes=15, split_after=5))

@@ -35,7 +35,11 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write the file atomically: at any moment the old or the new one is there, complete."""
+    """Write the file atomically: at any moment the old or the new one is there, complete.
+
+    The arrays are in the order of their names, so equal states are equal files.
+    """
+    arrays = dict(sorted(arrays.items()))
     table = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     text = json.dumps({**header, "arrays": table}, allow_nan=False).encode()
     pieces = [text, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())]
