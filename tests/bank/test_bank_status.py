@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.description import describe
+from kernelbank.auto.auto_serialization import describe
 from kernelbank.utils.rendering import (
     number,
 )

@@ -30,12 +30,12 @@ from .arguments import (
     checked_slots,
 )
 from .auto_ledger import AutoLedger
+from .auto_serialization import describe
 from .auto_status import auto_status
 from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import ClassificationModel
 from .config import AutoConfig
 from .default_slots import SIZES
-from .description import describe
 from .pending_predictions import PendingPredictions
 from .prequential_run import PrequentialRun, make_trace
 from .regression import RegressionModel

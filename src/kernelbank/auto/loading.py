@@ -21,8 +21,8 @@ from ..io import checkpoint
 from ..io.specs import from_spec
 from ..utils import validation as check
 from .auto_bank import AutoBank
+from .auto_serialization import AUTO_BANK, Arrays
 from .classification import ClassificationModel
-from .description import AUTO_BANK, Arrays
 from .pending_predictions import LARGEST_LIMIT
 from .running_stats import CHANGE_AFTER
 from .task_model import Prediction

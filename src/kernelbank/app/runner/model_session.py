@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...auto import AutoBank
-from ...auto.description import describe
+from ...auto.auto_serialization import describe
 from ...auto.loading import restore
 from ...bank.engines import as_engine
 from ...bank.layout import Slot

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from ...errors import FileRefused
 from .base import DEFAULT_BLOCK_ROWS, Source, check_block_rows, position_count
 from .row_block import Position, RowBlock
-from .text import HeaderReader, TextFormat, TextPosition, TextReader
+from .text_reader import HeaderReader, TextFormat, TextPosition, TextReader
 
 CHUNK_BYTES = 1 << 18
 """How many bytes are read at once."""

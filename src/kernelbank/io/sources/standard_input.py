@@ -18,7 +18,7 @@ from ...utils import validation as check
 from .base import DEFAULT_BLOCK_ROWS, POLL_SECONDS, Source, check_block_rows, foreign_position
 from .files import GZIP_MAGIC
 from .row_block import Position, RowBlock, empty_block
-from .text import HeaderReader, PrefixHash, TextFormat, TextPosition, TextReader
+from .text_reader import HeaderReader, PrefixHash, TextFormat, TextPosition, TextReader
 
 READ_BYTES = 1 << 16
 _BLANK = b" \t\r\n\xef\xbb\xbf"
