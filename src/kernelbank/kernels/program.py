@@ -270,7 +270,53 @@ def compare(
 
 
 @inline
-def kernel_row(
+def kernel_row(program, constants, statistics, t, column, count, row, stack):
+    """row[m] = the kernel values of a leaf's four slots with term m, for m < count.
+
+    program: (instructions, 3) of operation, statistic number, address of the formula; constants:
+    (instructions, 3) lanes; statistics: (statistics, steps, terms), read at step t + 1 from
+    `column` on; row: lanes; stack: (depth, count) lanes, scratch. The lowest result of the stack is
+    `row` itself.
+    """
+    depth = 0  # results on the stack
+    for i in range(len(program)):
+        operation = program[i, 0]
+        if operation == EVALUATE:
+            target = row if depth == 0 else stack[depth - 1]
+            statistic = statistics[program[i, 1], t + 1][column:]
+            call_kernel(program[i, 2], statistic, count, constants[i], target)
+            depth += 1
+            continue
+        if operation == SCALE:
+            top = row if depth == 1 else stack[depth - 2]
+            for m in range(count):
+                top[m] = top[m] * constants[i, 0]
+            continue
+        depth -= 1
+        below = row if depth == 1 else stack[depth - 2]
+        top = stack[depth - 1]
+        if operation == ADD:
+            for m in range(count):
+                below[m] = below[m] + top[m]
+        else:
+            for m in range(count):
+                below[m] = below[m] * top[m]
+
+
+@inline
+def repeats(program, repeated, t):
+    """Whether all statistics of the program repeat at step t, so that the kernel row does too.
+
+    repeated: (statistics, steps - 1).
+    """
+    for i in range(len(program)):
+        if program[i, 0] == EVALUATE and repeated[program[i, 1], t] == 0:
+            return False
+    return True
+
+
+@inline
+def kernel_row_of_pointers(
     instructions,
     program,
     constants,
@@ -324,7 +370,7 @@ def kernel_row(
 
 
 @inline
-def repeats(instructions, program, repeated, width, t):
+def repeats_of_pointers(instructions, program, repeated, width, t):
     """Whether all statistics of the program repeat at step t, so that the kernel row does too.
 
     repeated: (statistics, width).
@@ -343,7 +389,7 @@ def _kernel_matrix(program, constants, statistics, depth, values):
     code = np.zeros(program.size, np.int64)
     code[:] = program.ravel()
     for i in range(values.shape[0]):
-        kernel_row(
+        kernel_row_of_pointers(
             program.shape[0],
             code,
             constants,

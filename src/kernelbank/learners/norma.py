@@ -16,8 +16,6 @@ alpha / scale with scale = decays[n % period]. Once per period, by the absolute 
 sample, it is multiplied in. So a step touches only what changes otherwise.
 
 *Precision*: terms and kernel rows are kept in float64 or float32; the arithmetic is double in both.
-Functions on them read `term_array` and `write_row`; their variants with FLOAT32 are the same with
-other functions under these names.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -32,21 +30,11 @@ from ..kernels.base import Kernel
 from ..kernels.program import kernel_row, repeats
 from ..kernels.sample_buffer import USED, SampleBuffer
 from ..losses.objective import Objective
-from ..native.formulas import call_loss, pointer
+from ..native.arguments import Arguments, floats, ints, lanes
+from ..native.formulas import call_loss
 from ..native.jit import inline
-from ..native.phases import (
-    Phase,
-    Phases,
-    argument_fields,
-    compiled,
-    float32_array,
-    float_array,
-    int_array,
-    read_float,
-    read_int,
-    variant,
-)
-from ..native.simd import WIDTH, absolute, broadcast, fma, load, store, where_less
+from ..native.phases import NativeFunction, Phase, Phases, native
+from ..native.simd import WIDTH, absolute, broadcast, fma, where_less
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -55,53 +43,59 @@ from .base import Learner, SlotGroup, check_decay
 REFRESH_PERIOD = 32
 """norm^2 is recomputed from the coefficients at every sample number that this divides."""
 
-EXPANSION_FIELDS = argument_fields(
-    "leaves",
-    "slide_period",
-    "history_length",
-    "budget",
-    "period",
-    "decays",  # (period + 1,): decays[n] = decay^n
-    "instructions",  # of the kernels' program, see `kernels.program`
-    "program",
-    "constants",
-    "statistics",  # (sources, statistics_steps, history_length + 1)
-    "statistics_steps",
-    "stack",  # (depth + 1, budget + 1, 4)
-    "coefficients",  # (leaves, budget + slide_period, 4): alpha / scale
+EXPANSION = Arguments(
+    "norma_expansion",
+    leaves=int,
+    slide_period=int,
+    history_length=int,
+    budget=int,
+    period=int,
+    decays=floats("period + 1"),  # decays[n] = decay^n
+    program=ints(None, 3),  # the kernels' program, see `kernels.program`
+    constants=lanes("leaves", None, 3),
+    statistics=floats(None, None, "history_length + 1"),
+    stack=lanes(None, "budget + 1"),  # scratch of the kernels' program
+    coefficients=lanes("leaves", "budget + slide_period"),  # alpha / scale
 )
-LEARN_FIELDS = argument_fields(
-    *EXPANSION_FIELDS._fields,
-    "steps",  # longest block + 1
-    "window",
-    "learning_rate",
-    "derivative",  # address of the loss's derivative
-    "parameters",  # of the loss
-    "targets",  # (history_length + slide_period, 4)
-    "repeated",
-    "memo",
-    "memo_rows",  # (leaves, budget + 1, 4): kernel rows of the last query
-    "scratch",  # (3, window, 4)
-    "tails",  # (leaves, budget + slide_period, 4): tail / scale
-    "diagonals",  # (leaves, budget + slide_period, 4): k(x_j, x_j)
-    "rows",  # (leaves, window + 1, budget + 1, 4): ring of kernel rows
-    "dropped",  # (leaves, 4): norm^2 of all dropped terms
-    "steepness",  # (leaves, 4): largest g'Kg / g'g
-    "values",  # (leaves, steps, window, 4)
-    "norms",  # (leaves, steps, 4)
-    "predictions",  # (leaves, steps - 1, 4)
-    "effects",  # (leaves, steps - 1, 4)
+LEARN = EXPANSION.extended(
+    "norma_learn",
+    steps=int,  # longest block + 1
+    window=int,
+    learning_rate=float,
+    derivative=int,  # address of the loss's derivative
+    parameters=floats(None),  # of the loss
+    targets=lanes("history_length + slide_period"),
+    repeated=ints(None, "steps - 1"),
+    memo=ints(3),
+    memo_rows=lanes("leaves", "budget + 1"),  # kernel rows of the last query
+    scratch=lanes(3, "window"),
+    tails=lanes("leaves", "budget + slide_period"),  # tail / scale
+    diagonals=lanes("leaves", "budget + slide_period"),  # k(x_j, x_j)
+    rows=lanes("leaves", "window + 1", "budget + 1"),  # ring of kernel rows
+    dropped=lanes("leaves"),  # norm^2 of all dropped terms
+    steepness=lanes("leaves"),  # largest g'Kg / g'g
+    values=lanes("leaves", "steps", "window"),
+    norms=lanes("leaves", "steps"),
+    predictions=lanes("leaves", "steps - 1"),
+    effects=lanes("leaves", "steps - 1"),
 )
-QUERY_FIELDS = argument_fields(
-    *EXPANSION_FIELDS._fields, "window", "memo_repeated", "memo_rows", "rows", "query_values"
+QUERY = EXPANSION.extended(
+    "norma_query",
+    window=int,
+    memo_repeated=ints(None, 1),
+    memo_rows=lanes("leaves", "budget + 1"),
+    rows=lanes("leaves", "window + 1", "budget + 1"),
+    query_values=lanes("leaves"),
 )
-POINTS_FIELDS = argument_fields(
-    *EXPANSION_FIELDS._fields,
-    "row",  # (budget, 4)
-    "wanted",  # (leaves,)
-    "points",  # number of points
-    "out",  # (leaves, points, 4)
+POINTS = EXPANSION.extended(
+    "norma_points",
+    row=lanes("budget"),
+    wanted=ints("leaves"),
+    points=int,  # number of points
+    out=lanes("leaves", "points"),
 )
+SINGLE = frozenset(["coefficients", "tails", "diagonals", "rows", "memo_rows", "row"])
+"""The arrays that `dtype="float32"` keeps in single precision; the arithmetic is double."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +169,7 @@ class Norma(Learner):
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         objective = group.objective
         learn = Phase(
-            compiled(LEARN_BLOCK[objective.dtype]),
-            LEARN_FIELDS,
+            LEARN_BLOCK[objective.dtype],
             **(group.common() | self._expansion(group, buffer.statistics) | group.state),
             learning_rate=self.learning_rate,
             derivative=objective.loss.derivative_address,
@@ -194,8 +187,7 @@ class Norma(Learner):
         self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
         predict = Phase(
-            compiled(PREDICT_QUERY[group.objective.dtype]),
-            QUERY_FIELDS,
+            PREDICT_QUERY[group.objective.dtype],
             **self._expansion(group, buffer.memo_statistics[:, None]),
             window=group.objective.window,
             memo_repeated=buffer.memo_repeated,
@@ -210,8 +202,7 @@ class Norma(Learner):
     ) -> Floats:
         out = np.zeros((group.leaves, len(points), WIDTH))
         phase = Phase(
-            compiled(PREDICT_POINTS[group.objective.dtype]),
-            POINTS_FIELDS,
+            PREDICT_POINTS[group.objective.dtype],
             **self._expansion(group, statistics),
             row=np.empty((self.budget, WIDTH), dtype=group.objective.dtype),
             wanted=wanted.astype(np.int64),
@@ -230,7 +221,7 @@ class Norma(Learner):
         return self.learning_rate * eigenvalue / 2
 
     def _expansion(self, group: SlotGroup, statistics: Floats) -> dict[str, Any]:
-        """The values of EXPANSION_FIELDS; statistics: (sources, steps, history_length + 1)."""
+        """The values of EXPANSION; statistics: (sources, steps, history_length + 1)."""
         return {
             "leaves": group.leaves,
             "slide_period": SLIDE_PERIOD,
@@ -238,11 +229,9 @@ class Norma(Learner):
             "budget": self.budget,
             "period": self._period(group.objective),
             "decays": self._decays(group.objective),
-            "instructions": len(group.program.code),
             "program": group.program.code,
             "constants": group.program.constants,
             "statistics": statistics,
-            "statistics_steps": statistics.shape[1],
             "stack": np.empty(
                 (group.program.depth + 1, self.budget + 1, WIDTH)
             ),  # rows of the kernel's parts
@@ -274,64 +263,38 @@ class Norma(Learner):
 # --- compiled: kernel rows and sums over terms ---------------------------------------------------
 
 
-term_array = float_array
-"""How the arrays of terms and kernel values are read."""
+@inline
+def write_row(a, leaf, t, count, row):
+    """row[m] = kernel values of the input of step t with term m, oldest first, for m < count.
+
+    They are computed in the first row of the stack, in double precision, and then kept in `row`.
+    """
+    column = a.history_length - a.budget
+    exact = a.stack[0]
+    kernel_row(a.program, a.constants[leaf], a.statistics, t, column, count, exact, a.stack[1:])
+    copy_row(exact, row, count)
 
 
 @inline
-def _kernel_values(args, leaf, t, count, target):
-    """target = `count` kernel values of the input of step t with the terms, oldest first."""
-    history_length = read_int(args, EXPANSION_FIELDS.history_length)
-    kernel_row(
-        read_int(args, EXPANSION_FIELDS.instructions),
-        int_array(args, EXPANSION_FIELDS.program),
-        float_array(args, EXPANSION_FIELDS.constants),
-        leaf,
-        float_array(args, EXPANSION_FIELDS.statistics),
-        read_int(args, EXPANSION_FIELDS.statistics_steps),
-        history_length + 1,
-        t,
-        history_length - read_int(args, EXPANSION_FIELDS.budget),
-        count,
-        target,
-        pointer(float_array(args, EXPANSION_FIELDS.stack), count * WIDTH),
-    )
-
-
-@inline
-def write_row(args, leaf, t, count, rows, row):
-    """rows[row:] = kernel values of the input of step t with the terms, oldest first."""
-    _kernel_values(args, leaf, t, count, pointer(rows, row * WIDTH))
-
-
-@inline
-def write_float32_row(args, leaf, t, count, rows, row):
-    """The same in single precision: computed in double precision, then rounded."""
-    exact = float_array(args, EXPANSION_FIELDS.stack)
-    _kernel_values(args, leaf, t, count, exact)
-    copy_row(exact, 0, rows, row, count)
-
-
-@inline
-def copy_row(source, start, rows, row, count):
-    """rows[row + m] = source[start + m]."""
+def copy_row(source, row, count):
+    """row[m] = source[m] for m < count."""
     for m in range(count):
-        store(rows, row + m, load(source, start + m))
+        row[m] = source[m]
 
 
 @inline
-def expansion(coefficients, start, rows, row, terms):
-    """sum_m coefficients[start + m] rows[row + m] over four interleaved partial sums."""
+def expansion(coefficients, row, terms):
+    """sum_m coefficients[m] row[m] over four interleaved partial sums."""
     one = broadcast(0.0)
     two, three, four = one, one, one
     even = terms - terms % 4
     for m in range(0, even, 4):
-        one = fma(load(coefficients, start + m), load(rows, row + m), one)
-        two = fma(load(coefficients, start + m + 1), load(rows, row + m + 1), two)
-        three = fma(load(coefficients, start + m + 2), load(rows, row + m + 2), three)
-        four = fma(load(coefficients, start + m + 3), load(rows, row + m + 3), four)
+        one = fma(coefficients[m], row[m], one)
+        two = fma(coefficients[m + 1], row[m + 1], two)
+        three = fma(coefficients[m + 2], row[m + 2], three)
+        four = fma(coefficients[m + 3], row[m + 3], four)
     for m in range(even, terms):
-        one = fma(load(coefficients, start + m), load(rows, row + m), one)
+        one = fma(coefficients[m], row[m], one)
     return (one + two) + (three + four)
 
 
@@ -339,151 +302,125 @@ def expansion(coefficients, start, rows, row, terms):
 
 
 @inline
-def _slide(array, leaves, kept, slide_period):
-    """Move the last `kept` rows of each leaf's array to its front, at the end of a slide period."""
-    for leaf in range(leaves):
-        start = leaf * (kept + slide_period)
+def _slide(array, kept, slide_period):
+    """Move the last `kept` terms of each leaf to the front, at the end of a slide period."""
+    for leaf in range(len(array)):
         for m in range(kept):
-            store(array, start + m, load(array, start + slide_period + m))
+            array[leaf, m] = array[leaf, slide_period + m]
 
 
 @inline
-def _multiply(array, start, end, factor):
-    """array[start:end] *= factor."""
+def _multiply(terms, start, end, factor):
+    """terms[start:end] *= factor."""
     for m in range(start, end):
-        store(array, m, load(array, m) * factor)
+        terms[m] = terms[m] * factor
 
 
 @inline
-def _row_before(ring, index, age, window, budget):
-    """The start of the row of the sample `age` <= window samples before the one at `index`."""
-    older = index - age if index >= age else index - age + window + 1
-    return ring + older * (budget + 1)
+def _index_before(index, age, window):
+    """Where the row of the sample `age` <= window samples before is in the ring."""
+    return index - age if index >= age else index - age + window + 1
 
 
 @inline
-def _norm(coefficients, tails, diagonals, newest, rows, ring, index, window, budget):
-    """norm^2 / scale^2 from coefficients and tails: sum_j alpha_j f(x_j), at least 0."""
+def _norm(coefficients, tails, diagonals, newest, rows, index, window, budget):
+    """norm^2 / scale^2 from coefficients and tails: sum_j alpha_j f(x_j), at least 0.
+
+    coefficients, tails, diagonals: the leaf's terms; rows: (window + 1, budget + 1) lanes.
+    """
     total = broadcast(0.0)
     for j in range(newest - budget + 1, newest - window + 1):  # terms outside the window
-        alpha = load(coefficients, j)
-        others = 2.0 * load(tails, j) - alpha * load(diagonals, j)
+        alpha = coefficients[j]
+        others = 2.0 * tails[j] - alpha * diagonals[j]
         for i in range(window):
-            row = _row_before(ring, index, i, window, budget)
-            k = load(rows, row + budget - (newest - i - j))
-            others = fma(2.0 * load(coefficients, newest - i), k, others)
+            k = rows[_index_before(index, i, window), budget - (newest - i - j)]
+            others = fma(2.0 * coefficients[newest - i], k, others)
         total = fma(alpha, others, total)
     for i in range(window):  # terms of the window, by age
-        row = _row_before(ring, index, i, window, budget)
-        own = load(coefficients, newest - i)
-        value = own * load(rows, row + budget)
+        row = rows[_index_before(index, i, window)]
+        own = coefficients[newest - i]
+        value = own * row[budget]
         for j in range(i + 1, window):
-            k = load(rows, row + budget - (j - i))
-            value = fma(2.0 * load(coefficients, newest - j), k, value)
+            value = fma(2.0 * coefficients[newest - j], row[budget - (j - i)], value)
         total = fma(own, value, total)
     return where_less(total, 0.0, 0.0, total)
 
 
-def learn_block(args, first, count):
+@native(LEARN)
+def learn_block(a, first, count):
     """Run every leaf through samples first .. first + count - 1, which lie in one slide period."""
-    leaves = read_int(args, LEARN_FIELDS.leaves)
-    steps = read_int(args, LEARN_FIELDS.steps)
-    window = read_int(args, LEARN_FIELDS.window)
-    slide_period = read_int(args, LEARN_FIELDS.slide_period)
-    budget = read_int(args, LEARN_FIELDS.budget)
-    period = read_int(args, LEARN_FIELDS.period)
-    learning_rate = read_float(args, LEARN_FIELDS.learning_rate)
-    decays = float_array(args, LEARN_FIELDS.decays)
-    targets = float_array(args, LEARN_FIELDS.targets)
-    instructions = read_int(args, LEARN_FIELDS.instructions)
-    program = int_array(args, LEARN_FIELDS.program)
-    statistics_steps = read_int(args, LEARN_FIELDS.statistics_steps)
-    repeated = int_array(args, LEARN_FIELDS.repeated)
-    coefficients = term_array(args, LEARN_FIELDS.coefficients)
-    tails = term_array(args, LEARN_FIELDS.tails)
-    diagonals = term_array(args, LEARN_FIELDS.diagonals)
-    rows = term_array(args, LEARN_FIELDS.rows)
-    values = float_array(args, LEARN_FIELDS.values)
-    norms = float_array(args, LEARN_FIELDS.norms)
-    position = read_int(args, LEARN_FIELDS.history_length) + first % slide_period
-    length = budget + slide_period
+    window, budget, slide_period = a.window, a.budget, a.slide_period
+    learning_rate, decays = a.learning_rate, a.decays
     decay = decays[1]
-    old_values = float_array(args, LEARN_FIELDS.scratch)  # (window, 4): f on the window
-    gradient = pointer(old_values, window * WIDTH)  # (window, 4): g_i = l'(f(x_i), y_i)
-    k_g = pointer(gradient, window * WIDTH)  # (window, 4): K g
+    position = a.history_length + first % slide_period
+    old_values = a.scratch[0]  # (window,): f on the window
+    gradient = a.scratch[1]  # (window,): g_i = l'(f(x_i), y_i)
+    k_g = a.scratch[2]  # (window,): K g
     if first > 0 and first % slide_period == 0:
-        _slide(coefficients, leaves, budget, slide_period)
-        _slide(tails, leaves, budget, slide_period)
-        _slide(diagonals, leaves, budget, slide_period)
-    for leaf in range(leaves):
-        ring = leaf * (window + 1) * (budget + 1)  # start of the leaf's ring
-        norm2 = load(norms, leaf * steps)
-        steepest = load(float_array(args, LEARN_FIELDS.steepness), leaf)
-        dropped = load(float_array(args, LEARN_FIELDS.dropped), leaf)
+        _slide(a.coefficients, budget, slide_period)
+        _slide(a.tails, budget, slide_period)
+        _slide(a.diagonals, budget, slide_period)
+    for leaf in range(a.leaves):
+        coefficients, tails, diagonals = a.coefficients[leaf], a.tails[leaf], a.diagonals[leaf]
+        rows = a.rows[leaf]  # (window + 1, budget + 1), a ring
+        norm2, steepest, dropped = a.norms[leaf, 0], a.steepness[leaf], a.dropped[leaf]
         for t in range(count):
             number = first + t
-            newest = leaf * length + budget + number % slide_period  # position of the new term
+            newest = budget + number % slide_period  # position of the new term
             oldest = newest - budget
             seen = min(number + 1, window)
             unseen = window - seen
             index = number % (window + 1)  # in the ring of kernel rows
-            row = ring + index * (budget + 1)
-            scale = decays[number % period]
-            scale_after = decays[number % period + 1]
+            row = rows[index]
+            scale, scale_after = decays[number % a.period], decays[number % a.period + 1]
 
             # Kernel values of the new input, unless the input repeats.
-            if repeats(instructions, program, repeated, statistics_steps - 1, t):
-                previous = _row_before(ring, index, 1, window, budget)
-                copy_row(rows, previous, rows, row, budget + 1)
-            elif int_array(args, LEARN_FIELDS.memo)[USED] == 1:
-                known = term_array(args, LEARN_FIELDS.memo_rows)
-                copy_row(known, leaf * (budget + 1), rows, row, budget + 1)
+            if repeats(a.program, a.repeated, t):
+                copy_row(rows[_index_before(index, 1, window)], row, budget + 1)
+            elif a.memo[USED] == 1:
+                copy_row(a.memo_rows[leaf], row, budget + 1)
             else:
-                write_row(args, leaf, t, budget + 1, rows, row)
-            store(diagonals, newest, load(rows, row + budget))
+                write_row(a, leaf, t, budget + 1, row)
+            diagonals[newest] = row[budget]
 
             # f(x) = sum_j alpha_j k(x_j, x); values of f on the window; g there, all at the same f.
-            prediction = scale * expansion(coefficients, oldest, rows, row, budget)
-            store(float_array(args, LEARN_FIELDS.predictions), leaf * (steps - 1) + t, prediction)
-            window_before = (leaf * steps + t) * window
+            prediction = scale * expansion(coefficients[oldest:], row, budget)
+            a.predictions[leaf, t] = prediction
+            before, after = a.values[leaf, t], a.values[leaf, t + 1]  # (window,)
             for i in range(window - 1):
-                store(old_values, i, load(values, window_before + i + 1))
-            store(old_values, window - 1, prediction)
+                old_values[i] = before[i + 1]
+            old_values[window - 1] = prediction
             for i in range(unseen):
-                store(gradient, i, 0.0)
+                gradient[i] = broadcast(0.0)
+            targets = a.targets[position + t - seen + 1 :]
             call_loss(
-                read_int(args, LEARN_FIELDS.derivative),
-                pointer(old_values, unseen * WIDTH),
-                pointer(targets, (position + t - seen + 1) * WIDTH),
-                seen,
-                float_array(args, LEARN_FIELDS.parameters),
-                pointer(gradient, unseen * WIDTH),
+                a.derivative, old_values[unseen:], targets, seen, a.parameters, gradient[unseen:]
             )
 
             # The term i that leaves the window joins the tails: tail_j += alpha_i k(x_i, x_j).
             leaving = newest - window
-            alpha = load(coefficients, leaving)
-            left = _row_before(ring, index, window, window, budget) + budget - leaving
-            for m in range(oldest, leaving):
-                store(tails, m, fma(alpha, load(rows, left + m), load(tails, m)))
-            store(tails, leaving, alpha * load(diagonals, leaving))
+            alpha = coefficients[leaving]
+            left = rows[_index_before(index, window, window)]
+            for j in range(oldest, leaving):
+                tails[j] = fma(alpha, left[budget - leaving + j], tails[j])
+            tails[leaving] = alpha * diagonals[leaving]
 
             # K g, and alpha <- alpha - learning_rate g on the window (the paper's NORMA update).
-            store(coefficients, newest, 0.0)
+            coefficients[newest] = broadcast(0.0)
             step = -learning_rate / scale_after
             for i in range(window):
-                store(k_g, i, 0.0)
+                k_g[i] = broadcast(0.0)
             for i in range(unseen, window):
                 age = window - 1 - i
-                own = _row_before(ring, index, age, window, budget) + budget - i
-                g = load(gradient, i)
-                total = load(k_g, i)
+                own = rows[_index_before(index, age, window)]
+                g = gradient[i]
+                total = k_g[i]
                 for j in range(unseen, i):
-                    k = load(rows, own + j)
-                    total = fma(load(gradient, j), k, total)
-                    store(k_g, j, fma(g, k, load(k_g, j)))
-                store(k_g, i, fma(g, load(rows, own + i), total))
-                store(coefficients, newest - age, fma(step, g, load(coefficients, newest - age)))
+                    k = own[budget - i + j]
+                    total = fma(gradient[j], k, total)
+                    k_g[j] = fma(g, k, k_g[j])
+                k_g[i] = fma(g, own[budget], total)
+                coefficients[newest - age] = fma(step, g, coefficients[newest - age])
 
             # |decay f - rate sum_i g_i k(x_i, .)|^2
             #     = decay^2 |f|^2 - 2 decay rate g'f + rate^2 g'K g, before anything is dropped.
@@ -491,9 +428,9 @@ def learn_block(args, first, count):
             g_k_g = g_f
             g_g = g_f
             for i in range(unseen, window):
-                g = load(gradient, i)
-                g_f = fma(g, load(old_values, i), g_f)
-                g_k_g = fma(g, load(k_g, i), g_k_g)
+                g = gradient[i]
+                g_f = fma(g, old_values[i], g_f)
+                g_k_g = fma(g, k_g[i], g_k_g)
                 g_g = fma(g, g, g_g)
             norm2 = (
                 decay * decay * norm2
@@ -505,105 +442,83 @@ def learn_block(args, first, count):
 
             # Drop the oldest term, alpha k(x_j, .):
             #     |f - alpha k(x_j, .)|^2 = |f|^2 - 2 alpha f(x_j) + alpha^2 k(x_j, x_j).
-            alpha = scale_after * load(coefficients, oldest)
-            value = load(tails, oldest)
+            alpha = scale_after * coefficients[oldest]
+            value = tails[oldest]
             for i in range(unseen, window):
                 age = window - 1 - i
-                k = load(rows, _row_before(ring, index, age, window, budget) + age)
-                value = fma(load(coefficients, newest - age), k, value)
-            own = alpha * alpha * load(diagonals, oldest)
-            norm2 = norm2 - 2.0 * alpha * (scale_after * value) + own
+                k = rows[_index_before(index, age, window), age]
+                value = fma(coefficients[newest - age], k, value)
+            own_square = alpha * alpha * diagonals[oldest]
+            norm2 = norm2 - 2.0 * alpha * (scale_after * value) + own_square
             norm2 = where_less(norm2, 0.0, 0.0, norm2)
-            dropped = dropped + own
+            dropped = dropped + own_square
             moved = broadcast(0.0)
             largest = moved
-            window_after = window_before + window
             for i in range(unseen):
-                store(values, window_after + i, 0.0)
+                after[i] = broadcast(0.0)
             for i in range(unseen, window):
                 age = window - 1 - i
-                k = load(rows, _row_before(ring, index, age, window, budget) + age)
                 # f(x_i) <- decay f(x_i) - rate (K g)_i, then without the dropped term
-                full = fma(-learning_rate, load(k_g, i), decay * load(old_values, i))
-                change = alpha * k
-                store(values, window_after + i, full - change)
+                full = fma(-learning_rate, k_g[i], decay * old_values[i])
+                change = alpha * rows[_index_before(index, age, window), age]
+                after[i] = full - change
                 moved = where_less(moved, absolute(change), absolute(change), moved)
                 largest = where_less(largest, absolute(full), absolute(full), largest)
-            effect = where_less(0.0, moved, moved / largest, 0.0)
-            store(float_array(args, LEARN_FIELDS.effects), leaf * (steps - 1) + t, effect)
+            a.effects[leaf, t] = where_less(0.0, moved, moved / largest, 0.0)
 
             if (number + 1) % REFRESH_PERIOD == 0:
                 norm2 = (scale_after * scale_after) * _norm(
-                    coefficients, tails, diagonals, newest, rows, ring, index, window, budget
+                    coefficients, tails, diagonals, newest, rows, index, window, budget
                 )
-            store(norms, leaf * steps + t + 1, norm2)
-            if (number + 1) % period == 0:
-                _multiply(coefficients, oldest + 1, newest + 1, decays[period])
-                _multiply(tails, oldest + 1, newest + 1, decays[period])
-        store(float_array(args, LEARN_FIELDS.steepness), leaf, steepest)
-        store(float_array(args, LEARN_FIELDS.dropped), leaf, dropped)
+            a.norms[leaf, t + 1] = norm2
+            if (number + 1) % a.period == 0:
+                _multiply(coefficients, oldest + 1, newest + 1, decays[a.period])
+                _multiply(tails, oldest + 1, newest + 1, decays[a.period])
+        a.steepness[leaf] = steepest
+        a.dropped[leaf] = dropped
 
 
 # --- compiled: predictions -----------------------------------------------------------------------
 
 
 @inline
-def _value(args, seen, leaf, coefficients, rows, row):
+def _value(a, seen, leaf, row):
     """f after `seen` samples, at the point whose kernel values are in that row."""
-    slide_period = read_int(args, EXPANSION_FIELDS.slide_period)
-    budget = read_int(args, EXPANSION_FIELDS.budget)
-    start = leaf * (budget + slide_period) + (0 if seen == 0 else (seen - 1) % slide_period + 1)
-    period = read_int(args, EXPANSION_FIELDS.period)
-    scale = float_array(args, EXPANSION_FIELDS.decays)[seen % period]
-    return scale * expansion(coefficients, start, rows, row, budget)
+    start = 0 if seen == 0 else (seen - 1) % a.slide_period + 1
+    scale = a.decays[seen % a.period]
+    return scale * expansion(a.coefficients[leaf][start:], row, a.budget)
 
 
-def predict_query(args, first, count):
+@native(QUERY)
+def predict_query(a, first, count):
     """query_values[leaf] = f at query_point; its kernel row is kept in memo_rows."""
-    window = read_int(args, QUERY_FIELDS.window)
-    budget = read_int(args, QUERY_FIELDS.budget)
-    same = first > 0 and repeats(
-        read_int(args, QUERY_FIELDS.instructions),
-        int_array(args, QUERY_FIELDS.program),
-        int_array(args, QUERY_FIELDS.memo_repeated),
-        1,
-        0,
-    )
-    for leaf in range(read_int(args, QUERY_FIELDS.leaves)):
-        rows = term_array(args, QUERY_FIELDS.memo_rows)
-        row = leaf * (budget + 1)
+    same = first > 0 and repeats(a.program, a.memo_repeated, 0)
+    for leaf in range(a.leaves):
+        row = a.memo_rows[leaf]
         if same:
-            rows = term_array(args, QUERY_FIELDS.rows)
-            row = (leaf * (window + 1) + (first - 1) % (window + 1)) * (budget + 1)
+            row = a.rows[leaf, (first - 1) % (a.window + 1)]
         else:
-            write_row(args, leaf, -1, budget + 1, rows, row)
-        value = _value(args, first, leaf, term_array(args, QUERY_FIELDS.coefficients), rows, row)
-        store(float_array(args, QUERY_FIELDS.query_values), leaf, value)
+            write_row(a, leaf, -1, a.budget + 1, row)
+        a.query_values[leaf] = _value(a, first, leaf, row)
 
 
-def predict_points(args, seen, count):
+@native(POINTS)
+def predict_points(a, seen, count):
     """out[leaf, t] = f at point t < count, for leaves with wanted[leaf]; changes nothing."""
-    coefficients = term_array(args, POINTS_FIELDS.coefficients)
-    row = term_array(args, POINTS_FIELDS.row)
-    for leaf in range(read_int(args, POINTS_FIELDS.leaves)):
-        if int_array(args, POINTS_FIELDS.wanted)[leaf] == 0:
+    for leaf in range(a.leaves):
+        if a.wanted[leaf] == 0:
             continue
         for t in range(count):
-            write_row(args, leaf, t, read_int(args, POINTS_FIELDS.budget), row, 0)
-            value = _value(args, seen, leaf, coefficients, row, 0)
-            index = leaf * read_int(args, POINTS_FIELDS.points) + t
-            store(float_array(args, POINTS_FIELDS.out), index, value)
+            write_row(a, leaf, t, a.budget, a.row)
+            a.out[leaf, t] = _value(a, seen, leaf, a.row)
 
 
-FLOAT32 = {"term_array": float32_array, "write_row": write_float32_row}
-"""The functions of the variants that keep terms and kernel rows in single precision."""
+def _by_dtype(function: NativeFunction) -> dict[str, NativeFunction]:
+    arguments = function.arguments
+    single = arguments.with_dtype(f"{arguments.name}_float32", "float32", SINGLE)
+    return {"float64": function, "float32": function.with_arguments(single)}
 
-LEARN_BLOCK = {"float64": learn_block, "float32": variant(learn_block, "learn_float32", **FLOAT32)}
-PREDICT_QUERY = {
-    "float64": predict_query,
-    "float32": variant(predict_query, "predict_query_float32", **FLOAT32),
-}
-PREDICT_POINTS = {
-    "float64": predict_points,
-    "float32": variant(predict_points, "predict_points_float32", **FLOAT32),
-}
+
+LEARN_BLOCK = _by_dtype(learn_block)
+PREDICT_QUERY = _by_dtype(predict_query)
+PREDICT_POINTS = _by_dtype(predict_points)

@@ -22,13 +22,14 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic, register_jitable
 
 from .jit import cached
 from .progress import progress
 from .simd import WIDTH, load, store
+from .views import ArgumentsType, ViewType
 
 Formula = Callable[..., Any]
 
@@ -74,12 +75,19 @@ int_pointer = _pointer(INT_POINTER)
 
 def _emit_call(signature, context, builder, sig, args):
     values = [
-        context.cast(builder, value, given, wanted)
+        _as_argument(context, builder, value, given, wanted)
         for value, given, wanted in zip(args[1:], sig.args[1:], signature.args, strict=True)
     ]
     kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
     builder.call(builder.inttoptr(args[0], kind.as_pointer()), values)
     return context.get_dummy_value()
+
+
+def _as_argument(context, builder, value, given, wanted):
+    """An int, a pointer, or the pointer of a view."""
+    if isinstance(given, ViewType):
+        return cgutils.create_struct_proxy(given)(context, builder, value).data
+    return context.cast(builder, value, given, wanted)
 
 
 @intrinsic
@@ -172,9 +180,10 @@ def compile_loss(formula: Formula) -> Any:
     return _compile(_LOSS, _named(loss, formula))
 
 
-def compile_phase(function: Formula) -> Any:
-    """The C function of a phase (see `phases`), from function(args, first, count)."""
-    return _compile(_PHASE, function)
+def compile_phase(function: Formula, arguments: Any = None) -> Any:
+    """The C function of a phase (see `phases`), from function(a, first, count)."""
+    kind = INT_POINTER if arguments is None else ArgumentsType(arguments)
+    return _compile(types.void(kind, types.int64, types.int64), function)
 
 
 # --- calling back a user's own Python function ---------------------------------------------------

@@ -32,7 +32,7 @@ must stay at their addresses; `PhaseArguments` keeps them alive.
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import groupby
 from types import FunctionType
 from typing import Any
@@ -42,6 +42,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from .arguments import Arguments, Table
 from .formulas import INT_POINTER, Callback, callback_phase, compile_phase
 from .jit import entry, inline
 
@@ -78,13 +79,59 @@ def _entry(value: Any) -> int:
     return int(value)
 
 
+class NativeFunction:
+    """A compiled function(a, first, count) of typed arguments; made by `native`."""
+
+    def __init__(self, function: Callable[..., None], arguments: Arguments, name: str) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.__name__ = name
+        self.__doc__ = function.__doc__
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return compile_phase(self.function, self.arguments)
+
+    @property
+    def address(self) -> int:
+        """The address of the C function, which is compiled when it is first needed."""
+        return int(self._compiled.address)
+
+    def with_arguments(self, arguments: Arguments) -> "NativeFunction":
+        """The same function compiled for arguments of other types."""
+        name = f"{self.__name__}_{arguments.name}"
+        copied = variant(self.function, name)
+        return NativeFunction(copied, arguments, name)
+
+    def __call__(self, count: int = 0, /, **values: Any) -> None:
+        """Call it once with these arguments, as function(a, 0, count)."""
+        Phases([Phase(self, **values)]).run(0, count)
+
+
+def native(arguments: Arguments) -> Callable[[Callable[..., None]], NativeFunction]:
+    """Compile the decorated function(a, first, count), where `a` has these arguments."""
+
+    def decorate(function: Callable[..., None]) -> NativeFunction:
+        return NativeFunction(function, arguments, function.__name__)
+
+    return decorate
+
+
 class Phase:
     """A compiled function with its arguments."""
 
-    def __init__(self, function: Any, fields: Any = (), /, **values: Any) -> None:
-        """`function` is a compiled phase or a `Callback`; `values` are its arguments by name."""
+    def __init__(self, function: Any, fields: Any = None, /, **values: Any) -> None:
+        """`values` are the arguments by name.
+
+        function : a `NativeFunction` or a `Callback`.
+        fields : the arguments, if they are more than the function's own, which they begin with.
+        """
         self._function = function
-        self._arguments = PhaseArguments(fields, **values)
+        self._arguments: Any
+        if isinstance(function, NativeFunction):
+            self._arguments = Table(fields or function.arguments, values)
+        else:
+            self._arguments = PhaseArguments(fields or (), **values)
         self.entry = (function.address, self._arguments.address)
 
     @classmethod

@@ -133,14 +133,29 @@ where_less = _function(4, _less_select)
 # --- memory -------------------------------------------------------------------------------------
 
 
+def emit_load(builder, place, dtype):
+    """Lanes from four numbers in memory; float32 is widened."""
+    if dtype == "float32":
+        narrow = builder.bitcast(place, _SINGLES.as_pointer())
+        return builder.fpext(builder.load(narrow, align=4), _VECTOR)
+    return builder.load(builder.bitcast(place, _VECTOR.as_pointer()), align=8)
+
+
+def emit_store(builder, place, dtype, lanes):
+    """Write lanes to memory; to float32 they are rounded."""
+    if dtype == "float32":
+        narrow = builder.bitcast(place, _SINGLES.as_pointer())
+        builder.store(builder.fptrunc(lanes, _SINGLES), narrow, align=4)
+    else:
+        builder.store(lanes, builder.bitcast(place, _VECTOR.as_pointer()), align=8)
+
+
 def _address(context, builder, kind, value, row):
     """A pointer to the four numbers that start at 4 * row, of an array or of a pointer."""
     data = value
     if isinstance(kind, types.Array):
         data = context.make_array(kind)(context, builder, value).data
-    start = builder.mul(row, ir.Constant(row.type, WIDTH))
-    vector = _SINGLES if kind.dtype == types.float32 else _VECTOR
-    return builder.bitcast(builder.gep(data, [start]), vector.as_pointer())
+    return builder.gep(data, [builder.mul(row, ir.Constant(row.type, WIDTH))])
 
 
 def _is_memory(kind) -> bool:
@@ -157,10 +172,9 @@ def load(typingctx, array, row):
     def codegen(context, builder, sig, args):
         kind = sig.args[0]
         row_number = context.cast(builder, args[1], sig.args[1], types.intp)
-        source = _address(context, builder, kind, args[0], row_number)
-        if kind.dtype == types.float32:
-            return builder.fpext(builder.load(source, align=4), _VECTOR)
-        return builder.load(source, align=8)
+        return emit_load(
+            builder, _address(context, builder, kind, args[0], row_number), str(kind.dtype)
+        )
 
     return LANES(array, row), codegen
 
@@ -175,10 +189,7 @@ def store(typingctx, array, row, value):
         row_number = context.cast(builder, args[1], sig.args[1], types.intp)
         lanes = context.cast(builder, args[2], sig.args[2], LANES)
         target = _address(context, builder, sig.args[0], args[0], row_number)
-        if sig.args[0].dtype == types.float32:
-            builder.store(builder.fptrunc(lanes, _SINGLES), target, align=4)
-        else:
-            builder.store(lanes, target, align=8)
+        emit_store(builder, target, str(sig.args[0].dtype), lanes)
         return context.get_dummy_value()
 
     return types.void(array, row, value), codegen
