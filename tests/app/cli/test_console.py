@@ -23,9 +23,10 @@ CLEAR = "\r\x1b[K"
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     X, y = make_rows(3000)
-    return write_csv(
-        tmp_path_factory.mktemp("rows") / "s.csv", ["a", "b", "y"], np.column_stack([X, y])
-    )
+    path = tmp_path_factory.mktemp("rows") / "s.csv"
+    write_csv(path, ["a", "b", "y"], np.column_stack([X, y]))
+    succeed(path, "--target", "y", "--quiet")  # what has to be compiled is compiled now
+    return path
 
 
 def on_terminal(columns, source, *options):
