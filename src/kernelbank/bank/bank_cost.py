@@ -12,10 +12,11 @@ leaves hold, for each sample, L + EXTRA_SUMS sums over the slots p of the leaf (
 import numpy as np
 
 from ..losses.base import loss_on_window
-from ..native.formulas import pointer
+from ..native.arguments import Arguments, floats
 from ..native.jit import inline
-from ..native.phases import argument_fields, float_array, read_float, read_int
-from ..native.simd import WIDTH, broadcast, lane, load, store, where_less
+from ..native.phases import native
+from ..native.simd import WIDTH, broadcast, lane, where_less
+from ..native.views import load_four, store_four
 from ..native.workspace import EXTRA_SUMS, SAMPLE_METRICS
 from .slot_metrics import mask_nonfinite_row
 
@@ -24,45 +25,36 @@ COST, LOSS, GAP, EFFECT, QUARANTINED, SAMPLES = range(6)
 truncation; the number of slots that are out; the number of samples."""
 
 
-PROPOSE = argument_fields(
-    "slots", "on_simplex", "weights", "chosen", "slot_predictions", "proposed"
+@native(
+    Arguments(
+        "propose_weights",
+        slots=int,
+        on_simplex=int,
+        weights=floats("slots"),
+        chosen=floats(None, "slots"),
+        slot_predictions=floats(None, "slots"),
+        proposed=floats(None, "slots"),
+    )
 )
-
-
-def propose_weights(args, first, count):
-    """proposed[t] = the weights before sample t; weights = those after the last sample.
-
-    chosen, proposed, slot_predictions: (n, P); weights: (P,).
-    """
-    slots = read_int(args, PROPOSE.slots)
-    weights = float_array(args, PROPOSE.weights)
-    chosen = float_array(args, PROPOSE.chosen)
+def propose_weights(a, first, count):
+    """proposed[t] = the weights before sample t; weights = those after the last sample."""
     for t in range(count):
-        row = t * slots
-        own = pointer(float_array(args, PROPOSE.proposed), row)
-        before = weights if t == 0 else pointer(chosen, row - slots)
-        for p in range(slots):
-            own[p] = before[p]
-        predictions = pointer(float_array(args, PROPOSE.slot_predictions), row)
-        mask_nonfinite_row(own, predictions, slots, read_int(args, PROPOSE.on_simplex))
-    for p in range(slots):
-        weights[p] = chosen[(count - 1) * slots + p]
-
-
-SLOT_COSTS = argument_fields(
-    "slots", "slot_cost", "slot_loss", "cumulative_cost", "cumulative_loss", "best"
-)
+        before = a.weights if t == 0 else a.chosen[t - 1]
+        for p in range(a.slots):
+            a.proposed[t, p] = before[p]
+        mask_nonfinite_row(a.proposed[t], a.slot_predictions[t], a.slots, a.on_simplex)
+    for p in range(a.slots):
+        a.weights[p] = a.chosen[count - 1, p]
 
 
 @inline
-def _add_row(totals, rows, t, slots):
-    """totals += rows[t], four slots at a time; returns the least total."""
-    row = pointer(rows, t * slots)
+def _add_row(totals, row, slots):
+    """totals += row, four slots at a time; returns the least total."""
     even = slots - slots % WIDTH
     least = broadcast(np.inf)
     for p in range(0, even, WIDTH):
-        total = load(pointer(totals, p), 0) + load(pointer(row, p), 0)
-        store(pointer(totals, p), 0, total)
+        total = load_four(totals, p) + load_four(row, p)
+        store_four(totals, p, total)
         least = where_less(total, least, total, least)
     best = min(lane(least, 0), lane(least, 1), lane(least, 2), lane(least, 3))
     for p in range(even, slots):
@@ -71,106 +63,103 @@ def _add_row(totals, rows, t, slots):
     return best
 
 
-def add_slot_costs(args, first, count):
+@native(
+    Arguments(
+        "add_slot_costs",
+        slots=int,
+        slot_cost=floats(None, "slots"),
+        slot_loss=floats(None, "slots"),
+        cumulative_cost=floats("slots"),
+        cumulative_loss=floats("slots"),
+        best=floats(None),
+    )
+)
+def add_slot_costs(a, first, count):
     """Add slot_cost, slot_loss (n, P) to their totals (P,); best[t] = least cumulative cost."""
-    slots = read_int(args, SLOT_COSTS.slots)
-    losses = float_array(args, SLOT_COSTS.slot_loss)
-    costs = float_array(args, SLOT_COSTS.slot_cost)
     for t in range(count):
-        _add_row(float_array(args, SLOT_COSTS.cumulative_loss), losses, t, slots)
-        float_array(args, SLOT_COSTS.best)[t] = _add_row(
-            float_array(args, SLOT_COSTS.cumulative_cost), costs, t, slots
-        )
+        _add_row(a.cumulative_loss, a.slot_loss[t], a.slots)
+        a.best[t] = _add_row(a.cumulative_cost, a.slot_cost[t], a.slots)
 
 
-BANK_COST = argument_fields(
-    "slots",
-    "leaves",
-    "steps",
-    "window",
-    "half_regularization",
-    "loss",
-    "parameters",
-    "recent",
-    "new_targets",
-    "sums",
-    "totals",
-    "scratch",
-    "running",
-    "best",
-    "cumulative_cost",
-    "out",
+BANK_COST = Arguments(
+    "bank_cost",
+    slots=int,
+    leaves=int,
+    steps=int,  # longest block + 1
+    window=int,
+    half_regularization=float,
+    loss=int,  # address
+    parameters=floats(None),  # of the loss
+    recent=floats("window + steps - 2"),
+    new_targets=floats("steps - 1"),
+    sums=floats("leaves", "steps - 1", f"window + {EXTRA_SUMS}"),
+    totals=floats("steps - 1", f"window + {EXTRA_SUMS}"),
+    scratch=floats(3, None),  # predictions, targets and losses, padded to rows of four
+    running=floats(6),
+    best=floats("steps - 1"),
+    cumulative_cost=floats("slots"),
+    out=floats("steps - 1", SAMPLE_METRICS),
 )
 
 
-def append_targets(args, first, count):
+@native(BANK_COST)
+def append_targets(a, first, count):
     """recent (L - 1 + n,): the last L - 1 targets before the block, then those of the block."""
-    window = read_int(args, BANK_COST.window)
     for t in range(count):
-        recent = float_array(args, BANK_COST.recent)
-        recent[window - 1 + t] = float_array(args, BANK_COST.new_targets)[t]
+        a.recent[a.window - 1 + t] = a.new_targets[t]
 
 
-def charge_bank(args, first, count):
+@native(BANK_COST)
+def charge_bank(a, first, count):
     """out[t] = metrics of the bank's prediction before sample t; the running totals follow.
 
     With F the bank's function, f_p those of the slots:
 
         cost = sum_i l(F(x_i), y_i) + regularization / 2 * sum_p w_p^2 |f_p|^2
         gap  = sum_p w_p sum_i l(f_p(x_i), y_i) - sum_i l(F(x_i), y_i)
-
-    sums: (leaves, n, L + EXTRA_SUMS); totals: (n, L + EXTRA_SUMS); out: (n, SAMPLE_METRICS).
     """
-    slots = read_int(args, BANK_COST.slots)
-    steps = read_int(args, BANK_COST.steps)
-    window = read_int(args, BANK_COST.window)
-    recent = float_array(args, BANK_COST.recent)
-    running = float_array(args, BANK_COST.running)
+    window = a.window
+    recent, running, losses = a.recent, a.running, a.scratch[2]
     width = window + EXTRA_SUMS
-    rows = (window + WIDTH - 1) // WIDTH * WIDTH
-    f = float_array(args, BANK_COST.scratch)  # (3, rows): predictions, targets, losses
-    y = pointer(f, rows)
-    losses = pointer(y, rows)
-    totals = float_array(args, BANK_COST.totals)
-    for k in range(count * width):
-        totals[k] = 0.0
-    for leaf in range(read_int(args, BANK_COST.leaves)):  # in leaf order: the same bits everywhere
-        own = pointer(float_array(args, BANK_COST.sums), leaf * (steps - 1) * width)
-        for k in range(count * width):
-            totals[k] += own[k]
+    for t in range(count):
+        for k in range(width):
+            a.totals[t, k] = 0.0
+    for leaf in range(a.leaves):  # in leaf order: the same bits everywhere
+        for t in range(count):
+            for k in range(width):
+                a.totals[t, k] += a.sums[leaf, t, k]
     for t in range(count):
         seen = min(first + t + 1, window)
         unseen = window - seen
-        total = pointer(totals, t * width)
+        total = a.totals[t]
         loss_on_window(
-            read_int(args, BANK_COST.loss),
-            float_array(args, BANK_COST.parameters),
-            pointer(total, unseen),
-            pointer(recent, t + unseen),
+            a.loss,
+            a.parameters,
+            total[unseen:],
+            recent[t + unseen :],
             seen,
-            f,
-            y,
+            a.scratch[0],
+            a.scratch[1],
             losses,
         )
         loss = 0.0
         for i in range(seen):
             loss += losses[i]
-        out = pointer(float_array(args, BANK_COST.out), t * SAMPLE_METRICS)
+        out = a.out[t]
         out[0] = total[window - 1]  # prediction
-        out[1] = loss + read_float(args, BANK_COST.half_regularization) * total[window]  # cost
+        out[1] = loss + a.half_regularization * total[window]  # cost
         out[2] = losses[seen - 1]  # one-step-ahead loss
         out[3] = total[window + 1] - loss  # gap
         for i in range(3):
             running[i] += out[i + 1]
         running[EFFECT] = max(running[EFFECT], total[window + 2])
         out[4] = running[COST]
-        out[5] = running[COST] - float_array(args, BANK_COST.best)[t]  # regret
+        out[5] = running[COST] - a.best[t]  # regret
     for i in range(window - 1):
         recent[i] = recent[count + i]
-    costs = float_array(args, BANK_COST.cumulative_cost)
     quarantined = 0.0
-    for p in range(slots):
-        if costs[p] == np.inf:
+    for p in range(a.slots):
+        if a.cumulative_cost[p] == np.inf:
             quarantined += 1.0
     running[QUARANTINED] = quarantined
     running[SAMPLES] += count

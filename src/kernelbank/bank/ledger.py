@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.phases import Phase, compiled
+from ..native.phases import Phase
 from ..native.simd import WIDTH
 from ..native.workspace import EXTRA_SUMS, Workspace
 from ..utils.validation import Floats
@@ -109,8 +109,7 @@ class Ledger:
     ) -> Phase:
         """Add the costs and losses of a block to these totals (P,); note the least after each."""
         return Phase(
-            compiled(bank_cost.add_slot_costs),
-            bank_cost.SLOT_COSTS,
+            bank_cost.add_slot_costs,
             slots=workspace.slots,
             slot_cost=workspace.slot_cost,
             slot_loss=workspace.slot_loss,
@@ -146,8 +145,8 @@ class Ledger:
             "cumulative_cost": self._slot_cost,
             "out": workspace.sample_metrics,
         }
-        append_targets = Phase(compiled(bank_cost.append_targets), bank_cost.BANK_COST, **values)
-        charge_bank = Phase(compiled(bank_cost.charge_bank), bank_cost.BANK_COST, **values)
+        append_targets = Phase(bank_cost.append_targets, **values)
+        charge_bank = Phase(bank_cost.charge_bank, **values)
         return append_targets, self.slot_cost_phase(workspace, *self.totals), charge_bank
 
     def rows(self, workspace: Workspace, count: int) -> dict[str, Floats]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels.sample_buffer import ArraySpec, SampleBlock
 from ..learners import Learner
-from ..native.phases import Phase, Phases, compiled
+from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.interrupts import defer_sigint
@@ -118,8 +118,7 @@ class Runtime:
         slots, leaves = len(self._layout.slots), len(self._layout.leaves)
         append_targets, add_slot_costs, charge_bank = ledger.phases(workspace, leaves)
         propose_weights = Phase(
-            compiled(bank_cost.propose_weights),
-            bank_cost.PROPOSE,
+            bank_cost.propose_weights,
             slots=slots,
             on_simplex=int(combiner.on_simplex),
             weights=weights,
@@ -128,10 +127,8 @@ class Runtime:
             proposed=workspace.proposed,
         )
         combine_query = Phase(
-            compiled(slot_metrics.combine_query),
-            slot_metrics.COMBINE_QUERY,
+            slot_metrics.combine_query,
             slots=slots,
-            leaves=leaves,
             columns=self._columns,
             on_simplex=int(combiner.on_simplex),
             weights=weights,
@@ -273,9 +270,17 @@ class Runtime:
             values = self.evaluate(some, self.weights)
             if not np.isfinite(values[:, self.weights != 0]).all():
                 values = self.evaluate(some, np.ones(len(self.weights)))
-                slot_metrics.mask_nonfinite(weights, values, self._combiner.on_simplex)
+                slot_metrics.mask_nonfinite(
+                    len(some),
+                    slots=len(self.weights),
+                    on_simplex=self._combiner.on_simplex,
+                    weights=weights,
+                    predictions=values,
+                )
             part = out[start : start + SLIDE_PERIOD]
-            slot_metrics.combine_rows(weights, values, self._columns, part)
+            slot_metrics.combine_rows(
+                len(some), weights=weights, values=values, columns=self._columns, out=part
+            )
         return out
 
     def evaluate(self, X: Floats, wanted: Floats) -> Floats:

@@ -18,7 +18,7 @@ from ..kernels.program import PackedProgram
 from ..kernels.sample_buffer import ArraySpec, SampleBuffer
 from ..learners.base import SlotGroup
 from ..losses.objective import Objective
-from ..native.phases import Phase, Phases, compiled
+from ..native.phases import Phase, Phases
 from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import Floats
@@ -110,8 +110,7 @@ class Shard:
 
     def _score(self, group: SlotGroup, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(slot_metrics.score_slots),
-            slot_metrics.SCORE,
+            slot_metrics.score_slots,
             **group.common(),
             slots=workspace.slots,
             slide_period=SLIDE_PERIOD,
@@ -133,8 +132,7 @@ class Shard:
 
     def _gather(self, group: SlotGroup, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(slot_metrics.gather_values),
-            slot_metrics.GATHER,
+            slot_metrics.gather_values,
             leaves=group.leaves,
             steps=workspace.size + 1,
             slots=workspace.slots,
@@ -157,8 +155,7 @@ class Shard:
 
     def _mix(self, group: SlotGroup, workspace: Workspace) -> Phase:
         return Phase(
-            compiled(slot_metrics.mix_leaves),
-            slot_metrics.MIX,
+            slot_metrics.mix_leaves,
             **group.common(),
             slots=workspace.slots,
             weights=workspace.proposed,
@@ -181,8 +178,7 @@ class Shard:
         for group in self.groups:
             phases += group.predict_phases(self.buffer, workspace)
             scatter = Phase(
-                compiled(slot_metrics.scatter_query),
-                slot_metrics.QUERY_VALUES,
+                slot_metrics.scatter_query,
                 leaves=group.scored.leaves,
                 columns=group.scored.workspace_columns,
                 query_values=group.scored.query_values,
@@ -207,12 +203,18 @@ class Shard:
                 needed[base][leaf] = True
         for group in self.groups:
             values = group.evaluate(seen, points, statistics, needed[group])
-            slot_metrics.scatter_leaves(values, group.scored.workspace_columns, out)
+            self._scatter(group, values, out)
 
     def variance(self, points: Floats, out: Floats) -> None:
         """out[t, p] = predictive variance of slot p at points[t], NaN where there is none."""
         for group in self.groups:
-            slot_metrics.scatter_leaves(group.variance(points), group.scored.workspace_columns, out)
+            self._scatter(group, group.variance(points), out)
+
+    @staticmethod
+    def _scatter(group: ShardGroup, values: Floats, out: Floats) -> None:
+        """Write the (leaves, n, 4) values of a group to the columns of its slots in (n, P)."""
+        columns = group.scored.workspace_columns
+        slot_metrics.scatter_leaves(len(out), values=values, columns=columns, out=out)
 
     def step_ratio(self) -> Floats:
         """(P,): see `Learner.step_ratio`; 0 for slots of other shards."""

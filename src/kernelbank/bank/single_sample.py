@@ -13,118 +13,74 @@ from math import nan
 from typing import Any
 
 import numpy as np
-from numba.core import types
-from numba.extending import overload
 
 from ..losses.objective import Objective
-from ..native.jit import entry
-from ..native.phases import (
-    PhaseArguments,
-    Phases,
-    argument_fields,
-    call_phases,
-    float_array,
-    int_array_at,
-    read_float,
-    read_int,
-)
+from ..native.arguments import Arguments, floats, ints
+from ..native.jit import inline
+from ..native.phases import Phase, Phases, call_phase, native, run_phases
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import LARGEST, Floats
 from .bank_cost import EFFECT, QUARANTINED, SAMPLES
 from .ledger import Ledger
 
-FIELDS = argument_fields(
-    "learn_phases",
-    "learn_count",
-    "query_phases",
-    "query_count",
-    "dimension",
-    "largest",
-    "labels",
-    "slide_period",
-    "point",
-    "target",
-    "query_point",
-    "query_prediction",
-    "running",
+SINGLE_SAMPLE = Arguments(
+    "single_sample",
+    run_phases=int,  # address
+    learn_phases=int,  # address of their table
+    query_phases=int,
+    dimension=int,
+    largest=float,
+    labels=int,
+    slide_period=int,
+    points=floats(None, "dimension"),
+    targets=floats(None),
+    query_point=floats("dimension"),
+    query_prediction=floats(1),
+    running=floats(6),
+    result=ints(1),
 )
 
 DECLINED, LEARNED, DIAGNOSE = range(3)
-"""Results of `learn`: nothing has happened; done; done, and the diagnostics should be checked."""
+"""Results: nothing has happened; done; done, and the diagnostics should be checked."""
 
 
-def _copy_input(x, out, dimension, largest):
-    raise NotImplementedError("compiled only")
-
-
-@overload(_copy_input)
-def _copy_input_of_type(x, out, dimension, largest):
-    """Copy x to (d,) `out` if it has d members, none of them NaN or too large."""
-    if isinstance(x, types.Float):
-
-        def number(x, out, dimension, largest):
-            if dimension != 1 or not -largest <= x <= largest:
-                return False
-            out[0] = x
-            return True
-
-        return number
-
-    def array(x, out, dimension, largest):
-        if x.shape[0] != dimension:
+@inline
+def _in_range(point, largest):
+    """Whether no coordinate is NaN or too large."""
+    for k in range(len(point)):
+        if not -largest <= point[k] <= largest:
             return False
-        for k in range(dimension):
-            if not -largest <= x[k] <= largest:
-                return False
-        for k in range(dimension):
-            out[k] = x[k]
-        return True
-
-    return array
+    return True
 
 
-@entry
-def predict_sample(address, x):
-    """The bank's prediction at x; NaN if x is declined."""
-    args = int_array_at(address)
-    point = float_array(args, FIELDS.query_point)
-    if not _copy_input(
-        x, point, read_int(args, FIELDS.dimension), read_float(args, FIELDS.largest)
-    ):
-        return np.nan
-    seen = np.int64(float_array(args, FIELDS.running)[SAMPLES])
-    call_phases(
-        read_int(args, FIELDS.query_phases), read_int(args, FIELDS.query_count), seen, np.int64(1)
-    )
-    return float_array(args, FIELDS.query_prediction)[0]
+@native(SINGLE_SAMPLE)
+def predict_sample(a, first, count):
+    """query_prediction[0] = the bank's prediction at query_point; NaN if that is declined."""
+    if not _in_range(a.query_point, a.largest):
+        a.query_prediction[0] = np.nan
+        return
+    call_phase(a.run_phases, a.query_phases, np.int64(a.running[SAMPLES]), np.int64(1))
 
 
-@entry
-def learn_sample(address, x, y):
-    """Learn the sample (x, y), a block of one, unless it is declined."""
-    args = int_array_at(address)
-    largest = read_float(args, FIELDS.largest)
-    if not -largest <= y <= largest:
-        return DECLINED
-    if read_int(args, FIELDS.labels) and y not in (-1.0, 1.0):
-        return DECLINED
-    point = float_array(args, FIELDS.point)
-    if not _copy_input(x, point, read_int(args, FIELDS.dimension), largest):
-        return DECLINED
-    float_array(args, FIELDS.target)[0] = y
-    running = float_array(args, FIELDS.running)
-    first = np.int64(running[SAMPLES])
-    quarantined, effect = running[QUARANTINED], running[EFFECT]
-    call_phases(
-        read_int(args, FIELDS.learn_phases), read_int(args, FIELDS.learn_count), first, np.int64(1)
-    )
-    seen = first + 1
-    if running[QUARANTINED] != quarantined or running[EFFECT] != effect:
-        return DIAGNOSE
+@native(SINGLE_SAMPLE)
+def learn_sample(a, first, count):
+    """Learn the sample (points[0], targets[0]), a block of one; result[0] says what was done."""
+    y = a.targets[0]
+    a.result[0] = DECLINED
+    if not -a.largest <= y <= a.largest or not _in_range(a.points[0], a.largest):
+        return
+    if a.labels and y not in (-1.0, 1.0):
+        return
+    number = np.int64(a.running[SAMPLES])
+    quarantined, effect = a.running[QUARANTINED], a.running[EFFECT]
+    call_phase(a.run_phases, a.learn_phases, number, np.int64(1))
+    seen = number + 1
+    a.result[0] = LEARNED
+    if a.running[QUARANTINED] != quarantined or a.running[EFFECT] != effect:
+        a.result[0] = DIAGNOSE
     # Step sizes are checked when the samples have doubled, and at the end of a slide period.
-    if (first ^ seen) > first or seen % read_int(args, FIELDS.slide_period) == 0:
-        return DIAGNOSE
-    return LEARNED
+    if (number ^ seen) > number or seen % a.slide_period == 0:
+        a.result[0] = DIAGNOSE
 
 
 class SingleSampleCalls:
@@ -139,43 +95,52 @@ class SingleSampleCalls:
         workspace: Workspace,
         query_prediction: Floats,
     ) -> None:
-        dimension = workspace.points.shape[1]
-        self._arguments = PhaseArguments(
-            FIELDS,
-            learn_phases=learning.address,
-            learn_count=learning.number,
-            query_phases=predicting.address,
-            query_count=predicting.number,
-            dimension=dimension,
-            largest=LARGEST,
-            labels=int(objective.loss.labels),
-            slide_period=SLIDE_PERIOD,
-            point=workspace.points,
-            target=workspace.new_targets,
-            query_point=workspace.query_point,
-            query_prediction=query_prediction,
-            running=ledger.running,
-        )
-        self._phases = (learning, predicting)  # their addresses must stay valid
-        self._address = self._arguments.address
-        # Compile now, not in the middle of a stream.
-        array = types.Array(types.float64, 1, "C")
-        for kind in [array, types.float64] if dimension == 1 else [array]:
-            predict_sample.compile((types.int64, kind))
-            learn_sample.compile((types.int64, kind, types.float64))
+        self._dimension = workspace.points.shape[1]
+        self._point, self._target = workspace.points[0], workspace.new_targets
+        self._query_point, self._prediction = workspace.query_point, query_prediction
+        self._result = np.zeros(1, dtype=np.int64)
+        self._phases = (learning, predicting)  # their tables must stay where they are
+        arguments = {
+            "run_phases": run_phases.address,
+            "learn_phases": learning.address,
+            "query_phases": predicting.address,
+            "dimension": self._dimension,
+            "largest": LARGEST,
+            "labels": objective.loss.labels,
+            "slide_period": SLIDE_PERIOD,
+            "points": workspace.points,
+            "targets": workspace.new_targets,
+            "query_point": workspace.query_point,
+            "query_prediction": query_prediction,
+            "running": ledger.running,
+            "result": self._result,
+        }
+        self._predict = Phase(predict_sample, **arguments).run
+        self._learn = Phase(learn_sample, **arguments).run
 
     def predict(self, x: Any) -> float:
         """The bank's prediction at x, or NaN if x is declined."""
-        if isinstance(x, float) or _is_row(x):
-            return float(predict_sample(self._address, x))
-        return nan
+        if not self._copy(x, self._query_point):
+            return nan
+        self._predict(0, 1)
+        return self._prediction.item()
 
     def learn(self, x: Any, y: Any) -> int:
         """Learn (x, y): `DECLINED`, `LEARNED` or `DIAGNOSE`."""
-        if isinstance(y, float) and (isinstance(x, float) or _is_row(x)):
-            return int(learn_sample(self._address, x, y))
-        return DECLINED
+        if not (isinstance(y, float) and self._copy(x, self._point)):
+            return DECLINED
+        self._target[0] = y
+        self._learn(0, 1)
+        return self._result.item()
 
-
-def _is_row(x: Any) -> bool:
-    return type(x) is np.ndarray and x.ndim == 1 and x.dtype == np.float64 and x.flags.carray
+    def _copy(self, x: Any, point: Floats) -> bool:
+        """Copy x to (d,) `point` if it is a float or a (d,) array of float64; False if not."""
+        if isinstance(x, float):
+            if self._dimension != 1:
+                return False
+            point[0] = x
+            return True
+        if type(x) is not np.ndarray or x.dtype != np.float64 or x.shape != (self._dimension,):
+            return False
+        point[:] = x
+        return True

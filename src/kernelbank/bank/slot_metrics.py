@@ -14,29 +14,34 @@ slots, or -1 for an empty lane. A slot that is not finite gets infinite losses a
 
 import numpy as np
 
-from ..native.formulas import call_loss, pointer
-from ..native.jit import entry, inline
-from ..native.phases import argument_fields, float_array, int_array, read_float, read_int
-from ..native.simd import WIDTH, absolute, broadcast, four, lane, load, store, where_less
+from ..native.arguments import Arguments, floats, ints, lanes
+from ..native.formulas import call_loss
+from ..native.jit import inline
+from ..native.phases import native
+from ..native.simd import WIDTH, absolute, broadcast, four, lane, where_less
+from ..native.views import load_four
 from ..native.workspace import EXTRA_SUMS
+
+GROUP = Arguments(
+    "slot_group",
+    leaves=int,
+    steps=int,  # longest block + 1
+    window=int,
+    values=lanes("leaves", "steps", "window"),
+    norms=lanes("leaves", "steps"),
+    predictions=lanes("leaves", "steps - 1"),
+)
 
 
 @inline
-def _total_loss(address, values, row, targets, position, count, parameters, scratch):
-    """Sum over `count` samples of l(values[row + i], targets[position + i]), oldest first."""
+def _total_loss(loss, values, targets, count, parameters, scratch):
+    """Sum over `count` samples of l(values[i], targets[i]), oldest first."""
     total = broadcast(0.0)
     if count == 0:
         return total
-    call_loss(
-        address,
-        pointer(values, row * WIDTH),
-        pointer(targets, position * WIDTH),
-        count,
-        parameters,
-        scratch,
-    )
+    call_loss(loss, values, targets, count, parameters, scratch)
     for i in range(count):
-        total = total + load(scratch, i)
+        total = total + scratch[i]
     return total
 
 
@@ -46,7 +51,7 @@ def _all_finite(numbers, count):
     product = broadcast(0.0)
     even = count - count % WIDTH
     for p in range(0, even, WIDTH):
-        product = product + load(pointer(numbers, p), 0) * 0.0  # NaN from NaN and infinity
+        product = product + load_four(numbers, p) * 0.0  # NaN from NaN and infinity
     total = (lane(product, 0) + lane(product, 1)) + (lane(product, 2) + lane(product, 3))
     for p in range(even, count):
         total += numbers[p] * 0.0
@@ -80,42 +85,43 @@ def mask_nonfinite_row(weights, predictions, slots, on_simplex):
             weights[p] = 1.0 / finite
 
 
-@entry
-def mask_nonfinite(weights, predictions, on_simplex):
-    """`mask_nonfinite_row` for the rows of arrays (n, P)."""
-    slots = weights.shape[1]
-    for t in range(weights.shape[0]):
-        row = t * slots
-        mask_nonfinite_row(pointer(weights, row), pointer(predictions, row), slots, on_simplex)
-
-
-SCORE = argument_fields(
-    "leaves",
-    "steps",
-    "slots",
-    "window",
-    "slide_period",
-    "history_length",
-    "half_regularization",
-    "loss",
-    "parameters",
-    "targets",
-    "values",
-    "norms",
-    "predictions",
-    "alive",
-    "columns",
-    "scratch",
-    "losses_before",
-    "curvature",
-    "window_loss",
-    "slot_cost",
-    "slot_loss",
-    "slot_predictions",
+@native(
+    Arguments(
+        "mask_nonfinite",
+        slots=int,
+        on_simplex=int,
+        weights=floats(None, "slots"),
+        predictions=floats(None, "slots"),
+    )
 )
+def mask_nonfinite(a, first, count):
+    """`mask_nonfinite_row` for the rows of arrays (n, P)."""
+    for t in range(count):
+        mask_nonfinite_row(a.weights[t], a.predictions[t], a.slots, a.on_simplex)
 
 
-def score_slots(args, first, count):
+@native(
+    GROUP.extended(
+        "score_slots",
+        slots=int,
+        slide_period=int,
+        history_length=int,
+        half_regularization=float,
+        loss=int,  # address
+        parameters=floats(None),  # of the loss
+        targets=lanes("history_length + slide_period"),
+        alive=lanes("leaves"),
+        columns=ints("leaves", 4),
+        scratch=lanes("window + 1"),
+        losses_before=lanes("leaves", "steps - 1"),
+        curvature=floats("steps - 1", "slots"),
+        window_loss=floats("steps - 1", "slots"),
+        slot_cost=floats("steps - 1", "slots"),
+        slot_loss=floats("steps - 1", "slots"),
+        slot_predictions=floats("steps - 1", "slots"),
+    )
+)
+def score_slots(a, first, count):
     """The evidence of every slot at each sample, to arrays (n, P).
 
         slot_loss   = l(f(x_t), y_t)                                   before sample t is learned
@@ -125,76 +131,67 @@ def score_slots(args, first, count):
 
     alive (leaves, 4) becomes 0 for good when one of these, or a value, is not finite.
     """
-    steps = read_int(args, SCORE.steps)
-    slots = read_int(args, SCORE.slots)
-    window = read_int(args, SCORE.window)
-    half_regularization = read_float(args, SCORE.half_regularization)
-    address = read_int(args, SCORE.loss)
-    parameters = float_array(args, SCORE.parameters)
-    targets = float_array(args, SCORE.targets)
-    values = float_array(args, SCORE.values)
-    norms = float_array(args, SCORE.norms)
-    predictions = float_array(args, SCORE.predictions)
-    scratch = float_array(args, SCORE.scratch)
-    position = read_int(args, SCORE.history_length) + first % read_int(args, SCORE.slide_period)
-    for leaf in range(read_int(args, SCORE.leaves)):
-        live = load(float_array(args, SCORE.alive), leaf)
+    window, half = a.window, a.half_regularization
+    parameters, scratch = a.parameters, a.scratch
+    position = a.history_length + first % a.slide_period
+    for leaf in range(a.leaves):
+        live = a.alive[leaf]
         for t in range(count):
             seen = min(first + t + 1, window)
-            oldest = position + t - seen + 1
-            before = (leaf * steps + t + 1) * window - (seen - 1)
-            after = (leaf * steps + t + 2) * window - seen
-            step = leaf * (steps - 1) + t
-            older = _total_loss(  # on the window without sample t, before it is learned
-                address, values, before, targets, oldest, seen - 1, parameters, scratch
-            )
-            ahead = _total_loss(  # of the prediction of sample t
-                address, predictions, step, targets, position + t, 1, parameters, scratch
+            targets = a.targets[position + t - seen + 1 :]  # of the samples seen in the window
+            before = a.values[leaf, t][window - seen + 1 :]  # f on them, but for sample t
+            after = a.values[leaf, t + 1][window - seen :]
+            prediction = a.predictions[leaf, t]
+            older = _total_loss(a.loss, before, targets, seen - 1, parameters, scratch)
+            ahead = _total_loss(
+                a.loss, a.predictions[leaf][t:], targets[seen - 1 :], 1, parameters, scratch
             )
             loss = older + ahead
-            store(float_array(args, SCORE.losses_before), step, loss)
-            b = _total_loss(address, values, after, targets, oldest, seen, parameters, scratch)
-            a = half_regularization * load(norms, leaf * steps + t + 1)
-            cost = loss + half_regularization * load(norms, leaf * steps + t)
-            size = absolute(a) + absolute(b) + absolute(cost) + absolute(load(predictions, step))
+            a.losses_before[leaf, t] = loss
+            b = _total_loss(a.loss, after, targets, seen, parameters, scratch)
+            curvature = half * a.norms[leaf, t + 1]
+            cost = loss + half * a.norms[leaf, t]
+            size = absolute(curvature) + absolute(b) + absolute(cost) + absolute(prediction)
             for i in range(seen):
-                size = size + absolute(load(values, after + i))
+                size = size + absolute(after[i])
             live = where_less(size, np.inf, live, 0.0)
             for k in range(WIDTH):
-                p = int_array(args, SCORE.columns)[leaf * WIDTH + k]
+                p = a.columns[leaf, k]
                 if p < 0:
                     continue
                 good = lane(live, k) > 0.0
-                p += t * slots
-                float_array(args, SCORE.curvature)[p] = lane(a, k) if good else 0.0
-                float_array(args, SCORE.window_loss)[p] = lane(b, k) if good else np.inf
-                float_array(args, SCORE.slot_cost)[p] = lane(cost, k) if good else np.inf
-                float_array(args, SCORE.slot_loss)[p] = lane(ahead, k) if good else np.inf
-                float_array(args, SCORE.slot_predictions)[p] = predictions[step * WIDTH + k]
-        store(float_array(args, SCORE.alive), leaf, live)
+                a.curvature[t, p] = lane(curvature, k) if good else 0.0
+                a.window_loss[t, p] = lane(b, k) if good else np.inf
+                a.slot_cost[t, p] = lane(cost, k) if good else np.inf
+                a.slot_loss[t, p] = lane(ahead, k) if good else np.inf
+                a.slot_predictions[t, p] = lane(prediction, k)
+        a.alive[leaf] = live
 
 
-GATHER = argument_fields(
-    "leaves", "steps", "slots", "window", "values", "window_loss", "columns", "out"
+@native(
+    Arguments(
+        "gather_values",
+        leaves=int,
+        steps=int,
+        slots=int,
+        window=int,
+        values=lanes("leaves", "steps", "window"),
+        window_loss=floats("steps - 1", "slots"),
+        columns=ints("leaves", 4),
+        out=floats("steps - 1", "window", "slots"),
+    )
 )
-
-
-def gather_values(args, first, count):
+def gather_values(a, first, count):
     """out[t, i, p] = f_p(x_i) on the window after sample t, for combiners that need the values."""
-    steps = read_int(args, GATHER.steps)
-    slots = read_int(args, GATHER.slots)
-    window = read_int(args, GATHER.window)
-    for leaf in range(read_int(args, GATHER.leaves)):
+    for leaf in range(a.leaves):
         for k in range(WIDTH):
-            p = int_array(args, GATHER.columns)[leaf * WIDTH + k]
+            p = a.columns[leaf, k]
             if p < 0:
                 continue
             for t in range(count):
-                alive = float_array(args, GATHER.window_loss)[t * slots + p] < np.inf
-                for i in range(window):
-                    row = (leaf * steps + t + 1) * window + i
-                    value = float_array(args, GATHER.values)[row * WIDTH + k] if alive else 0.0
-                    float_array(args, GATHER.out)[(t * window + i) * slots + p] = value
+                alive = a.window_loss[t, p] < np.inf
+                for i in range(a.window):
+                    a.out[t, i, p] = lane(a.values[leaf, t + 1, i], k) if alive else 0.0
 
 
 @inline
@@ -205,185 +202,169 @@ def _sum(product, weight):
 
 
 @inline
-def _of_leaf(array, start, columns, leaf):
-    """array[start + p] at a leaf's four slots p; 0 in empty lanes."""
-    p, q = columns[leaf * WIDTH], columns[leaf * WIDTH + 1]
-    r, s = columns[leaf * WIDTH + 2], columns[leaf * WIDTH + 3]
+def _of_leaf(row, columns):
+    """row[p] at the four slots p of a leaf, whose columns (4,) are given; 0 in empty lanes."""
+    p, q, r, s = columns[0], columns[1], columns[2], columns[3]
     return four(
-        array[start + p] if p >= 0 else 0.0,
-        array[start + q] if q >= 0 else 0.0,
-        array[start + r] if r >= 0 else 0.0,
-        array[start + s] if s >= 0 else 0.0,
+        row[p] if p >= 0 else 0.0,
+        row[q] if q >= 0 else 0.0,
+        row[r] if r >= 0 else 0.0,
+        row[s] if s >= 0 else 0.0,
     )
 
 
-MIX = argument_fields(
-    "leaves",
-    "steps",
-    "slots",
-    "window",
-    "weights",
-    "columns",
-    "values",
-    "norms",
-    "predictions",
-    "losses_before",
-    "effects",
-    "numbers",
-    "sums",
-)
-
-
 @inline
-def _mix_one(
-    values, norms, predictions, losses, effects, steps, window, leaf, older, t, weight, sums
-):
+def _mix_one(a, leaf, t, older, weight, sums):
     """sums (L + EXTRA_SUMS,) of one leaf for sample t, with `weight` of its four lanes.
 
     The first L are sum_p w_p f_p(x_i) on the window before sample t is learned (0 where there is no
-    sample yet), then norms with w_p^2, losses and effects with w_p.
+    sample yet; `older` samples are before t), then norms with w_p^2, losses and effects with w_p.
     """
-    before = (leaf * steps + t + 1) * window - older
-    step = leaf * (steps - 1) + t
+    window = a.window
+    before = a.values[leaf, t]
     for i in range(window - 1 - older):
         sums[i] = 0.0
-    for i in range(older):
-        sums[window - 1 - older + i] = _sum(weight * load(values, before + i), weight)
-    sums[window - 1] = _sum(weight * load(predictions, step), weight)
-    sums[window] = _sum(weight * weight * load(norms, leaf * steps + t), weight)
-    sums[window + 1] = _sum(weight * load(losses, step), weight)
-    sums[window + 2] = _sum(weight * load(effects, step), weight)
+    for i in range(window - 1 - older, window - 1):
+        sums[i] = _sum(weight * before[i + 1], weight)
+    sums[window - 1] = _sum(weight * a.predictions[leaf, t], weight)
+    sums[window] = _sum(weight * weight * a.norms[leaf, t], weight)
+    sums[window + 1] = _sum(weight * a.losses_before[leaf, t], weight)
+    sums[window + 2] = _sum(weight * a.effects[leaf, t], weight)
 
 
-def mix_leaves(args, first, count):
-    """sums[numbers[leaf], t] = the leaf's part of the bank's function on the window (`_mix_one`).
-
-    Then the block is closed: row 0 of values and norms becomes the state after the last sample.
-    weights: (n, P); sums: (leaves of the workspace, n, L + EXTRA_SUMS).
-    """
-    steps = read_int(args, MIX.steps)
-    slots = read_int(args, MIX.slots)
-    window = read_int(args, MIX.window)
-    weights = float_array(args, MIX.weights)
-    columns = int_array(args, MIX.columns)
-    values = float_array(args, MIX.values)
-    norms = float_array(args, MIX.norms)
-    predictions = float_array(args, MIX.predictions)
-    losses = float_array(args, MIX.losses_before)
-    effects = float_array(args, MIX.effects)
-    width = window + EXTRA_SUMS
-    for leaf in range(read_int(args, MIX.leaves)):
-        number = int_array(args, MIX.numbers)[leaf]
-        for t in range(count):
-            weight = _of_leaf(weights, t * slots, columns, leaf)
-            sums = pointer(float_array(args, MIX.sums), (number * (steps - 1) + t) * width)
-            size = absolute(weight)
-            if (lane(size, 0) + lane(size, 1)) + (lane(size, 2) + lane(size, 3)) == 0.0:
-                for i in range(width):  # all sums would be 0
-                    sums[i] = 0.0
-                continue
-            older = min(first + t, window - 1)
-            _mix_one(
-                values,
-                norms,
-                predictions,
-                losses,
-                effects,
-                steps,
-                window,
-                leaf,
-                older,
-                t,
-                weight,
-                sums,
-            )
-        for i in range(window):
-            last = load(values, (leaf * steps + count) * window + i)
-            store(values, leaf * steps * window + i, last)
-        store(norms, leaf * steps, load(norms, leaf * steps + count))
-
-
-@entry
-def mix_some(values, norms, predictions, losses, effects, first, leaves, samples, weights, sums):
-    """sums[k] = what `mix_leaves` would write for leaf leaves[k] and sample samples[k].
-
-    weights[k] (4,) are the weights of the leaf's lanes. Where most leaves have no weight, going
-    through all slots and samples would cost more than the sums.
-    """
-    steps, window = values.shape[1], values.shape[2]
-    for k in range(len(leaves)):
-        _mix_one(
-            pointer(values, 0),
-            pointer(norms, 0),
-            pointer(predictions, 0),
-            pointer(losses, 0),
-            pointer(effects, 0),
-            steps,
-            window,
-            leaves[k],
-            min(first + samples[k], window - 1),
-            samples[k],
-            load(pointer(weights, 0), k),
-            pointer(sums, k * sums.shape[1]),
-        )
-
-
-QUERY_VALUES = argument_fields("leaves", "columns", "query_values", "slot_values")
-
-
-def scatter_query(args, first, count):
-    """slot_values[p] = query_values[leaf, lane] of slot p."""
-    for i in range(read_int(args, QUERY_VALUES.leaves) * WIDTH):
-        p = int_array(args, QUERY_VALUES.columns)[i]
-        if p >= 0:
-            float_array(args, QUERY_VALUES.slot_values)[p] = float_array(
-                args, QUERY_VALUES.query_values
-            )[i]
-
-
-COMBINE_QUERY = argument_fields(
-    "slots", "leaves", "columns", "on_simplex", "weights", "scratch", "slot_values", "out"
+MIX = GROUP.extended(
+    "mix_group", losses_before=lanes("leaves", "steps - 1"), effects=lanes("leaves", "steps - 1")
 )
 
 
-def combine_query(args, first, count):
-    """out[0] = sum_p w_p f_p at the query point, from slot_values (P,)."""
-    slots = read_int(args, COMBINE_QUERY.slots)
-    own = float_array(args, COMBINE_QUERY.scratch)
-    values = float_array(args, COMBINE_QUERY.slot_values)
-    for p in range(slots):
-        own[p] = float_array(args, COMBINE_QUERY.weights)[p]
-    mask_nonfinite_row(own, values, slots, read_int(args, COMBINE_QUERY.on_simplex))
-    total = 0.0
-    for leaf in range(read_int(args, COMBINE_QUERY.leaves)):
-        weight = _of_leaf(own, 0, int_array(args, COMBINE_QUERY.columns), leaf)
-        total += _sum(
-            weight * _of_leaf(values, 0, int_array(args, COMBINE_QUERY.columns), leaf), weight
-        )
-    float_array(args, COMBINE_QUERY.out)[0] = total
+@native(
+    MIX.extended(
+        "mix_leaves",
+        slots=int,
+        weights=floats("steps - 1", "slots"),
+        columns=ints("leaves", 4),
+        numbers=ints("leaves"),
+        sums=floats(None, "steps - 1", None),  # (leaves of the workspace, n, L + EXTRA_SUMS)
+    )
+)
+def mix_leaves(a, first, count):
+    """sums[numbers[leaf], t] = the leaf's part of the bank's function on the window (`_mix_one`).
+
+    Then the block is closed: row 0 of values and norms becomes the state after the last sample.
+    """
+    window = a.window
+    for leaf in range(a.leaves):
+        for t in range(count):
+            weight = _of_leaf(a.weights[t], a.columns[leaf])
+            sums = a.sums[a.numbers[leaf], t]
+            size = absolute(weight)
+            if (lane(size, 0) + lane(size, 1)) + (lane(size, 2) + lane(size, 3)) == 0.0:
+                for i in range(window + EXTRA_SUMS):  # all sums would be 0
+                    sums[i] = 0.0
+                continue
+            _mix_one(a, leaf, t, min(first + t, window - 1), weight, sums)
+        for i in range(window):
+            a.values[leaf, 0, i] = a.values[leaf, count, i]
+        a.norms[leaf, 0] = a.norms[leaf, count]
 
 
-@entry
-def combine_rows(weights, values, columns, out):
-    """out[t] = sum_p w_p f_p at point t, from (n, P) values; in the order of `mix_leaves`."""
-    flat_weights, flat_values = weights.ravel(), values.ravel()
-    flat_columns = columns.ravel()
-    slots = weights.shape[1]
-    for t in range(out.shape[0]):
-        total = 0.0
-        for leaf in range(columns.shape[0]):
-            weight = _of_leaf(flat_weights, t * slots, flat_columns, leaf)
-            value = _of_leaf(flat_values, t * slots, flat_columns, leaf)
-            total += _sum(weight * value, weight)
-        out[t] = total
+@native(
+    MIX.extended(
+        "mix_some",
+        chosen_leaves=ints(None),
+        samples=ints(None),
+        weights=lanes(None),
+        sums=floats(None, None),
+    )
+)
+def mix_some(a, first, count):
+    """sums[k] = what `mix_leaves` would write for leaf chosen_leaves[k] and sample samples[k].
+
+    weights[k] are the weights of the leaf's lanes. Where most leaves have no weight, going through
+    all slots and samples would cost more than the sums.
+    """
+    for k in range(count):
+        t = a.samples[k]
+        older = min(first + t, a.window - 1)
+        _mix_one(a, a.chosen_leaves[k], t, older, a.weights[k], a.sums[k])
 
 
-@entry
-def scatter_leaves(values, columns, out):
-    """out[t, p] = values[leaf, t, lane] of slot p: from (leaves, n, 4) to (n, P)."""
-    for leaf in range(values.shape[0]):
+@native(
+    Arguments(
+        "scatter_query",
+        leaves=int,
+        columns=ints("leaves", 4),
+        query_values=floats("leaves", 4),
+        slot_values=floats(None),
+    )
+)
+def scatter_query(a, first, count):
+    """slot_values[p] = query_values[leaf, lane] of slot p."""
+    for leaf in range(a.leaves):
         for k in range(WIDTH):
-            p = columns[leaf, k]
+            p = a.columns[leaf, k]
             if p >= 0:
-                for t in range(out.shape[0]):
-                    out[t, p] = values[leaf, t, k]
+                a.slot_values[p] = a.query_values[leaf, k]
+
+
+@inline
+def _combined(weights, values, columns):
+    """sum_p w_p f_p, in the order of `mix_leaves`. columns: (leaves, 4)."""
+    total = 0.0
+    for leaf in range(len(columns)):
+        weight = _of_leaf(weights, columns[leaf])
+        total += _sum(weight * _of_leaf(values, columns[leaf]), weight)
+    return total
+
+
+@native(
+    Arguments(
+        "combine_query",
+        slots=int,
+        columns=ints(None, 4),
+        on_simplex=int,
+        weights=floats("slots"),
+        scratch=floats("slots"),
+        slot_values=floats("slots"),
+        out=floats(1),
+    )
+)
+def combine_query(a, first, count):
+    """out[0] = sum_p w_p f_p at the query point, from slot_values (P,)."""
+    for p in range(a.slots):
+        a.scratch[p] = a.weights[p]
+    mask_nonfinite_row(a.scratch, a.slot_values, a.slots, a.on_simplex)
+    a.out[0] = _combined(a.scratch, a.slot_values, a.columns)
+
+
+@native(
+    Arguments(
+        "combine_rows",
+        weights=floats(None, None),
+        values=floats(None, None),
+        columns=ints(None, 4),
+        out=floats(None),
+    )
+)
+def combine_rows(a, first, count):
+    """out[t] = sum_p w_p f_p at point t, from (n, P) values."""
+    for t in range(count):
+        a.out[t] = _combined(a.weights[t], a.values[t], a.columns)
+
+
+@native(
+    Arguments(
+        "scatter_leaves",
+        values=floats(None, None, 4),
+        columns=ints(None, 4),
+        out=floats(None, None),
+    )
+)
+def scatter_leaves(a, first, count):
+    """out[t, p] = values[leaf, t, lane] of slot p: from (leaves, n, 4) to (n, P)."""
+    for leaf in range(len(a.columns)):
+        for k in range(WIDTH):
+            p = a.columns[leaf, k]
+            if p >= 0:
+                for t in range(count):
+                    a.out[t, p] = a.values[leaf, t, k]

@@ -22,17 +22,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..native.arguments import Arguments, floats, ints, lanes
 from ..native.formulas import (
     CONSTANTS,
     call_kernel,
     call_statistic,
     compile_kernel,
     compile_statistic,
-    int_pointer,
     pointer,
 )
-from ..native.jit import entry, inline
-from ..native.simd import WIDTH, load, store
+from ..native.jit import inline
+from ..native.phases import native
+from ..native.simd import WIDTH, lane, load, store
+from ..native.views import row_length
 from ..utils.validation import Floats
 
 if TYPE_CHECKING:
@@ -147,11 +149,11 @@ class PackedProgram:
             most = max(most, depth)
         constants = np.zeros((len(kernels), len(first), CONSTANTS, WIDTH))
         for leaf, members in enumerate(kernels):
-            for lane in range(WIDTH):
-                kernel = members[lane] if lane < len(members) else members[0]
+            for k in range(WIDTH):
+                kernel = members[k] if k < len(members) else members[0]
                 for i, instruction in enumerate(kernel.for_dimension(dimension).program()):
                     given = instruction.constants
-                    constants[leaf, i, : len(given), lane] = given
+                    constants[leaf, i, : len(given), k] = given
         return cls(code, constants, most)
 
 
@@ -178,6 +180,10 @@ class PackedStatistics:
             np.array([k for coordinates in chosen for k in coordinates], dtype=np.int64),
             np.cumsum([0, *map(len, chosen)], dtype=np.int64),
         )
+
+    def arguments(self) -> dict[str, Any]:
+        """The values of STATISTICS."""
+        return {"statistic_count": len(self.addresses), **vars(self)}
 
 
 def distinct_structures(kernels: Iterable[Kernel]) -> list[Kernel]:
@@ -206,67 +212,93 @@ def evaluate(kernel: Kernel, X: Floats, Z: Floats) -> Floats:
     packed = PackedStatistics.pack(numbers, dimension)
     statistics = np.empty((len(numbers), len(X) + 1, len(Z) + 1))
     compare(
-        packed.addresses,
-        packed.parameters,
-        packed.coordinates,
-        packed.starts,
-        X,
-        np.ascontiguousarray(Z.T),
-        0,
-        len(Z),
-        statistics,
+        len(X),
+        dimension=dimension,
+        history_length=len(Z),
+        start=0,
+        **packed.arguments(),
+        points=np.ascontiguousarray(X),
+        inputs=np.ascontiguousarray(Z.T),
+        terms=np.empty((dimension, len(Z) + 1)),
+        statistics=statistics,
     )
     values = np.zeros((len(X), len(Z)))
-    _kernel_matrix(program.code, program.constants, statistics, program.depth, values)
+    _kernel_matrix(
+        len(X),
+        program=program.code,
+        constants=program.constants,
+        statistics=statistics,
+        stack=np.empty((program.depth + 1, max(len(Z), 1), WIDTH)),
+        values=values,
+    )
     return values
 
 
 # --- compiled -------------------------------------------------------------------------------------
 
 
-@inline
-def copy_terms(inputs, stride, start, history_length, dimension, terms):
-    """terms[k, m] = inputs[k, start + m] for m < history_length; terms: (d, history_length + 1)."""
-    for k in range(dimension):
-        for m in range(history_length):
-            terms[k * (history_length + 1) + m] = inputs[k * stride + start + m]
+STATISTICS = Arguments(
+    "statistics",
+    statistic_count=int,
+    addresses=ints("statistic_count"),  # of the C functions
+    parameters=floats("statistic_count"),
+    coordinates=ints(None),  # of all statistics, one after the other
+    starts=ints("statistic_count + 1"),  # of each statistic's coordinates
+)
 
 
 @inline
-def set_last_term(point, dimension, terms, history_length):
-    """terms[k, history_length] = point[k]: an input is compared with itself too, last."""
-    for k in range(dimension):
-        terms[k * (history_length + 1) + history_length] = point[k]
-
-
-@entry
-def compare(
-    addresses, parameters, coordinates, starts, points, inputs, start, history_length, statistics
-):
-    """statistics[s, t + 1] = statistic s of points[t] with inputs start .. and with itself.
-
-    points: (n, d); inputs: (d, positions); statistics: (statistics, n + 1, history_length + 1).
-    """
-    dimension = points.shape[1]
-    terms = np.empty((dimension, history_length + 1))
-    copy_terms(
-        pointer(inputs, 0), inputs.shape[1], start, history_length, dimension, pointer(terms, 0)
+def statistic_row(a, s, point, terms, count, out):
+    """out[m] = statistic s of the point (d,) with terms[:, m], for m < count. terms: (d, .)."""
+    start = a.starts[s]
+    call_statistic(
+        a.addresses[s],
+        point,
+        terms,
+        row_length(terms),
+        count,
+        a.coordinates[start:],
+        a.starts[s + 1] - start,
+        a.parameters[s:],
+        out,
     )
-    for t in range(points.shape[0]):
-        point = pointer(points, t * dimension)
-        set_last_term(point, dimension, pointer(terms, 0), history_length)
-        for s in range(statistics.shape[0]):
-            call_statistic(
-                addresses[s],
-                point,
-                pointer(terms, 0),
-                history_length + 1,
-                history_length + 1,
-                int_pointer(coordinates, starts[s]),
-                starts[s + 1] - starts[s],
-                pointer(parameters, s),
-                pointer(statistics, (s * statistics.shape[1] + t + 1) * (history_length + 1)),
-            )
+
+
+@inline
+def copy_terms(inputs, start, terms):
+    """terms[k, m] = inputs[k, start + m] but for the last m; terms: (d, history_length + 1)."""
+    for k in range(len(terms)):
+        for m in range(row_length(terms) - 1):
+            terms[k, m] = inputs[k, start + m]
+
+
+@inline
+def set_last_term(point, terms):
+    """terms[k, -1] = point[k]: an input is compared with itself too, last."""
+    for k in range(len(terms)):
+        terms[k, row_length(terms) - 1] = point[k]
+
+
+@native(
+    STATISTICS.extended(
+        "compare",
+        dimension=int,
+        history_length=int,
+        start=int,
+        points=floats(None, "dimension"),
+        inputs=floats("dimension", None),
+        terms=floats("dimension", "history_length + 1"),  # scratch
+        statistics=floats("statistic_count", None, "history_length + 1"),
+    )
+)
+def compare(a, first, count):
+    """statistics[s, t + 1] = statistic s of points[t] with inputs start .. and with itself."""
+    copy_terms(a.inputs, a.start, a.terms)
+    for t in range(count):
+        set_last_term(a.points[t], a.terms)
+        for s in range(a.statistic_count):
+            row = a.statistics[s, t + 1]
+            statistic_row(a, s, a.points[t], a.terms, a.history_length + 1, row)
 
 
 @inline
@@ -381,27 +413,21 @@ def repeats_of_pointers(instructions, program, repeated, width, t):
     return True
 
 
-@entry
-def _kernel_matrix(program, constants, statistics, depth, values):
+@native(
+    Arguments(
+        "kernel_matrix",
+        program=ints(None, 3),
+        constants=lanes(1, None, 3),
+        statistics=floats(None, None, None),
+        stack=lanes(None, None),
+        values=floats(None, None),
+    )
+)
+def _kernel_matrix(a, first, count):
     """values[i, j] = the kernel value of input i and term j, for the first slot."""
-    count = values.shape[1]
-    buffer = np.zeros((depth + 1, max(count, 1), WIDTH))
-    code = np.zeros(program.size, np.int64)
-    code[:] = program.ravel()
-    for i in range(values.shape[0]):
-        kernel_row_of_pointers(
-            program.shape[0],
-            code,
-            constants,
-            0,
-            statistics,
-            statistics.shape[1],
-            statistics.shape[2],
-            i,
-            0,
-            count,
-            pointer(buffer, 0),
-            pointer(buffer, count * WIDTH),
-        )
-        for j in range(count):
-            values[i, j] = buffer[0, j, 0]
+    row = a.stack[0]
+    for i in range(count):
+        terms = len(a.values[i])
+        kernel_row(a.program, a.constants[0], a.statistics, i, 0, terms, row, a.stack[1:])
+        for j in range(terms):
+            a.values[i, j] = lane(row[j], 0)

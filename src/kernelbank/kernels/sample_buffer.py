@@ -11,14 +11,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..native.formulas import call_statistic, int_pointer, pointer
+from ..native.arguments import floats, ints, lanes
 from ..native.jit import inline
-from ..native.phases import Phase, argument_fields, compiled, float_array, int_array, read_int
-from ..native.simd import WIDTH, load, store
+from ..native.phases import Phase, native
+from ..native.simd import WIDTH, broadcast
+from ..native.views import columns_from
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import Floats
 from .base import Kernel
-from .program import PackedStatistics, compare, copy_terms, number_statistics, set_last_term
+from .program import (
+    STATISTICS,
+    PackedStatistics,
+    compare,
+    copy_terms,
+    number_statistics,
+    set_last_term,
+    statistic_row,
+)
 
 ArraySpec = tuple[tuple[int, ...], str]
 """Shape and dtype of an array."""
@@ -66,11 +75,7 @@ class SampleBuffer:
             "history_length": history_length,
             "dimension": dimension,
             "inputs": self.inputs,
-            "statistic_count": count,
-            "addresses": self._packed.addresses,
-            "parameters": self._packed.parameters,
-            "coordinates": self._packed.coordinates,
-            "starts": self._packed.starts,
+            **self._packed.arguments(),
             "statistics": self.statistics,
             "steps": workspace.size + 1,
             "memo": self.memo,
@@ -78,8 +83,7 @@ class SampleBuffer:
             "memo_statistics": self.memo_statistics,
         }
         self.add_samples = Phase(
-            compiled(_add_samples),
-            _ADD_SAMPLES,
+            _add_samples,
             **common,
             points=workspace.points,
             new_targets=workspace.new_targets,
@@ -87,8 +91,7 @@ class SampleBuffer:
             repeated=self.repeated,
         )
         self.query = Phase(
-            compiled(_query),
-            _QUERY,
+            _query,
             **common,
             point=workspace.query_point,
             terms=np.zeros((dimension, history_length + 1)),
@@ -105,15 +108,15 @@ class SampleBuffer:
             (len(self.statistic_numbers), len(points) + 1, self.history_length + 1)
         )
         compare(
-            self._packed.addresses,
-            self._packed.parameters,
-            self._packed.coordinates,
-            self._packed.starts,
-            points,
-            self.inputs,
-            0 if seen == 0 else (seen - 1) % SLIDE_PERIOD + 1,
-            self.history_length,
-            statistics,
+            len(points),
+            dimension=points.shape[1],
+            history_length=self.history_length,
+            start=0 if seen == 0 else (seen - 1) % SLIDE_PERIOD + 1,
+            **self._packed.arguments(),
+            points=np.ascontiguousarray(points),
+            inputs=self.inputs,
+            terms=np.empty((points.shape[1], self.history_length + 1)),
+            statistics=statistics,
         )
         return statistics
 
@@ -144,13 +147,31 @@ class SampleBuffer:
 
 # --- compiled phases ------------------------------------------------------------------------------
 
-_COMMON = (
-    "slide_period", "history_length", "dimension", "inputs", "statistic_count", "addresses",
-    "parameters", "coordinates", "starts", "statistics", "steps", "memo", "memo_point",
-    "memo_statistics",
-)  # fmt: skip
-_ADD_SAMPLES = argument_fields(*_COMMON, "points", "new_targets", "targets", "repeated")
-_QUERY = argument_fields(*_COMMON, "point", "terms", "memo_repeated")
+_COMMON = STATISTICS.extended(
+    "sample_buffer",
+    slide_period=int,
+    history_length=int,
+    dimension=int,
+    steps=int,  # longest block + 1
+    inputs=floats("dimension", "history_length + slide_period"),
+    statistics=floats("statistic_count", "steps", "history_length + 1"),
+    memo=ints(3),
+    memo_point=floats("dimension"),
+    memo_statistics=floats("statistic_count", "history_length + 1"),
+)
+_ADD_SAMPLES = _COMMON.extended(
+    "add_samples",
+    points=floats("steps - 1", "dimension"),
+    new_targets=floats("steps - 1"),
+    targets=lanes("history_length + slide_period"),
+    repeated=ints("statistic_count", "steps - 1"),
+)
+_QUERY = _COMMON.extended(
+    "query_samples",
+    point=floats("dimension"),
+    terms=floats("dimension", "history_length + 1"),  # scratch
+    memo_repeated=ints("statistic_count", 1),
+)
 
 VALID, SEEN, USED = 0, 1, 2
 """Entries of the memo: whether it is valid, after how many samples, whether this block uses it."""
@@ -165,123 +186,64 @@ def _equal(one, other, count):
 
 
 @inline
-def _is_last_query(args, first, count):
+def _is_last_query(a, first, count):
     """Whether the block is the one point of the last query, with nothing learned since."""
-    memo = int_array(args, _ADD_SAMPLES.memo)
+    memo = a.memo
     same = count == 1 and memo[VALID] == 1 and memo[SEEN] == first
-    same = same and _equal(
-        float_array(args, _ADD_SAMPLES.points),
-        float_array(args, _ADD_SAMPLES.memo_point),
-        read_int(args, _ADD_SAMPLES.dimension),
-    )
+    same = same and _equal(a.points[0], a.memo_point, a.dimension)
     memo[VALID] = 0
     memo[USED] = 1 if same else 0
     return same
 
 
-def _add_samples(args, first, count):
+@native(_ADD_SAMPLES)
+def _add_samples(a, first, count):
     """Append the block to the buffer, and compare each sample with the inputs before it.
 
-    points: (n, d); inputs: (d, history_length + SLIDE_PERIOD); targets: the same positions, (., 4);
-    statistics: (count, steps, history_length + 1); repeated: (count, steps - 1).
     statistics[s, t + 1] is the row of sample t, statistics[s, 0] that of the sample before the
     block. repeated[s, t] is 1 if a row equals the one before bit for bit, as on a regular grid:
     then the kernel values are the same too and need no new exponential.
     """
-    slide_period = read_int(args, _ADD_SAMPLES.slide_period)
-    history_length = read_int(args, _ADD_SAMPLES.history_length)
-    dimension = read_int(args, _ADD_SAMPLES.dimension)
-    points = float_array(args, _ADD_SAMPLES.points)
-    inputs = float_array(args, _ADD_SAMPLES.inputs)
-    targets = float_array(args, _ADD_SAMPLES.targets)
-    statistics = float_array(args, _ADD_SAMPLES.statistics)
-    coordinates = int_array(args, _ADD_SAMPLES.coordinates)
-    starts = int_array(args, _ADD_SAMPLES.starts)
-    steps = read_int(args, _ADD_SAMPLES.steps)
-    stride = history_length + slide_period
-    position = history_length + first % slide_period
-    if first > 0 and first % slide_period == 0:  # slide: the newest samples move to the front
-        for m in range(history_length):
-            for k in range(dimension):
-                inputs[k * stride + m] = inputs[k * stride + slide_period + m]
-            store(targets, m, load(targets, slide_period + m))
+    length = a.history_length
+    position = length + first % a.slide_period
+    if first > 0 and first % a.slide_period == 0:  # slide: the newest samples move to the front
+        for m in range(length):
+            for k in range(a.dimension):
+                a.inputs[k, m] = a.inputs[k, a.slide_period + m]
+            a.targets[m] = a.targets[a.slide_period + m]
     for t in range(count):
-        for k in range(dimension):
-            inputs[k * stride + position + t] = points[t * dimension + k]
-        store(targets, position + t, float_array(args, _ADD_SAMPLES.new_targets)[t])
-    same_as_query = _is_last_query(args, first, count)
-    for s in range(read_int(args, _ADD_SAMPLES.statistic_count)):
+        for k in range(a.dimension):
+            a.inputs[k, position + t] = a.points[t, k]
+        a.targets[position + t] = broadcast(a.new_targets[t])
+    same_as_query = _is_last_query(a, first, count)
+    for s in range(a.statistic_count):
+        rows = a.statistics[s]  # (steps, length + 1)
         for t in range(count):
-            row = pointer(statistics, (s * steps + t + 1) * (history_length + 1))
-            last = pointer(statistics, (s * steps + t) * (history_length + 1))
+            row = rows[t + 1]
             if same_as_query:
-                for m in range(history_length + 1):
-                    row[m] = float_array(args, _ADD_SAMPLES.memo_statistics)[
-                        s * (history_length + 1) + m
-                    ]
+                for m in range(length + 1):
+                    row[m] = a.memo_statistics[s, m]
             else:
-                call_statistic(
-                    int_array(args, _ADD_SAMPLES.addresses)[s],
-                    pointer(points, t * dimension),
-                    pointer(inputs, position + t - history_length),
-                    stride,
-                    history_length + 1,
-                    int_pointer(coordinates, starts[s]),
-                    starts[s + 1] - starts[s],
-                    pointer(float_array(args, _ADD_SAMPLES.parameters), s),
-                    row,
-                )
-            same = 1 if _equal(row, last, history_length + 1) else 0
-            int_array(args, _ADD_SAMPLES.repeated)[s * (steps - 1) + t] = same
-        for m in range(history_length + 1):  # for the next block
-            index = s * steps * (history_length + 1) + m
-            statistics[index] = statistics[index + count * (history_length + 1)]
+                terms = columns_from(a.inputs, position + t - length)
+                statistic_row(a, s, a.points[t], terms, length + 1, row)
+            a.repeated[s, t] = 1 if _equal(row, rows[t], length + 1) else 0
+        for m in range(length + 1):  # for the next block
+            rows[0, m] = rows[count, m]
 
 
-def _query(args, first, count):
-    """Compare the query point with the last inputs, and keep the statistics.
-
-    point: (d,); terms: (d, history_length + 1), scratch; memo_statistics: one row per statistic.
-    """
-    slide_period = read_int(args, _QUERY.slide_period)
-    history_length = read_int(args, _QUERY.history_length)
-    dimension = read_int(args, _QUERY.dimension)
-    point = float_array(args, _QUERY.point)
-    memo = int_array(args, _QUERY.memo)
-    memo[VALID] = 0
-    start = 0 if first == 0 else (first - 1) % slide_period + 1
-    terms = float_array(args, _QUERY.terms)
-    copy_terms(
-        float_array(args, _QUERY.inputs),
-        history_length + slide_period,
-        start,
-        history_length,
-        dimension,
-        terms,
-    )
-    set_last_term(point, dimension, terms, history_length)
-    coordinates = int_array(args, _QUERY.coordinates)
-    starts = int_array(args, _QUERY.starts)
-    for s in range(read_int(args, _QUERY.statistic_count)):
-        row = pointer(float_array(args, _QUERY.memo_statistics), s * (history_length + 1))
-        call_statistic(
-            int_array(args, _QUERY.addresses)[s],
-            point,
-            terms,
-            history_length + 1,
-            history_length + 1,
-            int_pointer(coordinates, starts[s]),
-            starts[s + 1] - starts[s],
-            pointer(float_array(args, _QUERY.parameters), s),
-            row,
-        )
-        last = pointer(
-            float_array(args, _QUERY.statistics),
-            s * read_int(args, _QUERY.steps) * (history_length + 1),
-        )
-        same = 1 if _equal(row, last, history_length + 1) else 0
-        int_array(args, _QUERY.memo_repeated)[s] = same
-    for k in range(dimension):
-        float_array(args, _QUERY.memo_point)[k] = point[k]
-    memo[SEEN] = first
-    memo[VALID] = 1
+@native(_QUERY)
+def _query(a, first, count):
+    """Compare the query point with the last inputs, and keep the statistics in the memo."""
+    a.memo[VALID] = 0
+    start = 0 if first == 0 else (first - 1) % a.slide_period + 1
+    copy_terms(a.inputs, start, a.terms)
+    set_last_term(a.point, a.terms)
+    for s in range(a.statistic_count):
+        row = a.memo_statistics[s]
+        statistic_row(a, s, a.point, a.terms, a.history_length + 1, row)
+        same = _equal(row, a.statistics[s, 0], a.history_length + 1)
+        a.memo_repeated[s, 0] = 1 if same else 0
+    for k in range(a.dimension):
+        a.memo_point[k] = a.point[k]
+    a.memo[SEEN] = first
+    a.memo[VALID] = 1

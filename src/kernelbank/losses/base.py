@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..io.specs import Copied
-from ..native.formulas import Callback, call_loss, compile_loss, pointer
-from ..native.jit import entry, inline
+from ..native.arguments import Arguments, floats, lanes
+from ..native.formulas import Callback, call_loss, compile_loss
+from ..native.jit import inline
+from ..native.phases import native
 from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -74,7 +76,14 @@ class Loss(Copied):
         padded[0].flat[: left.size] = left.ravel()
         padded[1].flat[: left.size] = right.ravel()
         out = np.empty((rows, WIDTH))
-        _apply_loss(address, padded[0], padded[1], self.parameters, out)
+        _apply_loss(
+            rows,
+            loss=address,
+            predictions=padded[0],
+            targets=padded[1],
+            parameters=self.parameters,
+            out=out,
+        )
         for callback in self.callbacks:
             callback.check()
         return out.ravel()[: left.size].reshape(left.shape)[()]
@@ -91,17 +100,19 @@ class Loss(Copied):
             )
 
 
-@entry
-def _apply_loss(address, predictions, targets, parameters, out):
-    """out = the loss, or its derivative. predictions, targets, out: (rows, 4)."""
-    call_loss(
-        address,
-        pointer(predictions, 0),
-        pointer(targets, 0),
-        predictions.shape[0],
-        pointer(parameters, 0),
-        pointer(out, 0),
+@native(
+    Arguments(
+        "apply_loss",
+        loss=int,  # address of the loss, or of its derivative
+        predictions=lanes(None),
+        targets=lanes(None),
+        parameters=floats(None),
+        out=lanes(None),
     )
+)
+def _apply_loss(a, first, count):
+    """out = the loss, or its derivative, in `count` rows of four."""
+    call_loss(a.loss, a.predictions, a.targets, count, a.parameters, a.out)
 
 
 @inline

@@ -288,9 +288,10 @@ def callback_loss(function: Callable[[Any, Any], Any], name: str) -> Callback:
     return Callback(_C_LOSS, call)
 
 
-_C_PHASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+C_PHASE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+"""The type of a compiled phase for ctypes: address of the arguments, first, count."""
 
 
 def callback_phase(function: Callable[[int, int], None]) -> Callback:
     """A phase from a Python function(first, count), which holds its arrays itself."""
-    return Callback(_C_PHASE, lambda args, first, count: function(first, count))
+    return Callback(C_PHASE, lambda args, first, count: function(first, count))

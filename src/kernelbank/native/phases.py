@@ -42,9 +42,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from .arguments import Arguments, Table
-from .formulas import INT_POINTER, Callback, callback_phase, compile_phase
-from .jit import entry, inline
+from .arguments import Arguments, Table, ints
+from .formulas import C_PHASE, INT_POINTER, Callback, callback_phase, compile_phase
 
 _DTYPES = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64))
 
@@ -97,6 +96,11 @@ class NativeFunction:
         """The address of the C function, which is compiled when it is first needed."""
         return int(self._compiled.address)
 
+    @cached_property
+    def call(self) -> Any:
+        """call(address of the table, first, count), without the interpreter's lock."""
+        return C_PHASE(self.address)
+
     def with_arguments(self, arguments: Arguments) -> "NativeFunction":
         """The same function compiled for arguments of other types."""
         name = f"{self.__name__}_{arguments.name}"
@@ -105,7 +109,11 @@ class NativeFunction:
 
     def __call__(self, count: int = 0, /, **values: Any) -> None:
         """Call it once with these arguments, as function(a, 0, count)."""
-        Phases([Phase(self, **values)]).run(0, count)
+        self.at(0, count, **values)
+
+    def at(self, first: int, count: int, /, **values: Any) -> None:
+        """Call it once with these arguments, as function(a, first, count)."""
+        Phases([Phase(self, **values)]).run(first, count)
 
 
 def native(arguments: Arguments) -> Callable[[Callable[..., None]], NativeFunction]:
@@ -133,6 +141,10 @@ class Phase:
         else:
             self._arguments = PhaseArguments(fields or (), **values)
         self.entry = (function.address, self._arguments.address)
+
+    def run(self, first: int, count: int) -> None:
+        """Run the phase alone, without the interpreter's lock."""
+        self._function.call(self.entry[1], first, count)
 
     @classmethod
     def from_python(cls, function: Callable[[int, int], None]) -> "Phase":
@@ -183,9 +195,11 @@ class Phases:
     def __init__(self, phases: Sequence[Phase | ParallelPhases]) -> None:
         self._members = tuple(phases)
         flat = [own for p in phases for own in (p.phases if isinstance(p, ParallelPhases) else [p])]
-        self._entries = np.array([phase.entry for phase in flat], dtype=np.int64).reshape(-1, 2)
-        self.address: int = self._entries.ctypes.data
-        self.number = len(flat)
+        entries = np.array([phase.entry for phase in flat], dtype=np.int64).reshape(-1, 2)
+        self._table = Table(PHASES, {"entries": entries})
+        self.address: int = self._table.address
+        """Of the table of arguments for `run_phases`."""
+        self._run = run_phases.call
         self.names = tuple(phase.name for phase in flat)
         self.callbacks = tuple(p.callback for p in flat if p.callback is not None)
         self.arguments = tuple(phase.entries for phase in flat)
@@ -204,7 +218,7 @@ class Phases:
 
     def run(self, first: int, count: int) -> None:
         """Run all phases on samples first .. first + count - 1, without the interpreter's lock."""
-        run_phases(self.address, self.number, first, count)
+        self._run(self.address, first, count)
 
     def __add__(self, other: "Phases") -> "Phases":
         return Phases([*self._members, *other._members])
@@ -267,18 +281,14 @@ def address_of(typingctx, args):
     return types.int64(args), codegen
 
 
-@inline
-def call_phases(address, number, first, count):
-    """Call phases in order. At `address`: (number, 2), the addresses of function and arguments."""
-    entries = int_array_at(address)
-    for i in range(number):
-        call_phase(entries[2 * i], entries[2 * i + 1], first, count)
+PHASES = Arguments("phases", entries=ints(None, 2))  # addresses of functions and arguments
 
 
-@entry
-def run_phases(address, number, first, count):
-    """The same for calls from Python: passing four ints is faster than passing an array."""
-    call_phases(address, number, first, count)
+@native(PHASES)
+def run_phases(a, first, count):
+    """Run phases in order."""
+    for i in range(len(a.entries)):
+        call_phase(a.entries[i, 0], a.entries[i, 1], first, count)
 
 
 def _reader(kind: Any, convert: Callable[..., Any]) -> Any:

@@ -160,10 +160,9 @@ class _Len(AbstractTemplate):
 
 def _unpack(context, builder, kind, value):
     """The indices as int64."""
+    values = [value]
     if isinstance(kind, types.BaseTuple):
         values = cgutils.unpack_tuple(builder, value)
-    else:
-        values = [value]
     pairs = zip(values, _index_types(kind), strict=True)
     return [context.cast(builder, v, t, types.int64) for v, t in pairs]
 
@@ -250,11 +249,45 @@ def _len(context, builder, sig, args):
     return cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0]).n0
 
 
+# --- columns of a matrix --------------------------------------------------------------------------
+
+
+@intrinsic
+def columns_from(typingctx, matrix, start):
+    """The columns of a matrix from `start` on: the same rows, which begin later."""
+    if not (isinstance(matrix, ViewType) and matrix.ndim == 2):
+        return None
+
+    def codegen(context, builder, sig, args):
+        kind = sig.args[0]
+        view = cgutils.create_struct_proxy(kind)(context, builder, args[0])
+        offset = context.cast(builder, args[1], sig.args[1], types.int64)
+        offset = _checked(builder, offset, view.n1)
+        if kind.lanes:
+            offset = builder.mul(offset, _I64(WIDTH))
+        view.data = builder.gep(view.data, [offset])
+        return view._getvalue()
+
+    return matrix(matrix, start), codegen
+
+
+@intrinsic
+def row_length(typingctx, matrix):
+    """The length of the rows of a matrix, which is the distance between them in memory."""
+    if not (isinstance(matrix, ViewType) and matrix.ndim == 2):
+        return None
+
+    def codegen(context, builder, sig, args):
+        return cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0]).n1
+
+    return types.int64(matrix), codegen
+
+
 # --- four consecutive numbers ---------------------------------------------------------------------
 
 
 def _is_row(kind) -> bool:
-    return isinstance(kind, ViewType) and kind.ndim == 1 and not kind.lanes and kind.dtype != "int64"
+    return isinstance(kind, ViewType) and (kind.ndim, kind.element) == (1, types.float64)
 
 
 def _four_at(context, builder, kind, value, index_kind, index):

@@ -196,7 +196,7 @@ def _without_nonfinite(
     weights, predictions = np.zeros((1, slots)), np.zeros((1, slots))
     weights[0, rows.slots[own]] = rows.values[own]
     predictions[0, bad] = np.nan
-    mask_nonfinite(weights, predictions, True)
+    mask_nonfinite(1, slots=slots, on_simplex=True, weights=weights, predictions=predictions)
     left = np.flatnonzero(weights[0])
     return SparseWeights(
         np.concatenate([rows.samples[~own], np.full(len(left), sample)]),

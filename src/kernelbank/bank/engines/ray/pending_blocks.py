@@ -48,13 +48,17 @@ class MixBuffers:
             start, end = own.workspace_numbers[0], own.workspace_numbers[-1]
             rows = np.flatnonzero(here & (leaves >= start) & (leaves <= end))
             some = np.empty((len(rows), sums.shape[1]))
-            slot_metrics.mix_some(
-                *(getattr(own, name) for name in _MIXED),
+            slot_metrics.mix_some.at(
                 self.first,
-                leaves[rows] - start,
-                samples[rows] - self.first,
-                weights[rows],
-                some,
+                len(rows),
+                **{name: getattr(own, name) for name in _MIXED},
+                leaves=len(own.values),
+                steps=own.values.shape[1],
+                window=own.values.shape[2],
+                chosen_leaves=leaves[rows] - start,
+                samples=samples[rows] - self.first,
+                weights=weights[rows],
+                sums=some,
             )
             sums[rows] = some
 
