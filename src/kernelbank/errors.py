@@ -21,6 +21,10 @@ class ShardLost(KernelBankError, ConnectionError):
     """A shard of a bank could not be brought back; the bank stands after its last whole block."""
 
 
+class NativeCodeMissing(KernelBankError, ImportError):
+    """There is no compiled library that fits, and no Numba to compile the functions."""
+
+
 class CheckFailed(KernelBankError, AssertionError):
     """A component lacks a property that a bank relies on; `kb.checks` says which, and why.
 

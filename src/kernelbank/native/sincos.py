@@ -9,17 +9,20 @@ them is the cosine, and the signs.
 
 import math
 
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
-
 from .jit import inline
-from .simd import _INTEGERS, _ROUND, _VECTOR, LANES, WIDTH, _function, _llvm, fma, four, lane
+from .library import COMPILING, compiled_only
+from .simd import fma, four, lane
+
+if COMPILING:
+    from .llvm.simd import any_reaches, rotate
+else:
+    any_reaches = rotate = compiled_only
 
 FAR = 2.0**30
 """Larger angles are computed by the C library, which has more digits of pi."""
 
 _QUARTERS = 2.0 / math.pi
+_ROUND = 1.5 * 2.0**52  # adding this rounds to an integer, in the low bits
 _FIRST = 1.5707963267948966
 _SECOND = 6.123233995736766e-17
 _THIRD = -1.4973849048591698e-33
@@ -42,36 +45,6 @@ _C0, _C1, _C2, _C3, _C4, _C5 = (
     2.087614614655861e-09,
     -1.1382623647474604e-11,
 )
-
-
-def _rotate(builder, shifted, one, other):
-    """In the lanes with n = 0, 1, 2, 3 (mod 4) quarter turns: one, -other, -one, other."""
-
-    def constant(value):
-        return ir.Constant(_INTEGERS, [value] * WIDTH)
-
-    turns = builder.bitcast(shifted, _INTEGERS)
-    odd = builder.icmp_unsigned("!=", builder.and_(turns, constant(1)), constant(0))
-    chosen = builder.bitcast(builder.select(odd, other, one), _INTEGERS)
-    second_or_third = builder.and_(builder.add(turns, constant(1)), constant(2))
-    sign = builder.shl(second_or_third, constant(62))
-    return builder.bitcast(builder.xor(chosen, sign), _VECTOR)
-
-
-rotate = _function(3, _rotate)
-
-
-@intrinsic
-def _any_far(typingctx, angle):
-    """Whether an angle is at least FAR or NaN."""
-
-    def codegen(context, builder, sig, args):
-        size = _llvm(builder, "fabs", args[0])
-        far = builder.fcmp_unordered(">=", size, ir.Constant(_VECTOR, [FAR] * WIDTH))
-        bits = builder.bitcast(far, ir.IntType(WIDTH))
-        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
-
-    return types.boolean(LANES), codegen
 
 
 @inline
@@ -102,7 +75,7 @@ def cosine_and_sine(angle):
     own_cosine = fma(z2, sums, fma(z, -0.5, 1.0))
     cosine = rotate(shifted, own_cosine, own_sine)
     sine = rotate(shifted, own_sine, -own_cosine)
-    if _any_far(angle):
+    if any_reaches(angle, FAR):
         a, b, c, d = lane(angle, 0), lane(angle, 1), lane(angle, 2), lane(angle, 3)
         cosine = four(
             _cosine(a, lane(cosine, 0)),

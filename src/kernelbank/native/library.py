@@ -1,0 +1,158 @@
+"""The compiled library: whether there is one that fits, and the addresses of its functions.
+
+Compiled functions are written in Python and translated ahead of time into a shared library, one per
+level of processors: x86-64-v3 (AVX2 and FMA) and x86-64-v2 for older ones. Wheels contain it. In a
+checkout it is built, or rebuilt when a source has changed, when it is first needed, which takes
+Numba and a linker. Where there is no library (another kind of processor, no linker) the functions
+are compiled just in time, if Numba is installed. All ways give the same bits.
+
+The environment variable KERNELBANK_NATIVE chooses: "library", "jit", or nothing for this order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import logging
+import os
+import platform
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ..errors import NativeCodeMissing
+
+PACKAGE = Path(__file__).parents[1]
+FOLDER = Path(__file__).parent / "lib"
+LEVELS = {
+    "x86-64-v3": "+avx2,+fma,+avx,+sse4.2,+bmi,+bmi2,+lzcnt,+movbe,+f16c,+popcnt",
+    "x86-64-v2": "+sse4.2,+popcnt",
+}
+"""The levels of processors, the newest first, and their features as LLVM names them."""
+
+_SOURCES = ("native", "kernels", "losses", "learners", "combiners", "bank", "auto")
+"""The folders of the package with compiled functions."""
+
+_log = logging.getLogger("kernelbank")
+
+
+def processor_level() -> str | None:
+    """The level of this processor; None if there is no library for it."""
+    if platform.machine().lower() not in ("x86_64", "amd64") or sys.platform != "linux":
+        return None
+    try:
+        from numpy._core._multiarray_umath import __cpu_features__ as features
+    except ImportError:
+        from numpy.core._multiarray_umath import __cpu_features__ as features
+    if features.get("AVX2") and features.get("FMA3"):
+        return "x86-64-v3"
+    return "x86-64-v2" if features.get("SSE42") and features.get("POPCNT") else None
+
+
+def source_digest() -> str:
+    """The hash of all files that may hold compiled functions."""
+    digest = hashlib.sha256()
+    for folder in _SOURCES:
+        for file in sorted((PACKAGE / folder).glob("*.py")):
+            digest.update(file.name.encode())
+            digest.update(file.read_bytes())
+    for file in sorted((PACKAGE / "native" / "llvm").glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def library_path(level: str) -> Path:
+    """Where the library of a level is; its description is beside it."""
+    return FOLDER / f"kernelbank-{level}.so"
+
+
+def write_description(level: str, sources: str) -> None:
+    """Note beside a library what it was built from and its hash."""
+    path = library_path(level)
+    found = {"sources": sources, "library": hashlib.sha256(path.read_bytes()).hexdigest()}
+    path.with_suffix(".json").write_text(json.dumps(found))
+
+
+class Library:
+    """An open library."""
+
+    def __init__(self, level: str) -> None:
+        self.level = level
+        self._library = ctypes.CDLL(str(library_path(level)))
+
+    def address(self, symbol: str) -> int:
+        """The address of a function."""
+        function = getattr(self._library, symbol)
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+    def __contains__(self, symbol: str) -> bool:
+        return hasattr(self._library, symbol)
+
+
+def problem(level: str) -> str | None:
+    """Why the library of a level cannot be used; None if it can."""
+    path = library_path(level)
+    if not path.exists() or not path.with_suffix(".json").exists():
+        return f"there is no {path.name}"
+    try:
+        description = json.loads(path.with_suffix(".json").read_text())
+        intact = hashlib.sha256(path.read_bytes()).hexdigest() == description["library"]
+        fits = description["sources"] == source_digest()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"{path.name} cannot be read ({error})"
+    if not intact:
+        return f"{path.name} is damaged"
+    return None if fits else f"{path.name} was built from other sources"
+
+
+def _build(level: str, why: str) -> str | None:
+    """Build the library in another process; why that failed, or None."""
+    text = f"kernelbank: building compiled code for {level} ({why}); this happens once ..."
+    print(text, file=sys.stderr, flush=True)
+    _log.info(text)
+    command = [sys.executable, "-m", "kernelbank.native.build", "--level", level]
+    done = subprocess.run(
+        command, env={**os.environ, "KERNELBANK_NATIVE": "jit"}, capture_output=True, text=True
+    )
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it failed"
+    return problem(level)
+
+
+def _open() -> Library | None:
+    """The library, built first if it has to be; None to compile just in time."""
+    wanted = os.environ.get("KERNELBANK_NATIVE", "")
+    if wanted == "jit":
+        return None
+    level = os.environ.get("KERNELBANK_LEVEL") or processor_level()
+    has_numba = find_spec("numba") is not None
+    why: str | None = f"there is no library for {platform.machine()} on {sys.platform}"
+    if level is not None:
+        why = problem(level)
+        if why is not None and has_numba:
+            why = _build(level, why)
+        if why is None:
+            return Library(level)
+    if wanted == "library" or not has_numba:
+        raise NativeCodeMissing(
+            f"kernelbank has no compiled code to run: {why}. Install kernelbank again from a wheel "
+            "for this platform, or install Numba (pip install numba) to compile it here. "
+            "Your data and saved files are not affected."
+        )
+    text = f"kernelbank: compiling just in time with Numba, because {why}."
+    print(text, file=sys.stderr, flush=True)
+    _log.info(text)
+    return None
+
+
+LIBRARY: Library | None = _open()
+COMPILING: bool = LIBRARY is None
+"""Whether functions are compiled in this process."""
+
+
+def compiled_only(*_: Any) -> Any:
+    """Stands for the functions that exist inside compiled code only."""
+    raise TypeError("this function can be called from compiled code only")
