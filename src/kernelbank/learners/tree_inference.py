@@ -145,25 +145,27 @@ def squared_norm(cells):
 
 
 @inline
-def coordinate_of(a, position, k):
+def coordinate_of(inputs, active, position, k):
     """Active coordinate k of the input at a position."""
-    return a.inputs[a.active[k], position]
+    return inputs[active[k], position]
 
 
 @inline
 def descend(a, leaf, position):
     """From the root to the leaf of an input: the number of cells on a.path, and f(input)."""
-    cells, levels = a.cells[leaf], a.levels[leaf]
+    cells, levels, path = a.cells[leaf], a.levels[leaf], a.path
+    inputs, active = a.inputs, a.active
     value = 0.0
     index = 0
     for level in range(levels):
-        a.path[level] = index
+        path[level] = index
         cell = cells[index]
         # h = h_parent + gain (mean - h_parent)
         value += cell[CELL.gain] * (cell[CELL.mean] - value)
         child = child_of(cells, index)
         if child == 0:
             return level + 1, value
-        x = coordinate_of(a, position, index_below(cell[CELL.coordinate], a.dimension))
+        k = index_below(cell[CELL.coordinate], len(active))
+        x = coordinate_of(inputs, active, position, k)
         index = child if x <= cell[CELL.threshold] else child + 1
     return levels, value

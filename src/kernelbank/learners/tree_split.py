@@ -91,7 +91,7 @@ def _entries_of(cell, entries):
 def _is_same_input(a, entry, position):
     """Whether an entry has the active coordinates of the input at a position."""
     for k in range(a.dimension):
-        if entry[k] != coordinate_of(a, position, k):
+        if entry[k] != coordinate_of(a.inputs, a.active, position, k):
             return False
     return True
 
@@ -107,7 +107,7 @@ def store_sample(a, cell, stored, position, precision, target, number):
     entry = stored[e]
     if e == count:  # a new input
         for k in range(dimension):
-            entry[k] = coordinate_of(a, position, k)
+            entry[k] = coordinate_of(a.inputs, a.active, position, k)
         entry[dimension + PRECISION] = 0.0
         entry[dimension + MEAN] = 0.0
         entry[dimension + SAMPLES] = 0.0
