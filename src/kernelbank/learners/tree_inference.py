@@ -21,6 +21,7 @@ Cells may come from a forged file: indices are bounded before use.
 
 # mypy: disable-error-code="no-untyped-def"
 from collections import namedtuple
+from typing import Any
 
 from ..native.arguments import Arguments, floats, ints
 from ..native.jit import inline
@@ -46,7 +47,7 @@ _FIELDS = (
     "parent",  # index
 )
 CELL_SIZE = len(_FIELDS)
-CELL = namedtuple("Cell", _FIELDS)(*range(CELL_SIZE))  # type: ignore[misc]
+CELL: Any = namedtuple("Cell", _FIELDS)(*range(CELL_SIZE))
 """Where the numbers of a cell stand: cells[index, CELL.gain]."""
 
 TREE = Arguments(
