@@ -4,59 +4,48 @@
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.formulas import call_loss, pointer
-from ..native.phases import Phase, argument_fields, compiled, float_array, read_int
-from ..native.simd import WIDTH
+from ..native.arguments import Arguments, floats, lanes
+from ..native.formulas import call_loss
+from ..native.phases import Phase, native
+from ..native.simd import WIDTH, lane
 from ..native.workspace import Workspace
 
-PAST = argument_fields(
-    "slots",
-    "loss",
-    "parameters",
-    "has_past_predictions",
+PAST = Arguments(
     "past_predictions",
-    "new_targets",
-    "slot_predictions",
-    "slot_loss",
-    "scratch",
+    slots=int,
+    loss=int,  # address of the loss
+    parameters=floats(None),  # of the loss
+    has_past_predictions=floats(None),  # 1 for a sample whose past predictions are given
+    past_predictions=floats(None, "slots"),
+    new_targets=floats(None),
+    slot_predictions=floats(None, "slots"),
+    slot_loss=floats(None, "slots"),
+    scratch=lanes(3),  # prediction, target, loss
 )
 
 
-def use_past_predictions(args, first, count):
-    """Where has_past_predictions[t]: slot_predictions[t] = past_predictions[t], and their losses.
-
-    past_predictions, slot_predictions, slot_loss: (n, P); has_past_predictions, new_targets: (n,).
-    """
-    slots = read_int(args, PAST.slots)
-    scratch = float_array(args, PAST.scratch)  # (3, 4): predictions, targets, losses
+@native(PAST)
+def use_past_predictions(a, first, count):
+    """Where has_past_predictions[t]: past predictions instead of the slots', and their losses."""
     for t in range(count):
-        if float_array(args, PAST.has_past_predictions)[t] == 0.0:
+        if a.has_past_predictions[t] == 0.0:
             continue
-        for p in range(t * slots, (t + 1) * slots):
-            value = float_array(args, PAST.past_predictions)[p]
+        for p in range(a.slots):
+            value = a.past_predictions[t, p]
             # A slot that is out stays out. A past prediction that is not finite does not count.
-            if not (float_array(args, PAST.slot_loss)[p] < np.inf and abs(value) < np.inf):
+            if not (a.slot_loss[t, p] < np.inf and abs(value) < np.inf):
                 continue
-            for k in range(WIDTH):
-                scratch[k] = value
-                scratch[WIDTH + k] = float_array(args, PAST.new_targets)[t]
-            call_loss(
-                read_int(args, PAST.loss),
-                scratch,
-                pointer(scratch, WIDTH),
-                1,
-                float_array(args, PAST.parameters),
-                pointer(scratch, 2 * WIDTH),
-            )
-            float_array(args, PAST.slot_predictions)[p] = value
-            float_array(args, PAST.slot_loss)[p] = scratch[2 * WIDTH]
+            a.scratch[0] = value
+            a.scratch[1] = a.new_targets[t]
+            call_loss(a.loss, a.scratch, a.scratch[1:], 1, a.parameters, a.scratch[2:])
+            a.slot_predictions[t, p] = value
+            a.slot_loss[t, p] = lane(a.scratch[2], 0)
 
 
 def past_predictions_phase(objective: Objective, workspace: Workspace) -> Phase:
     """The phase that puts past predictions in the place of the present ones."""
     return Phase(
-        compiled(use_past_predictions),
-        PAST,
+        use_past_predictions,
         slots=workspace.slots,
         loss=objective.loss.value_address,
         parameters=objective.loss.parameters,

@@ -19,117 +19,94 @@ from ..kernels.base import Kernel
 from ..kernels.sample_buffer import SampleBuffer
 from ..learners.base import SlotGroup
 from ..losses.objective import Objective
-from ..native.formulas import pointer
-from ..native.phases import Phase, argument_fields, compiled, float_array, read_int
-from ..native.simd import WIDTH, load, store
+from ..native.arguments import Arguments, floats, lanes
+from ..native.phases import Phase, native
+from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import Floats
 
 if TYPE_CHECKING:
     from .layout import GroupSettings
 
-RESIDUAL = argument_fields(
-    "leaves",
-    "steps",
-    "window",
-    "slide_period",
-    "history_length",
-    "base_leaf",
-    "base_lane",
-    "base_predictions",
-    "base_values",
-    "base_norms",
-    "base_query_values",
-    "new_targets",
-    "new_residuals",
-    "residual_targets",
-    "residual_values",
-    "residual_norms",
-    "trained_values",
-    "trained_norms",
-    "trained_predictions",
-    "trained_query_values",
-    "values",
-    "norms",
-    "predictions",
-    "query_values",
+RESIDUAL = Arguments(
+    "residual",
+    leaves=int,
+    steps=int,  # longest block + 1
+    window=int,
+    slide_period=int,
+    history_length=int,
+    # b: the base slot, one lane of a leaf of its group
+    base_leaf=int,
+    base_lane=int,
+    base_predictions=floats(None, "steps - 1", WIDTH),
+    base_values=floats(None, "steps", "window", WIDTH),
+    base_norms=floats(None, "steps", WIDTH),
+    base_query_values=floats(None, WIDTH),
+    # the block's targets y, and y - b(x)
+    new_targets=floats("steps - 1"),
+    new_residuals=floats("steps - 1"),
+    # state: y - b(x) of the newest samples, the same for all leaves; g after the last block
+    residual_targets=lanes("leaves", "history_length + slide_period"),
+    residual_values=lanes("leaves", "window"),
+    residual_norms=lanes("leaves"),
+    # g: what the learner has found
+    trained_values=lanes("leaves", "steps", "window"),
+    trained_norms=lanes("leaves", "steps"),
+    trained_predictions=lanes("leaves", "steps - 1"),
+    trained_query_values=lanes("leaves"),
+    # f = b + g
+    values=lanes("leaves", "steps", "window"),
+    norms=lanes("leaves", "steps"),
+    predictions=lanes("leaves", "steps - 1"),
+    query_values=lanes("leaves"),
 )
 
 
-def subtract_base(args, first, count):
+@native(RESIDUAL)
+def subtract_base(a, first, count):
     """Targets of the learner: y - b(x), with b before it learned the sample.
 
-    residual_targets (leaves, history_length + slide_period, 4) slides like the buffer's targets;
-    all leaves hold the same. trained_values (leaves, steps, window, 4) and trained_norms (leaves,
-    steps, 4) get their row 0, the state before the block.
+    residual_targets slides like the buffer's targets. trained_values and trained_norms get their
+    row 0, the state before the block.
     """
-    slide_period = read_int(args, RESIDUAL.slide_period)
-    history_length = read_int(args, RESIDUAL.history_length)
-    steps = read_int(args, RESIDUAL.steps)
-    window = read_int(args, RESIDUAL.window)
-    position = history_length + first % slide_period
-    base = read_int(args, RESIDUAL.base_leaf) * (steps - 1)
-    for leaf in range(read_int(args, RESIDUAL.leaves)):
-        targets = pointer(
-            float_array(args, RESIDUAL.residual_targets),
-            leaf * (history_length + slide_period) * WIDTH,
-        )
-        if first > 0 and first % slide_period == 0:
-            for m in range(history_length):
-                store(targets, m, load(targets, slide_period + m))
+    position = a.history_length + first % a.slide_period
+    for leaf in range(a.leaves):
+        targets = a.residual_targets[leaf]  # (history_length + slide_period,)
+        if first > 0 and first % a.slide_period == 0:
+            for m in range(a.history_length):
+                targets[m] = targets[a.slide_period + m]
         for t in range(count):
-            known = float_array(args, RESIDUAL.base_predictions)[
-                (base + t) * WIDTH + read_int(args, RESIDUAL.base_lane)
-            ]
-            rest = float_array(args, RESIDUAL.new_targets)[t] - known  # y - b(x)
-            float_array(args, RESIDUAL.new_residuals)[t] = rest
-            store(targets, position + t, rest)
-        for i in range(window):
-            own = load(float_array(args, RESIDUAL.residual_values), leaf * window + i)
-            store(float_array(args, RESIDUAL.trained_values), leaf * steps * window + i, own)
-        own = load(float_array(args, RESIDUAL.residual_norms), leaf)
-        store(float_array(args, RESIDUAL.trained_norms), leaf * steps, own)
+            residual = a.new_targets[t] - a.base_predictions[a.base_leaf, t, a.base_lane]
+            a.new_residuals[t] = residual  # y - b(x)
+            targets[position + t] = residual
+        for i in range(a.window):
+            a.trained_values[leaf, 0, i] = a.residual_values[leaf, i]
+        a.trained_norms[leaf, 0] = a.residual_norms[leaf]
 
 
-def add_base(args, first, count):
-    """f = b + g for predictions (leaves, n, 4) and values (leaves, steps, window, 4); norms add."""
-    steps = read_int(args, RESIDUAL.steps)
-    window = read_int(args, RESIDUAL.window)
-    lane = read_int(args, RESIDUAL.base_lane)
-    base = read_int(args, RESIDUAL.base_leaf)
-    base_values = float_array(args, RESIDUAL.base_values)
-    trained_values = float_array(args, RESIDUAL.trained_values)
-    trained_norms = float_array(args, RESIDUAL.trained_norms)
-    for leaf in range(read_int(args, RESIDUAL.leaves)):
+@native(RESIDUAL)
+def add_base(a, first, count):
+    """f = b + g for the predictions and the values on the window; |f|^2 = |b|^2 + |g|^2."""
+    base, lane = a.base_leaf, a.base_lane
+    for leaf in range(a.leaves):
         for t in range(count):
-            step = leaf * (steps - 1) + t
-            known = float_array(args, RESIDUAL.base_predictions)[
-                (base * (steps - 1) + t) * WIDTH + lane
-            ]
-            own = load(float_array(args, RESIDUAL.trained_predictions), step)
-            store(float_array(args, RESIDUAL.predictions), step, own + known)
-            after = leaf * steps + t + 1
-            base_after = base * steps + t + 1
-            for i in range(window):
-                known = base_values[(base_after * window + i) * WIDTH + lane]
-                own = load(trained_values, after * window + i)
-                store(float_array(args, RESIDUAL.values), after * window + i, own + known)
-            known = float_array(args, RESIDUAL.base_norms)[base_after * WIDTH + lane]
-            store(float_array(args, RESIDUAL.norms), after, load(trained_norms, after) + known)
-        last = leaf * steps + count  # kept for row 0 of the next block
-        for i in range(window):
-            own = load(trained_values, last * window + i)
-            store(float_array(args, RESIDUAL.residual_values), leaf * window + i, own)
-        store(float_array(args, RESIDUAL.residual_norms), leaf, load(trained_norms, last))
+            b = a.base_predictions[base, t, lane]
+            a.predictions[leaf, t] = a.trained_predictions[leaf, t] + b
+            for i in range(a.window):
+                b = a.base_values[base, t + 1, i, lane]
+                a.values[leaf, t + 1, i] = a.trained_values[leaf, t + 1, i] + b
+            a.norms[leaf, t + 1] = a.trained_norms[leaf, t + 1] + a.base_norms[base, t + 1, lane]
+        for i in range(a.window):  # kept for row 0 of the next block
+            a.residual_values[leaf, i] = a.trained_values[leaf, count, i]
+        a.residual_norms[leaf] = a.trained_norms[leaf, count]
 
 
-def add_base_to_query(args, first, count):
-    """f = b + g at the query point: query_values (leaves, 4)."""
-    place = read_int(args, RESIDUAL.base_leaf) * WIDTH + read_int(args, RESIDUAL.base_lane)
-    known = float_array(args, RESIDUAL.base_query_values)[place]
-    for leaf in range(read_int(args, RESIDUAL.leaves)):
-        own = load(float_array(args, RESIDUAL.trained_query_values), leaf)
-        store(float_array(args, RESIDUAL.query_values), leaf, own + known)
+@native(RESIDUAL)
+def add_base_to_query(a, first, count):
+    """f = b + g at the query point."""
+    b = a.base_query_values[a.base_leaf, a.base_lane]
+    for leaf in range(a.leaves):
+        a.query_values[leaf] = a.trained_query_values[leaf] + b
 
 
 _STATE = ("residual_targets", "residual_values", "residual_norms")
@@ -246,14 +223,14 @@ class ResidualGroup(ShardGroup):
             "query_values": self.scored.query_values,
         }
         return [
-            Phase(compiled(subtract_base), RESIDUAL, **self._arguments),
+            Phase(subtract_base, **self._arguments),
             *super().phases(self._buffer, self._workspace),
-            Phase(compiled(add_base), RESIDUAL, **self._arguments),
+            Phase(add_base, **self._arguments),
         ]
 
     def predict_phases(self, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         own = super().predict_phases(self._buffer, self._workspace)
-        return [*own, Phase(compiled(add_base_to_query), RESIDUAL, **self._arguments)]
+        return [*own, Phase(add_base_to_query, **self._arguments)]
 
     def evaluate(self, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray) -> Floats:
         assert self.base is not None

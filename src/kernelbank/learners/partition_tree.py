@@ -18,76 +18,41 @@ from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..kernels.sample_buffer import SampleBuffer
 from ..losses import Logistic, Squared
 from ..losses.objective import Objective
-from ..native.formulas import call_loss, int_pointer, pointer
+from ..native.arguments import floats, ints, lanes
+from ..native.formulas import call_loss
 from ..native.hash_rng import mix_key
-from ..native.phases import (
-    Phase,
-    Phases,
-    argument_fields,
-    compiled,
-    float_array,
-    int_array,
-    read_float,
-    read_int,
-)
-from ..native.simd import WIDTH, store
+from ..native.phases import Phase, native
+from ..native.simd import WIDTH, lane
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Learner, SlotGroup
 from .feature_learner import curvature_above
-from .tree_inference import CELL_SIZE, descend, squared_norm
-from .tree_split import ENTRY_EXTRA, learn_sample
+from .tree_inference import CELL_SIZE, TREE, descend, squared_norm
+from .tree_split import COUNTERS, ENTRY_EXTRA, GROWING, learn_sample
 
-COUNTERS = 2
-
-LEARN_FIELDS = argument_fields(
-    "leaves",
-    "steps",  # longest block + 1
-    "window",
-    "slide_period",
-    "history_length",
-    "dimension",  # number of active coordinates
-    "start",  # of the first active coordinate of an input
-    "stride",  # between active coordinates, or 0
-    "offsets",  # (dimension,): where active coordinates are if stride is 0
-    "max_cells",
-    "capacity",  # samples of a leaf before it is split
-    "max_levels",
-    "levels",  # (leaves,)
-    "variances",  # (leaves, max_levels)
-    "noise",
-    "seed",
-    "columns",  # (leaves, 4): index of the slot
-    "squared",  # 1 for the squared loss
-    "derivative",  # address of the loss's derivative
-    "parameters",  # of the loss
-    "inputs",  # (width, history_length + slide_period)
-    "targets",  # (history_length + slide_period, 4)
-    "paths",  # (2, max_levels): scratch
-    "scratch",  # (2, 4)
-    "cells",  # (leaves, max_cells, CELL_SIZE)
-    "entries",  # (leaves, (max_cells + 1) // 2, capacity, dimension + ENTRY_EXTRA)
-    "counters",  # (leaves, 2)
-    "values",  # (leaves, steps, window, 4)
-    "norms",  # (leaves, steps, 4)
-    "predictions",  # (leaves, steps - 1, 4)
+LEARN = GROWING.extended(
+    "tree_learn",
+    steps=int,  # longest block + 1
+    window=int,
+    slide_period=int,
+    history_length=int,
+    noise=float,
+    seed=int,
+    columns=ints("leaves", WIDTH),  # index of the slot, in the first lane
+    squared=int,  # 1 for the squared loss
+    derivative=int,  # address of the loss's derivative
+    parameters=floats(None),  # of the loss
+    targets=lanes("history_length + slide_period"),
+    scratch=lanes(2),  # a prediction and its slope of the loss
+    values=lanes("leaves", "steps", "window"),
+    norms=lanes("leaves", "steps"),
+    predictions=lanes("leaves", "steps - 1"),
 )
-POINTS_FIELDS = argument_fields(
-    "leaves",
-    "width",
-    "dimension",
-    "start",
-    "stride",
-    "offsets",
-    "max_cells",
-    "levels",
-    "paths",
-    "cells",
-    "wanted",  # (leaves,)
-    "points",  # (point_count, width)
-    "point_count",
-    "out",  # (leaves, point_count, 4)
+POINTS = TREE.extended(
+    "tree_points",
+    wanted=ints("leaves"),
+    out=lanes("leaves", None),
 )
 
 
@@ -206,23 +171,16 @@ class PartitionTree(Learner):
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         objective = group.objective
-        levels = _levels(group)
-        max_levels = int(levels.max())
-        variances = np.zeros((group.leaves, max_levels))
+        tree = _tree(group, buffer.inputs)
+        variances = np.zeros((group.leaves, tree["max_levels"]))
         for leaf, kernel in enumerate(_kernels(group)):
             variances[leaf, : kernel.levels] = kernel.variances()
         learn = Phase(
-            compiled(learn_block),
-            LEARN_FIELDS,
-            **group.common(),
-            **group.state,
-            **_coordinates(group, buffer.history_length + SLIDE_PERIOD),
+            learn_block,
+            **group.common() | tree | group.state,
             slide_period=SLIDE_PERIOD,
             history_length=buffer.history_length,
-            max_cells=self.nodes,
             capacity=self.split_after,
-            max_levels=max_levels,
-            levels=levels,
             variances=variances,
             noise=self.noise,
             seed=self.seed,
@@ -230,9 +188,8 @@ class PartitionTree(Learner):
             squared=isinstance(objective.loss, Squared),
             derivative=objective.loss.derivative_address,
             parameters=objective.loss.parameters,
-            inputs=buffer.inputs,
             targets=buffer.targets,
-            paths=np.zeros((2, max_levels), dtype=np.int64),
+            other_path=np.zeros_like(tree["path"]),
             scratch=np.zeros((2, WIDTH)),
         )
         return [learn]
@@ -240,39 +197,25 @@ class PartitionTree(Learner):
     def predict_phases(
         self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
-        everyone = np.ones(group.leaves, dtype=np.int64)
-        return [
-            self._predict_phase(group, workspace.query_point[None, :], everyone, group.query_values)
-        ]
+        predict = Phase(
+            predict_points,
+            **_tree(group, workspace.query_point[:, None]),
+            wanted=np.ones(group.leaves, dtype=np.int64),
+            out=group.query_values[:, None],
+        )
+        return [predict]
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
         out = np.zeros((group.leaves, len(points), WIDTH))
-        chosen = wanted.astype(np.int64)
-        Phases([self._predict_phase(group, points, chosen, out)]).run(seen, len(points))
-        return out
-
-    def _predict_phase(
-        self, group: SlotGroup, points: Floats, wanted: np.ndarray, out: Any
-    ) -> Phase:
-        """The phase that writes f at the points, for the wanted leaves."""
-        levels = _levels(group)
-        return Phase(
-            compiled(predict_points),
-            POINTS_FIELDS,
-            **_coordinates(group, 1),
-            leaves=group.leaves,
-            width=points.shape[1],
-            max_cells=self.nodes,
-            levels=levels,
-            paths=np.zeros(int(levels.max()), dtype=np.int64),
-            cells=group.state["cells"],
-            wanted=wanted,
-            points=points,
-            point_count=len(points),
+        predict_points(
+            len(points),
+            **_tree(group, np.ascontiguousarray(points.T)),
+            wanted=wanted.astype(np.int64),
             out=out,
         )
+        return out
 
 
 def _kernels(group: SlotGroup) -> list[TreeKernel]:
@@ -281,133 +224,71 @@ def _kernels(group: SlotGroup) -> list[TreeKernel]:
     return [base for base in bases if isinstance(base, TreeKernel)]
 
 
-def _levels(group: SlotGroup) -> np.ndarray:
-    """(leaves,): the levels of each leaf's kernel."""
-    return np.array([kernel.levels for kernel in _kernels(group)], dtype=np.int64)
-
-
-def _coordinates(group: SlotGroup, apart: int) -> dict[str, Any]:
-    """How to find the active coordinates of inputs whose coordinates are `apart` in memory."""
+def _tree(group: SlotGroup, inputs: Floats) -> dict[str, Any]:
+    """The values of TREE; inputs: (dimension of the bank, positions)."""
     active = np.array(active_coordinates(group.kernels[0][0], group.dimension), dtype=np.int64)
-    steps = np.diff(active) if len(active) > 1 else np.ones(1, dtype=np.int64)
-    even = bool((steps == steps[0]).all())
+    levels = np.array([kernel.levels for kernel in _kernels(group)], dtype=np.int64)
+    cells = group.state["cells"]
     return {
+        "leaves": group.leaves,
         "dimension": len(active),
-        "start": active[0] * apart,
-        "stride": steps[0] * apart if even else 0,
-        "offsets": (active - active[0]) * apart,
+        "active": active,
+        "inputs": inputs,
+        "max_cells": cells.shape[1],
+        "cells": cells,
+        "max_levels": int(levels.max()),
+        "levels": levels,
+        "path": np.zeros(int(levels.max()), dtype=np.int64),
     }
 
 
 # --- compiled -------------------------------------------------------------------------------------
 
 
-def learn_block(args, first, count):
+@native(LEARN)
+def learn_block(a, first, count):
     """Run every tree through samples first .. first + count - 1, which lie in one slide period."""
-    steps = read_int(args, LEARN_FIELDS.steps)
-    window = read_int(args, LEARN_FIELDS.window)
-    history_length = read_int(args, LEARN_FIELDS.history_length)
-    slide_period = read_int(args, LEARN_FIELDS.slide_period)
-    dimension = read_int(args, LEARN_FIELDS.dimension)
-    max_cells = read_int(args, LEARN_FIELDS.max_cells)
-    capacity = read_int(args, LEARN_FIELDS.capacity)
-    max_levels = read_int(args, LEARN_FIELDS.max_levels)
-    noise = read_float(args, LEARN_FIELDS.noise)
-    inputs = pointer(float_array(args, LEARN_FIELDS.inputs), read_int(args, LEARN_FIELDS.start))
-    targets = float_array(args, LEARN_FIELDS.targets)
-    path = int_array(args, LEARN_FIELDS.paths)
-    other_path = int_pointer(path, max_levels)
-    scratch = float_array(args, LEARN_FIELDS.scratch)
-    slope = pointer(scratch, WIDTH)
-    values = float_array(args, LEARN_FIELDS.values)
-    stride = read_int(args, LEARN_FIELDS.stride)
-    offsets = int_array(args, LEARN_FIELDS.offsets)
-    position = history_length + first % slide_period
-    entries_size = (max_cells + 1) // 2 * capacity * (dimension + ENTRY_EXTRA)  # of a tree
-    for leaf in range(read_int(args, LEARN_FIELDS.leaves)):
-        cells = pointer(float_array(args, LEARN_FIELDS.cells), leaf * max_cells * CELL_SIZE)
-        entries = pointer(float_array(args, LEARN_FIELDS.entries), leaf * entries_size)
-        counters = pointer(float_array(args, LEARN_FIELDS.counters), leaf * COUNTERS)
-        variances = pointer(float_array(args, LEARN_FIELDS.variances), leaf * max_levels)
-        levels = int_array(args, LEARN_FIELDS.levels)[leaf]
-        column = int_array(args, LEARN_FIELDS.columns)[leaf * WIDTH]
-        key = mix_key(mix_key(np.uint64(0), read_int(args, LEARN_FIELDS.seed)), column)
+    window = a.window
+    for leaf in range(a.leaves):
+        key = mix_key(mix_key(np.uint64(0), a.seed), a.columns[leaf, 0])
         for t in range(count):
-            point = pointer(inputs, position + t)
+            position = a.history_length + first % a.slide_period + t
             # Predict: f(x), and the cells of x.
-            depth, value = descend(
-                cells, max_cells, levels, dimension, point, stride, offsets, path
-            )
-            store(float_array(args, LEARN_FIELDS.predictions), leaf * (steps - 1) + t, value)
+            depth, prediction = descend(a, leaf, position)
+            a.predictions[leaf, t] = prediction
 
             # The loss as a square around the working response, with half its curvature as weight.
-            target = targets[(position + t) * WIDTH]
-            precision = 1.0 / noise
-            if read_int(args, LEARN_FIELDS.squared) == 0:
-                store(scratch, 0, value)
-                call_loss(
-                    read_int(args, LEARN_FIELDS.derivative),
-                    scratch,
-                    pointer(targets, (position + t) * WIDTH),
-                    1,
-                    float_array(args, LEARN_FIELDS.parameters),
-                    slope,
-                )
-                curvature = curvature_above(value)
-                target = value - slope[0] / curvature
-                precision = 0.5 * curvature / noise
+            target = lane(a.targets[position], 0)
+            precision = 1.0 / a.noise
+            if a.squared == 0:
+                a.scratch[0] = prediction
+                slope = a.scratch[1:]
+                call_loss(a.derivative, a.scratch, a.targets[position:], 1, a.parameters, slope)
+                curvature = curvature_above(prediction)
+                target = prediction - lane(slope[0], 0) / curvature
+                precision = 0.5 * curvature / a.noise
 
             # Learn, perhaps with a split.
-            learn_sample(
-                cells,
-                max_cells,
-                counters,
-                entries,
-                capacity,
-                dimension,
-                variances,
-                levels,
-                path,
-                depth,
-                other_path,
-                point,
-                stride,
-                offsets,
-                precision,
-                target,
-                first + t,
-                key,
-            )
-            # Values of f on the window, oldest first.
-            seen = min(first + t + 1, window)
-            row = (leaf * steps + t + 1) * window
-            for i in range(window):
+            learn_sample(a, leaf, depth, position, precision, target, first + t, key)
+
+            # Values of f on the window, oldest first; 0 before the first sample.
+            for age in range(window):
                 value = 0.0
-                if i >= window - seen:
-                    point = pointer(inputs, position + t - (window - 1 - i))
-                    _, value = descend(
-                        cells, max_cells, levels, dimension, point, stride, offsets, path
-                    )
-                store(values, row + i, value)
-            store(float_array(args, LEARN_FIELDS.norms), leaf * steps + t + 1, squared_norm(cells))
+                if age <= first + t:
+                    _, value = descend(a, leaf, position - age)
+                a.values[leaf, t + 1, window - 1 - age] = value
+            a.norms[leaf, t + 1] = squared_norm(a.cells[leaf])
 
 
-def predict_points(args, first, count):
-    """out[leaf, t] = f at point t < count, for leaves with wanted[leaf]; changes nothing."""
-    width = read_int(args, POINTS_FIELDS.width)
-    dimension = read_int(args, POINTS_FIELDS.dimension)
-    stride = read_int(args, POINTS_FIELDS.stride)
-    offsets = int_array(args, POINTS_FIELDS.offsets)
-    points = pointer(float_array(args, POINTS_FIELDS.points), read_int(args, POINTS_FIELDS.start))
-    max_cells = read_int(args, POINTS_FIELDS.max_cells)
-    path = int_array(args, POINTS_FIELDS.paths)
-    for leaf in range(read_int(args, POINTS_FIELDS.leaves)):
-        if int_array(args, POINTS_FIELDS.wanted)[leaf] == 0:
+@native(POINTS)
+def predict_points(a, first, count):
+    """out[leaf, t] = f at inputs[:, t], t < count, for leaves with wanted[leaf]; changes nothing.
+
+    Only the scratch `path` is written besides.
+    """
+    for leaf in range(a.leaves):
+        if a.wanted[leaf] == 0:
             continue
-        cells = pointer(float_array(args, POINTS_FIELDS.cells), leaf * max_cells * CELL_SIZE)
-        levels = int_array(args, POINTS_FIELDS.levels)[leaf]
         for t in range(count):
-            point = pointer(points, t * width)
-            _, value = descend(cells, max_cells, levels, dimension, point, stride, offsets, path)
-            index = leaf * read_int(args, POINTS_FIELDS.point_count) + t
-            store(float_array(args, POINTS_FIELDS.out), index, value)
+            _, value = descend(a, leaf, t)
+            a.out[leaf, t] = value

@@ -20,11 +20,13 @@ Cells may come from a forged file: indices are bounded before use.
 """
 
 # mypy: disable-error-code="no-untyped-def"
-from ..native.formulas import pointer
-from ..native.jit import inline
-from ..native.phases import argument_fields
+from collections import namedtuple
+from typing import Any
 
-CELL = argument_fields(
+from ..native.arguments import Arguments, floats, ints
+from ..native.jit import inline
+
+_FIELDS = (
     "first_child",  # index; the second child is the next cell; 0 for a leaf
     "coordinate",  # of the split
     "threshold",  # of the split: x[coordinate] <= threshold goes to the first child
@@ -44,7 +46,22 @@ CELL = argument_fields(
     "entry_block",  # index of the cell's block of entries
     "parent",  # index
 )
-CELL_SIZE = len(CELL)
+CELL_SIZE = len(_FIELDS)
+CELL: Any = namedtuple("Cell", _FIELDS)(*range(CELL_SIZE))
+"""Where the numbers of a cell stand: cells[index, CELL.gain]."""
+
+TREE = Arguments(
+    "tree",
+    leaves=int,
+    dimension=int,  # number of active coordinates
+    active=ints("dimension"),  # their indices in an input
+    inputs=floats(None, None),  # inputs[k, position] is coordinate k
+    max_cells=int,
+    cells=floats("leaves", "max_cells", CELL_SIZE),
+    max_levels=int,
+    levels=ints("leaves"),  # of each leaf's kernel, at most max_levels
+    path=ints("max_levels"),  # scratch: the cells of an input, from the root
+)
 
 
 @inline
@@ -56,15 +73,9 @@ def index_below(number, limit):
 
 
 @inline
-def cell_at(cells, index):
-    """(CELL_SIZE,): a cell of cells (max_cells, CELL_SIZE)."""
-    return pointer(cells, index * CELL_SIZE)
-
-
-@inline
-def child_of(cell, max_cells):
-    """The index of the first child, or 0 for a leaf."""
-    return index_below(cell[CELL.first_child], max_cells - 1)
+def child_of(cells, index):
+    """The index of the first child of a cell, or 0 for a leaf."""
+    return index_below(cells[index, CELL.first_child], len(cells) - 1)
 
 
 @inline
@@ -88,9 +99,9 @@ def combine_quadratics(weight, centre, other_weight, other_centre):
 
 
 @inline
-def update_cell(cells, max_cells, index, variance):
+def update_cell(cells, index, variance):
     """Compute the messages of a cell, with prior variance `variance`, to its parent."""
-    cell = cell_at(cells, index)
+    cell = cells[index]
     precision, mean = combine_likelihoods(
         cell[CELL.summary_precision],
         cell[CELL.summary_mean],
@@ -98,9 +109,9 @@ def update_cell(cells, max_cells, index, variance):
         cell[CELL.stored_mean],
     )
     weight, centre, constant = 0.0, 0.0, 0.0
-    child = child_of(cell, max_cells)
+    child = child_of(cells, index)
     if child > 0:
-        left, right = cell_at(cells, child), cell_at(cells, child + 1)
+        left, right = cells[child], cells[child + 1]
         below, middle = combine_likelihoods(
             left[CELL.precision], left[CELL.mean], right[CELL.precision], right[CELL.mean]
         )
@@ -130,33 +141,32 @@ def update_cell(cells, max_cells, index, variance):
 @inline
 def squared_norm(cells):
     """Sum of g^2 / v over all cells: the root's message at h = 0."""
-    return cells[CELL.weight] * cells[CELL.centre] * cells[CELL.centre] + cells[CELL.constant]
+    root = cells[0]
+    return root[CELL.weight] * root[CELL.centre] * root[CELL.centre] + root[CELL.constant]
 
 
 @inline
-def coordinate_of(point, k, stride, offsets):
-    """Active coordinate k of a point.
-
-    Active coordinates are `stride` apart in memory, or, if stride is 0, at `offsets`. Most trees
-    use all coordinates, and a multiplication is faster than a read of the offsets.
-    """
-    return point[k * stride] if stride != 0 else point[offsets[k]]
+def coordinate_of(inputs, active, position, k):
+    """Active coordinate k of the input at a position."""
+    return inputs[active[k], position]
 
 
 @inline
-def descend(cells, max_cells, levels, dimension, point, stride, offsets, path):
-    """From the root to the leaf of a point: returns the number of cells on `path`, and f(point)."""
+def descend(a, leaf, position):
+    """From the root to the leaf of an input: the number of cells on a.path, and f(input)."""
+    cells, levels, path = a.cells[leaf], a.levels[leaf], a.path
+    inputs, active = a.inputs, a.active
     value = 0.0
     index = 0
     for level in range(levels):
         path[level] = index
-        cell = cell_at(cells, index)
+        cell = cells[index]
         # h = h_parent + gain (mean - h_parent)
         value += cell[CELL.gain] * (cell[CELL.mean] - value)
-        child = child_of(cell, max_cells)
+        child = child_of(cells, index)
         if child == 0:
             return level + 1, value
-        coordinate = index_below(cell[CELL.coordinate], dimension)
-        x = coordinate_of(point, coordinate, stride, offsets)
+        k = index_below(cell[CELL.coordinate], len(active))
+        x = coordinate_of(inputs, active, position, k)
         index = child if x <= cell[CELL.threshold] else child + 1
     return levels, value

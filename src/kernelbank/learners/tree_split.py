@@ -18,13 +18,13 @@ regions that the stream has left falls with time.
 # mypy: disable-error-code="no-untyped-def"
 import numpy as np
 
-from ..native.formulas import pointer
+from ..native.arguments import floats, ints
 from ..native.hash_rng import mix_key, unit_interval
 from ..native.jit import inline
 from .tree_inference import (
     CELL,
     CELL_SIZE,
-    cell_at,
+    TREE,
     child_of,
     combine_likelihoods,
     coordinate_of,
@@ -32,10 +32,21 @@ from .tree_inference import (
     update_cell,
 )
 
-ENTRY_EXTRA = 4  # numbers of an entry after its coordinates
+PRECISION, MEAN, SAMPLES, FIRST_SAMPLE = 0, 1, 2, 3  # numbers of an entry after its coordinates
+ENTRY_EXTRA = 4
 PAIRS, SPLITS = 0, 1  # counters of a tree: pairs of children in use, splits made so far
+COUNTERS = 2
 CHANCE_GAIN = 10.0  # the square of a standard normal is larger once in 600 times
 MAX_SPLITS = 2.0**53
+
+GROWING = TREE.extended(
+    "growing_tree",
+    capacity=int,  # samples of a leaf before it is split
+    entries=floats("leaves", "(max_cells + 1) // 2", "capacity", f"dimension + {ENTRY_EXTRA}"),
+    counters=floats("leaves", COUNTERS),
+    variances=floats("leaves", "max_levels"),  # v of each level
+    other_path=ints("max_levels"),  # scratch: the cells above a pair of leaves, from below
+)
 
 
 @inline
@@ -47,9 +58,8 @@ def add_to_summary(cell, precision, target):
 
 
 @inline
-def summarize_entries(cell):
-    """Move all stored samples of a leaf to its summary."""
-    add_to_summary(cell, cell[CELL.stored_precision], cell[CELL.stored_mean])
+def _clear_entries(cell):
+    """Let a cell store nothing."""
     cell[CELL.stored_precision] = 0.0
     cell[CELL.stored_mean] = 0.0
     cell[CELL.entries] = 0.0
@@ -57,52 +67,60 @@ def summarize_entries(cell):
 
 
 @inline
-def _entries_of(cell, entries, max_cells, capacity, dimension):
-    """(capacity, dimension + ENTRY_EXTRA): the block of entries of a leaf."""
-    block = index_below(cell[CELL.entry_block], (max_cells + 1) // 2)
-    return pointer(entries, block * capacity * (dimension + ENTRY_EXTRA))
+def summarize_entries(cell):
+    """Move all stored samples of a leaf to its summary."""
+    add_to_summary(cell, cell[CELL.stored_precision], cell[CELL.stored_mean])
+    _clear_entries(cell)
 
 
 @inline
-def _is_same_input(entry, point, stride, offsets, dimension):
-    """Whether an entry has the active coordinates of the point."""
-    for k in range(dimension):
-        if entry[k] != coordinate_of(point, k, stride, offsets):
+def _add_to_stored(cell, precision, target):
+    """Add observations with this total precision and mean to what a cell stores."""
+    cell[CELL.stored_precision], cell[CELL.stored_mean] = combine_likelihoods(
+        cell[CELL.stored_precision], cell[CELL.stored_mean], precision, target
+    )
+
+
+@inline
+def _entries_of(cell, entries):
+    """(capacity, dimension + ENTRY_EXTRA): the block of entries of a leaf."""
+    return entries[index_below(cell[CELL.entry_block], len(entries))]
+
+
+@inline
+def _is_same_input(a, entry, position):
+    """Whether an entry has the active coordinates of the input at a position."""
+    for k in range(a.dimension):
+        if entry[k] != coordinate_of(a.inputs, a.active, position, k):
             return False
     return True
 
 
 @inline
-def store_sample(
-    cell, entries, max_cells, capacity, dimension, point, stride, offsets, precision, target, number
-):
-    """Store a sample in a leaf; returns whether the leaf can be split now."""
-    stored = _entries_of(cell, entries, max_cells, capacity, dimension)
-    width = dimension + ENTRY_EXTRA
-    count = index_below(cell[CELL.entries], capacity)
+def store_sample(a, cell, stored, position, precision, target, number):
+    """Store a sample in a leaf, among the entries `stored`; returns whether it can be split now."""
+    dimension = a.dimension
+    count = index_below(cell[CELL.entries], a.capacity)
     e = 0
-    while e < count and not _is_same_input(
-        pointer(stored, e * width), point, stride, offsets, dimension
-    ):
+    while e < count and not _is_same_input(a, stored[e], position):
         e += 1
-    entry = pointer(stored, e * width)
+    entry = stored[e]
     if e == count:  # a new input
         for k in range(dimension):
-            entry[k] = coordinate_of(point, k, stride, offsets)
-        for k in range(dimension, width - 1):
-            entry[k] = 0.0
-        entry[width - 1] = number
+            entry[k] = coordinate_of(a.inputs, a.active, position, k)
+        entry[dimension + PRECISION] = 0.0
+        entry[dimension + MEAN] = 0.0
+        entry[dimension + SAMPLES] = 0.0
+        entry[dimension + FIRST_SAMPLE] = number
         count += 1
         cell[CELL.entries] = count
-    entry[dimension], entry[dimension + 1] = combine_likelihoods(
-        entry[dimension], entry[dimension + 1], precision, target
+    entry[dimension + PRECISION], entry[dimension + MEAN] = combine_likelihoods(
+        entry[dimension + PRECISION], entry[dimension + MEAN], precision, target
     )
-    entry[dimension + 2] += 1.0
-    cell[CELL.stored_precision], cell[CELL.stored_mean] = combine_likelihoods(
-        cell[CELL.stored_precision], cell[CELL.stored_mean], precision, target
-    )
+    entry[dimension + SAMPLES] += 1.0
+    _add_to_stored(cell, precision, target)
     cell[CELL.samples] += 1.0
-    return count > 1 and cell[CELL.samples] >= capacity
+    return count > 1 and cell[CELL.samples] >= a.capacity
 
 
 @inline
@@ -114,55 +132,50 @@ def _sse_reduction(precision, mean, other_precision, other_mean):
 
 
 @inline
-def _split_gain(stored, count, width, coordinate, threshold):
+def _split_gain(stored, count, dimension, coordinate, threshold):
     """How much a split lowers the sum of squares of the targets around their means."""
-    dimension = width - ENTRY_EXTRA
     left, left_mean, right, right_mean = 0.0, 0.0, 0.0, 0.0
     for e in range(count):
-        entry = pointer(stored, e * width)
+        entry = stored[e]
+        precision, mean = entry[dimension + PRECISION], entry[dimension + MEAN]
         if entry[coordinate] <= threshold:
-            left, left_mean = combine_likelihoods(
-                left, left_mean, entry[dimension], entry[dimension + 1]
-            )
+            left, left_mean = combine_likelihoods(left, left_mean, precision, mean)
         else:
-            right, right_mean = combine_likelihoods(
-                right, right_mean, entry[dimension], entry[dimension + 1]
-            )
+            right, right_mean = combine_likelihoods(right, right_mean, precision, mean)
     return _sse_reduction(left, left_mean, right, right_mean)
 
 
 @inline
-def best_split(cell, entries, max_cells, capacity, dimension, key):
+def best_split(stored, count, dimension, key):
     """The best of one random split per coordinate: coordinate (-1 for none), threshold, gain.
 
-    Each side of a split has at least one entry. Of equal splits the first is taken.
+    Each side of a split has at least one of the `count` entries. Of equal splits the first is
+    taken.
     """
-    stored = _entries_of(cell, entries, max_cells, capacity, dimension)
-    width = dimension + ENTRY_EXTRA
-    count = index_below(cell[CELL.entries], capacity + 1)
     best_coordinate, best_gain, best_threshold = -1, -np.inf, 0.0
     for k in range(dimension):
         low, high = np.inf, -np.inf
         for e in range(count):
-            low = min(low, stored[e * width + k])
-            high = max(high, stored[e * width + k])
+            low = min(low, stored[e, k])
+            high = max(high, stored[e, k])
         if not low < high:
             continue
         threshold = low + unit_interval(mix_key(key, k)) * (high - low)
         if not threshold < high:  # by rounding
             threshold = low
-        gain = _split_gain(stored, count, width, k, threshold)
+        gain = _split_gain(stored, count, dimension, k, threshold)
         if gain > best_gain or best_coordinate < 0:
             best_coordinate, best_gain, best_threshold = k, gain, threshold
     return best_coordinate, best_threshold, best_gain
 
 
 @inline
-def _merge_children(cells, max_cells, pair, variances, levels, path):
+def _merge_children(a, leaf, pair):
     """Summarize all samples of two leaves in their parent, and update the cells above."""
-    left, right = cell_at(cells, pair), cell_at(cells, pair + 1)
-    index = index_below(left[CELL.parent], max_cells)
-    cell = cell_at(cells, index)
+    cells, path = a.cells[leaf], a.other_path
+    left, right = cells[pair], cells[pair + 1]
+    index = index_below(left[CELL.parent], len(cells))
+    cell = cells[index]
     summarize_entries(left)
     summarize_entries(right)
     add_to_summary(cell, left[CELL.summary_precision], left[CELL.summary_mean])
@@ -170,14 +183,14 @@ def _merge_children(cells, max_cells, pair, variances, levels, path):
     cell[CELL.first_child] = 0.0
     cell[CELL.entry_block] = left[CELL.entry_block]
     count = 0
-    while count < levels:
+    while count < a.levels[leaf]:
         path[count] = index
         count += 1
         if index == 0:
             break
-        index = index_below(cell_at(cells, index)[CELL.parent], max_cells)
+        index = index_below(cells[index, CELL.parent], len(cells))
     for i in range(count):
-        update_cell(cells, max_cells, path[i], variances[count - 1 - i])
+        update_cell(cells, path[i], a.variances[leaf, count - 1 - i])
 
 
 @inline
@@ -193,158 +206,92 @@ def _gain_rate(left, right, number):
 
 
 @inline
-def allocate_children(
-    cells, max_cells, counters, index, gain_rate, number, variances, levels, path
-):
+def allocate_children(a, leaf, index, gain_rate, number):
     """The index of two cells for the children of a leaf; 0 if no other split is worth less."""
-    pairs = index_below(counters[PAIRS], (max_cells - 1) // 2 + 1)
-    if 2 * pairs + 2 < max_cells:
-        counters[PAIRS] = pairs + 1
+    cells = a.cells[leaf]
+    pairs = index_below(a.counters[leaf, PAIRS], (a.max_cells - 1) // 2 + 1)
+    if 2 * pairs + 2 < a.max_cells:
+        a.counters[leaf, PAIRS] = pairs + 1
         # Each pair brings a block of entries for one more leaf; the root's is block 0.
-        cell_at(cells, 2 * pairs + 2)[CELL.entry_block] = pairs + 1
+        cells[2 * pairs + 2, CELL.entry_block] = pairs + 1
         return 2 * pairs + 1
     chosen, least = 0, 0.5 * gain_rate
     for pair in range(1, 2 * pairs, 2):
-        left, right = cell_at(cells, pair), cell_at(cells, pair + 1)
-        if (
-            child_of(left, max_cells) > 0
-            or child_of(right, max_cells) > 0
-            or pair <= index <= pair + 1
-        ):
+        between_leaves = child_of(cells, pair) == 0 and child_of(cells, pair + 1) == 0
+        if not between_leaves or pair <= index <= pair + 1:
             continue
-        other = _gain_rate(left, right, number)
+        other = _gain_rate(cells[pair], cells[pair + 1], number)
         if other < least:
             chosen, least = pair, other
     if chosen > 0:
-        _merge_children(cells, max_cells, chosen, variances, levels, path)
+        _merge_children(a, leaf, chosen)
     return chosen
 
 
 @inline
-def _clear(cell):
-    """Set all fields of a cell to 0."""
-    for field in range(CELL_SIZE):
-        cell[field] = 0.0
-
-
-@inline
-def split_leaf(
-    cells, max_cells, index, pair, coordinate, threshold, entries, capacity, dimension, variance
-):
+def split_leaf(a, leaf, index, pair, coordinate, threshold, variance):
     """Give a leaf two children, of prior variance `variance`, and move its entries to them."""
-    cell = cell_at(cells, index)
-    stored = _entries_of(cell, entries, max_cells, capacity, dimension)
-    width = dimension + ENTRY_EXTRA
-    left, right = cell_at(cells, pair), cell_at(cells, pair + 1)
+    cells, entries, dimension = a.cells[leaf], a.entries[leaf], a.dimension
+    cell, left, right = cells[index], cells[pair], cells[pair + 1]
+    stored = _entries_of(cell, entries)
     block = right[CELL.entry_block]
     for child in (left, right):
-        _clear(child)
+        for field in range(CELL_SIZE):
+            child[field] = 0.0
         child[CELL.parent] = index
-        child[CELL.first_sample] = stored[width - 1]
+        child[CELL.first_sample] = stored[0, dimension + FIRST_SAMPLE]
     left[CELL.entry_block] = cell[CELL.entry_block]
     right[CELL.entry_block] = block
-    other = _entries_of(right, entries, max_cells, capacity, dimension)
+    other = _entries_of(right, entries)
     below, above = 0, 0
-    for e in range(index_below(cell[CELL.entries], capacity + 1)):
-        entry = pointer(stored, e * width)
+    for e in range(index_below(cell[CELL.entries], a.capacity + 1)):
+        entry = stored[e]
         if entry[coordinate] <= threshold:
-            child, target = left, pointer(stored, below * width)
+            child, moved = left, stored[below]
             below += 1
         else:
-            child, target = right, pointer(other, above * width)
+            child, moved = right, other[above]
             above += 1
-        for k in range(width):
-            target[k] = entry[k]
-        child[CELL.stored_precision], child[CELL.stored_mean] = combine_likelihoods(
-            child[CELL.stored_precision],
-            child[CELL.stored_mean],
-            target[dimension],
-            target[dimension + 1],
-        )
-        child[CELL.samples] += target[dimension + 2]
+        for k in range(dimension + ENTRY_EXTRA):
+            moved[k] = entry[k]
+        _add_to_stored(child, moved[dimension + PRECISION], moved[dimension + MEAN])
+        child[CELL.samples] += moved[dimension + SAMPLES]
     left[CELL.entries] = below
     right[CELL.entries] = above
     cell[CELL.first_child] = pair
     cell[CELL.coordinate] = coordinate
     cell[CELL.threshold] = threshold
-    cell[CELL.stored_precision] = 0.0
-    cell[CELL.stored_mean] = 0.0
-    cell[CELL.entries] = 0.0
-    cell[CELL.samples] = 0.0
-    update_cell(cells, max_cells, pair, variance)
-    update_cell(cells, max_cells, pair + 1, variance)
+    _clear_entries(cell)
+    update_cell(cells, pair, variance)
+    update_cell(cells, pair + 1, variance)
 
 
 @inline
-def learn_sample(
-    cells,
-    max_cells,
-    counters,
-    entries,
-    capacity,
-    dimension,
-    variances,
-    levels,
-    path,
-    depth,
-    other_path,
-    point,
-    stride,
-    offsets,
-    precision,
-    target,
-    number,
-    key,
-):
-    """Learn one sample, whose cells are path[:depth].
+def learn_sample(a, leaf, depth, position, precision, target, number, key):
+    """Learn the sample of this number, with its input at `position` and its cells a.path[:depth].
 
-    cells: (max_cells, CELL_SIZE); variances, path, other_path: (levels,); entries:
-    ((max_cells + 1) // 2, capacity, dimension + ENTRY_EXTRA).
+    a: see GROWING; precision, target: of the observation of f at the input; key: of the slot, for
+    the random splits.
     """
-    index = path[depth - 1]
-    cell = cell_at(cells, index)
-    if depth == levels:
+    cells, variances = a.cells[leaf], a.variances[leaf]
+    index = a.path[depth - 1]
+    cell = cells[index]
+    stored = _entries_of(cell, a.entries[leaf])  # (capacity, dimension + ENTRY_EXTRA)
+    if depth == a.levels[leaf]:
         add_to_summary(cell, precision, target)
-    elif store_sample(
-        cell,
-        entries,
-        max_cells,
-        capacity,
-        dimension,
-        point,
-        stride,
-        offsets,
-        precision,
-        target,
-        number,
-    ):
-        splits = index_below(counters[SPLITS], MAX_SPLITS)
-        coordinate, threshold, gain = best_split(
-            cell, entries, max_cells, capacity, dimension, mix_key(key, splits)
-        )
+    elif store_sample(a, cell, stored, position, precision, target, number):
+        splits = index_below(a.counters[leaf, SPLITS], MAX_SPLITS)
+        count = index_below(cell[CELL.entries], a.capacity + 1)
+        coordinate, threshold, gain = best_split(stored, count, a.dimension, mix_key(key, splits))
         pair = 0
         if coordinate >= 0:
-            stored = _entries_of(cell, entries, max_cells, capacity, dimension)
-            gain_rate = (gain - CHANCE_GAIN) / (number - stored[dimension + ENTRY_EXTRA - 1] + 1.0)
-            pair = allocate_children(
-                cells, max_cells, counters, index, gain_rate, number, variances, levels, other_path
-            )
+            age = number - stored[0, a.dimension + FIRST_SAMPLE] + 1.0
+            pair = allocate_children(a, leaf, index, (gain - CHANCE_GAIN) / age, number)
         if pair > 0:
-            counters[SPLITS] = splits + 1
-            split_leaf(
-                cells,
-                max_cells,
-                index,
-                pair,
-                coordinate,
-                threshold,
-                entries,
-                capacity,
-                dimension,
-                variances[depth],
-            )
+            a.counters[leaf, SPLITS] = splits + 1
+            split_leaf(a, leaf, index, pair, coordinate, threshold, variances[depth])
         else:
             summarize_entries(cell)
     for i in range(depth):
         level = depth - 1 - i
-        update_cell(cells, max_cells, path[level], variances[level])
+        update_cell(cells, a.path[level], variances[level])
