@@ -360,6 +360,4 @@ def features(x, frequencies, phases, amplitudes, trigonometric, out):
 def feature_rows(a, first, count):
     """out[t] = the features of points[t], for t < count."""
     for t in range(count):
-        features(
-            a.points[t], a.frequencies, a.phases, a.amplitudes, a.trigonometric, a.out[t]
-        )
+        features(a.points[t], a.frequencies, a.phases, a.amplitudes, a.trigonometric, a.out[t])
