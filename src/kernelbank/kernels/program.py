@@ -369,18 +369,6 @@ def kernel_row_of_pointers(
                 store(below, m, load(below, m) * load(top, m))
 
 
-@inline
-def repeats_of_pointers(instructions, program, repeated, width, t):
-    """Whether all statistics of the program repeat at step t, so that the kernel row does too.
-
-    repeated: (statistics, width).
-    """
-    for i in range(instructions):
-        if program[3 * i] == EVALUATE and repeated[program[3 * i + 1] * width + t] == 0:
-            return False
-    return True
-
-
 @entry
 def _kernel_matrix(program, constants, statistics, depth, values):
     """values[i, j] = the kernel value of input i and term j, for the first slot."""

@@ -147,7 +147,7 @@ class FeatureLearner(Learner):
 
     def _scratch_shapes(self, capacity: int, dimension: int) -> Shapes:
         """The shapes of the arrays with no axes but these two."""
-        lengths = {"capacity": capacity, "dimension": dimension}
+        lengths: dict[Any, int] = {"capacity": capacity, "dimension": dimension}
         return {
             name: tuple(lengths[axis] for axis in kind.axes)
             for name, kind in type(self).step.arguments.fields.items()
