@@ -23,8 +23,17 @@ def cosines_and_sines(angles):
     phases[:, 0].flat[: len(angles)] = angles
     size = phases.size
     out = np.empty((1, size))
-    arrays = (np.zeros((1, size)), phases.reshape(-1), np.ones(size))
-    feature_rows(np.zeros((1, 1)), *arrays, size, out)
+    feature_rows(
+        1,
+        dimension=1,
+        total=size,
+        trigonometric=size,
+        points=np.zeros((1, 1)),
+        frequencies=np.zeros((1, size)),
+        phases=phases.reshape(-1),
+        amplitudes=np.ones(size),
+        out=out,
+    )
     pairs = out.reshape(-1, 2, 4)
     return pairs[:, 0].reshape(-1)[: len(angles)], pairs[:, 1].reshape(-1)[: len(angles)]
 

@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..native.formulas import pointer
-from ..native.jit import entry, inline
-from ..native.simd import WIDTH, fma, load, store
+from ..native.arguments import Arguments, floats
+from ..native.jit import inline
+from ..native.phases import native
+from ..native.simd import WIDTH, fma
 from ..native.sincos import cosine_and_sine
+from ..native.views import load_four, store_four
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Kernel, Scaled, Sum
@@ -80,7 +82,15 @@ class FeatureMap:
             points = np.ascontiguousarray(points[:, list(self.coordinates)])
         out = np.empty((len(points), self.total))
         feature_rows(
-            points, self.frequencies, self.phases, self.amplitudes, self.trigonometric, out
+            len(points),
+            dimension=len(self.coordinates),
+            total=self.total,
+            trigonometric=self.trigonometric,
+            points=points,
+            frequencies=self.frequencies,
+            phases=self.phases,
+            amplitudes=self.amplitudes,
+            out=out,
         )
         return out
 
@@ -307,17 +317,30 @@ def _shares(views: tuple[ActiveDims | Additive, ...], width: int) -> list[Fracti
 # --- compiled -------------------------------------------------------------------------------------
 
 
+FEATURE_ROWS = Arguments(
+    "feature_rows",
+    dimension=int,
+    total=int,
+    trigonometric=int,
+    points=floats(None, "dimension"),
+    frequencies=floats("dimension", "total"),
+    phases=floats("total"),
+    amplitudes=floats("total"),
+    out=floats(None, "total"),
+)
+
+
 @inline
-def _angles(x, dimension, frequencies, phases, rows, row):
-    """angle = phase + sum_k x_k frequency_k of four features, in the order of the coordinates."""
-    angle = load(phases, row)
-    for k in range(dimension):
-        angle = fma(x[k], load(frequencies, k * rows + row), angle)
+def _angles(x, frequencies, phases, m):
+    """phase + sum_k x_k frequency_k of features m .. m + 3, in the order of the coordinates."""
+    angle = load_four(phases, m)
+    for k in range(len(x)):
+        angle = fma(x[k], load_four(frequencies[k], m), angle)
     return angle
 
 
 @inline
-def features(x, dimension, frequencies, phases, amplitudes, trigonometric, total, out):
+def features(x, frequencies, phases, amplitudes, trigonometric, out):
     """out[m] = feature m of the input x, for m < total. The lanes run over features.
 
     x: (dimension,); frequencies: (dimension, total); phases, amplitudes, out: (total,). In a block
@@ -325,31 +348,16 @@ def features(x, dimension, frequencies, phases, amplitudes, trigonometric, total
     a quarter turn less, so that their cosines are sines: one sum and one reduction serve both, and
     only the frequencies and phases of the first four are read.
     """
-    rows = total // WIDTH
-    pairs = trigonometric // WIDTH
-    for row in range(0, pairs, 2):
-        angle = _angles(x, dimension, frequencies, phases, rows, row)
-        cosine, sine = cosine_and_sine(angle)
-        store(out, row, load(amplitudes, row) * cosine)
-        store(out, row + 1, load(amplitudes, row + 1) * sine)
-    for row in range(pairs, rows):
-        angle = _angles(x, dimension, frequencies, phases, rows, row)
-        store(out, row, load(amplitudes, row) * angle)
+    for m in range(0, trigonometric, _BLOCK):
+        cosine, sine = cosine_and_sine(_angles(x, frequencies, phases, m))
+        store_four(out, m, load_four(amplitudes, m) * cosine)
+        store_four(out, m + WIDTH, load_four(amplitudes, m + WIDTH) * sine)
+    for m in range(trigonometric, len(out), WIDTH):
+        store_four(out, m, load_four(amplitudes, m) * _angles(x, frequencies, phases, m))
 
 
-@entry
-def feature_rows(points, frequencies, phases, amplitudes, trigonometric, out):
-    """out[t] = the features of points[t]. points: (n, d); out: (n, total)."""
-    dimension = points.shape[1]
-    total = out.shape[1]
-    for t in range(points.shape[0]):
-        features(
-            pointer(points, t * dimension),
-            dimension,
-            pointer(frequencies, 0),
-            pointer(phases, 0),
-            pointer(amplitudes, 0),
-            trigonometric,
-            total,
-            pointer(out, t * total),
-        )
+@native(FEATURE_ROWS)
+def feature_rows(a, first, count):
+    """out[t] = the features of points[t], for t < count."""
+    for t in range(count):
+        features(a.points[t], a.frequencies, a.phases, a.amplitudes, a.trigonometric, a.out[t])

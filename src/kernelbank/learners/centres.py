@@ -16,80 +16,30 @@ from ..kernels.program import (
     kernel_row,
     number_statistics,
 )
+from ..native.arguments import floats, ints, lanes
 from ..native.dense import delete_element
-from ..native.formulas import call_statistic, int_pointer, pointer
+from ..native.formulas import call_statistic
 from ..native.jit import inline
-from ..native.phases import argument_fields, float_array, int_array, read_int
-from ..native.simd import WIDTH
+from ..native.phases import native
+from ..native.simd import WIDTH, lane
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import FIELDS as FEATURE_FIELDS
-from .feature_learner import (
-    SAMPLE,
-    FeatureLearner,
-    Shapes,
-    coefficients_of,
-    size_of,
-    window_features_of,
+from .feature_learner import FIELDS, NUMBER, SELF_KERNEL, FeatureLearner, Shapes, size_of
+
+CENTRES = FIELDS.extended(
+    "centres",
+    row_length=int,  # of a row of kernel values, with centres or with the window's inputs
+    program=ints(None, 3),  # the kernels' program, see `kernels.program`
+    constants=lanes("leaves", None, 3),
+    addresses=ints(None),  # of the statistics that the program reads
+    source_parameters=floats(None),
+    coordinates=ints(None),
+    starts=ints(None),
+    statistics=floats(None, 1, "row_length"),
+    stack=lanes(None, "row_length"),  # scratch of the kernels' program
+    recent_values=floats("row_length"),  # scratch
+    centres=floats("leaves", "dimension", "capacity"),  # one per column
 )
-
-FIELDS = argument_fields(
-    *FEATURE_FIELDS._fields,
-    "instructions",  # of the kernels' program, see `kernels.program`
-    "program",
-    "constants",
-    "addresses",  # of the statistics that the program reads
-    "source_parameters",
-    "coordinates",
-    "starts",
-    "statistics",  # (sources, row_length)
-    "row",  # (row_length, 4)
-    "stack",  # (depth + 1, row_length, 4)
-    "row_length",
-    "recent_values",  # (row_length,)
-    "centres",  # (leaves, dimension, capacity)
-)
-
-
-@inline
-def kernel_values(args, leaf, x, others, stride, count, out):
-    """out[m] = k(x, column m of `others`), for m < count; rows of `others` are `stride` apart."""
-    instructions = read_int(args, FIELDS.instructions)
-    program = int_array(args, FIELDS.program)
-    statistics = float_array(args, FIELDS.statistics)
-    row_length = read_int(args, FIELDS.row_length)
-    starts = int_array(args, FIELDS.starts)
-    for i in range(instructions):
-        if program[3 * i] == EVALUATE:
-            source = program[3 * i + 1]
-            call_statistic(
-                int_array(args, FIELDS.addresses)[source],
-                x,
-                others,
-                stride,
-                count,
-                int_pointer(int_array(args, FIELDS.coordinates), starts[source]),
-                starts[source + 1] - starts[source],
-                pointer(float_array(args, FIELDS.source_parameters), source),
-                pointer(statistics, source * row_length),
-            )
-    row = float_array(args, FIELDS.row)
-    kernel_row(
-        instructions,
-        program,
-        float_array(args, FIELDS.constants),
-        leaf,
-        statistics,
-        1,
-        row_length,
-        -1,
-        0,
-        count,
-        row,
-        float_array(args, FIELDS.stack),
-    )
-    for m in range(count):
-        out[m] = row[m * WIDTH]
 
 
 class CentresBase(FeatureLearner):
@@ -120,113 +70,117 @@ class CentresBase(FeatureLearner):
         capacity = group.state["coefficients"].shape[1]
         row_length = max(capacity, group.objective.window, 1)
         return {
-            "instructions": len(program.code),
             "program": program.code,
             "constants": program.constants,
             "addresses": sources.addresses,
             "source_parameters": sources.parameters,
             "coordinates": sources.coordinates,
             "starts": sources.starts,
-            "statistics": np.zeros((len(numbers), row_length)),
-            "row": np.zeros((row_length, WIDTH)),
+            "statistics": np.zeros((len(numbers), 1, row_length)),
             "stack": np.zeros((program.depth + 1, row_length, WIDTH)),
             "row_length": row_length,
             "recent_values": np.zeros(row_length),
         }
 
     @staticmethod
-    def compute_features(args, leaf, number):
+    @native(CENTRES)
+    def compute_features(a, leaf, number):
         """point_features[j] = k(x, c_j), and k(x, x)."""
-        point = float_array(args, FIELDS.point)
-        capacity = read_int(args, FIELDS.capacity)
-        features = float_array(args, FIELDS.point_features)
-        centres = centres_of(args, leaf)
-        kernel_values(args, leaf, point, centres, capacity, size_of(args, leaf), features)
-        self_kernel = pointer(float_array(args, FIELDS.sample), SAMPLE.self_kernel)
-        kernel_values(args, leaf, point, point, 1, 1, self_kernel)
+        x = a.point
+        values_at_centres(a, leaf, x, a.point_features)
+        kernel_values(a, leaf, x, x, 1, 1, a.sample[SELF_KERNEL:])
 
 
 # --- compiled: what the steps use ---------------------------------------------------------------
 
 
 @inline
-def centres_of(args, leaf):
-    """(dimension, capacity): the centres of a slot, one per column."""
-    length = read_int(args, FIELDS.dimension) * read_int(args, FIELDS.capacity)
-    return pointer(float_array(args, FIELDS.centres), leaf * length)
+def kernel_values(a, leaf, x, others, stride, count, out):
+    """out[m] = k(x, t_m) for m < count, where others[k * stride + m] is coordinate k of t_m."""
+    for i in range(len(a.program)):
+        if a.program[i, 0] == EVALUATE:
+            source = a.program[i, 1]
+            start, end = a.starts[source], a.starts[source + 1]
+            call_statistic(
+                a.addresses[source],
+                x,
+                others,
+                stride,
+                count,
+                a.coordinates[start:],
+                end - start,
+                a.source_parameters[source:],
+                a.statistics[source, 0],
+            )
+    row = a.stack[0]
+    kernel_row(a.program, a.constants[leaf], a.statistics, -1, 0, count, row, a.stack[1:])
+    for m in range(count):
+        out[m] = lane(row[m], 0)
 
 
 @inline
-def copy_centre(args, leaf, j, out):
+def values_at_centres(a, leaf, x, out):
+    """out[j] = k(x, c_j)."""
+    kernel_values(a, leaf, x, a.centres[leaf, 0], a.capacity, size_of(a, leaf), out)
+
+
+@inline
+def copy_centre(a, leaf, j, out):
     """out = c_j."""
-    centres = centres_of(args, leaf)
-    for k in range(read_int(args, FIELDS.dimension)):
-        out[k] = centres[k * read_int(args, FIELDS.capacity) + j]
+    for k in range(a.dimension):
+        out[k] = a.centres[leaf, k, j]
 
 
 @inline
-def append_centre(args, leaf, coefficient):
+def append_centre(a, leaf, coefficient):
     """The present point becomes the newest centre."""
-    capacity = read_int(args, FIELDS.capacity)
-    window = read_int(args, FIELDS.window)
-    size = size_of(args, leaf)
-    point = float_array(args, FIELDS.point)
-    centres = centres_of(args, leaf)
-    for k in range(read_int(args, FIELDS.dimension)):
-        centres[k * capacity + size] = point[k]
-    coefficients_of(args, leaf)[size] = coefficient
-    sample = float_array(args, FIELDS.sample)
-    float_array(args, FIELDS.point_features)[size] = sample[SAMPLE.self_kernel]
-    float_array(args, FIELDS.size)[leaf] = size + 1
+    x = a.point
+    size = size_of(a, leaf)
+    for k in range(a.dimension):
+        a.centres[leaf, k, size] = x[k]
+    a.coefficients[leaf, size] = coefficient
+    a.point_features[size] = a.sample[SELF_KERNEL]
+    a.size[leaf] = size + 1
     # The new feature of the window's older samples: k(x, x_i).
-    number = int(sample[SAMPLE.number])
-    older = min(number, window - 1)
+    number = int(a.sample[NUMBER])
+    older = min(number, a.window - 1)
     if older == 0:
         return
-    slide_period = read_int(args, FIELDS.slide_period)
-    stride = read_int(args, FIELDS.history_length) + slide_period
-    position = read_int(args, FIELDS.history_length) + number % slide_period
-    inputs = pointer(float_array(args, FIELDS.inputs), position - older)  # (width, stride)
-    values = float_array(args, FIELDS.recent_values)
-    kernel_values(args, leaf, point, inputs, stride, older, values)
-    rows = window_features_of(args, leaf)  # (window, capacity)
+    position = a.history_length + number % a.slide_period
+    inputs = a.inputs[0][position - older :]  # coordinate 0; the others follow
+    values = a.recent_values  # k(x, x_i), oldest first
+    kernel_values(a, leaf, x, inputs, a.history_length + a.slide_period, older, values)
     for age in range(1, older + 1):
-        rows[(number - age) % window * capacity + size] = values[older - age]
+        a.window_features[leaf, (number - age) % a.window, size] = values[older - age]
 
 
 @inline
-def remove_centre(args, leaf, j):
+def remove_centre(a, leaf, j):
     """Remove centre j; those behind it move up."""
-    capacity = read_int(args, FIELDS.capacity)
-    size = size_of(args, leaf)
-    centres = centres_of(args, leaf)
-    for k in range(read_int(args, FIELDS.dimension)):
-        delete_element(pointer(centres, k * capacity), size, j)
-    delete_element(coefficients_of(args, leaf), size, j)
-    delete_element(float_array(args, FIELDS.point_features), size, j)
-    rows = window_features_of(args, leaf)
-    for i in range(read_int(args, FIELDS.window)):
-        delete_element(pointer(rows, i * capacity), size, j)
-    float_array(args, FIELDS.size)[leaf] = size - 1
+    size = size_of(a, leaf)
+    for k in range(a.dimension):
+        delete_element(a.centres[leaf, k], size, j)
+    delete_element(a.coefficients[leaf], size, j)
+    delete_element(a.point_features, size, j)
+    for i in range(a.window):
+        delete_element(a.window_features[leaf, i], size, j)
+    a.size[leaf] = size - 1
 
 
 @inline
-def norm_from_centres(args, leaf, values):
+def norm_from_centres(a, leaf, centre, values):
     """alpha' K alpha, one row of K at a time, for methods that keep no K; O(budget^2).
 
-    `values` is scratch of capacity + dimension numbers.
+    `centre` (dimension,) and `values` (capacity,) are scratch.
     """
-    capacity = read_int(args, FIELDS.capacity)
-    size = size_of(args, leaf)
-    centres = centres_of(args, leaf)
-    coefficients = coefficients_of(args, leaf)
-    point = pointer(values, capacity)
+    size = size_of(a, leaf)
+    alpha = a.coefficients[leaf]
     total = 0.0
     for i in range(size):
-        copy_centre(args, leaf, i, point)
-        kernel_values(args, leaf, point, centres, capacity, size, values)
+        copy_centre(a, leaf, i, centre)
+        values_at_centres(a, leaf, centre, values)
         value = 0.0  # f(c_i)
         for j in range(size):
-            value += coefficients[j] * values[j]
-        total += coefficients[i] * value
+            value += alpha[j] * values[j]
+        total += alpha[i] * value
     return max(total, 0.0)

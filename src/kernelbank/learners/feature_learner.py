@@ -1,19 +1,22 @@
 """Learners with one slot per leaf: f(x) = sum_m coefficients[m] features(x)[m].
 
 One compiled loop serves all of them. A method contributes two compiled functions, both called by
-address with (args, leaf, number): `compute_features` writes the features of the present point, and
-`step` learns the present sample. Their arguments begin with FIELDS; a method appends its own.
-`sample` (see SAMPLE) carries what is known of the present sample between the loop and the two.
+address with (a, leaf, number): `compute_features` writes the features of the present point, and
+`step` learns the present sample. Their arguments begin with FIELDS; a method appends its state, its
+settings and its scratch, which are the arrays with no axes but `capacity` and `dimension`. `sample`
+carries what is known of the present sample between the loop and the two.
 
 The features of the window's samples are kept (`window_features`), so that each value on the window
-after a step is one sum.
+after a step is one sum. Arrays that end in an axis of four are shared with learners of four slots
+per leaf; here only the first of the four is used.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
+from math import prod
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -22,21 +25,12 @@ from ..kernels.base import Kernel
 from ..kernels.sample_buffer import SampleBuffer
 from ..losses import Logistic, Loss, Squared
 from ..losses.objective import Objective
+from ..native.arguments import Arguments, ArrayKind, floats, ints, lanes
 from ..native.dense import dot
-from ..native.formulas import call_loss, pointer
+from ..native.formulas import call_loss
 from ..native.jit import inline
-from ..native.phases import (
-    Phase,
-    Phases,
-    address_of,
-    argument_fields,
-    call_phase,
-    compiled,
-    float_array,
-    int_array,
-    read_int,
-)
-from ..native.simd import WIDTH
+from ..native.phases import NativeFunction, Phase, Phases, address_of, call_phase, native
+from ..native.simd import WIDTH, broadcast, lane
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -44,57 +38,58 @@ from .base import Learner, SlotGroup
 
 Shapes = dict[str, tuple[int, ...]]
 
-FIELDS = argument_fields(
-    "leaves",
-    "steps",  # longest block + 1
-    "window",
-    "slide_period",
-    "history_length",
-    "width",  # coordinates of an input
-    "dimension",  # coordinates that the features use
-    "active_dims",  # (dimension,): which ones
-    "contiguous",  # 1 if each of them is one more than the last
-    "capacity",  # most features during a step
-    "max_size",  # most features between two steps
-    "curvature_rule",
-    "compute_features",  # address
-    "step",  # address
-    "derivative",  # address of the loss's derivative
-    "loss_parameters",
-    "points",  # (count, width)
-    "targets",  # (history_length + slide_period, 4)
-    "inputs",  # (width, history_length + slide_period)
-    "query_point",  # (width,)
-    "query_values",  # (leaves, 4)
-    "wanted",  # (leaves,)
-    "out",  # (leaves, count, 4)
-    "values",  # (leaves, steps, window, 4)
-    "norms",  # (leaves, steps, 4)
-    "predictions",  # (leaves, steps - 1, 4)
-    "effects",  # (leaves, steps - 1, 4)
-    "point",  # (dimension,): the active coordinates of the present input
-    "sample",  # (SAMPLE_SIZE,)
-    "point_features",  # (capacity,)
-    "work",  # scratch of the step
-    "loss_lanes",  # (3, 4): scratch of the loss
-    "size",  # (leaves,): features in use
-    "coefficients",  # (leaves, capacity)
-    "window_features",  # (leaves, window, capacity): sample n in row n % window
-)
+SAMPLE_SIZE = 10
+(
+    SELF_KERNEL,  # k(x, x)
+    PREDICTION,  # f(x) before the sample is learned
+    TARGET,  # y
+    SLOPE,  # l'(f(x), y)
+    ERROR,  # e = -slope / curvature: what second-order methods take for y - f(x)
+    RESPONSE,  # z = f(x) + e
+    WEIGHT,  # curvature / 2
+    SQUARED_NORM,  # norm^2 of f: the step keeps it up to date
+    NUMBER,  # of the sample, from 0
+    DROP_EFFECT,  # how far dropped terms moved the window's values, relative to their size
+) = range(SAMPLE_SIZE)
+"""Where it stands in `sample`."""
 
-SAMPLE = argument_fields(
-    "self_kernel",  # k(x, x)
-    "prediction",  # f(x) before the sample is learned
-    "target",  # y
-    "slope",  # l'(f(x), y)
-    "error",  # e = -slope / curvature: what second-order methods take for y - f(x)
-    "response",  # z = f(x) + e
-    "weight",  # curvature / 2
-    "squared_norm",  # norm^2 of f: the step keeps it up to date
-    "number",  # of the sample, from 0
-    "drop_effect",  # how far dropped terms moved the window's values, relative to their size
+FIELDS = Arguments(
+    "feature_learner",
+    leaves=int,
+    steps=int,  # longest block + 1
+    window=int,
+    slide_period=int,
+    history_length=int,
+    width=int,  # coordinates of an input
+    dimension=int,  # coordinates that the features use
+    active_dims=ints("dimension"),  # which ones
+    contiguous=int,  # 1 if each of them is one more than the last
+    capacity=int,  # most features during a step
+    max_size=int,  # most features between two steps
+    curvature_rule=int,
+    compute_features=int,  # address
+    step=int,  # address
+    derivative=int,  # address of the loss's derivative
+    loss_parameters=floats(None),
+    loss_lanes=lanes(3),  # f, y and l'
+    points=floats(None, "width"),
+    targets=floats("history_length + slide_period", 4),
+    inputs=floats("width", "history_length + slide_period"),
+    query_point=floats("width"),
+    query_values=floats("leaves", 4),
+    wanted=ints("leaves"),
+    out=floats("leaves", None, 4),
+    values=floats("leaves", "steps", "window", 4),
+    norms=floats("leaves", "steps", 4),
+    predictions=floats("leaves", "steps - 1", 4),
+    effects=floats("leaves", "steps - 1", 4),
+    point=floats("dimension"),  # the active coordinates of the present input
+    sample=floats(SAMPLE_SIZE),  # what is known of the present sample
+    point_features=floats("capacity"),  # features(x) of the present point x
+    size=floats("leaves"),  # features in use
+    coefficients=floats("leaves", "capacity"),
+    window_features=floats("leaves", "window", "capacity"),  # sample n in row n % window
 )
-SAMPLE_SIZE = len(SAMPLE)
 
 NO_CURVATURE, CONSTANT, LOGISTIC = range(3)
 _CURVATURE_RULES: dict[type[Loss], int] = {Squared: CONSTANT, Logistic: LOGISTIC}
@@ -110,12 +105,11 @@ class FeatureLearner(Learner):
     uses_kernel_rows = False
     second_order: ClassVar[bool] = False
     """Whether the step uses the loss's second derivative: then Squared and Logistic only."""
-    arguments: ClassVar[Any]
-    """The fields of the compiled functions: FIELDS, then the method's own."""
-    compute_features: ClassVar[Callable[..., None]]
-    """Compiled (args, leaf, number): write `point_features`, and k(x, x) to `sample`."""
-    step: ClassVar[Callable[..., None]]
-    """Compiled (args, leaf, number): learn the present sample."""
+    compute_features: ClassVar[NativeFunction]
+    """Compiled (a, leaf, number): write `point_features`, and k(x, x) to `sample`."""
+    step: ClassVar[NativeFunction]
+    """Compiled (a, leaf, number): learn the present sample. Its arguments begin with those of
+    `compute_features`, and are what the method's phases are filled with."""
     extra_capacity: ClassVar[int] = 0
     """Features by which a step may exceed its maximum before it removes some."""
 
@@ -148,12 +142,19 @@ class FeatureLearner(Learner):
         return {}
 
     def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
-        """The arguments that the method adds to FIELDS, except for its state and its settings."""
+        """What the method adds to FIELDS, except for its state, its settings and its scratch."""
         return {}
 
-    def work_size(self, capacity: int, dimension: int) -> int:
-        """The length of `work`, the step's scratch."""
-        return 1
+    def _scratch_shapes(self, capacity: int, dimension: int) -> Shapes:
+        """The shapes of the arrays with no axes but these two."""
+        lengths: dict[Any, int] = {"capacity": capacity, "dimension": dimension}
+        return {
+            name: tuple(lengths[axis] for axis in kind.axes)
+            for name, kind in type(self).step.arguments.fields.items()
+            if isinstance(kind, ArrayKind)
+            and kind.dtype == "float64"
+            and lengths.keys() >= set(kind.axes)
+        }
 
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
@@ -171,7 +172,7 @@ class FeatureLearner(Learner):
         capacity = self.capacity(kernel, dimension)
         active = len(self.active_dims(kernel, dimension))
         rows = 8 * max(capacity, objective.window)  # a row of kernel values in lanes, and its parts
-        return 2 * (self.work_size(capacity, active) + rows + capacity + 2 * active)
+        return 2 * (sum(map(prod, self._scratch_shapes(capacity, active).values())) + rows + active)
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         return [self._phase(learn_block, group, **_block_arrays(buffer, workspace))]
@@ -193,15 +194,16 @@ class FeatureLearner(Learner):
     def _settings(self) -> dict[str, Any]:
         """The settings that are arguments of the compiled functions, by their names."""
         names = [field.name for field in fields(cast(Any, self))]
-        return {name: getattr(self, name) for name in names if name in self.arguments._fields}
+        declared = type(self).step.arguments.fields
+        return {name: getattr(self, name) for name in names if name in declared}
 
-    def _phase(self, function: Callable[..., None], group: SlotGroup, **arrays: Any) -> Phase:
+    def _phase(self, function: NativeFunction, group: SlotGroup, **arrays: Any) -> Phase:
         """One of the three loops below, with the arrays that it reads or writes."""
         objective = group.objective
         active = self.active_dims(group.kernels[0][0], group.dimension)
         dimension = len(active)
         capacity = group.state["coefficients"].shape[1]
-        unused = np.zeros(1)
+        scratch = self._scratch_shapes(capacity, dimension)
         values: dict[str, Any] = {
             **group.common(),
             "slide_period": SLIDE_PERIOD,
@@ -214,28 +216,26 @@ class FeatureLearner(Learner):
             "max_size": capacity - self.extra_capacity,
             "effects": group.effects,
             "curvature_rule": _CURVATURE_RULES.get(type(objective.loss), NO_CURVATURE),
-            "compute_features": compiled(type(self).compute_features).address,
-            "step": compiled(type(self).step).address,
+            "compute_features": type(self).compute_features.address,
+            "step": type(self).step.address,
             "derivative": objective.loss.derivative_address,
             "loss_parameters": objective.loss.parameters,
-            "points": unused,
-            "targets": unused,
-            "inputs": unused,
-            "query_point": unused,
+            "points": None,
+            "targets": None,
+            "inputs": None,
+            "query_point": None,
             "query_values": group.query_values,
-            "wanted": np.zeros(1, dtype=np.int64),
-            "out": unused,
-            "point": np.zeros(dimension),
+            "wanted": None,
+            "out": None,
             "sample": np.zeros(SAMPLE_SIZE),
-            "point_features": np.zeros(capacity),
-            "work": np.zeros(self.work_size(capacity, dimension)),
             "loss_lanes": np.zeros((3, WIDTH)),
+            **{name: np.zeros(shape) for name, shape in scratch.items()},
             **group.state,
             **self._settings(),
             **self.step_arguments(group, dimension),
             **arrays,
         }
-        return Phase(compiled(function), self.arguments, **values)
+        return Phase(function, type(self).step.arguments, **values)
 
 
 def _block_arrays(buffer: SampleBuffer, workspace: Workspace) -> dict[str, Any]:
@@ -252,25 +252,12 @@ def _block_arrays(buffer: SampleBuffer, workspace: Workspace) -> dict[str, Any]:
 
 
 @inline
-def size_of(args, leaf):
+def size_of(a, leaf):
     """The number of features in use. A saved file may hold any number: stay within the arrays."""
-    size = float_array(args, FIELDS.size)[leaf]
-    if not 0.0 <= size <= read_int(args, FIELDS.capacity):
+    size = a.size[leaf]
+    if not 0.0 <= size <= a.capacity:
         return 0
     return int(size)
-
-
-@inline
-def coefficients_of(args, leaf):
-    """(capacity,): the coefficients of a slot."""
-    return pointer(float_array(args, FIELDS.coefficients), leaf * read_int(args, FIELDS.capacity))
-
-
-@inline
-def window_features_of(args, leaf):
-    """(window, capacity): the features of the window's samples; sample n in row n % window."""
-    length = read_int(args, FIELDS.window) * read_int(args, FIELDS.capacity)
-    return pointer(float_array(args, FIELDS.window_features), leaf * length)
 
 
 @inline
@@ -287,126 +274,104 @@ def curvature_above(prediction):
 
 
 @inline
-def _set_point(args, whole_input):
+def _set_point(a, whole_input):
     """point = the active coordinates of an input of shape (width,)."""
-    point = float_array(args, FIELDS.point)
-    dimension = read_int(args, FIELDS.dimension)
-    active = int_array(args, FIELDS.active_dims)
-    if read_int(args, FIELDS.contiguous) != 0:  # copied four at a time
-        start = active[0]
-        for k in range(dimension):
-            point[k] = whole_input[start + k]
+    if a.contiguous != 0:  # copied four at a time
+        start = a.active_dims[0]
+        for k in range(a.dimension):
+            a.point[k] = whole_input[start + k]
     else:
-        for k in range(dimension):
-            point[k] = whole_input[active[k]]
+        for k in range(a.dimension):
+            a.point[k] = whole_input[a.active_dims[k]]
 
 
 @inline
-def _value(args, leaf, number):
+def _value(a, leaf, number):
     """f at `point`; its features are left in `point_features`."""
-    call_phase(read_int(args, FIELDS.compute_features), address_of(args), leaf, number)
-    features = float_array(args, FIELDS.point_features)
-    return dot(coefficients_of(args, leaf), features, size_of(args, leaf))
+    call_phase(a.compute_features, address_of(a), leaf, number)
+    return dot(a.coefficients[leaf], a.point_features, size_of(a, leaf))
 
 
 @inline
-def _slope(args, prediction, target):
+def _slope(a, prediction, target):
     """l'(prediction, target), from the loss's four-lane function."""
-    lanes = float_array(args, FIELDS.loss_lanes)
-    for k in range(WIDTH):
-        lanes[k] = prediction
-        lanes[WIDTH + k] = target
-    call_loss(
-        read_int(args, FIELDS.derivative),
-        lanes,
-        pointer(lanes, WIDTH),
-        1,
-        float_array(args, FIELDS.loss_parameters),
-        pointer(lanes, 2 * WIDTH),
-    )
-    return lanes[2 * WIDTH]
+    rows = a.loss_lanes  # f, y, l'
+    rows[0] = broadcast(prediction)
+    rows[1] = broadcast(target)
+    call_loss(a.derivative, rows, rows[1:], 1, a.loss_parameters, rows[2:])
+    return lane(rows[2], 0)
 
 
 @inline
-def _fill_sample(args, prediction, target):
+def _fill_sample(a, prediction, target):
     """What the step needs to know of prediction and target."""
-    sample = float_array(args, FIELDS.sample)
-    slope = _slope(args, prediction, target)
-    sample[SAMPLE.prediction] = prediction
-    sample[SAMPLE.target] = target
-    sample[SAMPLE.slope] = slope
-    sample[SAMPLE.response] = target
+    sample = a.sample
+    slope = _slope(a, prediction, target)
+    sample[PREDICTION] = prediction
+    sample[TARGET] = target
+    sample[SLOPE] = slope
+    sample[RESPONSE] = target
     curvature = 2.0
     error = target - prediction
-    if read_int(args, FIELDS.curvature_rule) == LOGISTIC:
+    if a.curvature_rule == LOGISTIC:
         curvature = curvature_above(prediction)
         error = -slope / curvature
-        sample[SAMPLE.response] = prediction + error
-    sample[SAMPLE.error] = error
-    sample[SAMPLE.weight] = 0.5 * curvature
+        sample[RESPONSE] = prediction + error
+    sample[ERROR] = error
+    sample[WEIGHT] = 0.5 * curvature
 
 
-def learn_block(args, first, count):
+@native(FIELDS)
+def learn_block(a, first, count):
     """Run every leaf through samples first .. first + count - 1, which lie in one slide period."""
-    steps = read_int(args, FIELDS.steps)
-    window = read_int(args, FIELDS.window)
-    width = read_int(args, FIELDS.width)
-    capacity = read_int(args, FIELDS.capacity)
-    slide_period = read_int(args, FIELDS.slide_period)
-    position = read_int(args, FIELDS.history_length) + first % slide_period
-    sample = float_array(args, FIELDS.sample)
-    norms = float_array(args, FIELDS.norms)
-    for leaf in range(read_int(args, FIELDS.leaves)):
-        if not size_of(args, leaf) <= read_int(args, FIELDS.max_size):  # from a forged file only
-            float_array(args, FIELDS.size)[leaf] = 0.0
-        coefficients = coefficients_of(args, leaf)  # (capacity,)
-        rows = window_features_of(args, leaf)  # (window, capacity)
+    window, sample = a.window, a.sample
+    position = a.history_length + first % a.slide_period
+    for leaf in range(a.leaves):
+        if not size_of(a, leaf) <= a.max_size:  # from a forged file only
+            a.size[leaf] = 0.0
+        coefficients = a.coefficients[leaf]  # (capacity,)
+        rows = a.window_features[leaf]  # (window, capacity)
         for t in range(count):
             number = first + t
-            block_row = (leaf * (steps - 1) + t) * WIDTH  # [leaf, t] of (leaves, steps - 1, 4)
-            before = leaf * steps + t  # [leaf, t] of (leaves, steps): the state before the sample
 
             # Predict.
-            _set_point(args, pointer(float_array(args, FIELDS.points), t * width))
-            prediction = _value(args, leaf, number)
-            float_array(args, FIELDS.predictions)[block_row] = prediction
+            _set_point(a, a.points[t])
+            prediction = _value(a, leaf, number)
+            a.predictions[leaf, t, 0] = prediction
 
             # Learn: coefficients, and norm^2.
-            target = float_array(args, FIELDS.targets)[(position + t) * WIDTH]
-            _fill_sample(args, prediction, target)
-            sample[SAMPLE.squared_norm] = norms[before * WIDTH]
-            sample[SAMPLE.number] = number
-            sample[SAMPLE.drop_effect] = 0.0
-            call_phase(read_int(args, FIELDS.step), address_of(args), leaf, number)
-            norms[(before + 1) * WIDTH] = sample[SAMPLE.squared_norm]
-            float_array(args, FIELDS.effects)[block_row] = sample[SAMPLE.drop_effect]
+            _fill_sample(a, prediction, a.targets[position + t, 0])
+            sample[SQUARED_NORM] = a.norms[leaf, t, 0]
+            sample[NUMBER] = number
+            sample[DROP_EFFECT] = 0.0
+            call_phase(a.step, address_of(a), leaf, number)
+            a.norms[leaf, t + 1, 0] = sample[SQUARED_NORM]
+            a.effects[leaf, t, 0] = sample[DROP_EFFECT]
 
             # Values of f on the window, oldest first: coefficients . features of each sample.
-            size = size_of(args, leaf)
-            features = float_array(args, FIELDS.point_features)
-            newest = pointer(rows, number % window * capacity)
+            size = size_of(a, leaf)
+            newest = rows[number % window]
             for m in range(size):
-                newest[m] = features[m]
+                newest[m] = a.point_features[m]
             for age in range(min(number + 1, window)):
-                row = pointer(rows, (number - age) % window * capacity)
-                value = dot(coefficients, row, size)
-                index = (before + 1) * window + window - 1 - age
-                float_array(args, FIELDS.values)[index * WIDTH] = value
+                value = dot(coefficients, rows[(number - age) % window], size)
+                a.values[leaf, t + 1, window - 1 - age, 0] = value
 
 
-def predict_query(args, first, count):
+@native(FIELDS)
+def predict_query(a, first, count):
     """query_values[leaf] = f at query_point."""
-    _set_point(args, float_array(args, FIELDS.query_point))
-    for leaf in range(read_int(args, FIELDS.leaves)):
-        float_array(args, FIELDS.query_values)[leaf * WIDTH] = _value(args, leaf, first)
+    _set_point(a, a.query_point)
+    for leaf in range(a.leaves):
+        a.query_values[leaf, 0] = _value(a, leaf, first)
 
 
-def predict_points(args, first, count):
+@native(FIELDS)
+def predict_points(a, first, count):
     """out[leaf, t] = f at points[t], for the leaves with wanted[leaf]; changes nothing."""
-    width = read_int(args, FIELDS.width)
-    for leaf in range(read_int(args, FIELDS.leaves)):
-        if int_array(args, FIELDS.wanted)[leaf] == 0:
+    for leaf in range(a.leaves):
+        if a.wanted[leaf] == 0:
             continue
         for t in range(count):
-            _set_point(args, pointer(float_array(args, FIELDS.points), t * width))
-            float_array(args, FIELDS.out)[(leaf * count + t) * WIDTH] = _value(args, leaf, first)
+            _set_point(a, a.points[t])
+            a.out[leaf, t, 0] = _value(a, leaf, first)

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..native.arguments import floats
 from ..native.dense import argmin
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..utils import validation as check
-from .feature_learner import SAMPLE, coefficients_of, size_of
-from .gram import inverse_of
-from .ridge import FIELDS as RIDGE_FIELDS
-from .ridge import RidgeBase, append_sample, finish_step, remove_sample, responses_of, solve
+from .feature_learner import RESPONSE, size_of
+from .ridge import RIDGE, RidgeBase, append_sample, finish_step, remove_sample, solve
 
-FIELDS = argument_fields(*RIDGE_FIELDS._fields, "label_rate")
+ARGUMENTS = RIDGE.extended(
+    "fixed_budget",
+    label_rate=float,
+    errors=floats("capacity"),  # scratch: leave-one-out errors
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,6 @@ class FixedBudgetKRLS(RidgeBase):
     budget: int = 50
     ridge: float = 0.01
     label_rate: float = 0.0
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         check.settings(
@@ -60,23 +62,17 @@ class FixedBudgetKRLS(RidgeBase):
         )
 
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """Keep the sample; beyond the budget remove the one with the least leave-one-out error."""
-        capacity = read_int(args, FIELDS.capacity)
-        row = float_array(args, FIELDS.point_features)  # k(x, c_j)
-        label_rate = read_float(args, FIELDS.label_rate)
-        response = float_array(args, FIELDS.sample)[SAMPLE.response]
-        responses = responses_of(args, leaf)
-        for m in range(size_of(args, leaf)):
-            responses[m] -= label_rate * row[m] * (responses[m] - response)
-        append_sample(args, leaf)
-        size = size_of(args, leaf)
-        if size == capacity:
-            solve(args, leaf)
-            errors = float_array(args, FIELDS.work)
-            inverse = inverse_of(args, leaf)
-            coefficients = coefficients_of(args, leaf)
+        y, responses, k = a.sample[RESPONSE], a.responses[leaf], a.point_features  # k(x, c_j)
+        for m in range(size_of(a, leaf)):
+            responses[m] -= a.label_rate * k[m] * (responses[m] - y)
+        append_sample(a, leaf)
+        size = size_of(a, leaf)
+        if size == a.capacity:
+            solve(a, leaf)
             for m in range(size):
-                errors[m] = abs(coefficients[m]) / inverse[m * capacity + m]
-            remove_sample(args, leaf, argmin(errors, size))
-        finish_step(args, leaf, number)
+                a.errors[m] = abs(a.coefficients[leaf, m]) / a.inverse[leaf, m, m]
+            remove_sample(a, leaf, argmin(a.errors, size))
+        finish_step(a, leaf, number)

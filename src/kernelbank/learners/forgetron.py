@@ -8,14 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
+from ..native.arguments import floats
 from ..native.dense import dot
-from ..native.phases import argument_fields, float_array, read_int
+from ..native.phases import native
 from ..utils import validation as check
 from .base import check_labels
-from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of
-from .gram import GRAM_FIELDS, GramBase, append_to_gram, gram_of, norm_from_gram, remove_from_gram
+from .feature_learner import PREDICTION, SQUARED_NORM, TARGET, Shapes, size_of
+from .gram import GRAM, GramBase, append_to_gram, norm_from_gram, remove_from_gram
 
-FIELDS = argument_fields(*GRAM_FIELDS._fields, "mistakes", "deviation", "dropped")
+ARGUMENTS = GRAM.extended(
+    "forgetron",
+    mistakes=floats("leaves"),
+    deviation=floats("leaves"),  # in total
+    dropped=floats("leaves"),  # norm^2 of all dropped terms
+)
 _ALLOWED = 15.0 / 32.0  # largest total deviation per mistake
 
 
@@ -45,7 +51,6 @@ class Forgetron(GramBase):
     """
 
     budget: int = 100
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         check.settings(self, budget=check.whole("Give how many terms to keep, 1 or more."))
@@ -58,35 +63,32 @@ class Forgetron(GramBase):
         return {**super().state_shapes(capacity, dimension), **own}
 
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """On a mistake: add the sample, shrink as little as the theory needs, drop the oldest."""
-        sample = float_array(args, FIELDS.sample)
-        capacity = read_int(args, FIELDS.capacity)
-        if sample[SAMPLE.target] * sample[SAMPLE.prediction] > 0.0:
+        alpha, target = a.coefficients[leaf], a.sample[TARGET]
+        if target * a.sample[PREDICTION] > 0.0:
             return
-        mistakes = float_array(args, FIELDS.mistakes)
-        deviation = float_array(args, FIELDS.deviation)
-        mistakes[leaf] += 1.0
-        append_to_gram(args, leaf, sample[SAMPLE.target])
-        coefficients = coefficients_of(args, leaf)
-        size = size_of(args, leaf)
-        if size == capacity:
-            gram = gram_of(args, leaf)
-            oldest = abs(coefficients[0])
-            value = dot(coefficients, gram, size)  # f at the oldest centre
-            aligned = value if coefficients[0] > 0.0 else -value
+        a.mistakes[leaf] += 1.0
+        append_to_gram(a, leaf, target)
+        size = size_of(a, leaf)
+        if size == a.capacity:
+            gram = a.gram[leaf]
+            oldest = abs(alpha[0])
+            value = dot(alpha, gram[0], size)  # f at the oldest centre
+            aligned = value if alpha[0] > 0.0 else -value
             # The deviation grows by square phi^2 + slope phi if all is multiplied by phi.
             square = oldest * oldest - 2.0 * oldest * aligned
             slope = 2.0 * oldest
-            rest = deviation[leaf] - _ALLOWED * mistakes[leaf]
+            rest = a.deviation[leaf] - _ALLOWED * a.mistakes[leaf]
             shrink = 1.0
             if square + slope + rest > 0.0:
                 # The quadratic is negative at 0 and positive at 1: its root in between.
                 root = np.sqrt(max(slope * slope - 4.0 * square * rest, 0.0))
                 shrink = -2.0 * rest / (slope + root)
-            deviation[leaf] += square * shrink * shrink + slope * shrink
+            a.deviation[leaf] += square * shrink * shrink + slope * shrink
             for m in range(size):
-                coefficients[m] *= shrink
-            float_array(args, FIELDS.dropped)[leaf] += coefficients[0] * coefficients[0] * gram[0]
-            remove_from_gram(args, leaf, 0)
-        sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, float_array(args, FIELDS.work))
+                alpha[m] *= shrink
+            a.dropped[leaf] += alpha[0] * alpha[0] * gram[0, 0]
+            remove_from_gram(a, leaf, 0)
+        a.sample[SQUARED_NORM] = norm_from_gram(a, leaf)

@@ -13,21 +13,20 @@ from ..errors import InvalidArgument
 from ..kernels.base import Kernel
 from ..kernels.dimensions import active_coordinates
 from ..kernels.random_features import FeatureMap, feature_counts, feature_map, features
+from ..native.arguments import floats
 from ..native.dense import dot
-from ..native.formulas import pointer
-from ..native.phases import argument_fields, float_array, read_int
+from ..native.phases import native
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import FIELDS as FEATURE_FIELDS
-from .feature_learner import SAMPLE, FeatureLearner, Shapes
+from .feature_learner import FIELDS, SELF_KERNEL, FeatureLearner, Shapes
 
-FIELDS = argument_fields(
-    *FEATURE_FIELDS._fields,
-    "trigonometric",  # number of cosines and sines; the other features are linear
-    "frequencies",  # (leaves, dimension, capacity)
-    "phases",  # (leaves, capacity)
-    "amplitudes",  # (leaves, capacity)
+FOURIER = FIELDS.extended(
+    "fourier",
+    trigonometric=int,  # number of cosines and sines; the other features are linear
+    frequencies=floats("leaves", "dimension", "capacity"),
+    phases=floats("leaves", "capacity"),
+    amplitudes=floats("leaves", "capacity"),
 )
 
 
@@ -105,22 +104,13 @@ class FourierBase(FeatureLearner):
         return np.array(rows)
 
     @staticmethod
-    def compute_features(args, leaf, number):
+    @native(FOURIER)
+    def compute_features(a, leaf, number):
         """point_features = phi(x), and phi(x)'phi(x) for k(x, x)."""
-        capacity = read_int(args, FIELDS.capacity)
-        dimension = read_int(args, FIELDS.dimension)
-        phi = float_array(args, FIELDS.point_features)
-        features(
-            float_array(args, FIELDS.point),
-            dimension,
-            pointer(float_array(args, FIELDS.frequencies), leaf * dimension * capacity),
-            pointer(float_array(args, FIELDS.phases), leaf * capacity),
-            pointer(float_array(args, FIELDS.amplitudes), leaf * capacity),
-            read_int(args, FIELDS.trigonometric),
-            capacity,
-            phi,
-        )
-        float_array(args, FIELDS.sample)[SAMPLE.self_kernel] = dot(phi, phi, capacity)
+        phi = a.point_features
+        frequencies, phases, amplitudes = a.frequencies[leaf], a.phases[leaf], a.amplitudes[leaf]
+        features(a.point, frequencies, phases, amplitudes, a.trigonometric, phi)
+        a.sample[SELF_KERNEL] = dot(phi, phi, a.capacity)
 
 
 @lru_cache(maxsize=64)

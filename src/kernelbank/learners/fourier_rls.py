@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..native.phases import argument_fields, variant
 from .base import SlotGroup
 from .feature_learner import Shapes
-from .fourier import FIELDS as FOURIER_FIELDS
-from .fourier import FourierBase
-from .recursive import RECURSIVE_NAMES, RecursiveLeastSquares
+from .fourier import FOURIER, FourierBase
+from .recursive import RECURSIVE, RecursiveLeastSquares
 
-FIELDS = argument_fields(*FOURIER_FIELDS._fields, *RECURSIVE_NAMES)
+ARGUMENTS = FOURIER.extended("fourier_rls", **RECURSIVE)
 
 
 @dataclass(frozen=True)
@@ -67,8 +65,7 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
     seed: int = 0
     forget: str = "exponential"
     constant_forgetting: float | None = None
-    arguments = FIELDS
-    step = variant(RecursiveLeastSquares.step, "fourier_rls", FIELDS=FIELDS)
+    step = RecursiveLeastSquares.step.with_arguments(ARGUMENTS)
 
     def __post_init__(self) -> None:
         self._check_features()

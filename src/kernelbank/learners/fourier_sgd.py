@@ -9,14 +9,13 @@ from typing import Any
 
 from ..losses.objective import Objective
 from ..native.dense import dot
-from ..native.phases import argument_fields, float_array, read_float
+from ..native.phases import native
 from ..utils import validation as check
 from .base import SlotGroup, check_decay
-from .feature_learner import SAMPLE, coefficients_of, size_of
-from .fourier import FIELDS as FOURIER_FIELDS
-from .fourier import FourierBase
+from .feature_learner import SLOPE, SQUARED_NORM, size_of
+from .fourier import FOURIER, FourierBase
 
-FIELDS = argument_fields(*FOURIER_FIELDS._fields, "learning_rate", "decay")
+ARGUMENTS = FOURIER.extended("fourier_sgd", learning_rate=float, decay=float)
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,6 @@ class FourierSGD(FourierBase):
     features: int = 100
     learning_rate: float = 0.1
     seed: int = 0
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         self._check_features()
@@ -68,14 +66,12 @@ class FourierSGD(FourierBase):
         }
 
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """weights <- decay weights - learning_rate l' phi(x)."""
-        sample = float_array(args, FIELDS.sample)
-        phi = float_array(args, FIELDS.point_features)
-        size = size_of(args, leaf)
-        weights = coefficients_of(args, leaf)
-        decay = read_float(args, FIELDS.decay)
-        change = read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
+        phi, weights = a.point_features, a.coefficients[leaf]
+        size = size_of(a, leaf)
+        change = a.learning_rate * a.sample[SLOPE]
         for m in range(size):
-            weights[m] = decay * weights[m] - change * phi[m]
-        sample[SAMPLE.squared_norm] = dot(weights, weights, size)
+            weights[m] = a.decay * weights[m] - change * phi[m]
+        a.sample[SQUARED_NORM] = dot(weights, weights, size)

@@ -5,40 +5,50 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..native.arguments import floats
 from ..native.dense import dot
-from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..utils import validation as check
-from .centres import FIELDS as CENTRES_FIELDS
 from .centres import (
+    CENTRES,
     CentresBase,
     append_centre,
-    centres_of,
     copy_centre,
-    kernel_values,
     norm_from_centres,
     remove_centre,
+    values_at_centres,
 )
-from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of, window_features_of
+from .feature_learner import (
+    DROP_EFFECT,
+    PREDICTION,
+    SELF_KERNEL,
+    SLOPE,
+    SQUARED_NORM,
+    Shapes,
+    size_of,
+)
 
-FIELDS = argument_fields(*CENTRES_FIELDS._fields, "learning_rate", "dropped")
+ARGUMENTS = CENTRES.extended(
+    "klms",
+    learning_rate=float,
+    dropped=floats("leaves"),  # norm^2 of all dropped terms
+    centre=floats("dimension"),  # scratch: a centre c,
+    row=floats("capacity"),  # and k(c, c_j)
+)
 
 
 @inline
-def _drop_effect(args, leaf, number, old):
+def _drop_effect(a, leaf, number, old):
     """How far the oldest term moves the values on the window, relative to the largest of them."""
-    capacity = read_int(args, FIELDS.capacity)
-    window = read_int(args, FIELDS.window)
-    rows = window_features_of(args, leaf)  # (window, capacity)
     moved = 0.0
     largest = 0.0
-    for age in range(min(number + 1, window)):
-        row = pointer(rows, (number - age) % window * capacity)
+    for age in range(min(number + 1, a.window)):
+        row = a.window_features[leaf, (number - age) % a.window]
         if age == 0:
-            row = float_array(args, FIELDS.point_features)
+            row = a.point_features
         moved = max(moved, abs(old * row[0]))
-        largest = max(largest, abs(dot(coefficients_of(args, leaf), row, capacity)))
+        largest = max(largest, abs(dot(a.coefficients[leaf], row, a.capacity)))
     return moved / largest if moved > 0.0 else 0.0
 
 
@@ -70,7 +80,6 @@ class KLMS(CentresBase):
 
     learning_rate: float = 0.1
     budget: int = 100
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         check.settings(
@@ -82,34 +91,28 @@ class KLMS(CentresBase):
     def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {**super().state_shapes(capacity, dimension), "dropped": ()}
 
-    def work_size(self, capacity: int, dimension: int) -> int:
-        return capacity + dimension
-
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """Append the term -learning_rate l' k(x, .); beyond the budget drop the oldest."""
-        sample = float_array(args, FIELDS.sample)
-        capacity = read_int(args, FIELDS.capacity)
-        work = float_array(args, FIELDS.work)
-        new = -read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
+        sample, c, row = a.sample, a.centre, a.row
+        new = -a.learning_rate * sample[SLOPE]
         # |f + new k(x, .)|^2 = |f|^2 + 2 new f(x) + new^2 k(x, x)
         norm = (
-            sample[SAMPLE.squared_norm]
-            + 2.0 * new * sample[SAMPLE.prediction]
-            + new * new * sample[SAMPLE.self_kernel]
+            sample[SQUARED_NORM] + 2.0 * new * sample[PREDICTION] + new * new * sample[SELF_KERNEL]
         )
-        append_centre(args, leaf, new)
-        if size_of(args, leaf) == capacity:
-            old = coefficients_of(args, leaf)[0]
-            oldest = pointer(work, capacity)
-            copy_centre(args, leaf, 0, oldest)
-            kernel_values(args, leaf, oldest, centres_of(args, leaf), capacity, capacity, work)
-            # |f - old k(c, .)|^2 = |f|^2 - 2 old f(c) + old^2 k(c, c); row of c in `work`
-            lost = old * old * work[0]
-            norm += lost - 2.0 * old * dot(coefficients_of(args, leaf), work, capacity)
-            float_array(args, FIELDS.dropped)[leaf] += lost
-            sample[SAMPLE.drop_effect] = _drop_effect(args, leaf, number, old)
-            remove_centre(args, leaf, 0)
-        if (number + 1) % read_int(args, FIELDS.slide_period) == 0:
-            norm = norm_from_centres(args, leaf, work)
-        sample[SAMPLE.squared_norm] = max(norm, 0.0)
+        append_centre(a, leaf, new)
+        if size_of(a, leaf) == a.capacity:
+            alpha = a.coefficients[leaf]
+            old = alpha[0]
+            copy_centre(a, leaf, 0, c)
+            values_at_centres(a, leaf, c, row)
+            # |f - old k(c, .)|^2 = |f|^2 - 2 old f(c) + old^2 k(c, c)
+            lost = old * old * row[0]
+            norm += lost - 2.0 * old * dot(alpha, row, a.capacity)
+            a.dropped[leaf] += lost
+            sample[DROP_EFFECT] = _drop_effect(a, leaf, number, old)
+            remove_centre(a, leaf, 0)
+        if (number + 1) % a.slide_period == 0:
+            norm = norm_from_centres(a, leaf, c, row)
+        sample[SQUARED_NORM] = max(norm, 0.0)

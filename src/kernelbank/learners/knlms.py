@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..native.dense import dot
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..utils import validation as check
-from .feature_learner import SAMPLE, coefficients_of, size_of
-from .gram import GRAM_FIELDS, GramBase, append_to_gram, gram_of, norm_from_gram
+from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
+from .gram import GRAM, GramBase, append_to_gram, norm_from_gram
 
-FIELDS = argument_fields(*GRAM_FIELDS._fields, "learning_rate", "coherence", "epsilon")
+ARGUMENTS = GRAM.extended("knlms", learning_rate=float, coherence=float, epsilon=float)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,6 @@ class KNLMS(GramBase):
     coherence: float = 0.9
     epsilon: float = 0.01
     budget: int = 100
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         check.settings(
@@ -61,27 +60,25 @@ class KNLMS(GramBase):
         )
 
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """Admit x if it is incoherent with the centres; then a normalised step on all of them."""
-        sample = float_array(args, FIELDS.sample)
-        capacity = read_int(args, FIELDS.capacity)
-        h = float_array(args, FIELDS.point_features)  # h_j = k(x, c_j)
-        size = size_of(args, leaf)
-        gram = gram_of(args, leaf)
+        h, alpha = a.point_features, a.coefficients[leaf]  # h_j = k(x, c_j)
+        self_kernel = a.sample[SELF_KERNEL]
+        size = size_of(a, leaf)
         coherence = 0.0  # max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j))
         for m in range(size):
-            product = sample[SAMPLE.self_kernel] * gram[m * capacity + m]
+            product = self_kernel * a.gram[leaf, m, m]
             if product > 0.0:
                 coherence = max(coherence, abs(h[m]) / np.sqrt(product))
-        if not sample[SAMPLE.self_kernel] > 0.0:
+        if not self_kernel > 0.0:
             coherence = 1.0  # k(x, .) = 0: there is nothing to admit
-        if size == 0 or (coherence <= read_float(args, FIELDS.coherence) and size < capacity - 1):
-            append_to_gram(args, leaf, 0.0)
+        if size == 0 or (coherence <= a.coherence and size < a.capacity - 1):
+            append_to_gram(a, leaf, 0.0)
             size += 1
         # alpha -= learning_rate l' h / (epsilon + h'h)
-        change = read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
-        change /= read_float(args, FIELDS.epsilon) + dot(h, h, size)
-        coefficients = coefficients_of(args, leaf)
+        change = a.learning_rate * a.sample[SLOPE]
+        change /= a.epsilon + dot(h, h, size)
         for m in range(size):
-            coefficients[m] -= change * h[m]
-        sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, float_array(args, FIELDS.work))
+            alpha[m] -= change * h[m]
+        a.sample[SQUARED_NORM] = norm_from_gram(a, leaf)

@@ -5,37 +5,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..native.arguments import floats
 from ..native.dense import add_outer, append_row_column, dot, symmetric_matvec
-from ..native.formulas import pointer
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..utils import validation as check
-from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of
+from .feature_learner import ERROR, SELF_KERNEL, SQUARED_NORM, WEIGHT, Shapes, size_of
 from .gram import (
-    INVERSE_FIELDS,
+    INVERSE,
     JITTER,
     InverseBase,
     append_to_both,
-    inverse_of,
     norm_from_gram,
     project_point,
     refresh_inverse,
 )
 
-FIELDS = argument_fields(*INVERSE_FIELDS._fields, "covariance", "novelty")
+ARGUMENTS = INVERSE.extended(
+    "krls",
+    covariance=floats("leaves", "capacity", "capacity"),  # P
+    novelty=float,
+    p_d=floats("capacity"),  # scratch: P d,
+    gain=floats("capacity"),  # and K^-1 P d
+)
 
 
 @dataclass(frozen=True)
 class KRLS(InverseBase):
     """Kernel recursive least squares: the least-squares fit of all samples on a sparse dictionary.
 
-    With a = K^-1 k(x, centres), delta = k(x, x) - k' a and the error e = y - f(x): x becomes a
+    With d = K^-1 k(x, centres), delta = k(x, x) - k' d and the error e = y - f(x): x becomes a
     centre if delta > novelty * k(x, x), and
 
-        alpha <- (alpha - a e / delta, e / delta),    P <- diag(P, 1);
+        alpha <- (alpha - d e / delta, e / delta),    P <- diag(P, 1);
 
-    otherwise, with q = P a / (1 + a' P a),
+    otherwise, with q = P d / (1 + d' P d),
 
-        alpha <- alpha + K^-1 q e,    P <- P - q a' P.
+        alpha <- alpha + K^-1 q e,    P <- P - q d' P.
 
     For the logistic loss e is the Newton step -l' / c and the 1 is 2 / c, where
     c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Cost per step: budget kernel
@@ -64,7 +69,6 @@ class KRLS(InverseBase):
     novelty: float = 0.001
     budget: int = 100
     second_order = True
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         check.settings(
@@ -77,35 +81,29 @@ class KRLS(InverseBase):
         return {**super().state_shapes(capacity, dimension), "covariance": (capacity, capacity)}
 
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """x becomes a centre if it is new; otherwise the least squares move."""
-        sample = float_array(args, FIELDS.sample)
-        capacity = read_int(args, FIELDS.capacity)
-        a = float_array(args, FIELDS.work)  # K^-1 k(x, centres)
-        pa = pointer(a, capacity)  # P a
-        gain = pointer(pa, capacity)
-        factor = pointer(gain, 2 * capacity)
-        covariance = pointer(float_array(args, FIELDS.covariance), leaf * capacity * capacity)
-        coefficients = coefficients_of(args, leaf)
-        size = size_of(args, leaf)
-        error = sample[SAMPLE.error]
-        self_kernel = sample[SAMPLE.self_kernel]
-        delta = project_point(args, leaf, a)
-        if delta > read_float(args, FIELDS.novelty) * self_kernel and size < capacity - 1:
-            # alpha <- (alpha - a e / delta, e / delta), P <- diag(P, 1 / weight)
+        alpha, covariance = a.coefficients[leaf], a.covariance[leaf]
+        d, p_d, gain = a.solved, a.p_d, a.gain
+        size = size_of(a, leaf)
+        error, self_kernel = a.sample[ERROR], a.sample[SELF_KERNEL]
+        delta = project_point(a, leaf)
+        if delta > a.novelty * self_kernel and size < a.capacity - 1:
+            # alpha <- (alpha - d e / delta, e / delta), P <- diag(P, 1 / weight)
             change = error / (delta + JITTER * self_kernel)
             for m in range(size):
-                coefficients[m] -= a[m] * change
-                pa[m] = 0.0
-            append_row_column(covariance, capacity, size, pa, 1.0 / sample[SAMPLE.weight])
-            append_to_both(args, leaf, change, a, delta)
+                alpha[m] -= d[m] * change
+                p_d[m] = 0.0
+            append_row_column(covariance, size, p_d, 1.0 / a.sample[WEIGHT])
+            append_to_both(a, leaf, change, delta)
         else:
-            # s = 1 / weight + a' P a, P -= P a a' P / s, alpha += K^-1 P a e / s
-            symmetric_matvec(covariance, capacity, a, size, pa)
-            s = 1.0 / sample[SAMPLE.weight] + dot(a, pa, size)
-            add_outer(covariance, capacity, pa, size, -1.0 / s)
-            symmetric_matvec(inverse_of(args, leaf), capacity, pa, size, gain)
+            # s = 1 / weight + d' P d, P -= P d d' P / s, alpha += K^-1 P d e / s
+            symmetric_matvec(covariance, d, size, p_d)
+            s = 1.0 / a.sample[WEIGHT] + dot(d, p_d, size)
+            add_outer(covariance, p_d, size, -1.0 / s)
+            symmetric_matvec(a.inverse[leaf], p_d, size, gain)
             for m in range(size):
-                coefficients[m] += gain[m] * (error / s)
-        refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
-        sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, pa)
+                alpha[m] += gain[m] * (error / s)
+        refresh_inverse(a, leaf, number)
+        a.sample[SQUARED_NORM] = norm_from_gram(a, leaf)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..kernels.base import Kernel
 from ..kernels.program import evaluate
+from ..native.arguments import floats
 from ..native.dense import (
     add_outer,
     append_row_column,
@@ -18,28 +19,33 @@ from ..native.dense import (
     dot,
     symmetric_matvec,
 )
-from ..native.formulas import pointer
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of
+from .feature_learner import RESPONSE, SELF_KERNEL, SQUARED_NORM, WEIGHT, Shapes, size_of
 from .gram import (
     DEPENDENT,
-    INVERSE_FIELDS,
+    INVERSE,
     JITTER,
     InverseBase,
     append_to_both,
-    gram_of,
-    inverse_of,
     norm_from_gram,
     project_point,
     refresh_inverse,
     remove_from_both,
 )
 
-FIELDS = argument_fields(*INVERSE_FIELDS._fields, "covariance", "mean", "forgetting", "noise")
+ARGUMENTS = INVERSE.extended(
+    "krls_tracker",
+    covariance=floats("leaves", "capacity", "capacity"),  # S
+    mean=floats("leaves", "capacity"),  # m
+    forgetting=float,
+    noise=float,
+    p=floats("capacity"),  # scratch: covariance of f(centres) and f(x),
+    errors=floats("capacity"),  # and how far removing each centre moves the mean
+)
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,6 @@ class KRLSTracker(InverseBase):
     forgetting: float = 1.0
     noise: float = 0.01
     second_order = True
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         check.settings(
@@ -115,60 +120,52 @@ class KRLSTracker(InverseBase):
         return out
 
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """The posterior of f at the centres after the sample, then forgetting."""
-        sample = float_array(args, FIELDS.sample)
-        capacity = read_int(args, FIELDS.capacity)
-        q = float_array(args, FIELDS.work)  # K^-1 k(x, centres)
-        p = pointer(q, capacity)  # covariance of f(centres) and f(x)
-        errors = pointer(p, capacity)
-        factor = pointer(errors, 2 * capacity)
-        covariance = pointer(float_array(args, FIELDS.covariance), leaf * capacity * capacity)
-        mean = pointer(float_array(args, FIELDS.mean), leaf * capacity)
-        coefficients = coefficients_of(args, leaf)
-        size = size_of(args, leaf)
+        covariance, mean, inverse = a.covariance[leaf], a.mean[leaf], a.inverse[leaf]
+        q, p, errors = a.solved, a.p, a.errors
+        self_kernel = a.sample[SELF_KERNEL]
+        size = size_of(a, leaf)
         # Prior of f(x): mean q'm, variance gamma + q'h with h = S q.
-        gamma = project_point(args, leaf, q)
+        gamma = project_point(a, leaf)
         predicted = dot(q, mean, size)
-        symmetric_matvec(covariance, capacity, q, size, p)
-        variance = gamma + JITTER * sample[SAMPLE.self_kernel] + dot(q, p, size)
-        s = variance + read_float(args, FIELDS.noise) / sample[SAMPLE.weight]
-        gain = (sample[SAMPLE.response] - predicted) / s
-        if gamma > DEPENDENT * sample[SAMPLE.self_kernel]:
-            append_row_column(covariance, capacity, size, p, variance)
+        symmetric_matvec(covariance, q, size, p)
+        variance = gamma + JITTER * self_kernel + dot(q, p, size)
+        s = variance + a.noise / a.sample[WEIGHT]
+        gain = (a.sample[RESPONSE] - predicted) / s
+        if gamma > DEPENDENT * self_kernel:
+            append_row_column(covariance, size, p, variance)
             p[size] = variance
             mean[size] = predicted
-            append_to_both(args, leaf, 0.0, q, gamma)
+            append_to_both(a, leaf, 0.0, gamma)
             size += 1
         # Condition on the sample: S -= p p' / s, m += p (y - q'm) / s.
-        add_outer(covariance, capacity, p, size, -1.0 / s)
+        add_outer(covariance, p, size, -1.0 / s)
         for m in range(size):
             mean[m] += gain * p[m]
-        inverse = inverse_of(args, leaf)
-        if size == capacity:  # remove the centre whose removal moves the mean least
-            symmetric_matvec(inverse, capacity, mean, size, errors)
+        if size == a.capacity:  # remove the centre whose removal moves the mean least
+            symmetric_matvec(inverse, mean, size, errors)
             for m in range(size):
-                errors[m] = abs(errors[m] / inverse[m * capacity + m])
+                errors[m] = abs(errors[m] / inverse[m, m])
             j = argmin(errors, size)
             delete_element(mean, size, j)
-            delete_row_column(covariance, capacity, size, j)
-            remove_from_both(args, leaf, j, errors)
+            delete_row_column(covariance, size, j)
+            remove_from_both(a, leaf, j)
             size -= 1
         # Back to the prior: S <- r S + (1 - r) K, m <- sqrt(r) m.
-        r = read_float(args, FIELDS.forgetting)
+        r = a.forgetting
         if r < 1.0:
-            gram = gram_of(args, leaf)
             for i in range(size):
-                row = pointer(covariance, i * capacity)
-                prior = pointer(gram, i * capacity)
+                row, prior = covariance[i], a.gram[leaf, i]
                 for m in range(size):
                     row[m] = r * row[m] + (1.0 - r) * prior[m]
                 row[i] += (1.0 - r) * JITTER * prior[i]
             for m in range(size):
                 mean[m] *= np.sqrt(r)
-        refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
-        symmetric_matvec(inverse, capacity, mean, size, coefficients)  # alpha = K^-1 m
-        sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, errors)
+        refresh_inverse(a, leaf, number)
+        symmetric_matvec(inverse, mean, size, a.coefficients[leaf])  # alpha = K^-1 m
+        a.sample[SQUARED_NORM] = norm_from_gram(a, leaf)
 
 
 def _self_kernels(kernel: Kernel, points: Floats) -> Floats:

@@ -12,15 +12,16 @@ import numpy as np
 from ..kernels import Linear
 from ..kernels.base import Kernel
 from ..kernels.dimensions import active_coordinates, without_active_dims
-from ..native.phases import argument_fields, float_array, read_int
+from ..native.arguments import floats
+from ..native.phases import native
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import SAMPLE
-from .recursive import FIELDS as RECURSIVE_FIELDS
-from .recursive import RecursiveLeastSquares, unpack_triangle
+from .feature_learner import FIELDS, SELF_KERNEL
+from .recursive import RECURSIVE, RecursiveLeastSquares, unpack_triangle
 
-FIELDS = argument_fields(*RECURSIVE_FIELDS._fields, "constants")  # (leaves,): sqrt(offset)
+LINEAR = FIELDS.extended("linear", constants=floats("leaves"))  # sqrt(offset)
+ARGUMENTS = LINEAR.extended("linear_rls", **RECURSIVE)
 
 _PER_FEATURE = ("coefficients", "window_features", "scaling", "first_vector", "second_vector")
 
@@ -60,7 +61,7 @@ class LinearRLS(RecursiveLeastSquares):
     ridge: float = 0.01
     forget: str = "exponential"
     constant_forgetting: float | None = None
-    arguments = FIELDS
+    step = RecursiveLeastSquares.step.with_arguments(ARGUMENTS)
     accepts_new_inputs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -102,18 +103,17 @@ class LinearRLS(RecursiveLeastSquares):
         return np.array(rows)
 
     @staticmethod
-    def compute_features(args, leaf, number):
+    @native(LINEAR)
+    def compute_features(a, leaf, number):
         """point_features = (x, sqrt(offset)): their inner product is the kernel."""
-        dimension = read_int(args, FIELDS.dimension)
-        phi = float_array(args, FIELDS.point_features)
-        point = float_array(args, FIELDS.point)
-        constant = float_array(args, FIELDS.constants)[leaf]
+        x, phi = a.point, a.point_features
+        constant = a.constants[leaf]
         total = constant * constant
-        for k in range(dimension):
-            phi[k] = point[k]
-            total += point[k] * point[k]
-        phi[dimension] = constant
-        float_array(args, FIELDS.sample)[SAMPLE.self_kernel] = total
+        for k in range(a.dimension):
+            phi[k] = x[k]
+            total += x[k] * x[k]
+        phi[a.dimension] = constant
+        a.sample[SELF_KERNEL] = total
 
 
 def _constants(group: SlotGroup) -> Floats:

@@ -11,18 +11,23 @@ import numpy as np
 
 from ..kernels.base import Kernel
 from ..losses.objective import Objective
+from ..native.arguments import floats
 from ..native.dense import dot
-from ..native.formulas import pointer
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..utils import validation as check
 from .base import SlotGroup, check_decay
-from .centres import FIELDS as CENTRES_FIELDS
-from .centres import CentresBase, append_centre
-from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of
+from .centres import CENTRES, CentresBase, append_centre
+from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, Shapes, size_of
 from .gram import JITTER
 
-FIELDS = argument_fields(
-    *CENTRES_FIELDS._fields, "factor", "weights", "learning_rate", "decay", "novelty"
+ARGUMENTS = CENTRES.extended(
+    "nystrom",
+    factor=floats("leaves", "capacity", "capacity"),  # L
+    weights=floats("leaves", "capacity"),
+    learning_rate=float,
+    decay=float,
+    novelty=float,
+    z=floats("capacity"),  # scratch: z(x)
 )
 
 
@@ -59,7 +64,6 @@ class NystromSGD(CentresBase):
     landmarks: int = 50
     learning_rate: float = 0.1
     novelty: float = 0.001
-    arguments = FIELDS
     extra_capacity = 0
 
     def __post_init__(self) -> None:
@@ -86,43 +90,36 @@ class NystromSGD(CentresBase):
             "decay": 1.0 - self.learning_rate * group.objective.regularization,
         }
 
-    def work_size(self, capacity: int, dimension: int) -> int:
-        return capacity
-
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """Perhaps a new landmark; a gradient step on the weights of z; alpha from the weights."""
-        sample = float_array(args, FIELDS.sample)
-        capacity = read_int(args, FIELDS.capacity)
-        k = float_array(args, FIELDS.point_features)  # k(x, landmarks)
-        z = float_array(args, FIELDS.work)
-        factor = pointer(float_array(args, FIELDS.factor), leaf * capacity * capacity)
-        weights = pointer(float_array(args, FIELDS.weights), leaf * capacity)
-        size = size_of(args, leaf)
+        k, z = a.point_features, a.z  # k(x, landmarks), z(x)
+        factor, weights, alpha = a.factor[leaf], a.weights[leaf], a.coefficients[leaf]
+        self_kernel = a.sample[SELF_KERNEL]
+        size = size_of(a, leaf)
         for i in range(size):  # z = L^-1 k
-            row = pointer(factor, i * capacity)
-            z[i] = (k[i] - dot(row, z, i)) / row[i]
-        rest = sample[SAMPLE.self_kernel] - dot(z, z, size)
-        if size < capacity and rest > read_float(args, FIELDS.novelty) * sample[SAMPLE.self_kernel]:
-            row = pointer(factor, size * capacity)
+            z[i] = (k[i] - dot(factor[i], z, i)) / factor[i, i]
+        rest = self_kernel - dot(z, z, size)
+        if size < a.capacity and rest > a.novelty * self_kernel:
+            row = factor[size]
             for i in range(size):
                 row[i] = z[i]
-            row[size] = np.sqrt(rest + JITTER * sample[SAMPLE.self_kernel])
+            row[size] = np.sqrt(rest + JITTER * self_kernel)
             z[size] = rest / row[size]
             weights[size] = 0.0
-            append_centre(args, leaf, 0.0)
+            append_centre(a, leaf, 0.0)
             size += 1
         # weights <- decay weights - learning_rate l' z
-        change = read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
+        change = a.learning_rate * a.sample[SLOPE]
         for i in range(size):
-            weights[i] = read_float(args, FIELDS.decay) * weights[i] - change * z[i]
-        sample[SAMPLE.squared_norm] = dot(weights, weights, size)
-        coefficients = coefficients_of(args, leaf)
+            weights[i] = a.decay * weights[i] - change * z[i]
+        a.sample[SQUARED_NORM] = dot(weights, weights, size)
         for i in range(size):
-            coefficients[i] = weights[i]
+            alpha[i] = weights[i]
         for i in range(size - 1, -1, -1):  # alpha = L'^-1 weights, a row of L at a time
-            row = pointer(factor, i * capacity)
-            alpha = coefficients[i] / row[i]
-            coefficients[i] = alpha
+            row = factor[i]
+            own = alpha[i] / row[i]
+            alpha[i] = own
             for j in range(i):
-                coefficients[j] -= alpha * row[j]
+                alpha[j] -= own * row[j]

@@ -8,25 +8,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..losses.objective import Objective
+from ..native.arguments import floats
 from ..native.dense import argmin
-from ..native.formulas import pointer
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..utils import validation as check
 from .base import SlotGroup, check_decay
-from .feature_learner import SAMPLE, Shapes, coefficients_of, size_of
+from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, Shapes, size_of
 from .gram import (
     DEPENDENT,
-    INVERSE_FIELDS,
+    INVERSE,
     InverseBase,
     append_to_both,
-    inverse_of,
     norm_from_gram,
     project_point,
     refresh_inverse,
     remove_from_both,
 )
 
-FIELDS = argument_fields(*INVERSE_FIELDS._fields, "learning_rate", "decay", "max_error", "dropped")
+ARGUMENTS = INVERSE.extended(
+    "polk",
+    learning_rate=float,
+    decay=float,
+    max_error=float,  # compression^2
+    dropped=floats("leaves"),  # norm^2 that all removals have cost
+    errors=floats("capacity"),  # scratch: what removing each centre costs
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,6 @@ class POLK(InverseBase):
     learning_rate: float = 0.1
     compression: float = 0.01
     budget: int = 100
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         check.settings(
@@ -87,42 +92,37 @@ class POLK(InverseBase):
         }
 
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """A gradient step, then remove centres while f stays within the compression."""
-        sample = float_array(args, FIELDS.sample)
-        capacity = read_int(args, FIELDS.capacity)
-        solved = float_array(args, FIELDS.work)
-        errors = pointer(solved, capacity)
-        factor = pointer(errors, capacity)
-        coefficients = coefficients_of(args, leaf)
-        size = size_of(args, leaf)
-        change = -read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
-        rest = project_point(args, leaf, solved)
+        alpha, inverse, errors = a.coefficients[leaf], a.inverse[leaf], a.errors
+        size = size_of(a, leaf)
+        change = -a.learning_rate * a.sample[SLOPE]
+        rest = project_point(a, leaf)
         # g = decay f - learning_rate l' k(x, .), or with k(x, .) projected if it is not new.
         for m in range(size):
-            coefficients[m] *= read_float(args, FIELDS.decay)
-        if rest > DEPENDENT * sample[SAMPLE.self_kernel]:
-            append_to_both(args, leaf, change, solved, rest)
+            alpha[m] *= a.decay
+        if rest > DEPENDENT * a.sample[SELF_KERNEL]:
+            append_to_both(a, leaf, change, rest)
         else:
             for m in range(size):
-                coefficients[m] += change * solved[m]
+                alpha[m] += change * a.solved[m]
 
         # Removing centre j and projecting on the others costs alpha_j^2 / (K^-1)_jj of norm^2.
-        inverse = inverse_of(args, leaf)
         spent = 0.0
-        while size_of(args, leaf) > 0:
-            size = size_of(args, leaf)
+        while size_of(a, leaf) > 0:
+            size = size_of(a, leaf)
             for m in range(size):
-                errors[m] = coefficients[m] * coefficients[m] / inverse[m * capacity + m]
+                errors[m] = alpha[m] * alpha[m] / inverse[m, m]
             j = argmin(errors, size)
-            within = spent + errors[j] <= read_float(args, FIELDS.max_error)
-            if size < capacity and not (size > 1 and within):
+            within = spent + errors[j] <= a.max_error
+            if size < a.capacity and not (size > 1 and within):
                 break
             spent += errors[j]
-            share = coefficients[j] / inverse[j * capacity + j]
+            share = alpha[j] / inverse[j, j]
             for m in range(size):
-                coefficients[m] -= share * inverse[m * capacity + j]
-            remove_from_both(args, leaf, j, errors)
-        float_array(args, FIELDS.dropped)[leaf] += spent
-        refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
-        sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, solved)
+                alpha[m] -= share * inverse[m, j]
+            remove_from_both(a, leaf, j)
+        a.dropped[leaf] += spent
+        refresh_inverse(a, leaf, number)
+        a.sample[SQUARED_NORM] = norm_from_gram(a, leaf)

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.formulas import pointer
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..utils import validation as check
 from .base import check_labels
-from .feature_learner import SAMPLE, coefficients_of, size_of
+from .feature_learner import PREDICTION, SELF_KERNEL, SQUARED_NORM, TARGET, size_of
 from .gram import (
     DEPENDENT,
-    INVERSE_FIELDS,
+    INVERSE,
     InverseBase,
     append_to_both,
     norm_from_gram,
@@ -23,7 +22,7 @@ from .gram import (
     refresh_inverse,
 )
 
-FIELDS = argument_fields(*INVERSE_FIELDS._fields, "tolerance")
+ARGUMENTS = INVERSE.extended("projectron", tolerance=float)
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,6 @@ class Projectron(InverseBase):
 
     tolerance: float = 0.1
     budget: int = 100
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         check.settings(
@@ -71,21 +69,18 @@ class Projectron(InverseBase):
         check_labels(self, objective)
 
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """On a mistake: alpha += y d if the projection is near enough, else f += y k(x, .)."""
-        sample = float_array(args, FIELDS.sample)
-        capacity = read_int(args, FIELDS.capacity)
-        d = float_array(args, FIELDS.work)  # K^-1 k(x, centres)
-        factor = pointer(d, 2 * capacity)
-        if sample[SAMPLE.target] * sample[SAMPLE.prediction] <= 0.0:
-            size = size_of(args, leaf)
-            rest = project_point(args, leaf, d)
-            near = np.sqrt(rest) <= read_float(args, FIELDS.tolerance) and size > 0
-            if near or rest <= DEPENDENT * sample[SAMPLE.self_kernel] or size == capacity - 1:
-                coefficients = coefficients_of(args, leaf)
+        y, d, alpha = a.sample[TARGET], a.solved, a.coefficients[leaf]
+        if y * a.sample[PREDICTION] <= 0.0:
+            size = size_of(a, leaf)
+            rest = project_point(a, leaf)  # d = K^-1 k(x, centres); delta^2
+            near = np.sqrt(rest) <= a.tolerance and size > 0
+            if near or rest <= DEPENDENT * a.sample[SELF_KERNEL] or size == a.capacity - 1:
                 for m in range(size):
-                    coefficients[m] += sample[SAMPLE.target] * d[m]
+                    alpha[m] += y * d[m]
             else:
-                append_to_both(args, leaf, sample[SAMPLE.target], d, rest)
-            sample[SAMPLE.squared_norm] = norm_from_gram(args, leaf, d)
-        refresh_inverse(args, leaf, number, factor, pointer(factor, capacity * capacity))
+                append_to_both(a, leaf, y, rest)
+            a.sample[SQUARED_NORM] = norm_from_gram(a, leaf)
+        refresh_inverse(a, leaf, number)

@@ -9,44 +9,44 @@ from typing import Any
 
 import numpy as np
 
-from ..native.dense import dot
-from ..native.formulas import pointer
+from ..native.arguments import floats
+from ..native.dense import argmin, dot
 from ..native.jit import inline
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..utils import validation as check
 from .base import SlotGroup
-from .centres import FIELDS as CENTRES_FIELDS
 from .centres import (
+    CENTRES,
     CentresBase,
     append_centre,
-    centres_of,
     copy_centre,
-    kernel_values,
     norm_from_centres,
+    values_at_centres,
 )
-from .feature_learner import SAMPLE, coefficients_of, size_of
+from .feature_learner import PREDICTION, SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
 
-FIELDS = argument_fields(*CENTRES_FIELDS._fields, "learning_rate", "squared_quantization")
+ARGUMENTS = CENTRES.extended(
+    "qklms",
+    learning_rate=float,
+    squared_quantization=float,
+    distances=floats("capacity"),  # scratch: |x - c_j|^2,
+    centre=floats("dimension"),  # a centre c,
+    row=floats("capacity"),  # and k(c, c_j)
+)
 
 
 @inline
-def _nearest_centre(args, leaf, distances):
+def _nearest_centre(a, leaf, distances):
     """The index of the centre nearest to x, the first of equals; distances[j] = |x - c_j|^2."""
-    capacity = read_int(args, FIELDS.capacity)
-    centres = centres_of(args, leaf)
-    point = float_array(args, FIELDS.point)
-    size = size_of(args, leaf)
+    size = size_of(a, leaf)
     for m in range(size):
         distances[m] = 0.0
-    for k in range(read_int(args, FIELDS.dimension)):
-        column = pointer(centres, k * capacity)
+    for k in range(a.dimension):
+        x = a.point[k]
+        coordinates = a.centres[leaf, k]
         for m in range(size):
-            distances[m] += (column[m] - point[k]) * (column[m] - point[k])
-    best = 0
-    for m in range(size):
-        if distances[m] < distances[best]:
-            best = m
-    return best
+            distances[m] += (coordinates[m] - x) * (coordinates[m] - x)
+    return argmin(distances, size)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,6 @@ class QKLMS(CentresBase):
     learning_rate: float = 0.1
     quantization: float = 0.1
     budget: int = 100
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         check.settings(
@@ -98,33 +97,27 @@ class QKLMS(CentresBase):
             "squared_quantization": float(np.square(self.quantization)),
         }
 
-    def work_size(self, capacity: int, dimension: int) -> int:
-        return capacity + dimension
-
     @staticmethod
-    def step(args, leaf, number):
+    @native(ARGUMENTS)
+    def step(a, leaf, number):
         """Add -learning_rate l' to the coefficient of the nearest centre, or of a new one."""
-        sample = float_array(args, FIELDS.sample)
-        capacity = read_int(args, FIELDS.capacity)
-        work = float_array(args, FIELDS.work)
-        size = size_of(args, leaf)
-        change = -read_float(args, FIELDS.learning_rate) * sample[SAMPLE.slope]
-        value, self_kernel = sample[SAMPLE.prediction], sample[SAMPLE.self_kernel]
+        sample, alpha, c, row = a.sample, a.coefficients[leaf], a.centre, a.row
+        size = size_of(a, leaf)
+        change = -a.learning_rate * sample[SLOPE]
+        value, self_kernel = sample[PREDICTION], sample[SELF_KERNEL]
         merged = False
         if size > 0:
-            j = _nearest_centre(args, leaf, work)
-            near = work[j] <= read_float(args, FIELDS.squared_quantization)
-            if near or size == capacity - 1:
+            j = _nearest_centre(a, leaf, a.distances)
+            if a.distances[j] <= a.squared_quantization or size == a.capacity - 1:
                 merged = True
-                nearest = pointer(work, capacity)
-                copy_centre(args, leaf, j, nearest)
-                kernel_values(args, leaf, nearest, centres_of(args, leaf), capacity, size, work)
-                value, self_kernel = dot(coefficients_of(args, leaf), work, size), work[j]
-                coefficients_of(args, leaf)[j] += change
+                copy_centre(a, leaf, j, c)
+                values_at_centres(a, leaf, c, row)
+                value, self_kernel = dot(alpha, row, size), row[j]  # f(c), k(c, c)
+                alpha[j] += change
         if not merged:
-            append_centre(args, leaf, change)
+            append_centre(a, leaf, change)
         # |f + change k(c, .)|^2 = |f|^2 + 2 change f(c) + change^2 k(c, c)
-        norm = sample[SAMPLE.squared_norm] + 2.0 * change * value + change * change * self_kernel
-        if (number + 1) % read_int(args, FIELDS.slide_period) == 0:
-            norm = norm_from_centres(args, leaf, work)
-        sample[SAMPLE.squared_norm] = max(norm, 0.0)
+        norm = sample[SQUARED_NORM] + 2.0 * change * value + change * change * self_kernel
+        if (number + 1) % a.slide_period == 0:
+            norm = norm_from_centres(a, leaf, c, row)
+        sample[SQUARED_NORM] = max(norm, 0.0)

@@ -21,30 +21,31 @@ import numpy as np
 
 from ..kernels.base import Kernel
 from ..losses.objective import Objective
+from ..native.arguments import floats
 from ..native.dense import dot
-from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import argument_fields, float_array, read_float, read_int
-from ..native.simd import WIDTH, broadcast, fma, lane, load, store
+from ..native.phases import native
+from ..native.simd import WIDTH, broadcast, fma, lane
+from ..native.views import load_four, store_four
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import FIELDS as FEATURE_FIELDS
-from .feature_learner import SAMPLE, FeatureLearner, Shapes, coefficients_of, size_of
+from .feature_learner import ERROR, FIELDS, SQUARED_NORM, WEIGHT, FeatureLearner, Shapes, size_of
 
-RECURSIVE_NAMES = (
-    "covariance",  # (leaves, capacity (capacity + 1) / 2)
-    "pending",  # (leaves, 3): a, b, c
-    "scaling",  # (leaves, capacity)
-    "first_vector",  # (leaves, capacity)
-    "second_vector",  # (leaves, capacity)
-    "forget_rule",
-    "forgetting",
-    "constant",  # index of the constant feature, which may have a forgetting of its own
-    "constant_forgetting",
-    "ridge",
-)
-FIELDS = argument_fields(*FEATURE_FIELDS._fields, *RECURSIVE_NAMES)
+RECURSIVE: dict[str, Any] = {
+    "covariance": floats("leaves", "capacity * (capacity + 1) // 2"),
+    "pending": floats("leaves", 3),  # a, b, c
+    "scaling": floats("leaves", "capacity"),
+    "first_vector": floats("leaves", "capacity"),
+    "second_vector": floats("leaves", "capacity"),
+    "forget_rule": int,
+    "forgetting": float,
+    "constant": int,  # index of the constant feature, which may have a forgetting of its own
+    "constant_forgetting": float,
+    "ridge": float,
+    "u": floats("capacity"),  # scratch
+}
+"""The arguments of the step, which follow those of the features."""
 
 FIRST, SECOND, DIAGONAL = range(3)  # a, b, c of the pending change
 
@@ -118,9 +119,6 @@ class RecursiveLeastSquares(FeatureLearner):
             "constant_forgetting": constant_forgetting,
         }
 
-    def work_size(self, capacity: int, dimension: int) -> int:
-        return capacity
-
     def variance(self, group: SlotGroup, points: Floats) -> Floats:
         """phi(x)' P phi(x): of f, without the noise, in units of the noise's variance."""
         out = np.full((group.leaves, len(points), WIDTH), np.nan)
@@ -146,52 +144,43 @@ class RecursiveLeastSquares(FeatureLearner):
         raise NotImplementedError
 
     @staticmethod
-    def step(args, leaf, number):
+    @native(FIELDS.extended("recursive", **RECURSIVE))
+    def step(a, leaf, number):
         """One sample of least squares, then forgetting (see `FourierRLS`)."""
-        capacity = read_int(args, FIELDS.capacity)
-        triangle = capacity * (capacity + 1) // 2
-        covariance = pointer(float_array(args, FIELDS.covariance), leaf * triangle)
-        pending = pointer(float_array(args, FIELDS.pending), leaf * 3)
-        scaling = pointer(float_array(args, FIELDS.scaling), leaf * capacity)
-        first = pointer(float_array(args, FIELDS.first_vector), leaf * capacity)
-        second = pointer(float_array(args, FIELDS.second_vector), leaf * capacity)
-        rule = read_int(args, FIELDS.forget_rule)
-        forgetting = read_float(args, FIELDS.forgetting)
-        ridge = read_float(args, FIELDS.ridge)
-        sample = float_array(args, FIELDS.sample)
-        phi = float_array(args, FIELDS.point_features)
-        u = float_array(args, FIELDS.work)
-        weights = coefficients_of(args, leaf)
-        size = size_of(args, leaf)
+        covariance, pending = a.covariance[leaf], a.pending[leaf]
+        scaling, first, second = a.scaling[leaf], a.first_vector[leaf], a.second_vector[leaf]
+        phi, weights, u = a.point_features, a.coefficients[leaf], a.u  # (capacity,)
+        forgetting = a.forgetting
+        size = size_of(a, leaf)
 
         # u = P phi, s = 1 / weight + phi'u, weights += u e / s, P -= u u' / s.
         _multiply_pending(covariance, pending, scaling, first, second, phi, size, u)
         variance = dot(phi, u, size)
-        s = 1.0 / sample[SAMPLE.weight] + variance
+        s = 1.0 / a.sample[WEIGHT] + variance
         informed = variance > 0.0  # otherwise rounding is all there is
-        change = sample[SAMPLE.error] / s if informed else 0.0
+        change = a.sample[ERROR] / s if informed else 0.0
         scale = 1.0
-        if rule == EXPONENTIAL:
+        if a.forget_rule == EXPONENTIAL:
             scale = 1.0 / np.sqrt(forgetting)
-        elif rule == PRIOR:
+        elif a.forget_rule == PRIOR:
             scale = np.sqrt(forgetting)
         pending[FIRST] = -1.0 / s if informed else 0.0
         pending[SECOND] = 0.0
-        pending[DIAGONAL] = 1.0 / ridge if rule == PRIOR else 0.0
+        pending[DIAGONAL] = 1.0 / a.ridge if a.forget_rule == PRIOR else 0.0
         for m in range(size):
             weights[m] += u[m] * change
             scaling[m] = scale
             first[m] = scale * u[m]
             second[m] = 0.0
 
-        if rule == PRIOR:  # P <- r P + (1 - r) I / ridge, weights <- sqrt(r) weights
-            constant = read_int(args, FIELDS.constant)
+        if a.forget_rule == PRIOR:  # P <- r P + (1 - r) I / ridge, weights <- sqrt(r) weights
+            constant = a.constant
             if constant < size:
-                scaling[constant] = np.sqrt(read_float(args, FIELDS.constant_forgetting))
+                scaling[constant] = np.sqrt(a.constant_forgetting)
                 first[constant] = scaling[constant] * u[constant]
             for m in range(size):
                 weights[m] *= scaling[m]
-        if rule == EXPONENTIAL:
+        if a.forget_rule == EXPONENTIAL:
             # P <- P / r, and a dummy observation that weight j is 0, each weight in turn. In `size`
             # samples it adds as much as the prior loses, so that the ridge never fades.
             j = number % size
@@ -199,12 +188,12 @@ class RecursiveLeastSquares(FeatureLearner):
             share = pending[FIRST] * first[j]
             for m in range(size):
                 second[m] = scale * scale * second[m] + share * first[m]  # column j of P
-            s = 1.0 / (size * (1.0 - forgetting) * ridge) + second[j]
+            s = 1.0 / (size * (1.0 - forgetting) * a.ridge) + second[j]
             pending[SECOND] = -1.0 / s
             change = weights[j] / s
             for m in range(size):
                 weights[m] -= second[m] * change
-        sample[SAMPLE.squared_norm] = dot(weights, weights, size)
+        a.sample[SQUARED_NORM] = dot(weights, weights, size)
 
 
 def unpack_triangle(triangle: Floats, size: int) -> Floats:
@@ -223,7 +212,7 @@ def _multiply_pending(covariance, pending, scaling, first, second, vector, count
     for i in range(count):
         out[i] = 0.0
     for i in range(count):
-        row = pointer(covariance, i * (i + 1) // 2)
+        row = covariance[i * (i + 1) // 2 :]
         scale = scaling[i]
         one = pending[FIRST] * first[i]
         two = pending[SECOND] * second[i]
@@ -231,12 +220,12 @@ def _multiply_pending(covariance, pending, scaling, first, second, vector, count
         total = broadcast(0.0)
         even = i - i % WIDTH
         for j in range(0, even, WIDTH):
-            value = scale * load(pointer(scaling, j), 0) * load(pointer(row, j), 0)
-            value = fma(one, load(pointer(first, j), 0), value)
-            value = fma(two, load(pointer(second, j), 0), value)
-            store(pointer(row, j), 0, value)
-            store(pointer(out, j), 0, fma(own, value, load(pointer(out, j), 0)))
-            total = fma(value, load(pointer(vector, j), 0), total)
+            value = scale * load_four(scaling, j) * load_four(row, j)
+            value = fma(one, load_four(first, j), value)
+            value = fma(two, load_four(second, j), value)
+            store_four(row, j, value)
+            store_four(out, j, fma(own, value, load_four(out, j)))
+            total = fma(value, load_four(vector, j), total)
         result = (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
         for j in range(even, i):
             value = scale * scaling[j] * row[j] + one * first[j] + two * second[j]
@@ -252,7 +241,7 @@ def _multiply_pending(covariance, pending, scaling, first, second, vector, count
 @inline
 def _copy_column(covariance, count, j, out):
     """out = column j of P as it is stored, without the pending change."""
-    row = pointer(covariance, j * (j + 1) // 2)
+    row = covariance[j * (j + 1) // 2 :]
     for i in range(j + 1):
         out[i] = row[i]
     for i in range(j + 1, count):

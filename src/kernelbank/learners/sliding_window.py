@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..native.phases import read_int
+from ..native.phases import native
 from ..utils import validation as check
 from .feature_learner import size_of
-from .ridge import FIELDS, RidgeBase, append_sample, finish_step, remove_sample
+from .ridge import RIDGE, RidgeBase, append_sample, finish_step, remove_sample
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,6 @@ class SlidingWindowKRLS(RidgeBase):
 
     budget: int = 50
     ridge: float = 0.01
-    arguments = FIELDS
 
     def __post_init__(self) -> None:
         check.settings(
@@ -51,9 +50,10 @@ class SlidingWindowKRLS(RidgeBase):
         )
 
     @staticmethod
-    def step(args, leaf, number):
+    @native(RIDGE)
+    def step(a, leaf, number):
         """Keep the sample; beyond the budget remove the oldest; solve."""
-        append_sample(args, leaf)
-        if size_of(args, leaf) == read_int(args, FIELDS.capacity):
-            remove_sample(args, leaf, 0)
-        finish_step(args, leaf, number)
+        append_sample(a, leaf)
+        if size_of(a, leaf) == a.capacity:
+            remove_sample(a, leaf, 0)
+        finish_step(a, leaf, number)

@@ -1,4 +1,4 @@
-"""Small dense matrices: (count, count), by rows, in arrays of (stride, stride).
+"""Small dense matrices: the first (count, count) of square arrays, by rows.
 
 Loops run along rows, so that the compiler can vectorise without reordering a sum: the order of
 every sum is fixed, and so are the bits.
@@ -6,9 +6,9 @@ every sum is fixed, and so are the bits.
 
 import numpy as np
 
-from .formulas import pointer
 from .jit import inline
-from .simd import WIDTH, broadcast, fma, lane, load
+from .simd import WIDTH, broadcast, fma, lane
+from .views import load_four
 
 
 @inline
@@ -17,7 +17,7 @@ def dot(one, other, count):
     total = broadcast(0.0)
     even = count - count % WIDTH
     for m in range(0, even, WIDTH):
-        total = fma(load(pointer(one, m), 0), load(pointer(other, m), 0), total)
+        total = fma(load_four(one, m), load_four(other, m), total)
     result = (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
     for m in range(even, count):
         result += one[m] * other[m]
@@ -25,45 +25,44 @@ def dot(one, other, count):
 
 
 @inline
-def symmetric_matvec(matrix, stride, vector, count, out):
+def symmetric_matvec(matrix, vector, count, out):
     """out = matrix @ vector, for a symmetric matrix. vector, out: (count,)."""
     for i in range(count):
         out[i] = 0.0
     for j in range(count):
-        row = pointer(matrix, j * stride)
+        row = matrix[j]
         factor = vector[j]
         for i in range(count):
             out[i] += row[i] * factor
 
 
 @inline
-def add_outer(matrix, stride, vector, count, factor):
+def add_outer(matrix, vector, count, factor):
     """matrix += factor * vector vector'."""
     for i in range(count):
-        row = pointer(matrix, i * stride)
+        row = matrix[i]
         own = factor * vector[i]
         for j in range(count):
             row[j] += own * vector[j]
 
 
 @inline
-def append_row_column(matrix, stride, count, vector, corner):
+def append_row_column(matrix, count, vector, corner):
     """Append a row and a column: `vector`, (count,), and the diagonal element `corner`."""
-    last = pointer(matrix, count * stride)
     for i in range(count):
-        last[i] = vector[i]
-        matrix[i * stride + count] = vector[i]
-    last[count] = corner
+        matrix[count, i] = vector[i]
+        matrix[i, count] = vector[i]
+    matrix[count, count] = corner
 
 
 @inline
-def delete_row_column(matrix, stride, count, j):
+def delete_row_column(matrix, count, j):
     """Delete row and column j; the later ones move up."""
     for i in range(count):
         if i == j:
             continue
-        source = pointer(matrix, i * stride)
-        target = pointer(matrix, (i - 1 if i > j else i) * stride)
+        source = matrix[i]
+        target = matrix[i - 1 if i > j else i]
         for k in range(j):
             target[k] = source[k]
         for k in range(j, count - 1):
@@ -71,43 +70,50 @@ def delete_row_column(matrix, stride, count, j):
 
 
 @inline
-def append_to_inverse(inverse, stride, count, solved, rest):
+def copy_matrix(source, count, target):
+    """target = source."""
+    for i in range(count):
+        for j in range(count):
+            target[i, j] = source[i, j]
+
+
+@inline
+def append_to_inverse(inverse, count, solved, rest):
     """Update the inverse after row b and diagonal element c were appended.
 
     solved = inverse @ b; rest = c - b' solved, the Schur complement.
     """
-    add_outer(inverse, stride, solved, count, 1.0 / rest)
-    last = pointer(inverse, count * stride)
+    add_outer(inverse, solved, count, 1.0 / rest)
     for i in range(count):
         own = -solved[i] / rest
-        last[i] = own
-        inverse[i * stride + count] = own
-    last[count] = 1.0 / rest
+        inverse[count, i] = own
+        inverse[i, count] = own
+    inverse[count, count] = 1.0 / rest
 
 
 @inline
-def delete_from_inverse(inverse, stride, count, j, column):
+def delete_from_inverse(inverse, count, j, column):
     """Update the inverse after row and column j were deleted; `column`, (count,), is scratch."""
     for i in range(count):
-        column[i] = inverse[i * stride + j]
-    add_outer(inverse, stride, column, count, -1.0 / column[j])
-    delete_row_column(inverse, stride, count, j)
+        column[i] = inverse[i, j]
+    add_outer(inverse, column, count, -1.0 / column[j])
+    delete_row_column(inverse, count, j)
 
 
 @inline
-def invert(matrix, stride, count, jitter, factor, inverse):
+def invert(matrix, count, jitter, factor, inverse):
     """inverse = the inverse of a positive definite matrix by Cholesky; False if it is not one.
 
     Its diagonal is first multiplied by 1 + jitter. `factor` is scratch of the same size and holds
     the Cholesky factor afterwards.
     """
     for i in range(count):
-        own = pointer(factor, i * stride)
+        own = factor[i]
         for j in range(i + 1):
-            other = pointer(factor, j * stride)
-            value = matrix[i * stride + j] - dot(own, other, j)
+            other = factor[j]
+            value = matrix[i, j] - dot(own, other, j)
             if i == j:
-                value += jitter * matrix[i * stride + i]
+                value += jitter * matrix[i, i]
                 if not value > 0.0:
                     return False
                 own[i] = np.sqrt(value)
@@ -115,21 +121,20 @@ def invert(matrix, stride, count, jitter, factor, inverse):
                 own[j] = value / other[j]
     # Columns of the factor's inverse, kept as rows of `inverse`, above the diagonal.
     for i in range(count):
-        row = pointer(inverse, i * stride)
+        row = inverse[i]
         for j in range(i):
             row[j] = 0.0
-        row[i] = 1.0 / factor[i * stride + i]
+        row[i] = 1.0 / factor[i, i]
         for j in range(i + 1, count):
-            own = pointer(factor, j * stride)
-            row[j] = -dot(pointer(own, i), pointer(row, i), j - i) / own[j]
+            own = factor[j]
+            row[j] = -dot(own[i:], row[i:], j - i) / own[j]
     for i in range(count):  # inverse = these rows times their transposes, from the top down
-        row = pointer(inverse, i * stride)
+        row = inverse[i]
         for j in range(i, count):
-            other = pointer(inverse, j * stride)
-            row[j] = dot(pointer(row, j), pointer(other, j), count - j)
+            row[j] = dot(row[j:], inverse[j][j:], count - j)
     for i in range(count):
         for j in range(i):
-            inverse[i * stride + j] = inverse[j * stride + i]
+            inverse[i, j] = inverse[j, i]
     return True
 
 
