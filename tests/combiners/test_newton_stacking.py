@@ -6,7 +6,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.combiners import newton_stacking as module
 from kernelbank.native.jit import inline
-from kernelbank.native.phases import variant
+from kernelbank.native.phases import native, variant
 from support.combining import one_by_one, problem, run_combiner
 from support.instances import LOSSES, name_of
 from support.naive import combiners as naive_combiners
@@ -35,15 +35,16 @@ def test_newton_stacking_weights_equal_their_definition(loss, naive):
 
 
 @inline
-def _plain_errors(predictions, mixture, slope, unit, slots, errors):
-    for p in range(slots):
+def _plain_errors(predictions, mixture, slope, unit, errors):
+    for p in range(len(errors)):
         errors[p] = predictions[p] - mixture
 
 
 @pytest.mark.slow
 def test_newton_stacking_with_plain_errors_fails_its_test(monkeypatch):
-    other = variant(module._newton_stacking, "plain_errors", _newton_errors=_plain_errors)
-    monkeypatch.setattr(module, "_newton_stacking", other)
+    whole = module._newton_stacking
+    other = variant(whole.function, "plain_errors", _newton_errors=_plain_errors)
+    monkeypatch.setattr(module, "_newton_stacking", native(whole.arguments)(other))
     with pytest.raises(AssertionError):
         check_definition(*LOSSES[1])
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from kernelbank.combiners import simplex
-from kernelbank.native.phases import Phase, Phases, compiled
+from kernelbank.native.phases import Phase, Phases
 
 EPS = np.finfo(float).eps
 
@@ -19,8 +19,7 @@ def test_sliding_sums_after_a_huge_loss_has_left_the_horizon_have_no_rounding():
     sums, out = np.empty_like(losses), np.zeros((250, 3))
     block = np.zeros((250, 3))
     phase = Phase(
-        compiled(simplex._sliding_sums),
-        simplex._SLIDING_SUMS,
+        simplex._sliding_sums,
         slots=3,
         horizon=horizon,
         slot_loss=block,

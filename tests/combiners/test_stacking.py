@@ -9,7 +9,7 @@ import kernelbank as kb
 from kernelbank.combiners import stacking as module
 from kernelbank.combiners.pairwise_solver import MAX_COLUMNS, MAX_FACE
 from kernelbank.native.jit import inline
-from kernelbank.native.phases import variant
+from kernelbank.native.phases import native, variant
 from support.combining import one_by_one, problem, run_combiner
 from support.instances import stream
 from support.naive import combiners as naive_combiners
@@ -315,18 +315,18 @@ def test_stacking_of_opposite_biases_beats_every_slot():
 
 
 @inline
-def _without_discount(moments, errors, discount, slots):
-    for p in range(slots):
-        for q in range(slots):
-            moments[p * slots + q] += errors[p] * errors[q]
+def _without_discount(a):
+    for p in range(a.slots):
+        for q in range(a.slots):
+            a.moments[p, q] += a.errors[p] * a.errors[q]
 
 
 _solve = module._solve
 
 
 @inline
-def _ridge_with_a_unit(args, moments, penalty, active, w):
-    _solve(args, moments, 0.1, active, w)
+def _ridge_with_a_unit(a, penalty, w):
+    _solve(a, 0.1, w)
 
 
 @pytest.mark.slow
@@ -344,7 +344,7 @@ def test_stacking_with_a_fault_fails_its_test(instead, finds, monkeypatch):
     finds()
     name = "stacking_" + "_".join(instead).lower()
     update = inline(variant(module.update_weights.py_func, f"{name}_update", **instead))
-    other = variant(module._stacking, name, update_weights=update)
-    monkeypatch.setattr(module, "_stacking", other)
+    other = variant(module._stacking.function, name, update_weights=update)
+    monkeypatch.setattr(module, "_stacking", native(module.STACKING)(other))
     with pytest.raises(AssertionError):
         finds()

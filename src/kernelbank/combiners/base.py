@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.phases import ParallelPhases, Phase, compiled
+from ..native.phases import NativeFunction, ParallelPhases, Phase
 from ..native.workspace import Evidence, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -30,7 +29,7 @@ _WORKSPACE_ARRAYS = (
 
 
 def combiner_phase(
-    function: Callable[..., None], fields: Any, workspace: Workspace, weights: Floats, /, **own: Any
+    function: NativeFunction, workspace: Workspace, weights: Floats, /, **own: Any
 ) -> Phase:
     """A compiled phase of a combiner, with its `own` arguments and the common ones it declares.
 
@@ -39,8 +38,8 @@ def combiner_phase(
     """
     common = {name: getattr(workspace, name) for name in _WORKSPACE_ARRAYS}
     common |= {"slots": len(weights), "weights": weights}
-    declared = {name: common[name] for name in fields._fields if name in common}
-    return Phase(compiled(function), fields, **(declared | own))
+    declared = {name: common[name] for name in function.arguments.fields if name in common}
+    return Phase(function, **(declared | own))
 
 
 class Combiner:

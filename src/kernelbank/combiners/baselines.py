@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.formulas import pointer
-from ..native.phases import argument_fields, float_array, read_int
+from ..native.arguments import Arguments, floats
+from ..native.phases import native
 from ..native.workspace import Workspace
 from ..utils.validation import Floats
 from .base import Combiner, PhaseList, State, combiner_phase
@@ -28,27 +28,31 @@ class Uniform(Combiner):
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> PhaseList:
-        return [combiner_phase(_uniform, _UNIFORM, workspace, weights)]
+        return [combiner_phase(_uniform, workspace, weights)]
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """active: 1 for a slot with weight, 0 for one that has failed."""
         return {"active": np.where(weights > 0, 1.0, 0.0)}
 
 
-_UNIFORM = argument_fields("slots", "window_loss", "chosen")
+_UNIFORM = Arguments(
+    "uniform",
+    slots=int,
+    window_loss=floats(None, "slots"),
+    chosen=floats(None, "slots"),
+)
 
 
-def _uniform(args, first, count):
-    """chosen[t, p] = 1 / P. window_loss, chosen: (n, P)."""
-    slots = read_int(args, _UNIFORM.slots)
+@native(_UNIFORM)
+def _uniform(a, first, count):
+    """chosen[t, p] = 1 / P, over the P slots of finite loss."""
     for t in range(count):
-        losses = pointer(float_array(args, _UNIFORM.window_loss), t * slots)
-        chosen = pointer(float_array(args, _UNIFORM.chosen), t * slots)
+        losses, chosen = a.window_loss[t], a.chosen[t]
         finite = 0
-        for p in range(slots):
+        for p in range(a.slots):
             if losses[p] < np.inf:
                 finite += 1
-        for p in range(slots):
+        for p in range(a.slots):
             chosen[p] = 1.0 / finite if losses[p] < np.inf else 0.0
 
 
@@ -71,27 +75,32 @@ class Best(Combiner):
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> PhaseList:
-        return [combiner_phase(_best, _BEST, workspace, weights, **state)]
+        return [combiner_phase(_best, workspace, weights, **state)]
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """cumulative_cost: of each slot alone."""
         return {"cumulative_cost": state["totals"].copy()}
 
 
-_BEST = argument_fields("slots", "slot_cost", "totals", "chosen")
+_BEST = Arguments(
+    "best",
+    slots=int,
+    slot_cost=floats(None, "slots"),
+    totals=floats("slots"),
+    chosen=floats(None, "slots"),
+)
 
 
-def _best(args, first, count):
-    """chosen[t] = e_p for the p of least totals_p. slot_cost, chosen: (n, P); totals: (P,)."""
-    slots = read_int(args, _BEST.slots)
-    totals = float_array(args, _BEST.totals)
+@native(_BEST)
+def _best(a, first, count):
+    """chosen[t] = e_p for the p of least totals_p, the cumulative cost."""
+    totals = a.totals
     for t in range(count):
-        chosen = pointer(float_array(args, _BEST.chosen), t * slots)
         best = 0
-        for p in range(slots):
-            totals[p] += float_array(args, _BEST.slot_cost)[t * slots + p]
-            chosen[p] = 0.0
+        for p in range(a.slots):
+            totals[p] += a.slot_cost[t, p]
+            a.chosen[t, p] = 0.0
             if totals[p] < totals[best]:
                 best = p
         if totals[best] < np.inf:
-            chosen[best] = 1.0
+            a.chosen[t, best] = 1.0

@@ -11,9 +11,10 @@ The slots that are left are lists: sample t has the members starts[t] .. starts[
 
 import numpy as np
 
-from ..native.formulas import int_pointer, pointer
-from ..native.jit import entry, inline
-from .simplex_qp import AUTO, HUGE, SCRATCH, solve
+from ..native.arguments import Arguments, floats, ints
+from ..native.jit import inline
+from ..native.phases import native
+from .simplex_qp import AUTO, HUGE, solve
 
 BOUND, FLAT, LARGEST = range(3)
 MASS, SLOPE = range(2)
@@ -22,19 +23,33 @@ SLACK = 1e-11  # relative: rounding must not bring a step below the threshold
 CLOSE = 1e-6  # a mass of 1 + CLOSE is not worth a further step
 
 
+# --- all slots of a shard, for n samples ----------------------------------------------------------
+
+
 @inline
-def _descend(a, b, t, top, flat, some_a, some_b):
+def _newton_step(threshold, taken, slope):
+    """One Newton step down, to where mass is still at least 1; `threshold` if there is none."""
+    down = (taken - 1.0) / slope
+    slack = SLACK * (down + 1.0 / slope) + 1e-15 * abs(threshold)
+    lower = threshold - down + slack
+    if taken > 1.0 and lower < threshold and abs(lower) < np.inf:
+        return lower
+    return threshold
+
+
+@inline
+def _descend(a, b, top, flat, some_a, some_b):
     """A bound below `top` at which the mass of these slots is still at least 1, by Newton steps.
 
     mass is convex, so no step passes the solution except by rounding; SLACK keeps it above.
-    a, b: (n, P); some_a, some_b: scratch for the slots that are left.
+    a, b: (P,); some_a, some_b: (P,), scratch for the slots that are left.
     """
     threshold = min(top, flat)
     left = 0
-    for p in range(a.shape[1]):
-        if b[t, p] < threshold and a[t, p] > 0.0:
-            some_a[left] = a[t, p]
-            some_b[left] = b[t, p]
+    for p in range(len(a)):
+        if b[p] < threshold and a[p] > 0.0:
+            some_a[left] = a[p]
+            some_b[left] = b[p]
             left += 1
     while True:
         taken = 0.0
@@ -54,144 +69,203 @@ def _descend(a, b, t, top, flat, some_a, some_b):
         left = kept
 
 
-@inline
-def _newton_step(threshold, taken, slope):
-    """One Newton step down, to where mass is still at least 1; `threshold` if there is none."""
-    down = (taken - 1.0) / slope
-    slack = SLACK * (down + 1.0 / slope) + 1e-15 * abs(threshold)
-    lower = threshold - down + slack
-    if taken > 1.0 and lower < threshold and abs(lower) < np.inf:
-        return lower
-    return threshold
+_BOUNDS = Arguments(
+    "threshold_bounds",
+    samples=int,
+    slots=int,
+    a=floats("samples", "slots"),
+    b=floats("samples", "slots"),
+    scratch=floats(2, "slots"),
+    out=floats(3, "samples"),
+)
 
 
-@entry
-def threshold_bounds(a, b, out):
+@native(_BOUNDS)
+def threshold_bounds(args, first, count):
     """out[:, t] = (a v with mass(v) >= 1, the least b_p with a_p = 0, the largest |b_p|).
 
-    a, b: (n, P); out: (3, n). b_p = inf marks a slot that has failed.
+    b_p = inf marks a slot that has failed.
     """
-    some_a, some_b = np.empty(a.shape[1]), np.empty(a.shape[1])
-    for t in range(a.shape[0]):
+    for t in range(args.samples):
+        a, b = args.a[t], args.b[t]
         bound = np.inf
         flat = np.inf
         largest = 0.0
-        for p in range(a.shape[1]):
-            here = b[t, p]
-            if here == np.inf:
+        for p in range(args.slots):
+            if b[p] == np.inf:
                 continue
-            largest = max(largest, abs(here))
-            if a[t, p] == 0.0:
-                flat = min(flat, here)
+            largest = max(largest, abs(b[p]))
+            if a[p] == 0.0:
+                flat = min(flat, b[p])
             else:
-                bound = min(bound, here + 2.0 * a[t, p])
+                bound = min(bound, b[p] + 2.0 * a[p])
         if bound < np.inf and largest <= HUGE:
             top = bound + 1e-15 * abs(bound)
-            bound = min(bound, _descend(a, b, t, top, flat, some_a, some_b))
-        out[BOUND, t] = bound
-        out[FLAT, t] = flat
-        out[LARGEST, t] = largest
+            bound = min(bound, _descend(a, b, top, flat, args.scratch[0], args.scratch[1]))
+        args.out[BOUND, t] = bound
+        args.out[FLAT, t] = flat
+        args.out[LARGEST, t] = largest
 
 
-@entry
-def step_down(threshold, mass, slope):
-    """The next bounds, (n,). An infinite one, for which all slots are sent, stays infinite."""
-    out = np.empty_like(threshold)
-    for t in range(len(threshold)):
-        out[t] = _newton_step(threshold[t], mass[t], slope[t])
-    return out
+_STEP = Arguments(
+    "threshold_step",
+    samples=int,
+    threshold=floats("samples"),
+    mass=floats("samples"),
+    slope=floats("samples"),
+    out=floats("samples"),
+)
 
 
-@entry
-def count_below(b, threshold, starts):
-    """starts of the lists of slots with b <= threshold[t]. b: (n, P); starts: (n + 1,)."""
-    starts[0] = 0
-    for t in range(b.shape[0]):
+@native(_STEP)
+def step_down(args, first, count):
+    """out = the next bounds. An infinite one, for which all slots are sent, stays infinite."""
+    for t in range(args.samples):
+        args.out[t] = _newton_step(args.threshold[t], args.mass[t], args.slope[t])
+
+
+# --- lists of the slots that are left -------------------------------------------------------------
+
+_COUNT = Arguments(
+    "count_below",
+    samples=int,
+    slots=int,
+    b=floats("samples", "slots"),
+    threshold=floats("samples"),
+    starts=ints("samples + 1"),
+)
+
+
+@native(_COUNT)
+def count_below(args, first, count):
+    """starts of the lists of slots with b_p <= threshold[t]."""
+    args.starts[0] = 0
+    for t in range(args.samples):
         found = 0
-        for p in range(b.shape[1]):
-            if b[t, p] <= threshold[t] and b[t, p] < np.inf:
+        for p in range(args.slots):
+            if args.b[t, p] <= args.threshold[t] and args.b[t, p] < np.inf:
                 found += 1
-        starts[t + 1] = starts[t] + found
+        args.starts[t + 1] = args.starts[t] + found
 
 
-@entry
-def list_below(a, b, threshold, indices, some_a, some_b):
+_LIST = Arguments(
+    "list_below",
+    samples=int,
+    slots=int,
+    members=int,
+    a=floats("samples", "slots"),
+    b=floats("samples", "slots"),
+    threshold=floats("samples"),
+    indices=ints("members"),
+    some_a=floats("members"),
+    some_b=floats("members"),
+)
+
+
+@native(_LIST)
+def list_below(args, first, count):
     """List the slots that `count_below` has counted: their indices, a and b."""
     k = 0
-    for t in range(b.shape[0]):
-        for p in range(b.shape[1]):
-            if b[t, p] <= threshold[t] and b[t, p] < np.inf:
-                indices[k] = p
-                some_a[k] = a[t, p]
-                some_b[k] = b[t, p]
+    for t in range(args.samples):
+        for p in range(args.slots):
+            if args.b[t, p] <= args.threshold[t] and args.b[t, p] < np.inf:
+                args.indices[k] = p
+                args.some_a[k] = args.a[t, p]
+                args.some_b[k] = args.b[t, p]
                 k += 1
 
 
-@entry
-def narrow(starts, indices, a, b, threshold, out):
-    """Keep list members with b <= threshold[t], in place; out[:, t] = mass and its slope."""
+_NARROW = Arguments(
+    "narrow_lists",
+    samples=int,
+    starts=ints("samples + 1"),
+    indices=ints(None),
+    a=floats(None),
+    b=floats(None),
+    threshold=floats("samples"),
+    out=floats(2, "samples"),
+)
+
+
+@native(_NARROW)
+def narrow(args, first, count):
+    """Keep list members with b_p <= v = threshold[t], in place; out[:, t] = mass and its slope."""
+    indices, a, b = args.indices, args.a, args.b
     kept = 0
-    begin = starts[0]
-    for t in range(threshold.shape[0]):
-        end = starts[t + 1]
+    begin = args.starts[0]
+    for t in range(args.samples):
+        v = args.threshold[t]
+        end = args.starts[t + 1]
         taken = 0.0
         slope = 0.0
         for k in range(begin, end):
-            if b[k] <= threshold[t]:
+            if b[k] <= v:
                 indices[kept] = indices[k]
                 a[kept] = a[k]
                 b[kept] = b[k]
+                if b[kept] < v and a[kept] > 0.0:
+                    taken += 0.5 * ((v - b[kept]) / a[kept])  # (v - b_p) / (2 a_p)
+                    slope += 0.5 / a[kept]
                 kept += 1
-                if b[kept - 1] < threshold[t] and a[kept - 1] > 0.0:
-                    taken += 0.5 * ((threshold[t] - b[kept - 1]) / a[kept - 1])
-                    slope += 0.5 / a[kept - 1]
         begin = end
-        starts[t + 1] = kept
-        out[MASS, t] = taken
-        out[SLOPE, t] = slope
-    return kept
+        args.starts[t + 1] = kept
+        args.out[MASS, t] = taken
+        args.out[SLOPE, t] = slope
 
 
-@entry
-def solve_lists(starts, a, b, threshold, weights, right):
+_SOLVE = Arguments(
+    "solve_lists",
+    samples=int,
+    members=int,
+    starts=ints("samples + 1"),
+    a=floats("members"),
+    b=floats("members"),
+    threshold=floats("samples"),
+    weights=floats("members"),
+    right=ints("samples"),
+    scratch=floats(4, None),  # of `solve`, for the longest list
+    indices=ints(2, None),
+)
+
+
+@native(_SOLVE)
+def solve_lists(args, first, count):
     """Solve the program of each sample on its list; right[t]: whether no other slot has weight.
 
     threshold[t] is inf if all slots are listed, and the least b_p with a_p = 0 if that is below the
     bound of the search: then there is nothing to check.
     """
-    most = 0
-    for t in range(threshold.shape[0]):
-        most = max(most, starts[t + 1] - starts[t])
-    scratch = np.empty((4, most + SCRATCH))
-    indices = np.empty((2, most + SCRATCH), np.int64)
-    for t in range(threshold.shape[0]):
-        begin = starts[t]
-        count = starts[t + 1] - begin
+    for t in range(args.samples):
+        v = args.threshold[t]
+        begin, end = args.starts[t], args.starts[t + 1]
+        a, b, weights = args.a[begin:end], args.b[begin:end], args.weights[begin:end]
         taken = 0.0
         flat = False
-        for k in range(begin, begin + count):
+        for k in range(len(a)):
             weights[k] = 0.0
             if a[k] == 0.0:
                 flat = True
-            elif b[k] < threshold[t]:
-                taken += 0.5 * ((threshold[t] - b[k]) / a[k])
-        right[t] = threshold[t] == np.inf or flat or taken >= 1.0
-        if right[t] and count > 0:
-            solve(
-                pointer(a, begin),
-                pointer(b, begin),
-                count,
-                AUTO,
-                pointer(weights, begin),
-                pointer(scratch, 0),
-                int_pointer(indices, 0),
-            )
+            elif b[k] < v:
+                taken += 0.5 * ((v - b[k]) / a[k])  # mass(v)
+        args.right[t] = v == np.inf or flat or taken >= 1.0
+        if args.right[t] == 1 and len(a) > 0:
+            solve(a, b, AUTO, weights, args.scratch, args.indices)
 
 
-@entry
-def add_rows(samples, rows, totals):
-    """totals[samples[k]] += rows[k], in the order of k."""
-    for k in range(rows.shape[0]):
-        t = samples[k]
-        for i in range(rows.shape[1]):
-            totals[t, i] += rows[k, i]
+_ADD = Arguments(
+    "add_rows",
+    rows=int,
+    width=int,
+    samples=ints("rows"),
+    values=floats("rows", "width"),
+    totals=floats(None, "width"),
+)
+
+
+@native(_ADD)
+def add_rows(args, first, count):
+    """totals[samples[k]] += values[k], in the order of k."""
+    for k in range(args.rows):
+        total = args.totals[args.samples[k]]
+        for i in range(args.width):
+            total[i] += args.values[k, i]

@@ -15,23 +15,24 @@ LARGEST_SUM = 1e300  # a slot this far behind has weight 0; adding to the sum mu
 
 
 @inline
-def least_finite(numbers, losses, slots):
-    """The least number among slots that have not failed; inf if all have."""
+def least_finite(numbers, losses):
+    """The least number among slots that have not failed; inf if all have. Both are (P,)."""
     least = np.inf
-    for p in range(slots):
+    for p in range(len(losses)):
         if losses[p] < np.inf and numbers[p] < least:
             least = numbers[p]
     return least
 
 
 @inline
-def exponential_weights(rate, totals, losses, slots, out):
+def exponential_weights(rate, totals, losses, out):
     """out_p = exp(-rate totals_p) / sum_q exp(-rate totals_q), over slots that have not failed.
 
     totals, losses, out: (P,). With infinite rate the best slots share the weight. All weights are
     0 if all slots have failed.
     """
-    least = least_finite(totals, losses, slots)
+    slots = len(losses)
+    least = least_finite(totals, losses)
     size = 0.0
     for p in range(slots):
         out[p] = 0.0
@@ -48,11 +49,12 @@ def exponential_weights(rate, totals, losses, slots, out):
 
 
 @inline
-def add_losses(totals, excess, losses, slots):
+def add_losses(totals, excess, losses):
     """totals_p += excess_p, then totals -= min totals. All are (P,)."""
+    slots = len(losses)
     for p in range(slots):
         totals[p] = min(totals[p] + excess[p], LARGEST_SUM) if losses[p] < np.inf else np.inf
-    least = least_finite(totals, losses, slots)
+    least = least_finite(totals, losses)
     for p in range(slots):
         if losses[p] < np.inf:
             totals[p] -= least

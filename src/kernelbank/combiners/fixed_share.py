@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.formulas import pointer
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.arguments import Arguments, floats
+from ..native.phases import native
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -63,7 +63,6 @@ class FixedShare(Combiner):
     ) -> PhaseList:
         phase = combiner_phase(
             _fixed_share,
-            _FIXED_SHARE,
             workspace,
             weights,
             rate=self.learning_rate,
@@ -77,34 +76,36 @@ class FixedShare(Combiner):
         return {"posterior": state["posterior"].copy()}
 
 
-_FIXED_SHARE = argument_fields(
-    "slots", "rate", "share", "slot_loss", "weights", "posterior", "chosen"
+_FIXED_SHARE = Arguments(
+    "fixed_share",
+    slots=int,
+    rate=float,
+    share=float,
+    slot_loss=floats(None, "slots"),
+    weights=floats("slots"),
+    posterior=floats("slots"),
+    chosen=floats(None, "slots"),
 )
 
 
-def _fixed_share(args, first, count):
-    """chosen[t] = the weights after sample t. slot_loss, chosen: (n, P); posterior: (P,)."""
-    slots = read_int(args, _FIXED_SHARE.slots)
-    rate = read_float(args, _FIXED_SHARE.rate)
-    share = read_float(args, _FIXED_SHARE.share)
-    posterior = float_array(args, _FIXED_SHARE.posterior)
+@native(_FIXED_SHARE)
+def _fixed_share(a, first, count):
+    """chosen[t] = the weights after sample t."""
+    posterior = a.posterior
     for t in range(count):
-        losses = pointer(float_array(args, _FIXED_SHARE.slot_loss), t * slots)
-        chosen = pointer(float_array(args, _FIXED_SHARE.chosen), t * slots)
-        before = float_array(args, _FIXED_SHARE.weights)
-        if t > 0:
-            before = pointer(float_array(args, _FIXED_SHARE.chosen), (t - 1) * slots)
-        least = least_finite(losses, losses, slots)
+        losses, chosen = a.slot_loss[t], a.chosen[t]
+        before = a.chosen[t - 1] if t > 0 else a.weights
+        least = least_finite(losses, losses)
         finite = 0
         size = 0.0
-        for p in range(slots):
+        for p in range(a.slots):  # v_p = w_p exp(-rate loss_p), times a constant
             posterior[p] = 0.0
             if losses[p] < np.inf:
                 finite += 1
-                posterior[p] = before[p] * math.exp(-rate * (losses[p] - least))
+                posterior[p] = before[p] * math.exp(-a.rate * (losses[p] - least))
                 size += posterior[p]
-        for p in range(slots):
+        for p in range(a.slots):  # w_p = (1 - share) v_p + share / P
             posterior[p] = posterior[p] / size if size > 0.0 else 0.0
             chosen[p] = 0.0
             if losses[p] < np.inf:
-                chosen[p] = (1.0 - share) * posterior[p] + share / finite
+                chosen[p] = (1.0 - a.share) * posterior[p] + a.share / finite

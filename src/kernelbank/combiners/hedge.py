@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.formulas import pointer
+from ..native.arguments import Arguments, floats
 from ..native.jit import inline
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -62,7 +62,6 @@ class Hedge(Combiner):
     ) -> PhaseList:
         phase = combiner_phase(
             _hedge,
-            _HEDGE,
             workspace,
             weights,
             rate=0.0 if self.learning_rate is None else self.learning_rate,
@@ -83,12 +82,13 @@ class Hedge(Combiner):
 
 
 @inline
-def _mixability_gap(rate, weights, totals, after, excess, losses, slots):
+def _mixability_gap(rate, weights, totals, after, excess, losses):
     """w'l + log(w'exp(-rate l)) / rate >= 0, for l = excess. All arrays are (P,).
 
     `after` is the least of totals + excess, relative to the least of totals.
     """
-    mean = 0.0
+    slots = len(losses)
+    mean = 0.0  # w'l
     shrunk = 0.0  # w'exp(-rate l) - 1
     for p in range(slots):
         if losses[p] < np.inf:
@@ -102,7 +102,7 @@ def _mixability_gap(rate, weights, totals, after, excess, losses, slots):
         return max(0.0, mean + math.log1p(shrunk) / rate)
     before = 0.0
     later = 0.0
-    lowest = least_finite(totals, losses, slots)
+    lowest = least_finite(totals, losses)
     for p in range(slots):
         if losses[p] < np.inf:
             before += math.exp(-rate * (totals[p] - lowest))
@@ -110,43 +110,42 @@ def _mixability_gap(rate, weights, totals, after, excess, losses, slots):
     return max(0.0, mean - (after + (math.log(before) - math.log(later)) / rate))
 
 
-_HEDGE = argument_fields(
-    "slots", "rate", "slot_loss", "totals", "rate_and_gap", "scratch", "chosen"
+_HEDGE = Arguments(
+    "hedge",
+    slots=int,
+    rate=float,  # 0: AdaHedge
+    slot_loss=floats(None, "slots"),
+    totals=floats("slots"),
+    rate_and_gap=floats(2),  # the present rate; AdaHedge's sum of mixability gaps
+    scratch=floats(2, "slots"),
+    chosen=floats(None, "slots"),
 )
 
 
-def _hedge(args, first, count):
-    """chosen[t] = the weights after sample t.
-
-    slot_loss, chosen: (n, P); totals: (P,); scratch: (2, P). rate_and_gap[0] is the present rate,
-    rate_and_gap[1] AdaHedge's sum of mixability gaps. The argument rate = 0 means AdaHedge.
-    """
-    slots = read_int(args, _HEDGE.slots)
-    totals = float_array(args, _HEDGE.totals)
-    rate_and_gap = float_array(args, _HEDGE.rate_and_gap)
-    excess = float_array(args, _HEDGE.scratch)  # (P,): losses minus the least one
-    weights = pointer(excess, slots)
-    fixed = read_float(args, _HEDGE.rate)
+@native(_HEDGE)
+def _hedge(a, first, count):
+    """chosen[t] = the weights after sample t."""
+    totals, rate_and_gap = a.totals, a.rate_and_gap
+    excess, weights = a.scratch[0], a.scratch[1]  # (P,): losses minus the least one; w
     for t in range(count):
-        losses = pointer(float_array(args, _HEDGE.slot_loss), t * slots)
-        chosen = pointer(float_array(args, _HEDGE.chosen), t * slots)
-        least = least_finite(losses, losses, slots)
-        for p in range(slots):
+        losses = a.slot_loss[t]
+        least = least_finite(losses, losses)
+        for p in range(a.slots):
             excess[p] = min(losses[p] - least, LARGEST_SUM)
-        if fixed > 0.0:
-            add_losses(totals, excess, losses, slots)
-            rate_and_gap[0] = fixed
-        elif least < np.inf:
-            size = math.log(max(slots, 2))
+        if a.rate > 0.0:
+            add_losses(totals, excess, losses)
+            rate_and_gap[0] = a.rate
+        elif least < np.inf:  # rate = log(P) / sum of the gaps
+            size = math.log(max(a.slots, 2))
             rate = size / rate_and_gap[1] if rate_and_gap[1] > 0.0 else np.inf
-            exponential_weights(rate, totals, losses, slots, weights)
-            lowest = least_finite(totals, losses, slots)
+            exponential_weights(rate, totals, losses, weights)
+            lowest = least_finite(totals, losses)
             after = np.inf
-            for p in range(slots):
+            for p in range(a.slots):
                 if losses[p] < np.inf:
                     after = min(after, totals[p] - lowest + excess[p])
-            gap = _mixability_gap(rate, weights, totals, after, excess, losses, slots)
+            gap = _mixability_gap(rate, weights, totals, after, excess, losses)
             rate_and_gap[1] = min(rate_and_gap[1] + gap, LARGEST_SUM)
             rate_and_gap[0] = size / rate_and_gap[1] if rate_and_gap[1] > 0.0 else np.inf
-            add_losses(totals, excess, losses, slots)
-        exponential_weights(rate_and_gap[0], totals, losses, slots, chosen)
+            add_losses(totals, excess, losses)
+        exponential_weights(rate_and_gap[0], totals, losses, a.chosen[t])

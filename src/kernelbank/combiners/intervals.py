@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.formulas import pointer
+from ..native.arguments import Arguments, floats
 from ..native.jit import inline
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.phases import native
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -74,13 +74,15 @@ class Intervals(Combiner):
         slots = len(weights)
         phase = combiner_phase(
             _intervals,
-            _INTERVALS,
             workspace,
             weights,
             levels=self.levels,
             rate=self.learning_rate,
             **state,
-            scratch=np.zeros(self.levels * (slots + 1) + 2 * slots),
+            own=np.zeros((self.levels, slots)),
+            shares=np.zeros(self.levels),
+            u=np.zeros(slots),
+            mixture=np.zeros(slots),
         )
         return [phase]
 
@@ -95,8 +97,20 @@ class Intervals(Combiner):
         }
 
 
-_INTERVALS = argument_fields(
-    "slots", "levels", "rate", "slot_loss", "totals", "log_shares", "scale", "scratch", "chosen"
+_INTERVALS = Arguments(
+    "intervals",
+    slots=int,
+    levels=int,
+    rate=float,
+    slot_loss=floats(None, "slots"),
+    totals=floats("levels", "slots"),  # sums of u over the present interval
+    log_shares=floats("levels"),  # sums of rate_i (w'u - v_i'u) over the present interval
+    scale=floats(1),  # the mean combined loss
+    own=floats("levels", "slots"),  # v_i; this and the next three are scratch
+    shares=floats("levels"),  # h_i
+    u=floats("slots"),
+    mixture=floats("slots"),  # w
+    chosen=floats(None, "slots"),
 )
 
 
@@ -107,91 +121,63 @@ def _level_rate(rate, level):
 
 
 @inline
-def _instance_weights(rate, levels, totals, losses, slots, own):
-    """own[i] = v_i, the weights of the slots by instance i. totals, own: (levels, P)."""
-    for level in range(levels):
-        row = level * slots
-        exponential_weights(
-            _level_rate(rate, level), pointer(totals, row), losses, slots, pointer(own, row)
-        )
-
-
-@inline
-def _instance_shares(rate, levels, log_shares, out):
-    """out_i = h_i = rate_i exp(log_shares_i), divided by their sum. Both are (levels,)."""
+def _mix_instances(a, losses, out):
+    """own[i] = v_i, the weights of instance i; shares_i = h_i; out = w = sum_i h_i v_i, (P,)."""
+    for level in range(a.levels):
+        rate = _level_rate(a.rate, level)
+        exponential_weights(rate, a.totals[level], losses, a.own[level])
+    # h_i = rate_i exp(log_shares_i), divided by their sum
     most = -np.inf
-    for level in range(levels):
-        most = max(most, log_shares[level])
+    for level in range(a.levels):
+        most = max(most, a.log_shares[level])
     size = 0.0
-    for level in range(levels):
-        out[level] = _level_rate(rate, level) * math.exp(log_shares[level] - most)
-        size += out[level]
-    for level in range(levels):
-        out[level] /= size
-
-
-@inline
-def _mixture(shares, own, levels, slots, out):
-    """out = w = sum_i h_i v_i."""
-    for p in range(slots):
+    for level in range(a.levels):
+        a.shares[level] = _level_rate(a.rate, level) * math.exp(a.log_shares[level] - most)
+        size += a.shares[level]
+    for level in range(a.levels):
+        a.shares[level] /= size
+    for p in range(a.slots):
         out[p] = 0.0
-    for level in range(levels):
-        for p in range(slots):
-            out[p] += shares[level] * own[level * slots + p]
+    for level in range(a.levels):
+        for p in range(a.slots):
+            out[p] += a.shares[level] * a.own[level, p]
 
 
-def _intervals(args, first, count):
-    """chosen[t] = the weights after sample t.
-
-    slot_loss, chosen: (n, P); totals: (levels, P), sums of u; log_shares: (levels,), the sums of
-    rate_i (w'u - v_i'u) over the present interval; scale: (1,), the mean combined loss.
-    """
-    slots = read_int(args, _INTERVALS.slots)
-    levels = read_int(args, _INTERVALS.levels)
-    rate = read_float(args, _INTERVALS.rate)
-    totals = float_array(args, _INTERVALS.totals)
-    log_shares = float_array(args, _INTERVALS.log_shares)
-    scale = float_array(args, _INTERVALS.scale)
-    own = float_array(args, _INTERVALS.scratch)  # (levels, P)
-    shares = pointer(own, levels * slots)  # (levels,)
-    u = pointer(shares, levels)  # (P,)
-    mixture = pointer(u, slots)  # (P,)
+@native(_INTERVALS)
+def _intervals(a, first, count):
+    """chosen[t] = the weights after sample t."""
+    log_shares, scale, u, mixture = a.log_shares, a.scale, a.u, a.mixture
+    longest = 1 << (a.levels - 1)
     for t in range(count):
-        losses = pointer(float_array(args, _INTERVALS.slot_loss), t * slots)
-        chosen = pointer(float_array(args, _INTERVALS.chosen), t * slots)
-        least = least_finite(losses, losses, slots)
+        losses, chosen = a.slot_loss[t], a.chosen[t]
+        least = least_finite(losses, losses)
         if least == np.inf:
-            for p in range(slots):
+            for p in range(a.slots):
                 chosen[p] = 0.0
             continue
-        _instance_weights(rate, levels, totals, losses, slots, own)
-        _instance_shares(rate, levels, log_shares, shares)
-        _mixture(shares, own, levels, slots, mixture)
-        combined = 0.0
-        for p in range(slots):
+        _mix_instances(a, losses, mixture)
+        combined = 0.0  # w'|l|
+        for p in range(a.slots):
             if losses[p] < np.inf:
                 combined += mixture[p] * abs(losses[p])
         number = first + t + 1
-        longest = 1 << (levels - 1)
         scale[0] += (min(combined, LARGEST_SUM) - scale[0]) / min(number, longest)
-        for p in range(slots):
+        for p in range(a.slots):  # u_p = min((l_p - min l) / scale, 1)
             excess = losses[p] - least
             u[p] = 1.0 if excess > scale[0] else excess / scale[0]
             if excess == 0.0:
                 u[p] = 0.0
         mixture_loss = 0.0  # w'u
-        for p in range(slots):
+        for p in range(a.slots):
             mixture_loss += mixture[p] * u[p]
-        for level in range(levels):
+        for level in range(a.levels):
             instance_loss = 0.0  # v_i'u
-            for p in range(slots):
-                instance_loss += own[level * slots + p] * u[p]
-            log_shares[level] += _level_rate(rate, level) * (mixture_loss - instance_loss)
-            add_losses(pointer(totals, level * slots), u, losses, slots)
+            for p in range(a.slots):
+                instance_loss += a.own[level, p] * u[p]
+            log_shares[level] += _level_rate(a.rate, level) * (mixture_loss - instance_loss)
+            add_losses(a.totals[level], u, losses)
             if number % (1 << level) == 0:  # the end of its interval: restart
                 log_shares[level] = 0.0
-                for p in range(slots):
-                    totals[level * slots + p] = 0.0
-        _instance_weights(rate, levels, totals, losses, slots, own)
-        _instance_shares(rate, levels, log_shares, shares)
-        _mixture(shares, own, levels, slots, chosen)
+                for p in range(a.slots):
+                    a.totals[level, p] = 0.0
+        _mix_instances(a, losses, chosen)

@@ -27,15 +27,16 @@ import numpy as np
 
 from ..losses import Squared
 from ..losses.objective import Objective
-from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.phases import float_array, int_array, read_float, read_int
+from ..native.phases import native
 from ..native.simd import WIDTH
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import PhaseList, State, combiner_phase
 from .joint_model import (
+    BY_ROW,
+    BY_SLOT,
     JOINT,
     KINKED,
     QUADRATIC,
@@ -44,6 +45,7 @@ from .joint_model import (
     Hessian,
     averaged_slopes,
     curvatures,
+    descend_pairs,
     diagonal,
     first_width,
     line_search,
@@ -55,7 +57,6 @@ from .joint_model import (
 from .pairwise_solver import (
     SPARE,
     PairwiseSolver,
-    descend_pairs,
     drop_columns,
     least_gradient,
     linear_gap,
@@ -65,7 +66,6 @@ from .pairwise_solver import (
 
 _ROUNDS = 40
 _NARROWEST = 1e-7  # relative to the first width: below, a difference of two values is rounding
-_BY_ROW, _BY_SLOT = 10, 6  # numbers of scratch arrays
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,6 @@ class Joint(PairwiseSolver):
         bound = objective.loss.curvature
         phase = combiner_phase(
             _joint,
-            JOINT,
             workspace,
             weights,
             window=objective.window,
@@ -178,13 +177,13 @@ class Joint(PairwiseSolver):
             value=objective.loss.value_address,
             derivative=objective.loss.derivative_address,
             parameters=objective.loss.parameters,
-            values=state["values"] if prequential else workspace.values,
             powers=self.discount ** np.arange(float(longest)),
-            rows=rows,
-            targets=state["targets"] if prequential else np.zeros(1),
+            past_predictions=state.get("values"),
+            past_targets=state.get("targets"),
             certificate=state["certificate"],
-            by_row=np.ones((_BY_ROW, rows)),
-            by_slot=np.zeros((_BY_SLOT, slots)),
+            longest=rows,
+            **{name: np.ones(rows) for name in BY_ROW},
+            **{name: np.zeros(slots) for name in BY_SLOT},
             **pairwise_scratch(slots),
         )
         return [phase]
@@ -197,195 +196,171 @@ def _kind(objective: Objective) -> int:
 
 
 @inline
-def _gradient(F, rows, slots, c, penalty, w, g):
+def _gradient(F, c, penalty, w, g):
     """g = F'c + 2 penalty w: the gradient at w, if c holds the slopes of the rows."""
-    weighted_sums(F, rows, slots, c, g)
-    for p in range(slots):
+    weighted_sums(F, c, g)
+    for p in range(len(g)):
         g[p] += 2.0 * penalty[p] * w[p]
 
 
 @inline
-def _solve(args, F, rows, d, y, penalty, active, w):
+def _cost(a, rows, w):
+    """E(w) = sum_i d_i l(z_i, y_i) + sum_p penalty_p w_p^2. `other` is scratch."""
+    loss_of(a, a.value, rows, a.z, a.other)
+    cost = 0.0
+    for i in range(rows):
+        cost += a.d[i] * a.other[i]
+    for p in range(a.slots):
+        cost += a.penalty[p] * w[p] * w[p]
+    return cost
+
+
+@inline
+def _slopes_and_slack(a, rows, width):
+    """c_i = d_i l'(z_i), averaged over `width` if the loss has kinks; returns the slack."""
+    slack = 0.0  # sum_i d_i m |c_i - s_i|, with d_i in c_i
+    if a.kind == KINKED:
+        averaged_slopes(a, rows, a.z, width)
+        for i in range(rows):
+            slack += width * abs(a.c[i] - a.d[i] * a.slopes[i])
+    else:
+        for i in range(rows):
+            a.c[i] = a.d[i] * a.slopes[i]
+    return slack
+
+
+@inline
+def _step_length(a, F, width, w):
+    """How far E falls from w towards the model's minimiser v, in [0, 1]. `model` is scratch."""
+    penalty, move = a.penalty, a.model
+    for p in range(a.slots):
+        move[p] = a.v[p] - w[p]
+    mixed(F, move, a.support, a.direction)  # not a difference of mixtures, which would round
+    straight = 0.0
+    bend = 0.0
+    at_start = 0.0
+    for p in range(a.slots):
+        if move[p] != 0.0:
+            straight += 2.0 * penalty[p] * w[p] * move[p]
+            bend += 2.0 * penalty[p] * move[p] * move[p]
+            at_start += a.g[p] * move[p]
+    if not at_start < 0.0:
+        return 0.0
+    return line_search(a, len(F), width, at_start, straight, bend)
+
+
+@inline
+def _solve(a, F, w):
     """Move the weights w to the minimiser; certificate = (gap, cost, scale, moves).
 
-    F: (rows, P), values of the slots; d, y: (rows,), discounts and targets; penalty, active, w:
-    (P,). The scratch arrays of one number per row follow y, those of one per slot follow active.
+    F: (rows, P), values of the slots. The discounts d, targets y and penalties are given; the other
+    arrays of BY_ROW and BY_SLOT are scratch: g is the gradient of E at w, v and `model` are the
+    weights and the gradient of the quadratic while it is minimised, diag is its diagonal.
     """
-    slots = read_int(args, JOINT.slots)
-    kind = read_int(args, JOINT.kind)
-    tolerance = read_float(args, JOINT.tolerance)
-    steps = read_int(args, JOINT.steps)
-    certificate = float_array(args, JOINT.certificate)
-    columns = float_array(args, JOINT.columns)
-    column_of = int_array(args, JOINT.column_of)
-    support = int_array(args, JOINT.support)
-    stride = read_int(args, JOINT.rows)
-    z = pointer(y, stride)  # z_i = w'f_i
-    direction = pointer(z, stride)
-    c = pointer(direction, stride)  # c_i = d_i l'(z_i), averaged if the loss has kinks
-    h = pointer(c, stride)  # h_i = d_i l''(z_i)
-    slopes = pointer(h, stride)
-    point = pointer(slopes, stride)
-    shifted = pointer(point, stride)
-    other = pointer(shifted, stride)
-    g = pointer(active, slots)
-    model = pointer(g, slots)
-    diag = pointer(model, slots)
-    v = pointer(diag, slots)
+    rows = len(F)
+    z, d, c, h, slopes = a.z, a.d, a.c, a.h, a.slopes
+    penalty, active, g, model, diag, v = a.penalty, a.active, a.g, a.model, a.diag, a.v
+    kind, tolerance, certificate = a.kind, a.tolerance, a.certificate
     used = 0
     turn = 0
     width = 0.0
     narrowest = 0.0
     spare = 0.0
     while True:
-        mixed(F, rows, slots, w, support, z)
-        loss_of(args, JOINT.value, z, y, rows, other)
-        loss_of(args, JOINT.derivative, z, y, rows, slopes)
-        cost = 0.0  # E(w) = sum_i d_i l(z_i, y_i) + sum_p penalty_p w_p^2
-        for i in range(rows):
-            cost += d[i] * other[i]
-        for p in range(slots):
-            cost += penalty[p] * w[p] * w[p]
+        mixed(F, w, a.support, z)  # z_i = w'f_i
+        cost = _cost(a, rows, w)
+        loss_of(a, a.derivative, rows, z, slopes)
         if turn == 0:
             spare = SPARE * abs(cost)
-            width = first_width(kind, rows, d, cost, slopes, z, y)
+            width = first_width(a, rows, cost)
             narrowest = _NARROWEST * width
-        slack = 0.0
-        if kind == KINKED:
-            averaged_slopes(args, z, y, d, rows, width, shifted, other, c)
-            for i in range(rows):
-                slack += width * abs(c[i] - d[i] * slopes[i])
-        else:
-            for i in range(rows):
-                c[i] = d[i] * slopes[i]
-        _gradient(F, rows, slots, c, penalty, w, g)
-        gap = linear_gap(g, w, least_gradient(g, active, slots), slots)
+        slack = _slopes_and_slack(a, rows, width)
+        _gradient(F, c, penalty, w, g)
+        gap = linear_gap(g, w, least_gradient(g, active))
         certificate[0] = gap + slack
         certificate[1] = cost
         certificate[2] = abs(cost) + spare
         certificate[3] = used
         enough = certificate[0] <= tolerance * certificate[2]
-        if enough or used >= steps or turn == _ROUNDS or not np.isfinite(gap + slack + cost):
+        if enough or used >= a.steps or turn == _ROUNDS or not np.isfinite(gap + slack + cost):
             return
+
+        # The model: the gradient g and the curvatures h at w, and how exactly it is to be solved.
         narrow = slack > gap and width * SHRINK >= narrowest
+        target, share = 0.1 * (SHRINK * slack if narrow else gap), 0.0
         if kind == QUADRATIC:
+            target, share = 0.5 * tolerance * spare, 0.5 * tolerance
             for i in range(rows):
                 h[i] = 2.0 * d[i]
         elif narrow:
-            shrunk_model(args, z, y, d, c, rows, width, shifted, other, h, slopes)
-            _gradient(F, rows, slots, slopes, penalty, w, g)
+            shrunk_model(a, rows, width)
+            _gradient(F, slopes, penalty, w, g)
             width *= SHRINK
         else:
-            curvatures(args, z, y, d, c, rows, width, shifted, other, h)
+            curvatures(a, rows, width)
         if turn == 0 or kind != QUADRATIC:  # the columns of a quadratic are the same in all rounds
-            drop_columns(column_of, slots)
-            diagonal(F, rows, slots, h, penalty, diag)
-        for p in range(slots):
+            drop_columns(a)
+            diagonal(F, h, penalty, diag)
+
+        # v = the minimiser of the model, from w.
+        for p in range(a.slots):
             v[p] = w[p]
             model[p] = g[p]
-        made = descend_pairs(
-            Hessian(F, rows, h, penalty, point), slots, active, v, model, diag,
-            0.5 * tolerance * spare if kind == QUADRATIC
-            else 0.1 * (SHRINK * slack if narrow else gap),
-            0.5 * tolerance if kind == QUADRATIC else 0.0,
-            cost, steps - used, column_of, columns, support,
-            float_array(args, JOINT.face),
-        )  # fmt: skip
+        source = Hessian(F, h, penalty, a.point)
+        left = a.steps - used
+        made = descend_pairs(a, source, active, v, model, diag, target, share, cost, left)
         if made == 0 and not narrow:
             return
         used += made
+
+        # w <- w + step (v - w)
         step = 1.0
         if kind != QUADRATIC and not narrow:
-            for p in range(slots):
-                model[p] = v[p] - w[p]
-            mixed(
-                F, rows, slots, model, support, direction
-            )  # not a difference of mixtures, which would round
-            straight = 0.0
-            bend = 0.0
-            at_start = 0.0
-            for p in range(slots):
-                move = model[p]
-                if move != 0.0:
-                    straight += 2.0 * penalty[p] * w[p] * move
-                    bend += 2.0 * penalty[p] * move * move
-                    at_start += g[p] * move
-            if not at_start < 0.0:
-                return
-            step = line_search(
-                args,
-                d,
-                y,
-                z,
-                direction,
-                rows,
-                width,
-                at_start,
-                straight,
-                bend,
-                point,
-                shifted,
-                other,
-                c,
-            )
+            step = _step_length(a, F, width, w)
             if step == 0.0:
                 return
-        for p in range(slots):
+        for p in range(a.slots):
             w[p] = v[p] if step == 1.0 else max(w[p] + step * (v[p] - w[p]), 0.0)
-        normalise(w, active, slots)
+        normalise(w, active)
         turn += 1
 
 
-def _joint(args, first, count):
-    """chosen[t] = the minimiser of the joint cost after sample t, from the weights before it.
-
-    curvature, window_loss, slot_predictions, chosen: (n, P). values: (n, window, P) for window
-    evidence; values: (horizon, P) and targets: (horizon,), ring buffers, for prequential.
-    """
-    slots = read_int(args, JOINT.slots)
-    window = read_int(args, JOINT.window)
-    horizon = read_int(args, JOINT.horizon)
-    certificate = float_array(args, JOINT.certificate)
-    d = float_array(args, JOINT.by_row)
-    y = pointer(d, read_int(args, JOINT.rows))
-    penalty = float_array(args, JOINT.by_slot)
-    active = pointer(penalty, slots)
+@native(JOINT)
+def _joint(a, first, count):
+    """chosen[t] = the minimiser of the joint cost after sample t, from the weights before it."""
+    window, horizon, certificate = a.window, a.horizon, a.certificate
     for t in range(count):
-        chosen = pointer(float_array(args, JOINT.chosen), t * slots)
-        before = float_array(args, JOINT.weights)
-        if t > 0:
-            before = pointer(float_array(args, JOINT.chosen), (t - 1) * slots)
+        chosen, losses = a.chosen[t], a.window_loss[t]
+        before = a.chosen[t - 1] if t > 0 else a.weights
         best = 0
-        losses = pointer(float_array(args, JOINT.window_loss), t * slots)
-        for p in range(slots):
+        for p in range(a.slots):
             chosen[p] = before[p]
-            active[p] = 1.0 if losses[p] < np.inf else 0.0
-            curvature = float_array(args, JOINT.curvature)[t * slots + p]
-            penalty[p] = curvature + read_float(args, JOINT.ridge)
+            a.active[p] = 1.0 if losses[p] < np.inf else 0.0
+            a.penalty[p] = a.curvature[t, p] + a.ridge
             if losses[p] < losses[best]:
                 best = p
         if horizon > 0:  # prequential: a ring buffer of the last predictions
             row = (first + t) % horizon
             rows = min(first + t + 1, horizon)
-            F = float_array(args, JOINT.values)
-            for p in range(slots):
-                value = float_array(args, JOINT.slot_predictions)[t * slots + p]
-                F[row * slots + p] = value if active[p] > 0.0 else 0.0
-            float_array(args, JOINT.targets)[row] = float_array(args, JOINT.new_targets)[t]
+            F = a.past_predictions[0:rows]
+            for p in range(a.slots):
+                F[row, p] = a.slot_predictions[t, p] if a.active[p] > 0.0 else 0.0
+            a.past_targets[row] = a.new_targets[t]
             for i in range(rows):
-                d[i] = float_array(args, JOINT.powers)[(row - i + horizon) % horizon]
-                y[i] = float_array(args, JOINT.targets)[i]
+                a.d[i] = a.powers[(row - i + horizon) % horizon]
+                a.y[i] = a.past_targets[i]
         else:  # window: the newest row last
             rows = min(first + t + 1, window)
-            F = pointer(float_array(args, JOINT.values), ((t + 1) * window - rows) * slots)
+            F = a.values[t][window - rows :]
             for i in range(rows):
-                d[i] = 1.0
-                y[i] = float_array(args, JOINT.recent)[t + window - rows + i]
-        certificate[0] = certificate[1] = certificate[2] = certificate[3] = 0.0
-        if normalise(chosen, active, slots) == 0:
+                a.d[i] = 1.0
+                a.y[i] = a.recent[t + window - rows + i]
+        for k in range(4):
+            certificate[k] = 0.0
+        if normalise(chosen, a.active) == 0:
             continue
-        _solve(args, F, rows, d, y, penalty, active, chosen)
+        _solve(a, F, chosen)
         if not np.isfinite(certificate[0]):  # the costs overflow: only the slot of least loss
             certificate[0] = certificate[1] = certificate[2] = np.inf
-            for p in range(slots):
+            for p in range(a.slots):
                 chosen[p] = 1.0 if p == best else 0.0

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.formulas import call_loss, pointer
+from ..native.arguments import floats, lanes
+from ..native.formulas import call_loss
 from ..native.jit import inline
-from ..native.phases import argument_fields, float_array, read_float, read_int
-from ..native.simd import WIDTH
+from ..native.phases import native
+from ..native.simd import WIDTH, broadcast, lane
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -80,7 +81,6 @@ class NewtonStacking(Stacking):
         loss = objective.loss
         phase = combiner_phase(
             _newton_stacking,
-            _NEWTON_STACKING,
             workspace,
             weights,
             **self._arguments(state),
@@ -88,7 +88,7 @@ class NewtonStacking(Stacking):
             value=loss.value_address,
             derivative=loss.derivative_address,
             parameters=loss.parameters,
-            lanes=np.zeros((3, WIDTH)),
+            one=np.zeros((3, 1, WIDTH)),
         )
         return [phase]
 
@@ -97,59 +97,57 @@ class NewtonStacking(Stacking):
         return {**super().diagnostics(state, weights), "mean_loss": np.array(state["mean_loss"][0])}
 
 
-_NEWTON_STACKING = argument_fields(
-    *STACKING._fields, "mean_loss", "caution", "value", "derivative", "parameters", "lanes"
+_NEWTON_STACKING = STACKING.extended(
+    "newton_stacking",
+    mean_loss=floats(1),
+    caution=float,
+    value=int,  # address of the loss
+    derivative=int,  # address of its derivative
+    parameters=floats(None),  # of the loss
+    one=lanes(3, 1),  # scratch: four equal predictions, targets and results
 )
 
 
 @inline
-def _loss_at(args, address, prediction, target):
-    """The loss, or its derivative, of one prediction. lanes: (3, 4), scratch."""
-    lanes = float_array(args, _NEWTON_STACKING.lanes)
-    for k in range(WIDTH):
-        lanes[k] = prediction
-        lanes[WIDTH + k] = target
-    out = pointer(lanes, 2 * WIDTH)
-    parameters = float_array(args, _NEWTON_STACKING.parameters)
-    call_loss(address, lanes, pointer(lanes, WIDTH), 1, parameters, out)
-    return out[0]
+def _loss_at(a, address, prediction, target):
+    """The loss, or its derivative, of one prediction."""
+    a.one[0, 0] = broadcast(prediction)
+    a.one[1, 0] = broadcast(target)
+    call_loss(address, a.one[0], a.one[1], 1, a.parameters, a.one[2])
+    return lane(a.one[2, 0], 0)
 
 
 @inline
-def _newton_errors(predictions, mixture, slope, unit, slots, errors):
+def _newton_errors(predictions, mixture, slope, unit, errors):
     """e_p = sqrt(unit) (1 + slope (f_p - mixture) / unit); 0 if unit = 0, without any loss."""
     size = math.sqrt(unit)
-    for p in range(slots):
+    for p in range(len(errors)):
         change = slope * (predictions[p] - mixture)
         errors[p] = size + change / size if size > 0.0 else 0.0
 
 
-def _newton_stacking(args, first, count):
-    """chosen[t] = the weights after sample t. slot_predictions, window_loss, chosen: (n, P)."""
-    slots = read_int(args, STACKING.slots)
-    mean_loss = float_array(args, _NEWTON_STACKING.mean_loss)
-    errors = float_array(args, STACKING.by_slot)
-    forgotten = 1.0 - read_float(args, STACKING.discount)
+@native(_NEWTON_STACKING)
+def _newton_stacking(a, first, count):
+    """chosen[t] = the weights after sample t."""
+    mean_loss = a.mean_loss
+    forgotten = 1.0 - a.discount
     for t in range(count):
-        predictions = pointer(float_array(args, STACKING.slot_predictions), t * slots)
-        losses = pointer(float_array(args, STACKING.window_loss), t * slots)
-        before = float_array(args, STACKING.weights)
-        if t > 0:
-            before = pointer(float_array(args, STACKING.chosen), (t - 1) * slots)
-        mixture = 0.0
+        predictions, losses = a.slot_predictions[t], a.window_loss[t]
+        before = a.chosen[t - 1] if t > 0 else a.weights
+        mixture = 0.0  # m = w'f, over slots that have not failed
         share = 0.0
-        for p in range(slots):
+        for p in range(a.slots):
             if before[p] > 0.0 and losses[p] < np.inf:
                 mixture += before[p] * predictions[p]
                 share += before[p]
         mixture = mixture / share if share > 0.0 else 0.0
-        target = float_array(args, STACKING.new_targets)[t]
-        lost = abs(_loss_at(args, read_int(args, _NEWTON_STACKING.value), mixture, target))
-        slope = _loss_at(args, read_int(args, _NEWTON_STACKING.derivative), mixture, target)
+        target = a.new_targets[t]
+        lost = abs(_loss_at(a, a.value, mixture, target))
+        slope = _loss_at(a, a.derivative, mixture, target)  # g = l'(m, y)
         if not (share > 0.0 and lost < np.inf and abs(slope) < np.inf):
             lost = mean_loss[0]  # no slot made a prediction: nothing is known
             slope = 0.0
         mean_loss[0] += (lost - mean_loss[0]) * max(1.0 / (first + t + 1), forgotten)
-        unit = read_float(args, _NEWTON_STACKING.caution) * mean_loss[0]
-        _newton_errors(predictions, mixture, slope, unit, slots, errors)
-        update_weights(args, t)
+        unit = a.caution * mean_loss[0]  # u = caution * mean loss
+        _newton_errors(predictions, mixture, slope, unit, a.errors)
+        update_weights(a, t)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..losses.base import loss_on_window
 from ..losses.objective import Objective
-from ..native.formulas import pointer
-from ..native.phases import argument_fields, float_array, read_float, read_int
+from ..native.arguments import Arguments, floats
+from ..native.phases import native
 from ..native.simd import WIDTH
 from ..native.workspace import Workspace
 from ..utils import validation as check
@@ -74,7 +74,6 @@ class OMKR(Combiner):
         rows = -(-objective.window // WIDTH) * WIDTH
         phase = combiner_phase(
             _omkr,
-            _OMKR,
             workspace,
             weights,
             window=objective.window,
@@ -94,62 +93,58 @@ class OMKR(Combiner):
         return {name: state[name].copy() for name in ("gradient", "rate")}
 
 
-_OMKR = argument_fields(
-    "slots", "window", "first_rate", "halve_every", "least_rate", "ridge", "derivative",
-    "parameters", "recent", "curvature", "window_loss", "values", "weights", "gradient", "rate",
-    "scratch", "chosen",
-)  # fmt: skip
+_OMKR = Arguments(
+    "omkr",
+    slots=int,
+    window=int,
+    first_rate=float,
+    halve_every=int,
+    least_rate=float,
+    ridge=float,
+    derivative=int,  # address of the loss's derivative
+    parameters=floats(None),  # of the loss
+    recent=floats(None),  # (window - 1 + n,): recent[t + i] is the target of values[t, i]
+    curvature=floats(None, "slots"),
+    window_loss=floats(None, "slots"),
+    values=floats(None, "window", "slots"),  # f_p on the window after each sample
+    weights=floats("slots"),
+    gradient=floats("slots"),
+    rate=floats(1),
+    scratch=floats(4, None),  # the window, padded to rows of four
+    chosen=floats(None, "slots"),
+)
 
 
-def _omkr(args, first, count):
+@native(_OMKR)
+def _omkr(a, first, count):
     """chosen[t] = the weights after sample t, one gradient step from the weights before it.
 
-    values: (n, window, P), f_p on the window after each sample; recent: (window - 1 + n,), the
-    targets, so that recent[t + i] belongs to values[t, i]; curvature, window_loss, chosen: (n, P).
     The step after sample number n (from 0) makes the weights of round n + 2 in the paper's count.
     """
-    slots = read_int(args, _OMKR.slots)
-    window = read_int(args, _OMKR.window)
-    values = float_array(args, _OMKR.values)
-    chosen = float_array(args, _OMKR.chosen)
-    rows = (window + WIDTH - 1) // WIDTH * WIDTH
-    mixed = float_array(args, _OMKR.scratch)  # scratch: (4, rows)
-    f = pointer(mixed, rows)
-    y = pointer(f, rows)
-    slope = pointer(y, rows)
+    mixed, f, y, slope = a.scratch[0], a.scratch[1], a.scratch[2], a.scratch[3]
     for t in range(count):
-        seen = min(first + t + 1, window)
-        unseen = window - seen
-        before = float_array(args, _OMKR.weights)
-        if t > 0:
-            before = pointer(chosen, (t - 1) * slots)
+        seen = min(first + t + 1, a.window)
+        values = a.values[t][a.window - seen :]  # (seen, P)
+        targets = a.recent[t + a.window - seen :]
+        before = a.chosen[t - 1] if t > 0 else a.weights
         for i in range(seen):  # mixed_i = w'f(x_i)
             total = 0.0
-            for p in range(slots):
-                total += before[p] * values[(t * window + unseen + i) * slots + p]
+            for p in range(a.slots):
+                total += before[p] * values[i, p]
             mixed[i] = total
-        loss_on_window(  # slope_i = l'(w'f(x_i), y_i)
-            read_int(args, _OMKR.derivative),
-            float_array(args, _OMKR.parameters),
-            mixed,
-            pointer(float_array(args, _OMKR.recent), t + unseen),
-            seen,
-            f,
-            y,
-            slope,
-        )
-        halvings = (first + t + 1) // read_int(args, _OMKR.halve_every)
-        rate = read_float(args, _OMKR.first_rate) * 2.0**-halvings
-        rate = max(rate, read_float(args, _OMKR.least_rate))
-        float_array(args, _OMKR.rate)[0] = rate
-        ridge = read_float(args, _OMKR.ridge)
-        for p in range(slots):
+        # slope_i = l'(w'f(x_i), y_i)
+        loss_on_window(a.derivative, a.parameters, mixed, targets, seen, f, y, slope)
+        # rate = max(first_rate 2^-halvings, least_rate)
+        halvings = (first + t + 1) // a.halve_every
+        rate = max(a.first_rate * 2.0**-halvings, a.least_rate)
+        a.rate[0] = rate
+        for p in range(a.slots):
             # gradient_p = ridge a_p w_p + sum_i slope_i f_p(x_i)
-            gradient = ridge * float_array(args, _OMKR.curvature)[t * slots + p] * before[p]
+            gradient = a.ridge * a.curvature[t, p] * before[p]
             for i in range(seen):
-                gradient += slope[i] * values[(t * window + unseen + i) * slots + p]
-            float_array(args, _OMKR.gradient)[p] = gradient
-            moved = before[p] - rate * gradient
+                gradient += slope[i] * values[i, p]
+            a.gradient[p] = gradient
             # A slot that has failed has weight 0; a weight that overflows starts again from 0.
-            failed = float_array(args, _OMKR.window_loss)[t * slots + p] == np.inf
-            chosen[t * slots + p] = 0.0 if failed or not np.isfinite(moved) else moved
+            moved = before[p] - rate * gradient
+            failed = a.window_loss[t, p] == np.inf
+            a.chosen[t, p] = 0.0 if failed or not np.isfinite(moved) else moved

@@ -22,10 +22,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.core import types
-from numba.extending import overload
 
-from ..native.formulas import pointer
+from ..native.arguments import floats, ints
 from ..native.jit import inline
 from ..utils.validation import Floats
 from .base import Combiner, State
@@ -55,61 +53,33 @@ class PairwiseSolver(Combiner):
         return {name: np.array(x) for name, x in zip(names, state["certificate"], strict=True)}
 
 
+PAIRWISE = {
+    "columns": floats(None, "slots"),  # at most MAX_COLUMNS columns of H, one per row
+    "column_of": ints("slots + 1"),  # the row that holds column p of H, or -1; last: their number
+    "support": ints("slots"),
+    "face_matrix": floats(MAX_FACE, MAX_FACE),
+    "face_move": floats(MAX_FACE),
+}
+"""Arguments of the pairwise moves: scratch arrays, which `pairwise_scratch` makes."""
+
+
 def pairwise_scratch(slots: int) -> dict[str, Any]:
-    """Scratch arrays of the pairwise moves: columns of the matrix, and a face step."""
+    """The scratch arrays of PAIRWISE."""
     return {
         "columns": np.zeros((min(MAX_COLUMNS, slots), slots)),
         "column_of": np.zeros(slots + 1, dtype=np.int64),
         "support": np.zeros(slots, dtype=np.int64),
-        "face": np.zeros(MAX_FACE * (MAX_FACE + 1)),
+        "face_matrix": np.zeros((MAX_FACE, MAX_FACE)),
+        "face_move": np.zeros(MAX_FACE),
     }
 
 
-# --- columns of H, computed when needed -----------------------------------------------------------
-
-
-def compute_column(source, s, slots, out):
-    """out = column s of H, which `source` describes; from compiled code only."""
-    raise NotImplementedError
-
-
-def column_function(kind: Any) -> Callable[[Any], Any]:
-    """Decorate function(source, s, slots, out), which writes column s for sources of this kind.
-
-    A source is a named tuple of the arrays that H is made from; its type selects the function. (A
-    function given as an argument would keep all loops that use it out of the file cache.)
-    """
-
-    def register(function: Any) -> Any:
-        @overload(compute_column, jit_options={"error_model": "numpy"})
-        def choose(source, s, slots, out):
-            own = isinstance(source, types.BaseNamedTuple) and source.instance_class is kind  # type: ignore[attr-defined]
-            return function if own else None
-
-        return function
-
-    return register
-
-
 @inline
-def drop_columns(column_of, slots):
-    """Mark all columns as missing. column_of[p] is the row of `columns` that holds column p of H,
-    or -1; column_of[slots] is the number of columns."""
-    for p in range(slots):
-        column_of[p] = -1
-    column_of[slots] = 0
-
-
-@inline
-def _column_offset(s, source, slots, column_of, columns):
-    """The offset of column s in `columns`; the column is computed if it is missing."""
-    if column_of[s] < 0:
-        if column_of[slots] == min(MAX_COLUMNS, slots):
-            drop_columns(column_of, slots)
-        column_of[s] = column_of[slots]
-        column_of[slots] += 1
-        compute_column(source, s, slots, pointer(columns, column_of[s] * slots))
-    return column_of[s] * slots
+def drop_columns(a):
+    """Mark all columns of H as missing."""
+    for p in range(a.slots):
+        a.column_of[p] = -1
+    a.column_of[a.slots] = 0
 
 
 # --- face steps -----------------------------------------------------------------------------------
@@ -120,49 +90,50 @@ def _factorise(B, size):
     """The Cholesky factor of B + jitter, in the lower half of B; False if there is none."""
     largest = 0.0
     for j in range(size):
-        largest = max(largest, B[j * MAX_FACE + j])
+        largest = max(largest, B[j, j])
     for j in range(size):
-        total = B[j * MAX_FACE + j] + _JITTER * largest
+        total = B[j, j] + _JITTER * largest
         for k in range(j):
-            total -= B[j * MAX_FACE + k] * B[j * MAX_FACE + k]
+            total -= B[j, k] * B[j, k]
         if not total > 0.0:
             return False
         root = math.sqrt(total)
-        B[j * MAX_FACE + j] = root
+        B[j, j] = root
         for i in range(j + 1, size):
-            total = B[i * MAX_FACE + j]
+            total = B[i, j]
             for k in range(j):
-                total -= B[i * MAX_FACE + k] * B[j * MAX_FACE + k]
-            B[i * MAX_FACE + j] = total / root
+                total -= B[i, k] * B[j, k]
+            B[i, j] = total / root
     return True
 
 
 @inline
-def _face_direction(columns, column_of, slots, g, members, size, B, move):
-    """move = from the weights to the minimiser on the face of `members`; False if there is none.
+def _face_direction(a, g, size):
+    """face_move = from the weights to the minimiser on the face; False if there is none.
 
-    The sum of the weights fixes the last member: size - 1 free numbers with the matrix
-    B_ij = (H_ij - H_il) - (H_lj - H_ll), l the last. B: (MAX_FACE, MAX_FACE); move: (size,).
+    The first `size` members of `support` are the slots of the face. The sum of the weights fixes
+    the last one, l: size - 1 free numbers with the matrix B_ij = (H_ij - H_il) - (H_lj - H_ll).
     """
+    B, move, members = a.face_matrix, a.face_move, a.support
     free = size - 1
     last = members[free]
-    own = pointer(columns, column_of[last] * slots)
+    own = a.columns[a.column_of[last]]
     for i in range(free):
-        column = pointer(columns, column_of[members[i]] * slots)
+        column = a.columns[a.column_of[members[i]]]
         for j in range(i + 1):
             q = members[j]
-            B[i * MAX_FACE + j] = (column[q] - column[last]) - (own[q] - own[last])
+            B[i, j] = (column[q] - column[last]) - (own[q] - own[last])
         move[i] = g[last] - g[members[i]]
     if not _factorise(B, free):
         return False
     for i in range(free):
         for k in range(i):
-            move[i] -= B[i * MAX_FACE + k] * move[k]
-        move[i] /= B[i * MAX_FACE + i]
+            move[i] -= B[i, k] * move[k]
+        move[i] /= B[i, i]
     for i in range(free - 1, -1, -1):
         for k in range(i + 1, free):
-            move[i] -= B[k * MAX_FACE + i] * move[k]
-        move[i] /= B[i * MAX_FACE + i]
+            move[i] -= B[k, i] * move[k]
+        move[i] /= B[i, i]
     move[free] = 0.0
     for i in range(free):
         move[free] -= move[i]
@@ -170,29 +141,13 @@ def _face_direction(columns, column_of, slots, g, members, size, B, move):
 
 
 @inline
-def _face_step(source, slots, weights, g, column_of, columns, members, face):
-    """One face step, if it lowers the quadratic; returns by how much.
+def _go_to_face(a, weights, g, size):
+    """Go towards the minimiser on the face of `support`; returns by how much the quadratic falls.
 
-    weights, g: (P,); `members` and `face` (the matrix B and the move) are scratch.
+    weights, g: (P,). All columns of the face are present.
     """
-    size = 0
-    missing = 0
-    for p in range(slots):
-        if weights[p] > 0.0:
-            if size == MAX_FACE:
-                return 0.0
-            members[size] = p
-            size += 1
-            if column_of[p] < 0:
-                missing += 1
-    if size < 3:  # a pair does as well
-        return 0.0
-    if column_of[slots] + missing > min(MAX_COLUMNS, slots):
-        drop_columns(column_of, slots)
-    for k in range(size):
-        _column_offset(members[k], source, slots, column_of, columns)
-    move = pointer(face, MAX_FACE * MAX_FACE)
-    if not _face_direction(columns, column_of, slots, g, members, size, face, move):
+    members, move = a.support, a.face_move
+    if not _face_direction(a, g, size):
         return 0.0
     slope = 0.0
     curvature = 0.0
@@ -201,7 +156,7 @@ def _face_step(source, slots, weights, g, column_of, columns, members, face):
     for k in range(size):
         p = members[k]
         slope += g[p] * move[k]
-        column = pointer(columns, column_of[p] * slots)
+        column = a.columns[a.column_of[p]]
         for i in range(size):
             curvature += move[k] * move[i] * column[members[i]]
         if move[k] < 0.0 and weights[p] < -longest * move[k]:
@@ -220,8 +175,8 @@ def _face_step(source, slots, weights, g, column_of, columns, members, face):
         p = members[k]
         moved = weights[p] + step * move[k]
         weights[p] = max(moved, 0.0) if p != first else 0.0
-        column = pointer(columns, column_of[p] * slots)
-        for q in range(slots):
+        column = a.columns[a.column_of[p]]
+        for q in range(a.slots):
             g[q] += step * move[k] * column[q]
     return gain
 
@@ -230,102 +185,138 @@ def _face_step(source, slots, weights, g, column_of, columns, members, face):
 
 
 @inline
-def least_gradient(g, active, slots):
-    """The slot of least gradient among the active ones."""
+def least_gradient(g, active):
+    """The slot of least gradient among the active ones. Both are (P,)."""
     best = -1
-    for p in range(slots):
+    for p in range(len(g)):
         if active[p] > 0.0 and (best < 0 or g[p] < g[best]):
             best = p
     return best
 
 
 @inline
-def linear_gap(g, weights, s, slots):
+def linear_gap(g, weights, s):
     """The Frank-Wolfe gap sum_p w_p (g_p - g_s), if slot s has the least gradient."""
     gap = 0.0
-    for p in range(slots):
+    for p in range(len(g)):
         if weights[p] > 0.0:
             gap += weights[p] * (g[p] - g[s])
     return gap
 
 
-@inline
-def descend_pairs(
-    source, slots, active, weights, g, diag, target, share, cost, steps, column_of, columns,
-    members, face,
-):  # fmt: skip
-    """Move weight in pairs until the gap is at most target + share * |cost|.
+def pairwise_moves(column: Callable[..., None]) -> Callable[..., int]:
+    """The compiled function `descend_pairs` for one kind of matrix H.
 
-    The slot of least gradient takes weight from the slot that gives the largest decrease, as far as
-    the quadratic falls or the other has weight. `cost` is the value at the start, and is updated.
-    Returns the number of moves. active, weights, g, diag: (P,); `weights` and `g` are changed;
-    `diag` is the diagonal of H, `source` what its columns are computed from.
+    column : compiled function(source, s, out) that writes column s of H to out, (P,). A source is
+        a tuple of what H is made from. (A function given as an argument of compiled code would keep
+        all loops that use it out of the file cache.)
     """
-    pairs = 0  # since the last face step
-    for step in range(steps):
-        s = least_gradient(g, active, slots)
-        if not linear_gap(g, weights, s, slots) > target + share * abs(cost):
-            return step
-        if pairs >= _PAIRS_PER_FACE_STEP:
-            pairs = 0
-            gain = _face_step(source, slots, weights, g, column_of, columns, members, face)
-            if gain > 0.0:
-                cost -= gain
-                continue
-        pairs += 1
-        start = _column_offset(s, source, slots, column_of, columns)
-        own = pointer(columns, start)
-        giver = -1
-        amount = 0.0
-        best = 0.0
-        for p in range(slots):
-            slope = g[p] - g[s]
-            if weights[p] > 0.0 and slope > 0.0:
-                curvature = own[s] + diag[p] - 2.0 * own[p]  # H_ss + H_pp - 2 H_sp
-                move = weights[p]
-                if slope < move * curvature:
-                    move = slope / curvature
-                gain = move * (slope - 0.5 * move * max(curvature, 0.0))
-                if gain > best:
-                    giver = p
-                    amount = move
-                    best = gain
-        if giver < 0:
-            return step
-        kept = weights[giver] - amount
-        taken = weights[s] + amount
-        # A slot of large values may need a weight far below the rounding of the other's: the
-        # caller corrects the sum of the weights. No move is left if both stay the same.
-        if kept == weights[giver] and taken == weights[s]:
-            return step
-        other = _column_offset(giver, source, slots, column_of, columns)
-        # If that has dropped the first column, it is computed again: two always fit.
-        start = _column_offset(s, source, slots, column_of, columns)
-        own = pointer(columns, start)
-        lost = pointer(columns, other)
-        weights[giver] = max(kept, 0.0)
-        weights[s] = taken
-        cost -= best
-        for p in range(slots):
-            g[p] += amount * (own[p] - lost[p])
-    return steps
+
+    @inline
+    def column_row(a, source, s):
+        """The row of `columns` with column s of H, which is computed if it is missing."""
+        if a.column_of[s] < 0:
+            if a.column_of[a.slots] == len(a.columns):
+                drop_columns(a)
+            a.column_of[s] = a.column_of[a.slots]
+            a.column_of[a.slots] += 1
+            column(source, s, a.columns[a.column_of[s]])
+        return a.column_of[s]
+
+    @inline
+    def face_step(a, source, weights, g):
+        """One face step, if it lowers the quadratic; returns by how much. weights, g: (P,)."""
+        size = 0
+        missing = 0
+        for p in range(a.slots):
+            if weights[p] > 0.0:
+                if size == MAX_FACE:
+                    return 0.0
+                a.support[size] = p
+                size += 1
+                if a.column_of[p] < 0:
+                    missing += 1
+        if size < 3:  # a pair does as well
+            return 0.0
+        if a.column_of[a.slots] + missing > len(a.columns):
+            drop_columns(a)
+        for k in range(size):
+            column_row(a, source, a.support[k])
+        return _go_to_face(a, weights, g, size)
+
+    @inline
+    def descend_pairs(a, source, active, weights, g, diag, target, share, cost, steps):
+        """Move weight in pairs until the gap is at most target + share * |cost|.
+
+        The slot of least gradient takes weight from the slot that gives the largest decrease, as
+        far as the quadratic falls or the other has weight. `cost` is the value at the start.
+        Returns the number of moves. active, weights, g, diag: (P,); `weights` and `g` are changed;
+        `diag` is the diagonal of H, `source` what its columns are computed from.
+        """
+        pairs = 0  # since the last face step
+        for step in range(steps):
+            s = least_gradient(g, active)
+            if not linear_gap(g, weights, s) > target + share * abs(cost):
+                return step
+            if pairs >= _PAIRS_PER_FACE_STEP:
+                pairs = 0
+                gain = face_step(a, source, weights, g)
+                if gain > 0.0:
+                    cost -= gain
+                    continue
+            pairs += 1
+            own = a.columns[column_row(a, source, s)]
+            giver = -1
+            amount = 0.0
+            best = 0.0
+            for p in range(a.slots):
+                slope = g[p] - g[s]
+                if weights[p] > 0.0 and slope > 0.0:
+                    curvature = own[s] + diag[p] - 2.0 * own[p]  # H_ss + H_pp - 2 H_sp
+                    move = weights[p]
+                    if slope < move * curvature:
+                        move = slope / curvature
+                    gain = move * (slope - 0.5 * move * max(curvature, 0.0))
+                    if gain > best:
+                        giver = p
+                        amount = move
+                        best = gain
+            if giver < 0:
+                return step
+            kept = weights[giver] - amount
+            taken = weights[s] + amount
+            # A slot of large values may need a weight far below the rounding of the other's: the
+            # caller corrects the sum of the weights. No move is left if both stay the same.
+            if kept == weights[giver] and taken == weights[s]:
+                return step
+            lost = a.columns[column_row(a, source, giver)]
+            # If that has dropped the first column, it is computed again: two always fit.
+            own = a.columns[column_row(a, source, s)]
+            weights[giver] = max(kept, 0.0)
+            weights[s] = taken
+            cost -= best
+            for p in range(a.slots):
+                g[p] += amount * (own[p] - lost[p])
+        return steps
+
+    return descend_pairs
 
 
 @inline
-def normalise(weights, active, slots):
+def normalise(weights, active):
     """Set inactive weights to 0 and divide the rest by their sum; equal weights if that is 0.
 
     Returns the number of active slots. weights, active: (P,).
     """
     number = 0
     total = 0.0
-    for p in range(slots):
+    for p in range(len(weights)):
         if not active[p] > 0.0:
             weights[p] = 0.0
         else:
             number += 1
             total += weights[p]
-    for p in range(slots):
+    for p in range(len(weights)):
         if total > 0.0:
             weights[p] /= total
         else:

@@ -1,14 +1,14 @@
 """The threshold of the quadratic program (see `simplex_qp`): by sorting, or by pivots.
 
 Both find it up to rounding only. `simplex_qp` makes it exact by one fixed sum, so both give the
-same bits. Arrays a and b hold the candidates, members that can have weight.
+same bits. The first `count` members of a and b are the candidates, which can have weight.
 """
 
 import numpy as np
 
-from ..native.formulas import pointer
 from ..native.jit import inline
-from ..native.simd import WIDTH, broadcast, lane, load, where_less
+from ..native.simd import WIDTH, broadcast, lane, where_less
+from ..native.views import load_four
 
 FEW = 64  # up to here sorting is faster than pivots
 SAMPLE = 2048  # candidates from which the first pivots are guessed
@@ -95,8 +95,7 @@ def _guesses(a, b, order, count, half, hints):
     The sample is copied behind the `count` candidates of a and b.
     """
     stride = count // SAMPLE
-    sample_a = pointer(a, count)
-    sample_b = pointer(b, count)
+    sample_a, sample_b = a[count:], b[count:]
     for k in range(SAMPLE):
         sample_a[k] = a[k * stride] * (SAMPLE / count)
         sample_b[k] = b[k * stride]
@@ -115,8 +114,7 @@ def _mass_and_least(pivot, a, b, count, half, found):
     least = broadcast(np.inf)
     even = count - count % WIDTH
     for i in range(0, even, WIDTH):
-        some_a = load(pointer(a, i), 0)
-        some_b = load(pointer(b, i), 0)
+        some_a, some_b = load_four(a, i), load_four(b, i)
         own = half * ((pivot - some_b) / some_a)
         taken = taken + where_less(some_b, pivot, own, 0.0)
         upto = where_less(pivot, some_b, np.inf, some_a)
@@ -136,8 +134,8 @@ def _inverse(pivot, a, b, count, least):
     total = broadcast(0.0)
     even = count - count % WIDTH
     for i in range(0, even, WIDTH):
-        ratio = least / load(pointer(a, i), 0)
-        total = total + where_less(pivot, load(pointer(b, i), 0), 0.0, ratio)
+        ratio = least / load_four(a, i)
+        total = total + where_less(pivot, load_four(b, i), 0.0, ratio)
     result = (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
     for i in range(even, count):
         if b[i] <= pivot:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.formulas import pointer
-from ..native.phases import ParallelPhases, argument_fields, float_array, int_array, read_int
+from ..native.arguments import Arguments, floats, ints
+from ..native.phases import ParallelPhases, native
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Combiner, PhaseList, State, combiner_phase
-from .simplex_qp import AUTO, SCRATCH, solve
+from .simplex_qp import AUTO, solve, solve_scratch
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,12 @@ class Simplex(Combiner):
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> PhaseList:
-        slots = len(weights)
         phases: PhaseList = []
         linear = workspace.window_loss
         if self.evidence == "prequential":
             linear = np.zeros_like(workspace.slot_loss)
             sums = combiner_phase(
                 _sliding_sums,
-                _SLIDING_SUMS,
                 workspace,
                 weights,
                 horizon=self.horizon,
@@ -88,19 +86,17 @@ class Simplex(Combiner):
         solvers = [
             combiner_phase(
                 _solve,
-                _SOLVE,
                 workspace,
                 weights,
                 worker=worker,
                 workers=workspace.workers,
                 linear=linear,
-                scratch=np.zeros((4, slots + SCRATCH)),
-                indices=np.zeros((2, slots + SCRATCH), dtype=np.int64),
+                **solve_scratch(len(weights)),
             )
             for worker in range(workspace.workers)
         ]
         copy = combiner_phase(
-            _copy_terms, _COPY, workspace, weights, linear=linear, qp_terms=state["qp_terms"]
+            _copy_terms, workspace, weights, linear=linear, qp_terms=state["qp_terms"]
         )
         return [*phases, copy, ParallelPhases(solvers)]
 
@@ -110,75 +106,82 @@ class Simplex(Combiner):
         return {"curvature": curvature.copy(), "linear": linear.copy()}
 
 
-_SOLVE = argument_fields(
-    "worker", "workers", "slots", "curvature", "linear", "chosen", "scratch", "indices"
+_SOLVE = Arguments(
+    "simplex_solve",
+    worker=int,
+    workers=int,
+    slots=int,
+    curvature=floats(None, "slots"),
+    linear=floats(None, "slots"),
+    chosen=floats(None, "slots"),
+    scratch=floats(4, None),
+    indices=ints(2, None),
 )
 
 
-def _solve(args, first, count):
-    """chosen[t] = the minimiser with a = curvature[t] and b = linear[t]; all are (n, P).
+@native(_SOLVE)
+def _solve(a, first, count):
+    """chosen[t] = the minimiser of sum_p curvature[t, p] w_p^2 + linear[t, p] w_p.
 
     The programs of different samples are independent: a worker solves every `workers`-th.
     """
-    slots = read_int(args, _SOLVE.slots)
-    for t in range(read_int(args, _SOLVE.worker), count, read_int(args, _SOLVE.workers)):
-        chosen = pointer(float_array(args, _SOLVE.chosen), t * slots)
-        for p in range(slots):
-            chosen[p] = 0.0
-        solve(
-            pointer(float_array(args, _SOLVE.curvature), t * slots),
-            pointer(float_array(args, _SOLVE.linear), t * slots),
-            slots,
-            AUTO,
-            chosen,
-            float_array(args, _SOLVE.scratch),
-            int_array(args, _SOLVE.indices),
-        )
+    for t in range(a.worker, count, a.workers):
+        for p in range(a.slots):
+            a.chosen[t, p] = 0.0
+        solve(a.curvature[t], a.linear[t], AUTO, a.chosen[t], a.scratch, a.indices)
 
 
-_COPY = argument_fields("slots", "curvature", "linear", "qp_terms")
-
-
-def _copy_terms(args, first, count):
-    """qp_terms = (a, b) after the block's last sample. curvature, linear: (n, P)."""
-    slots = read_int(args, _COPY.slots)
-    qp_terms = float_array(args, _COPY.qp_terms)
-    for p in range(slots):
-        last = (count - 1) * slots + p
-        qp_terms[p] = float_array(args, _COPY.curvature)[last]
-        qp_terms[slots + p] = float_array(args, _COPY.linear)[last]
-
-
-_SLIDING_SUMS = argument_fields(
-    "slots", "horizon", "slot_loss", "segment", "suffixes", "prefix", "out"
+_COPY = Arguments(
+    "simplex_copy",
+    slots=int,
+    curvature=floats(None, "slots"),
+    linear=floats(None, "slots"),
+    qp_terms=floats(2, "slots"),
 )
 
 
-def _sliding_sums(args, first, count):
+@native(_COPY)
+def _copy_terms(a, first, count):
+    """qp_terms = (curvature, linear) after the block's last sample."""
+    for p in range(a.slots):
+        a.qp_terms[0, p] = a.curvature[count - 1, p]
+        a.qp_terms[1, p] = a.linear[count - 1, p]
+
+
+_SLIDING_SUMS = Arguments(
+    "simplex_sliding_sums",
+    slots=int,
+    horizon=int,
+    slot_loss=floats(None, "slots"),
+    segment=floats("horizon", "slots"),
+    suffixes=floats("horizon", "slots"),
+    prefix=floats("slots"),
+    out=floats(None, "slots"),
+)
+
+
+@native(_SLIDING_SUMS)
+def _sliding_sums(a, first, count):
     """out[t, p] = the sum of the last `horizon` losses of slot p, without subtraction.
 
-    slot_loss, out: (n, P); segment, suffixes: (horizon, P); prefix: (P,). Time is divided into
-    segments of `horizon` samples by the absolute sample number. The sum has two parts: the end of
-    the last segment (`suffixes`, summed from its back when it was full) and the present segment so
-    far (`prefix`). So a huge loss that has left the horizon leaves no rounding behind.
+    Time is divided into segments of `horizon` samples by the absolute sample number. The sum has
+    two parts: the end of the last segment (`suffixes`, summed from its back when it was full) and
+    the present segment so far (`prefix`). So a huge loss that has left the horizon leaves no
+    rounding behind.
     """
-    slots = read_int(args, _SLIDING_SUMS.slots)
-    horizon = read_int(args, _SLIDING_SUMS.horizon)
-    segment = float_array(args, _SLIDING_SUMS.segment)
-    suffixes = float_array(args, _SLIDING_SUMS.suffixes)
-    prefix = float_array(args, _SLIDING_SUMS.prefix)
+    horizon, segment, suffixes, prefix = a.horizon, a.segment, a.suffixes, a.prefix
     for t in range(count):
         row = (first + t) % horizon
-        for p in range(slots):
-            loss = float_array(args, _SLIDING_SUMS.slot_loss)[t * slots + p]
+        for p in range(a.slots):
+            loss = a.slot_loss[t, p]
             if row == 0:
                 prefix[p] = 0.0
-            segment[row * slots + p] = loss
+            segment[row, p] = loss
             prefix[p] += loss
-            rest = suffixes[(row + 1) * slots + p] if row + 1 < horizon else 0.0
-            float_array(args, _SLIDING_SUMS.out)[t * slots + p] = rest + prefix[p]
+            rest = suffixes[row + 1, p] if row + 1 < horizon else 0.0
+            a.out[t, p] = rest + prefix[p]
             if row == horizon - 1:  # the segment is full
                 total = 0.0
                 for i in range(horizon - 1, -1, -1):
-                    total = segment[i * slots + p] + total
-                    suffixes[i * slots + p] = total
+                    total = segment[i, p] + total
+                    suffixes[i, p] = total

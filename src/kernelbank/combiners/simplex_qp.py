@@ -21,9 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from ..native.formulas import int_pointer, pointer
-from ..native.jit import entry, inline
-from ..native.simd import WIDTH, absolute, broadcast, lane, load, where_less
+from ..native.arguments import Arguments, floats, ints
+from ..native.jit import inline
+from ..native.phases import native
+from ..native.simd import WIDTH, absolute, broadcast, lane, where_less
+from ..native.views import load_four
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .qp_threshold import FEW, SAMPLE, mass, threshold_by_pivots, threshold_by_sorting
@@ -67,10 +69,22 @@ def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
     """
     curvature, linear = _problem(a, b)
     rule = _METHODS[check.choice("method", method, "simplex_qp", _METHODS)]
-    rows = np.atleast_2d(curvature)
-    weights = np.zeros_like(rows)
-    solve_rows(rows, np.atleast_2d(linear), rule, weights)
+    weights = solve_rows(np.atleast_2d(curvature), np.atleast_2d(linear), rule)
     return weights.reshape(curvature.shape)
+
+
+def solve_rows(a: Floats, b: Floats, method: int) -> Floats:
+    """The minimiser of each row, unchecked. a, b: (B, P); b may be infinite."""
+    rows, size = a.shape
+    weights = np.zeros((rows, size))
+    _solve_rows(rows, size=size, method=method, a=a, b=b, weights=weights, **solve_scratch(size))
+    return weights
+
+
+def solve_scratch(size: int) -> dict[str, np.ndarray]:
+    """The scratch arrays of `solve` for programs of up to `size` members."""
+    length = size + SCRATCH
+    return {"scratch": np.empty((4, length)), "indices": np.empty((2, length), dtype=np.int64)}
 
 
 def kkt_residual(theta: Any, a: Any, b: Any) -> Any:
@@ -145,7 +159,9 @@ def _problem(a: Any, b: Any) -> tuple[Floats, Floats]:
         raise check.refuse("b", f"have the shape of a, {curvature.shape}", linear.shape, remedy)
     if curvature.shape[-1] == 0:
         raise check.refuse("a", "have at least one member", curvature.shape, remedy)
-    if invalid(curvature, linear):
+    wrong = np.zeros(1, dtype=np.int64)
+    _find_invalid(a=curvature.ravel(), b=linear.ravel(), wrong=wrong)
+    if wrong[0]:
         _refuse_members(curvature, linear)
     return curvature, linear
 
@@ -204,8 +220,7 @@ def _bounds(a, b, start, end, bound, flat, largest):
     flats = broadcast(flat)
     sizes = broadcast(largest)
     for i in range(start, even, WIDTH):
-        some_a = load(pointer(a, i), 0)
-        some_b = load(pointer(b, i), 0)
+        some_a, some_b = load_four(a, i), load_four(b, i)
         twice = 2.0 * some_a
         size = absolute(some_b)
         edge = where_less(0.0, some_a, some_b + twice + _SLACK * (size + twice), np.inf)
@@ -230,11 +245,12 @@ def _bounds(a, b, start, end, bound, flat, largest):
 
 
 @inline
-def _candidates(a, b, size, method, some_a, some_b, indices):
+def _candidates(a, b, method, some_a, some_b, indices):
     """List the members that can be active; returns their number, `flat`, and whether b is huge.
 
     In one pass: a chunk updates the bounds while it is in the cache, and is then searched.
     """
+    size = len(a)
     bound = np.inf
     flat = np.inf
     largest = 0.0
@@ -262,18 +278,16 @@ def _candidates(a, b, size, method, some_a, some_b, indices):
 
 
 @inline
-def solve(a, b, size, method, weights, scratch, indices):
-    """Write the minimiser to `weights`, where it is not 0. All arrays are pointers.
+def solve(a, b, method, weights, scratch, indices):
+    """Write the minimiser to `weights`, where it is not 0.
 
-    a, b, weights: (size,); scratch: (4, size + SCRATCH); indices: (2, size + SCRATCH), of int64.
+    a, b, weights: (P,); scratch: (4, P + SCRATCH) or longer; indices: the same with two rows.
     """
-    stride = size + SCRATCH
-    some_a = scratch
-    some_b = pointer(scratch, stride)
-    unknown_a = pointer(scratch, 2 * stride)
-    unknown_b = pointer(scratch, 3 * stride)
-    order = int_pointer(indices, stride)
-    count, flat, huge = _candidates(a, b, size, method, some_a, some_b, indices)
+    size = len(a)
+    some_a, some_b, unknown_a, unknown_b = scratch[0], scratch[1], scratch[2], scratch[3]
+    members, order = indices[0], indices[1]  # which slots the candidates are; a sorting order
+    found = some_a[size + SAMPLE :]  # (2,): the mass, and the least a_p that takes part
+    count, flat, huge = _candidates(a, b, method, some_a, some_b, members)
     half = 0.5
     scale = 1.0
     if huge:
@@ -281,7 +295,6 @@ def solve(a, b, size, method, weights, scratch, indices):
         scale = 0.5
         for k in range(count):
             some_b[k] *= scale
-    found = pointer(some_a, size + SAMPLE)
     if flat < np.inf:
         taken = mass(scale * flat, some_a, some_b, count, half)
         if taken < 1.0:
@@ -291,7 +304,7 @@ def solve(a, b, size, method, weights, scratch, indices):
                     sharing += 1
             for k in range(count):
                 if some_b[k] < scale * flat:
-                    weights[indices[k]] = half * ((scale * flat - some_b[k]) / some_a[k])
+                    weights[members[k]] = half * ((scale * flat - some_b[k]) / some_a[k])
             for i in range(size):
                 if a[i] == 0.0 and b[i] == flat:
                     weights[i] = (1.0 - taken) / sharing
@@ -315,52 +328,47 @@ def solve(a, b, size, method, weights, scratch, indices):
         if some_b[k] <= threshold:
             # w_p = (threshold - b_p) / (2 a_p) + (1 - mass) (c / a_p) / sum_active(c / a)
             own = half * ((threshold - some_b[k]) / some_a[k])
-            weights[indices[k]] = own + rest * ((least / some_a[k]) / inverse)
+            weights[members[k]] = own + rest * ((least / some_a[k]) / inverse)
 
 
-@entry
-def invalid(a, b):
-    """0 if all of a is finite and non-negative and all of b finite; else 1 for a, 2 for b."""
-    size = a.size
-    even = size - size % WIDTH
-    first, second = a.ravel(), b.ravel()
-    wrong_a = broadcast(0.0)
-    wrong_b = broadcast(0.0)
+_INVALID = Arguments("invalid_members", a=floats(None), b=floats(None), wrong=ints(1))
+
+
+@native(_INVALID)
+def _find_invalid(args, first, count):
+    """wrong[0] = 1 unless all of a is finite and non-negative and all of b finite."""
+    a, b = args.a, args.b
+    even = len(a) - len(a) % WIDTH
+    sums = broadcast(0.0)
     least = broadcast(0.0)
     for i in range(0, even, WIDTH):
-        some = load(pointer(first, i), 0)
-        wrong_a = wrong_a + some * 0.0  # NaN from NaN and infinity, and it stays NaN
-        least = where_less(some, least, some, least)
-        wrong_b = wrong_b + load(pointer(second, i), 0) * 0.0
+        some_a, some_b = load_four(a, i), load_four(b, i)
+        sums = sums + some_a * 0.0  # NaN from NaN and infinity, and it stays NaN
+        sums = sums + some_b * 0.0
+        least = where_less(some_a, least, some_a, least)
     for k in range(WIDTH):
-        if not (lane(wrong_a, k) == 0.0 and lane(least, k) == 0.0):
-            return 1
-    for i in range(even, size):
-        if not (np.isfinite(first[i]) and first[i] >= 0.0):
-            return 1
-    for k in range(WIDTH):
-        if lane(wrong_b, k) != 0.0:
-            return 2
-    for i in range(even, size):
-        if not np.isfinite(second[i]):
-            return 2
-    return 0
+        if not (lane(sums, k) == 0.0 and lane(least, k) == 0.0):
+            args.wrong[0] = 1
+    for i in range(even, len(a)):
+        if not (np.isfinite(a[i]) and a[i] >= 0.0 and np.isfinite(b[i])):
+            args.wrong[0] = 1
 
 
-@entry
-def solve_rows(a, b, method, weights):
-    """The minimiser of each row. a, b, weights: (B, P); `weights` starts at 0."""
-    size = a.shape[1]
-    scratch = np.empty((4, size + SCRATCH))
-    order = size + SCRATCH if method == SORT else SCRATCH
-    indices = np.empty(size + SCRATCH + order, np.int64)
-    for row in range(a.shape[0]):
-        solve(
-            pointer(a, row * size),
-            pointer(b, row * size),
-            size,
-            method,
-            pointer(weights, row * size),
-            pointer(scratch, 0),
-            int_pointer(indices, 0),
-        )
+_ROWS = Arguments(
+    "simplex_qp_rows",
+    size=int,
+    method=int,
+    a=floats(None, "size"),
+    b=floats(None, "size"),
+    weights=floats(None, "size"),  # starts at 0
+    scratch=floats(4, None),
+    indices=ints(2, None),
+)
+
+
+@native(_ROWS)
+def _solve_rows(args, first, count):
+    """weights[row] = the minimiser of each row."""
+    for row in range(count):
+        a, b, weights = args.a[row], args.b[row], args.weights[row]
+        solve(a, b, args.method, weights, args.scratch, args.indices)

@@ -18,22 +18,22 @@ from typing import Any
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.formulas import pointer
+from ..native.arguments import Arguments, floats
 from ..native.jit import inline
-from ..native.phases import argument_fields, float_array, int_array, read_float, read_int
+from ..native.phases import native
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import PhaseList, State, combiner_phase
 from .pairwise_solver import (
+    PAIRWISE,
     SPARE,
     PairwiseSolver,
-    column_function,
-    descend_pairs,
     drop_columns,
     least_gradient,
     linear_gap,
     normalise,
+    pairwise_moves,
     pairwise_scratch,
 )
 
@@ -111,7 +111,7 @@ class Stacking(PairwiseSolver):
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> PhaseList:
-        return [combiner_phase(_stacking, STACKING, workspace, weights, **self._arguments(state))]
+        return [combiner_phase(_stacking, workspace, weights, **self._arguments(state))]
 
     def _arguments(self, state: State) -> dict[str, Any]:
         """The arguments of the phase beside the common ones."""
@@ -122,16 +122,34 @@ class Stacking(PairwiseSolver):
             "tolerance": self.tolerance,
             "steps": self.steps,
             **state,
-            "by_slot": np.zeros((_BY_SLOT, slots)),
+            "errors": np.zeros(slots),
+            "active": np.zeros(slots),
+            "gradient": np.zeros(slots),
+            "diagonal": np.zeros(slots),
             **pairwise_scratch(slots),
         }
 
 
-STACKING = argument_fields(
-    "slots", "discount", "ridge", "tolerance", "steps", "new_targets", "window_loss",
-    "slot_predictions", "weights", "moments", "certificate", "by_slot", "columns", "column_of",
-    "support", "face", "chosen",
-)  # fmt: skip
+STACKING = Arguments(
+    "stacking",
+    slots=int,
+    discount=float,
+    ridge=float,
+    tolerance=float,
+    steps=int,
+    new_targets=floats(None),
+    window_loss=floats(None, "slots"),
+    slot_predictions=floats(None, "slots"),
+    weights=floats("slots"),
+    moments=floats("slots", "slots"),  # M, both halves, so that a column is a contiguous row
+    certificate=floats(4),  # gap, cost, scale, moves
+    errors=floats("slots"),  # e; this and all that follow but the last are scratch
+    active=floats("slots"),  # 1 if the slot may have weight, else 0
+    gradient=floats("slots"),
+    diagonal=floats("slots"),
+    **PAIRWISE,
+    chosen=floats(None, "slots"),
+)
 
 _LARGEST_ERROR = 2.0**470
 """Larger errors count as this: its square, summed over 2^30 samples and times a ridge of 2^30, is
@@ -142,30 +160,30 @@ _WORST_RATIO = 2.0**60
 most 2^-30, to cancel errors of the others by its own, and the rounding of its large moments would
 hide from the certificate whether the others are solved."""
 
-_BY_SLOT = 4  # number of scratch arrays with one number per slot
 _ROUNDING = 4.0 * 2.0**-52
 
 
 @inline
-def _add_errors(moments, errors, discount, slots):
-    """M = discount M + e e'. moments: (P, P), both halves, so that a column is a contiguous row."""
-    for p in range(slots):
-        row = pointer(moments, p * slots)
+def _add_errors(a):
+    """M = discount M + e e'."""
+    errors = a.errors
+    for p in range(a.slots):
+        row = a.moments[p]
         error = errors[p]
-        for q in range(slots):
-            row[q] = discount * row[q] + error * errors[q]
+        for q in range(a.slots):
+            row[q] = a.discount * row[q] + error * errors[q]
 
 
 @inline
-def _gradient(moments, penalty, slots, w, g):
+def _gradient(a, penalty, w, g):
     """g = 2 (M w + penalty w). w, g: (P,)."""
-    for q in range(slots):
+    for q in range(a.slots):
         g[q] = 2.0 * penalty * w[q]
-    for p in range(slots):
+    for p in range(a.slots):
         factor = 2.0 * w[p]
         if factor > 0.0:
-            row = pointer(moments, p * slots)
-            for q in range(slots):
+            row = a.moments[p]
+            for q in range(a.slots):
                 g[q] += factor * row[q]
 
 
@@ -173,111 +191,97 @@ Moments = namedtuple("Moments", ["moments", "penalty"])
 """What the matrix 2 M + 2 penalty is computed from."""
 
 
-@column_function(Moments)
-def _column(source, s, slots, out):
-    """out = column s of 2 M + 2 penalty."""
-    row = pointer(source.moments, s * slots)
-    for q in range(slots):
+@inline
+def _column(source, s, out):
+    """out = column s of 2 M + 2 penalty, (P,)."""
+    row = source.moments[s]
+    for q in range(len(out)):
         out[q] = 2.0 * row[q]
     out[s] += 2.0 * source.penalty
 
 
+_descend_pairs = pairwise_moves(_column)
+
+
 @inline
-def _gap_rounding(moments, slots, w, s):
+def _gap_rounding(a, w, s):
     """The rounding error of the gap to slot s, with |M_pq| <= sqrt(M_pp M_qq).
 
     Where errors cancel, the cost can be far below the moments; no move improves on this.
     """
     mean = 0.0
-    for p in range(slots):
-        mean += w[p] * moments[p * slots + p]
-    return _ROUNDING * (mean + math.sqrt(moments[s * slots + s]) * math.sqrt(mean))
+    for p in range(a.slots):
+        mean += w[p] * a.moments[p, p]
+    return _ROUNDING * (mean + math.sqrt(a.moments[s, s]) * math.sqrt(mean))
 
 
 @inline
-def _solve(args, moments, penalty, active, w):
-    """Move the weights w to the minimiser; certificate = (gap, cost, scale, moves)."""
-    slots = read_int(args, STACKING.slots)
-    tolerance = read_float(args, STACKING.tolerance)
-    steps = read_int(args, STACKING.steps)
-    certificate = float_array(args, STACKING.certificate)
-    column_of = int_array(args, STACKING.column_of)
-    g = pointer(active, slots)
-    diag = pointer(g, slots)
+def _solve(a, penalty, w):
+    """Move the weights w to the minimiser of E(w) = w'M w + penalty |w|^2; write `certificate`."""
+    g, diag, active, certificate = a.gradient, a.diagonal, a.active, a.certificate
+    tolerance = a.tolerance
     used = 0
     spare = -1.0
     while True:
-        _gradient(moments, penalty, slots, w, g)
-        cost = 0.0  # E(w) = w'M w + penalty |w|^2
-        for p in range(slots):
+        _gradient(a, penalty, w, g)
+        cost = 0.0  # E(w) = w'g / 2
+        for p in range(a.slots):
             cost += 0.5 * w[p] * g[p]
         if spare < 0.0:
             spare = SPARE * abs(cost)
-            drop_columns(column_of, slots)
-            for p in range(slots):
-                diag[p] = 2.0 * (moments[p * slots + p] + penalty)
-        best = least_gradient(g, active, slots)
-        gap = linear_gap(g, w, best, slots)
-        noise = _gap_rounding(moments, slots, w, best)
+            drop_columns(a)
+            for p in range(a.slots):
+                diag[p] = 2.0 * (a.moments[p, p] + penalty)
+        best = least_gradient(g, active)
+        gap = linear_gap(g, w, best)
+        noise = _gap_rounding(a, w, best)
         certificate[0] = gap
         certificate[1] = cost
         certificate[2] = abs(cost) + spare
         certificate[3] = used
-        if gap <= max(tolerance * certificate[2], noise) or used >= steps:
+        if gap <= max(tolerance * certificate[2], noise) or used >= a.steps:
             return
-        made = descend_pairs(
-            Moments(moments, penalty), slots, active, w, g, diag,
-            max(0.5 * tolerance * spare, 0.5 * noise), 0.5 * tolerance, cost, steps - used,
-            column_of, float_array(args, STACKING.columns), int_array(args, STACKING.support),
-            float_array(args, STACKING.face),
-        )  # fmt: skip
+        source = Moments(a.moments, penalty)
+        target, share = max(0.5 * tolerance * spare, 0.5 * noise), 0.5 * tolerance
+        left = a.steps - used
+        made = _descend_pairs(a, source, active, w, g, diag, target, share, cost, left)
         if made == 0:
             return
         used += made
-        normalise(w, active, slots)
+        normalise(w, active)
 
 
 @inline
-def update_weights(args, t):
-    """Add the errors of sample t, which are in by_slot[0], to the moments, and solve for chosen[t].
-
-    by_slot: (4, P); window_loss, chosen: (n, P).
-    """
-    slots = read_int(args, STACKING.slots)
-    moments = float_array(args, STACKING.moments)
-    certificate = float_array(args, STACKING.certificate)
-    errors = float_array(args, STACKING.by_slot)
-    active = pointer(errors, slots)
-    chosen = pointer(float_array(args, STACKING.chosen), t * slots)
-    before = float_array(args, STACKING.weights)
-    if t > 0:
-        before = pointer(float_array(args, STACKING.chosen), (t - 1) * slots)
-    for p in range(slots):
+def update_weights(a, t):
+    """Add the `errors` of sample t to the moments, and solve for chosen[t]."""
+    errors, active, moments = a.errors, a.active, a.moments
+    chosen = a.chosen[t]
+    before = a.chosen[t - 1] if t > 0 else a.weights
+    for p in range(a.slots):
         chosen[p] = before[p]
-        active[p] = 1.0 if float_array(args, STACKING.window_loss)[t * slots + p] < np.inf else 0.0
+        active[p] = 1.0 if a.window_loss[t, p] < np.inf else 0.0
         error = errors[p]
         if not abs(error) <= _LARGEST_ERROR:
             error = -_LARGEST_ERROR if error < 0.0 else _LARGEST_ERROR
         errors[p] = error if active[p] > 0.0 else 0.0
-    _add_errors(moments, errors, read_float(args, STACKING.discount), slots)
-    certificate[0] = certificate[1] = certificate[2] = certificate[3] = 0.0
-    least = np.inf
-    for p in range(slots):
+    _add_errors(a)
+    for k in range(4):
+        a.certificate[k] = 0.0
+    least = np.inf  # L = min_p M_pp
+    for p in range(a.slots):
         if active[p] > 0.0:
-            least = min(least, moments[p * slots + p])
-    for p in range(slots):
-        if moments[p * slots + p] > _WORST_RATIO * least:
+            least = min(least, moments[p, p])
+    for p in range(a.slots):
+        if moments[p, p] > _WORST_RATIO * least:
             active[p] = 0.0
-    if normalise(chosen, active, slots) > 0:
-        _solve(args, moments, read_float(args, STACKING.ridge) * least, active, chosen)
+    if normalise(chosen, active) > 0:
+        _solve(a, a.ridge * least, chosen)
 
 
-def _stacking(args, first, count):
-    """chosen[t] = the weights after sample t. slot_predictions: (n, P); new_targets: (n,)."""
-    slots = read_int(args, STACKING.slots)
-    errors = float_array(args, STACKING.by_slot)
+@native(STACKING)
+def _stacking(a, first, count):
+    """chosen[t] = the weights after sample t."""
     for t in range(count):
-        target = float_array(args, STACKING.new_targets)[t]
-        for p in range(slots):
-            errors[p] = float_array(args, STACKING.slot_predictions)[t * slots + p] - target
-        update_weights(args, t)
+        for p in range(a.slots):
+            a.errors[p] = a.slot_predictions[t, p] - a.new_targets[t]
+        update_weights(a, t)

@@ -28,9 +28,7 @@ def solve_on_shards(a, b, shards):
 
 
 def solve_whole(a, b):
-    weights = np.zeros_like(a)
-    simplex_qp.solve_rows(a.copy(), b.copy(), simplex_qp.AUTO, weights)
-    return weights
+    return simplex_qp.solve_rows(a.copy(), b.copy(), simplex_qp.AUTO)
 
 
 def partition(draw, slots, shards):
@@ -78,7 +76,7 @@ def test_search_misled_by_rounding_collects_all_slots(monkeypatch):
     def too_low(threshold, mass, slope):
         return np.where(np.arange(len(threshold)) % 2, -1.0, threshold)
 
-    monkeypatch.setattr(distributed_qp.native, "step_down", too_low)
+    monkeypatch.setattr(distributed_qp, "_step_down", too_low)
     found, called = solve_on_shards(a, b, partition(draw, 200, 3))
     assert np.array_equal(found, solve_whole(a, b))
     assert "collect_all" in called

@@ -24,13 +24,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....combiners import distributed_threshold as native
-from ....combiners.simplex_qp import HUGE
+from ....combiners.simplex_qp import HUGE, solve_scratch
 from ....utils.validation import Floats
 from ...slot_metrics import mask_nonfinite
 from .wire import PackedWeights, index_type
 
 SlotLists = tuple[np.ndarray, np.ndarray, Floats, Floats]
-"""starts (n + 1,), and the slots, a and b of sample t at starts[t] .. starts[t + 1] - 1."""
+"""starts (n + 1,), and the slots, a and b of sample t at starts[t] .. starts[t + 1] - 1.
+
+Slots are int64 while lists are narrowed, and int32 when they are sent.
+"""
 
 AskShards = Callable[[str, Floats], list[Any]]
 """Calls a method of every shard's `CandidateSlots` with thresholds (n,); returns the answers."""
@@ -52,21 +55,24 @@ class CandidateSlots:
     """
 
     def __init__(self, curvature: Floats, linear: Floats) -> None:
-        self._all = (curvature, linear)
+        samples, slots = curvature.shape
+        self._all = {"samples": samples, "slots": slots, "a": curvature, "b": linear}
         self._lists: SlotLists | None = None
 
     def bounds(self) -> Floats:
         """(3, n): a threshold with mass >= 1, the least b without curvature, the largest |b|."""
-        out = np.empty((3, len(self._all[0])))
-        native.threshold_bounds(*self._all, out)
+        out = np.empty((3, self._all["samples"]))
+        native.threshold_bounds(**self._all, scratch=np.empty((2, self._all["slots"])), out=out)
         return out
 
     def narrow(self, threshold: Floats) -> Floats:
         """(2, n): mass and slope of the slots up to the thresholds; the others are dropped."""
         if self._lists is None:
-            self._lists = self.collect_all(threshold)
+            self._lists = self._list_below(threshold)
         out = np.empty((2, len(threshold)))
-        native.narrow(*self._lists, threshold, out)
+        names = ("starts", "indices", "a", "b")
+        lists = dict(zip(names, self._lists, strict=True))
+        native.narrow(samples=len(threshold), **lists, threshold=threshold, out=out)
         return out
 
     def collect(self, threshold: Floats) -> SlotLists:
@@ -76,16 +82,22 @@ class CandidateSlots:
         self.narrow(threshold)
         starts, slots, a, b = self._lists
         end = starts[-1]
-        return starts, slots[:end], a[:end], b[:end]
+        return starts, slots[:end].astype(np.int32), a[:end], b[:end]
 
     def collect_all(self, threshold: Floats) -> SlotLists:
         """The slots up to these thresholds, dropped ones included."""
-        curvature, linear = self._all
+        starts, slots, a, b = self._list_below(threshold)
+        return starts, slots.astype(np.int32), a, b
+
+    def _list_below(self, threshold: Floats) -> SlotLists:
         starts = np.empty(len(threshold) + 1, dtype=np.int64)
-        native.count_below(linear, threshold, starts)
-        count = int(starts[-1])
-        slots, a, b = np.empty(count, dtype=np.int32), np.empty(count), np.empty(count)
-        native.list_below(curvature, linear, threshold, slots, a, b)
+        block = {name: value for name, value in self._all.items() if name != "a"}
+        native.count_below(**block, threshold=threshold, starts=starts)
+        members = int(starts[-1])
+        slots, a, b = np.empty(members, dtype=np.int64), np.empty(members), np.empty(members)
+        native.list_below(
+            **self._all, members=members, threshold=threshold, indices=slots, some_a=a, some_b=b
+        )
         return starts, slots, a, b
 
 
@@ -119,7 +131,7 @@ def solve_weights(
     threshold = _first_threshold(np.array(bounds))
     for _ in range(_MAX_STEPS):
         mass, slope = np.sum(ask("narrow", threshold), axis=0)
-        before, threshold = threshold, native.step_down(threshold, mass, slope)
+        before, threshold = threshold, _step_down(threshold, mass, slope)
         if np.mean(mass > _NEAR_MASS) < _FAR_SHARE or np.array_equal(threshold, before):
             break
     found, solved = _solve_lists(ask("collect", threshold), slots, threshold)
@@ -142,6 +154,13 @@ def _first_threshold(bounds: np.ndarray) -> Floats:
     return np.where(bounds[:, native.LARGEST].max(axis=0) > HUGE, np.inf, threshold)
 
 
+def _step_down(threshold: Floats, mass: Floats, slope: Floats) -> Floats:
+    """The thresholds after one Newton step, (n,)."""
+    out = np.empty_like(threshold)
+    native.step_down(samples=len(threshold), threshold=threshold, mass=mass, slope=slope, out=out)
+    return out
+
+
 def _solve_lists(
     answers: list[SlotLists], slots: list[np.ndarray], threshold: Floats
 ) -> tuple[SparseWeights, np.ndarray]:
@@ -155,9 +174,19 @@ def _solve_lists(
     a = np.concatenate([part for _, _, part, _ in answers])[order]
     b = np.concatenate([part for _, _, _, part in answers])[order]
     starts = np.searchsorted(samples, np.arange(count + 1))
-    weights, solved = np.empty(len(a)), np.zeros(count, dtype=np.bool_)
-    native.solve_lists(starts, a, b, threshold, weights, solved)
-    return SparseWeights(samples, indices, weights), solved
+    weights, solved = np.empty(len(a)), np.zeros(count, dtype=np.int64)
+    native.solve_lists(
+        samples=count,
+        members=len(a),
+        starts=starts,
+        a=a,
+        b=b,
+        threshold=threshold,
+        weights=weights,
+        right=solved,
+        **solve_scratch(int(np.diff(starts).max())),
+    )
+    return SparseWeights(samples, indices, weights), solved == 1
 
 
 def weights_before(

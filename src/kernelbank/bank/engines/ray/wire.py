@@ -88,6 +88,11 @@ def add_leaf_sums(sums: list[LeafSums], leaves: list[list[int]], totals: Floats)
         samples.append(indices % shape[1])
         parts.append(rows)
     order = np.argsort(np.concatenate(numbers), kind="stable")
+    rows = np.concatenate(parts)[order]
     native.add_rows(
-        np.concatenate(samples).astype(np.int64)[order], np.concatenate(parts)[order], totals
+        rows=len(rows),
+        width=rows.shape[1],
+        samples=np.concatenate(samples).astype(np.int64)[order],
+        values=rows,
+        totals=totals,
     )
