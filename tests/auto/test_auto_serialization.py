@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.auto import change_detection, running_stats, scaling_steps
-from kernelbank.auto.scaling import QUANTILES
+from kernelbank.auto.scaling import fit_columns
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from support.auto_streams import SMALL, numbers, troubled
+from support.column_pair import ColumnPair, batch_of
 
 NAN = math.nan
 
@@ -130,23 +131,18 @@ def test_forged_statistics_never_lead_out_of_an_array():
         around, rings = guarded((2, int(draw.choice([5, 9]))))
         columns[:] = draw.choice(FORGED, size=columns.shape)
         rings[:] = draw.choice(FORGED, size=rings.shape)
-        starts, changed, out = np.array([0, 3, 5, 8, -1]), np.zeros(2, np.bool_), np.zeros((3, 9))
+        batch = batch_of(columns, rings, [[0, 1, 2], [3, 4, 8], [5, 6, 7], [-1, -1, -1]])
         X = draw.choice([0.0, 1.0, NAN, 1e150, -1e150, 30.0], size=(3, 2))
-        lagged = draw.normal(size=(3, 1))
-        args = columns, rings, columns[0], rings[0], QUANTILES, starts
-        scaling_steps.scale_rows(X, lagged, *args, out)
-        for x in X:
-            scaling_steps.update_inputs(x, columns, rings, QUANTILES, changed)
-        news = np.zeros((3, 2), np.bool_)
-        done = scaling_steps.scale_and_update(
-            X, lagged, np.ones(3), *args, out, np.zeros(3), np.zeros((3, 2)), news
-        )
-        assert 0 <= done <= 3
-        assert scaling_steps.outlier_level(columns[0], 3.0) in (
-            0,
-            scaling_steps.FAR,
-            scaling_steps.EXTREME,
-        )
+        batch.X[:3] = X
+        batch.lagged[:3] = draw.normal(size=(3, 1))
+        batch.y[:3] = 1.0
+        batch.run(scaling_steps.scale_rows, 3)
+        batch.run(scaling_steps.update_inputs, 3)
+        batch.run(scaling_steps.scale_and_update, 3)
+        assert 0 <= batch.result[0] <= 3
+        batch.y[0] = 3.0
+        batch.run(scaling_steps.outlier_levels)
+        assert batch.levels[0] in (0, scaling_steps.FAR, scaling_steps.EXTREME)
         assert untouched(beside)
         assert untouched(around)
 
@@ -158,9 +154,18 @@ def test_forged_statistics_never_lead_out_of_an_array():
             draw.choice(FORGED, size=60),
         )
         sizes, weights = draw.choice([1.0, 0.0, 1e300], size=4), np.full((4, 3), 1 / 3)
-        signals, moves = np.zeros(4, np.int64), np.zeros(4, np.bool_)
+        signals = np.zeros(4, np.int64)
         change_detection.detect_rows(
-            sizes, weights, stats, ring, mean_weights, 100.0, signals, moves
+            4,
+            slots=3,
+            limit=100.0,
+            stats=stats,
+            ring=ring,
+            mean_weights=mean_weights,
+            errors=sizes,
+            weights=weights,
+            error_signals=signals,
+            weight_signals=np.zeros(4, np.int64),
         )
         assert set(signals) <= {-1, 0, 1}
         assert untouched(beside)
@@ -169,13 +174,10 @@ def test_forged_statistics_never_lead_out_of_an_array():
 
 def test_forged_streak_does_not_hold_rows_back_for_ever():
     for streak in (NAN, -np.inf, -1e9, np.inf):
-        target, ring = np.zeros((1, running_stats.STATS)), np.zeros((1, 5))
-        scaling_steps.fit_columns(target, ring, QUANTILES, np.arange(1000.0)[:, None] % 7)
-        target[0, running_stats.STREAK] = streak
-        changed = [
-            scaling_steps.update_target(1e5 + t, True, target[0], ring[0], QUANTILES)
-            for t in range(5)
-        ]
+        pair = ColumnPair(5)
+        fit_columns(pair.columns, pair.rings, np.arange(1000.0)[:, None] % 7)
+        pair.columns[0, running_stats.STREAK] = streak
+        changed = [pair.add_target(1e5 + t, hold=True) for t in range(5)]
         assert changed[4]
 
 

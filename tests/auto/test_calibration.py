@@ -7,6 +7,7 @@ import pytest
 
 from kernelbank.auto import calibration
 from kernelbank.auto.regression import TAILS
+from kernelbank.native.phases import Phase, Phases
 from support.naive import auto as naive
 
 EPS = np.finfo(float).eps
@@ -15,12 +16,37 @@ EPS = np.finfo(float).eps
 NAN = math.nan
 
 
-def predicted(score, mean, sd, stats, quantiles, tail):
-    """The prediction of one row and the ends of its interval."""
-    out = np.zeros((1, 3))
-    own = stats, TAILS, quantiles, tail
-    calibration.predict_rows(np.array([score]), mean, sd, *own, out)
-    return out[0, 0], out[0, 1:]
+class Intervals:
+    """The compiled functions for up to `count` rows, on stats and quantiles."""
+
+    def __init__(self, stats, quantiles, count=1):
+        self.tail, self.scores, self.targets = np.zeros(1), np.zeros(count), np.zeros(count)
+        self.scale, self.output = np.zeros((count, 2)), np.zeros((count, 3))
+        own = {"tracked": len(TAILS), "stats": stats, "tails": TAILS, "quantiles": quantiles}
+        arrays = {**self.__dict__, "errors": np.zeros(count)}
+        functions = calibration.predict_rows, calibration.score_rows
+        self.predict_rows, self.score_rows, self.predict_and_score_rows = (
+            Phases([Phase(function, **own, **arrays)])
+            for function in (*functions, calibration.predict_and_score_rows)
+        )
+
+    def predict(self, score, mean, sd, tail):
+        """The prediction of one row and the ends of its interval."""
+        self.tail[0], self.scores[0], self.scale[0] = tail, score, (mean, sd)
+        self.predict_rows.run(0, 1)
+        return self.output[0, 0], self.output[0, 1:].copy()
+
+    def score(self, value, mean, sd, y):
+        """Score the prediction of one row."""
+        self.output[0, 0], self.scale[0], self.targets[0] = value, (mean, sd), y
+        self.score_rows.run(0, 1)
+
+
+def probabilities(function, scores, platt, out, labels=None):
+    """Run one of the functions for classes on all rows."""
+    banks, classes = len(platt), out.shape[1]
+    arrays = {"platt": platt, "scores": scores, "labels": labels, "out": out}
+    function(len(scores), banks=banks, classes=classes, **arrays)
 
 
 class CalibrationPair:
@@ -30,10 +56,11 @@ class CalibrationPair:
         start = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1)) if quantiles is None else quantiles
         self.naive = naive.Calibration(TAILS, start)
         self.stats, self.quantiles = np.zeros(calibration.ERROR_STATS), start.astype(float)
+        self.own = Intervals(self.stats, self.quantiles)
 
     def feed(self, scores, scale, targets, tails):
         for score, (mean, sd), y, tail in zip(scores, scale, targets, tails, strict=True):
-            value, ends = predicted(score, mean, sd, self.stats, self.quantiles, tail)
+            value, ends = self.own.predict(score, mean, sd, tail)
             size = abs(mean) + sd * (abs(score) + 10) + abs(y)
             assert abs(value - self.naive.predict(score, mean, sd)) <= 8 * EPS * size
             unit = math.sqrt(self.naive.variance)
@@ -43,7 +70,7 @@ class CalibrationPair:
             expected = self.naive.interval(value, tail)
             if ends[0] < ends[1] and expected[0] < expected[1]:
                 assert np.abs(ends - expected).max() <= room, (ends, expected)
-            calibration.score_row(value, mean, sd, y, self.stats, TAILS, self.quantiles)
+            self.own.score(value, mean, sd, y)
             self.naive.score(value, mean, sd, y)
             rows = self.naive.rows
             assert np.abs(self.quantiles - self.naive.quantiles).max() <= 4 * EPS * rows * largest
@@ -77,13 +104,13 @@ def test_rows_scored_at_once_equal_one_by_one():
     scale = np.column_stack([draw.normal(size=count), 0.5 + draw.random(count)])
     scores, targets = draw.normal(size=count), draw.standard_t(2, size=count)
     one, many = CalibrationPair(), CalibrationPair()
-    values, ends = np.zeros(count), np.zeros((count, 2))
-    args = many.stats, TAILS, many.quantiles, tail, values, ends
-    calibration.predict_and_score_rows(scores, scale, targets, *args)
+    batch = Intervals(many.stats, many.quantiles, count)
+    batch.tail[0], batch.scores[:], batch.scale[:], batch.targets[:] = tail, scores, scale, targets
+    batch.predict_and_score_rows.run(0, count)
     for t, (mean, sd) in enumerate(scale):
-        value, own = predicted(scores[t], mean, sd, one.stats, one.quantiles, tail)
-        calibration.score_row(value, mean, sd, targets[t], one.stats, TAILS, one.quantiles)
-        assert (values[t], *ends[t]) == (value, *own)
+        value, ends = one.own.predict(scores[t], mean, sd, tail)
+        one.own.score(value, mean, sd, targets[t])
+        assert tuple(batch.output[t]) == (value, *ends)
     np.testing.assert_array_equal(many.stats, one.stats)
     np.testing.assert_array_equal(many.quantiles, one.quantiles)
 
@@ -97,7 +124,7 @@ def test_quantiles_are_interpolated_between_the_tails():
         pair.naive.variance = 1.0
         last = math.inf
         for tail in [1e-17, 1e-4, *TAILS, 0.003, 0.07, 0.45]:
-            _, ends = predicted(0.0, 0.0, 1.0, pair.stats, pair.quantiles, tail)
+            _, ends = pair.own.predict(0.0, 0.0, 1.0, tail)
             expected = pair.naive.interval(0.0, tail)
             assert np.allclose(ends, expected, rtol=0, atol=1e-12)
             if tail in TAILS:
@@ -127,7 +154,7 @@ def test_share_of_errors_beyond_a_quantile_goes_to_its_tail(kind):
     errors = errors_of(kind, count, np.random.default_rng(7))
     stats = np.zeros(calibration.ERROR_STATS)
     quantiles = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1))
-    first = quantiles.copy()
+    own, first = Intervals(stats, quantiles), quantiles.copy()
     beyond, warm = np.zeros((2, len(TAILS))), 40  # rows after which the steps are equal
     for t, error in enumerate(errors):
         if t == warm:
@@ -136,7 +163,7 @@ def test_share_of_errors_beyond_a_quantile_goes_to_its_tail(kind):
         if t >= warm:
             beyond[0] += -error > unit * quantiles[0]
             beyond[1] += error > unit * quantiles[1]
-        calibration.score_row(0.0, 0.0, 1.0, error, stats, TAILS, quantiles)
+        own.score(0.0, 0.0, 1.0, error)
     share = beyond / (count - warm)
     bound = abs(quantiles - first) * np.sqrt(TAILS) / (0.02 * (count - warm))
     assert np.all(abs(share - TAILS) <= bound + 1e-9)
@@ -148,14 +175,15 @@ def test_constant_target_keeps_its_quantiles():
     """Errors of 0 from the first row on have no unit; the intervals are ready when it moves."""
     stats = np.zeros(calibration.ERROR_STATS)
     quantiles = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1))
+    own = Intervals(stats, quantiles)
     for _ in range(5000):
-        calibration.score_row(0.0, 0.0, 0.0, 0.0, stats, TAILS, quantiles)
+        own.score(0.0, 0.0, 0.0, 0.0)
     draw = np.random.default_rng(0)
     inside = 0
     for y in draw.normal(size=400):
-        _, ends = predicted(0.0, 0.0, 1.0, stats, quantiles, 0.05)
+        _, ends = own.predict(0.0, 0.0, 1.0, 0.05)
         inside += ends[0] <= y <= ends[1]
-        calibration.score_row(0.0, 0.0, 1.0, y, stats, TAILS, quantiles)
+        own.score(0.0, 0.0, 1.0, y)
     assert 0.8 < inside / 400 < 0.97
 
 
@@ -172,7 +200,7 @@ def test_probabilities_equal_the_naive_form(banks, sharp):
     scores = np.clip(sharp * (truth + draw.normal(size=truth.shape)), -1e6, 1e6)
     platt = np.tile(calibration.PLATT_START, (banks, 1))
     out = np.zeros((rows, max(banks, 2)))
-    calibration.probability_and_update_rows(scores, labels, platt, out)
+    probabilities(calibration.probability_and_update_rows, scores, platt, out, labels)
     curves = [naive.Platt() for _ in range(banks)]
     for t in range(rows):
         expected = naive.class_probabilities(scores[t], curves)
@@ -185,7 +213,7 @@ def test_probabilities_equal_the_naive_form(banks, sharp):
         assert np.allclose(platt[k, 2:], curve.matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-11)
     assert out.min() >= 1e-6 / banks
     again = np.zeros_like(out[:1])
-    calibration.probability_rows(scores[:1], platt, again)
+    probabilities(calibration.probability_rows, scores[:1], platt, again)
     assert np.allclose(again[0], naive.class_probabilities(scores[0], curves), rtol=1e-9)
 
 
@@ -193,7 +221,7 @@ def test_probabilities_stay_a_millionth_from_0_and_1():
     for slope, offset, score in [(30.0, 0.0, 1.5), (30.0, 0.0, -9.0), (0.0, 1e300, 0.0)]:
         platt = np.array([[slope, offset, 1.0, 0.0, 1.0]])
         out = np.zeros((1, 2))
-        calibration.probability_rows(np.array([[score]]), platt, out)
+        probabilities(calibration.probability_rows, np.array([[score]]), platt, out)
         assert sorted(out[0]) == pytest.approx([1e-6, 1 - 1e-6], rel=1e-9)
 
 
@@ -203,7 +231,7 @@ def test_logistic_curve_finds_slope_and_offset():
     labels = (draw.random(6000) < 1 / (1 + np.exp(-5 * scores[:, 0] + 1))).astype(float)
     platt = np.array([calibration.PLATT_START])
     out = np.zeros((6000, 2))
-    calibration.probability_and_update_rows(scores, labels, platt, out)
+    probabilities(calibration.probability_and_update_rows, scores, platt, out, labels)
     assert platt[0, :2] == pytest.approx([5, -1], abs=1.2)
     assert (out >= 1e-6).all()
 
@@ -218,14 +246,13 @@ def test_forged_statistics_give_intervals_and_probabilities():
     for _ in range(400):
         stats = draw.choice(FORGED, size=calibration.ERROR_STATS)
         quantiles = draw.choice(FORGED, size=(2, len(TAILS)))
-        values, ends = np.zeros(3), np.zeros((3, 2))
-        args = stats, TAILS, quantiles, 0.05, values, ends
-        calibration.predict_and_score_rows(np.zeros(3), np.ones((3, 2)), np.zeros(3), *args)
-        assert not (ends[:, 0] > ends[:, 1]).any()
+        own = Intervals(stats, quantiles, 3)
+        own.tail[0], own.scale[:] = 0.05, 1.0
+        own.predict_and_score_rows.run(0, 3)
+        assert not (own.output[:, 1] > own.output[:, 2]).any()
         platt = draw.choice(FORGED, size=(3, calibration.PLATT))
         out = np.zeros((3, 3))
-        calibration.probability_and_update_rows(
-            draw.choice([*FORGED], size=(3, 3)), np.zeros(3), platt, out
-        )
+        scores = draw.choice([*FORGED], size=(3, 3))
+        probabilities(calibration.probability_and_update_rows, scores, platt, out, np.zeros(3))
         assert (out > 0).all()
         assert np.allclose(out.sum(axis=1), 1)

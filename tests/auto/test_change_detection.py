@@ -14,13 +14,27 @@ EPS = np.finfo(float).eps
 RING = 500
 
 
+def detect(sizes, limit, stats, ring, weights):
+    """The signals after each row; changes the stats and the ring."""
+    signals = {f"{what}_signals": np.zeros(len(sizes), np.int64) for what in ("error", "weight")}
+    change_detection.detect_rows(
+        len(sizes),
+        slots=weights.shape[1],
+        limit=limit,
+        stats=stats,
+        ring=ring,
+        mean_weights=np.zeros((2, weights.shape[1])),
+        errors=sizes,
+        weights=weights,
+        **signals,
+    )
+    return signals["error_signals"], signals["weight_signals"]
+
+
 def detected(sizes, limit, ring=RING, weights=None):
-    """The signals after each row, and the stats."""
+    """The signals after each row."""
     weights = np.ones((len(sizes), 1)) if weights is None else weights
-    stats, means = np.zeros(change_detection.STATS), np.zeros((2, weights.shape[1]))
-    errors, moves = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.bool_)
-    change_detection.detect_rows(sizes, weights, stats, np.zeros(ring), means, limit, errors, moves)
-    return errors, moves
+    return detect(sizes, limit, np.zeros(change_detection.STATS), np.zeros(ring), weights)
 
 
 def kinds(draw, count):
@@ -59,9 +73,7 @@ def test_sums_of_the_martingales_equal_the_naive_form():
     sizes = abs(draw.normal(size=700))
     for end in (50, 51, 300, 700):
         stats = np.zeros(change_detection.STATS)
-        none = np.zeros(end, np.int64), np.zeros(end, np.bool_)
-        ring, means = np.zeros(RING), np.zeros((2, 1))
-        change_detection.detect_rows(sizes[:end], np.ones((end, 1)), stats, ring, means, 1e9, *none)
+        detect(sizes[:end], 1e9, stats, np.zeros(RING), np.ones((end, 1)))
         own = naive.ErrorDetector(RING, 1e9)
         for size in sizes[:end]:
             own.see(size)
@@ -84,11 +96,7 @@ def test_betting_factor_has_mean_one():
             stats, ring = np.zeros(change_detection.STATS), np.zeros(RING)
             ring[:count] = np.delete(among, k)
             stats[change_detection.SEEN] = count
-            none = np.zeros(1, np.int64), np.zeros(1, np.bool_)
-            sizes = np.array([float(size)])
-            change_detection.detect_rows(
-                sizes, np.ones((1, 1)), stats, ring, np.zeros((2, 1)), 1e9, *none
-            )
+            detect(np.array([float(size)]), 1e9, stats, ring, np.ones((1, 1)))
             total += stats[: 2 * change_detection.MARTINGALES].reshape(2, -1) / (count + 1)
         assert np.all(total <= 1 + 1e-12)
         assert ties > 1 or np.all(total >= 1 - 1e-12)

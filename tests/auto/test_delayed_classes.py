@@ -60,7 +60,15 @@ def test_class_that_appears_between_prediction_and_target_gets_its_own_bank(late
         platt = np.array([first, model.platt[0], first])
         bank.learn_one(row, "c")
         number = 2
-    calibration.update_platt_row(np.array([0.0, score, 0.0]), number, platt)
+    calibration.update_platt_rows(
+        1,
+        banks=3,
+        classes=3,
+        platt=platt,
+        scores=np.array([[0.0, score, 0.0]]),
+        labels=np.array([float(number)]),
+        out=None,
+    )
     np.testing.assert_array_equal(model.platt, platt)
 
 

@@ -37,23 +37,22 @@ def test_statistics_of_held_targets_equal_the_naive_form(memory):
         pair = ColumnPair(memory)
         pair.fit(values[:32])
         for value in values[32:]:
-            far = scaling_steps.outlier_level(pair.columns[0], value) > 0
+            far = pair.outlier_level(value) > 0
             assert far == pair.naive.is_far(value)
             if not pair.feed_target(value, bool(far if draw.random() < 0.9 else not far)):
                 continue
-            target, ring = pair.columns[0], pair.rings[0]
             what = str(draw.choice(list(meanings)))
             meanings[what] += 1
             if what == "scale":
-                scaling_steps.restart_target(target, ring)
+                pair.batch.run(scaling_steps.restart_target)
                 pair.naive.change_level()
             elif what == "level":
                 shift = float(np.median(pair.naive.values[-5:]) - pair.naive.base)
                 pair.size += abs(shift)
-                scaling_steps.shift_target(target, ring, shift)
+                pair.shift(shift)
                 pair.naive.new_level(shift)
             else:
-                scaling_steps.widen_target(target, ring)
+                pair.batch.run(scaling_steps.widen_target)
                 pair.naive.widen()
             pair.check_statistics()
     assert min(meanings.values()) > 5
@@ -87,20 +86,20 @@ def test_five_held_targets_shift_widen_or_restart_the_statistics():
         return pair, base, unit, older
 
     pair, base, unit, older = five()
-    scaling_steps.shift_target(pair.columns[0], pair.rings[0], 102.0)
+    pair.shift(102.0)
     assert target_scale(pair.columns[0]) == pytest.approx((base + 102, unit), rel=0.02)
     # All that is kept has moved, but for the five.
     kept = np.sort([*(older + 102)[-45:], *range(100, 105)])
     assert len(older) == 45
     assert np.sort(pair.rings[0]) == pytest.approx(kept, abs=1e-12)
     pair, base, unit, _ = five()
-    scaling_steps.widen_target(pair.columns[0], pair.rings[0])
+    pair.batch.run(scaling_steps.widen_target)
     everything = np.concatenate([np.random.default_rng(5).normal(size=200), np.arange(100, 105)])
     mean, sd = everything.mean(), everything.std(ddof=1)
     # Base and unit are those of the last time that these moved by a tenth.
     assert target_scale(pair.columns[0]) == pytest.approx((mean, sd), rel=0.15)
     pair, base, unit, _ = five()
-    scaling_steps.restart_target(pair.columns[0], pair.rings[0])
+    pair.batch.run(scaling_steps.restart_target)
     assert target_scale(pair.columns[0]) == pytest.approx((102, unit), rel=1e-9)
 
 

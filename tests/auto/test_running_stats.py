@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelbank.auto import running_stats, scaling_steps
-from kernelbank.auto.scaling import QUANTILES
+from kernelbank.auto.scaling import QUANTILES, fit_columns
 from support.column_pair import NAN, ColumnPair, hostile_values, standard_deviation, target_scale
 from support.naive import auto as naive
 
@@ -68,9 +68,7 @@ def test_rank_is_among_the_last_thousand_values():
     pair = ColumnPair(1000)
     pair.fit(values[:32])
     for value in values[32:]:
-        scaling_steps.update_inputs(
-            np.array([value]), pair.columns, pair.rings, QUANTILES, np.zeros(1, np.bool_)
-        )
+        pair.add(value)
     for value in [*values[-1100:-1090], *values[-3:], -9.0, 9.0]:
         share = ((values[-1000:] < value).sum() + (values[-1000:] == value).sum() / 2 + 0.5) / 1001
         expected = np.interp(share, naive.PROBABILITIES, naive.QUANTILES)
@@ -78,26 +76,24 @@ def test_rank_is_among_the_last_thousand_values():
     assert pair.columns[0, running_stats.SEEN] == len(values)
 
 
-def add_all(values, column, ring):
-    for value in values:
-        scaling_steps.update_target(value, False, column, ring, QUANTILES)
-
-
 def test_mean_and_deviation_forget_after_ten_thousand_rows():
     """Before 10,000 rows plain mean and variance; afterwards both forget by 1 / 10,000 per row."""
     draw = np.random.default_rng(1)
     values = draw.normal(size=25_000) + 7
     values[10_000:] = 2 * (values[10_000:] - 7) + 8
-    column, ring = np.zeros((1, running_stats.STATS)), np.zeros((1, 5))
-    scaling_steps.fit_columns(column, ring, QUANTILES, values[:32, None])
+    pair = ColumnPair(5)
+    column = pair.columns
+    fit_columns(column, pair.rings, values[:32, None])
     # The first rows are clipped: start from what they left.
-    add_all(values[32:10_000], column[0], ring[0])
+    for value in values[32:10_000]:
+        pair.add_target(value)
     mean, sd = column[0, running_stats.MEAN], standard_deviation(column[0])
     assert column[0, running_stats.COUNT] == 10_000
     assert abs(mean - values[:10_000].mean()) < 1e-3
     assert abs(sd / values[:10_000].std(ddof=1) - 1) < 1e-3
     squares = column[0, running_stats.SQUARES]
-    add_all(values[10_000:], column[0], ring[0])
+    for value in values[10_000:]:
+        pair.add_target(value)
     keep = 1 - 1e-4
     for value in values[10_000:]:
         away = value - mean
@@ -188,7 +184,8 @@ def test_extreme_value_at_the_end_of_the_first_rows_is_not_the_last_value():
 
 
 def test_outlier_level_is_far_beyond_ten_and_extreme_beyond_a_thousand():
-    target = np.zeros(running_stats.STATS)
+    pair = ColumnPair(5)
+    target = pair.columns[0]
     target[[running_stats.CENTER, running_stats.SCALE]] = 5.0, 2.0
     for z, kind in [
         (0, 0),
@@ -197,11 +194,7 @@ def test_outlier_level_is_far_beyond_ten_and_extreme_beyond_a_thousand():
         (999, scaling_steps.FAR),
         (-1001, scaling_steps.EXTREME),
     ]:
-        assert scaling_steps.outlier_level(target, 5.0 + 2.0 * z) == kind
+        assert pair.outlier_level(5.0 + 2.0 * z) == kind
     target[running_stats.SCALE] = 0.0
-    assert (
-        scaling_steps.outlier_level(target, 5.0)
-        == scaling_steps.outlier_level(target, 5.0 + 1e-11)
-        == 0
-    )
-    assert scaling_steps.outlier_level(target, 1e20) == scaling_steps.FAR
+    assert pair.outlier_level(5.0) == pair.outlier_level(5.0 + 1e-11) == 0
+    assert pair.outlier_level(1e20) == scaling_steps.FAR

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from kernelbank.auto import running_stats, scaling_steps
-from kernelbank.auto.scaling import QUANTILES
+from kernelbank.auto.scaling import ScalingBatch, fit_columns
 from support.naive import auto as naive
 
 standard_deviation = running_stats.standard_deviation.py_func
@@ -18,11 +18,17 @@ def target_scale(column):
     return float(column[running_stats.CENTER]), float(column[running_stats.SCALE])
 
 
+def batch_of(columns, rings, places):
+    """The compiled steps on columns, of which the first is the target too."""
+    return ScalingBatch(columns, rings, columns[0], rings[0], np.array(places))
+
+
 class ColumnPair:
     """A column in both forms, fed the same values."""
 
     def __init__(self, memory=1000):
         self.columns, self.rings = np.zeros((1, running_stats.STATS)), np.zeros((1, memory))
+        self.batch = batch_of(self.columns, self.rings, [[0], [1], [2], [-1]])
         self.naive = naive.Target(memory)
         self.rows = 0
         self.size = 0.0
@@ -30,7 +36,7 @@ class ColumnPair:
         self.moves = 0
 
     def fit(self, values):
-        scaling_steps.fit_columns(self.columns, self.rings, QUANTILES, np.array(values)[:, None])
+        fit_columns(self.columns, self.rings, np.array(values)[:, None])
         self.naive.begin(values)
         self.seen(values)
         self.check_statistics()
@@ -41,11 +47,32 @@ class ColumnPair:
 
     def forms(self, value):
         """Deviation by center and scale, asinh of that by mean and sd, rank."""
-        out = np.zeros((1, 3))
-        nothing = np.zeros((1, 0))
-        args = np.array([[value]]), nothing, self.columns, self.rings, self.columns[0]
-        scaling_steps.scale_rows(*args, self.rings[0], QUANTILES, np.array([0, 1, 2, -1, -1]), out)
-        return out[0]
+        self.batch.X[0] = value
+        self.batch.run(scaling_steps.scale_rows)
+        return self.batch.out[0].copy()
+
+    def add(self, value):
+        """Add a value to the column; whether it has a new level."""
+        self.batch.X[0] = value
+        self.batch.run(scaling_steps.update_inputs)
+        return bool(self.batch.new_levels[0, 0])
+
+    def add_target(self, value, hold=False):
+        """Add a value to the column as a target, or hold it back; whether five are held back."""
+        self.batch.y[0] = value
+        self.batch.run(scaling_steps.hold_target if hold else scaling_steps.add_target)
+        return hold and bool(self.batch.result[0])
+
+    def outlier_level(self, value):
+        """That of a target."""
+        self.batch.y[0] = value
+        self.batch.run(scaling_steps.outlier_levels)
+        return int(self.batch.levels[0])
+
+    def shift(self, shift):
+        """Shift the target's level."""
+        self.batch.shift[0] = shift
+        self.batch.run(scaling_steps.shift_target)
 
     @property
     def room(self):
@@ -65,23 +92,20 @@ class ColumnPair:
     def feed(self, values):
         for value in values:
             self.check_forms(value)
-            new_level = np.zeros(1, dtype=np.bool_)
-            scaling_steps.update_inputs(
-                np.array([value]), self.columns, self.rings, QUANTILES, new_level
-            )
-            assert bool(new_level[0]) == self.naive.take(value), value
-            self.levels += int(new_level[0])
+            new_level = self.add(value)
+            assert new_level == self.naive.take(value), value
+            self.levels += new_level
             self.seen([value])
             self.check_statistics()
 
     def feed_target(self, value, hold):
         """Whether five are held back."""
         self.check_forms(value)
-        five = scaling_steps.update_target(value, hold, self.columns[0], self.rings[0], QUANTILES)
-        assert bool(five) == self.naive.take_target(value, hold)
+        five = self.add_target(value, hold)
+        assert five == self.naive.take_target(value, hold)
         self.seen([value])
         self.check_statistics()
-        return bool(five)
+        return five
 
     def check_statistics(self):
         own, stats = self.naive, self.columns[0]

@@ -6,14 +6,13 @@ Angelopoulos, Candes and Tibshirani 2023). Whatever the stream does, the share o
 quantile differs from its tail by (how far the quantile has moved) * sqrt(tail) / (step * samples).
 
 *Probabilities* are logistic curves of the scores, fitted online (Platt 1999).
-
-Arrays: `stats` (ERROR_STATS,), `tails` (G,) ascending, `quantiles` (2, G) of the errors below and
-above, `scores` (n, banks), `platt` (banks, PLATT).
 """
 
 import math
 
-from ..native.jit import entry, inline
+from ..native.arguments import Arguments, floats
+from ..native.jit import inline
+from ..native.phases import native
 from .running_stats import FAR_DEVIATIONS
 
 LOW, HIGH, VARIANCE, WEIGHT, ROWS, LOSS, LAST_TARGET, BASELINE_LOSS = range(8)
@@ -32,6 +31,20 @@ _STEP = 0.05
 _START = 10.0  # the first steps are larger: 1 / (rows + this)
 _MEMORY = 50.0  # rows of the running mean square
 _LEAP = 100.0  # a squared error counts as at most this many times the mean
+
+INTERVALS = Arguments(
+    "intervals",
+    tracked=int,
+    stats=floats(ERROR_STATS),
+    tails=floats("tracked"),  # tail probabilities, ascending
+    quantiles=floats(2, "tracked"),  # of the errors below and above
+    tail=floats(1),  # the probability beyond each end of an interval
+    scores=floats(None),  # scaled predictions
+    scale=floats(None, 2),  # the target's mean and standard deviation before each row
+    targets=floats(None),
+    output=floats(None, 3),  # predictions, lower and upper ends
+    errors=floats(None),  # |target - prediction|
+)
 
 
 @inline
@@ -65,27 +78,37 @@ def quantile(tails, quantiles, tail):
 
 
 @inline
-def interval(value, stats, tails, quantiles, tail, out):
-    """out (2,): an interval that leaves `tail` beyond each end, both at `value` if they cross."""
+def _predict(a, t):
+    """output[t]: the prediction, and an interval that leaves tail[0] beyond each of its ends.
+
+    Both ends are at the prediction if they cross.
+    """
+    out, stats = a.output[t], a.stats
+    value = predict_value(a.scores[t], a.scale[t, 0], a.scale[t, 1], stats)
     width = math.sqrt(stats[VARIANCE])
-    out[0] = value - width * quantile(tails, quantiles[0], tail)
-    out[1] = value + width * quantile(tails, quantiles[1], tail)
-    if not (math.isfinite(out[0]) and math.isfinite(out[1])) or out[0] > out[1]:
-        out[0] = out[1] = value
+    low = value - width * quantile(a.tails, a.quantiles[0], a.tail[0])
+    high = value + width * quantile(a.tails, a.quantiles[1], a.tail[0])
+    if not (math.isfinite(low) and math.isfinite(high)) or low > high:
+        low = high = value
+    out[0], out[1], out[2] = value, low, high
 
 
 @inline
-def score(value, mean, sd, y, stats, tails, quantiles):
-    """Score a prediction; `mean` and `sd` are the target's statistics before it.
+def _score(a, t):
+    """Score the prediction of row t; errors[t].
 
     Each quantile q of tail p moves by step / sqrt(p) * ((error > width q) - p).
     """
-    error = y - value
+    stats, tails, quantiles = a.stats, a.tails, a.quantiles
+    y, mean, sd = a.targets[t], a.scale[t, 0], a.scale[t, 1]
+    error = y - a.output[t, 0]
+    a.errors[t] = abs(error)
     usual = (
         y if sd == 0.0 else mean + min(max((y - mean) / sd, -FAR_DEVIATIONS), FAR_DEVIATIONS) * sd
     )
     if stats[ROWS] == 0.0:
-        stats[LOW] = stats[HIGH] = usual
+        stats[LOW] = usual
+        stats[HIGH] = usual
         stats[VARIANCE] = sd * sd
         stats[WEIGHT] = 1.0
     else:
@@ -97,7 +120,7 @@ def score(value, mean, sd, y, stats, tails, quantiles):
     step = max(_STEP, 1.0 / (stats[ROWS] + _START))
     width = math.sqrt(stats[VARIANCE])
     # A target that never moved has no width; its quantiles stay, else they would fall for ever.
-    for g in range(len(tails) if width > 0.0 else 0):
+    for g in range(a.tracked if width > 0.0 else 0):
         move = step / math.sqrt(tails[g])
         below = 1.0 if -error > width * quantiles[0, g] else 0.0
         above = 1.0 if error > width * quantiles[1, g] else 0.0
@@ -111,31 +134,26 @@ def score(value, mean, sd, y, stats, tails, quantiles):
     stats[ROWS] += 1.0
 
 
-@entry
-def predict_rows(scaled, mean, sd, stats, tails, quantiles, tail, out):
-    """out (n, 3): predictions and the ends of their intervals, from scaled (n,); learns nothing."""
-    for t in range(len(scaled)):
-        out[t, 0] = predict_value(scaled[t], mean, sd, stats)
-        interval(out[t, 0], stats, tails, quantiles, tail, out[t, 1:])
+@native(INTERVALS)
+def predict_rows(a, first, count):
+    """output: predictions and the ends of their intervals; learns nothing."""
+    for t in range(first, first + count):
+        _predict(a, t)
 
 
-@entry
-def score_row(value, mean, sd, y, stats, tails, quantiles):
-    """`score` for one row."""
-    score(value, mean, sd, y, stats, tails, quantiles)
+@native(INTERVALS)
+def score_rows(a, first, count):
+    """Score the predictions in output[:, 0], row after row; errors."""
+    for t in range(first, first + count):
+        _score(a, t)
 
 
-@entry
-def predict_and_score_rows(scaled, scale, y, stats, tails, quantiles, tail, values, ends):
-    """Predict, then score, row after row.
-
-    scaled (n,): predictions; scale (n, 2): the target's mean and sd before each row. Fills
-    values (n,) and ends (n, 2).
-    """
-    for t in range(len(scaled)):
-        values[t] = predict_value(scaled[t], scale[t, 0], scale[t, 1], stats)
-        interval(values[t], stats, tails, quantiles, tail, ends[t])
-        score(values[t], scale[t, 0], scale[t, 1], y[t], stats, tails, quantiles)
+@native(INTERVALS)
+def predict_and_score_rows(a, first, count):
+    """Predict, then score, row after row; output and errors."""
+    for t in range(first, first + count):
+        _predict(a, t)
+        _score(a, t)
 
 
 # --- classes -------------------------------------------------------------------------------------
@@ -151,6 +169,16 @@ _FORGET = 0.998
 _FLAT = 1e-3  # the least curvature of a sample: confident predictions must not freeze the Hessian
 _FARTHEST = 1.5  # scores are clipped here: labels are -1 and 1
 _SUREST = 1e-6  # probabilities stay within this of 0 and 1
+
+PROBABILITIES = Arguments(
+    "probabilities",
+    banks=int,
+    classes=int,
+    platt=floats("banks", PLATT),
+    scores=floats(None, "banks"),
+    labels=floats(None),  # class numbers
+    out=floats(None, "classes"),
+)
 
 
 @inline
@@ -178,48 +206,54 @@ def update_platt(f, label, platt):
         platt[SLOPE] += (platt[SECOND] * f - platt[MIXED]) * error / determinant
         platt[OFFSET] += (platt[FIRST] - platt[MIXED] * f) * error / determinant
     if not (math.isfinite(platt[SLOPE]) and math.isfinite(platt[OFFSET]) and determinant > 0.0):
-        for k in range(PLATT):
-            platt[k] = PLATT_START[k]
+        platt[SLOPE] = PLATT_START[SLOPE]
+        platt[OFFSET] = PLATT_START[OFFSET]
+        platt[FIRST] = PLATT_START[FIRST]
+        platt[MIXED] = PLATT_START[MIXED]
+        platt[SECOND] = PLATT_START[SECOND]
 
 
 @inline
-def probabilities(scores, platt, out):
-    """out (classes,): from one score for the second of two classes, or from one per class."""
-    banks = len(scores)
-    if banks == 1:
-        out[1] = probability(scores[0], platt[0])
+def _probabilities(a, t):
+    """out[t]: from one score for the second of two classes, or from one per class."""
+    out = a.out[t]
+    if a.banks == 1:
+        out[1] = probability(a.scores[t, 0], a.platt[0])
         out[0] = 1.0 - out[1]
         return
     total = 0.0
-    for k in range(banks):
-        out[k] = probability(scores[k], platt[k])
+    for k in range(a.banks):
+        out[k] = probability(a.scores[t, k], a.platt[k])
         total += out[k]
-    for k in range(banks):
+    for k in range(a.banks):
         out[k] /= total
 
 
-@entry
-def probability_rows(scores, platt, out):
-    """out (n, classes): probabilities of scores (n, banks); learns nothing."""
-    for t in range(len(scores)):
-        probabilities(scores[t], platt, out[t])
+@inline
+def _update_curves(a, t):
+    """Update the curves with the scores and the class of row t."""
+    for k in range(a.banks):
+        positive = 1 if a.banks == 1 else k
+        update_platt(a.scores[t, k], 1.0 if a.labels[t] == positive else 0.0, a.platt[k])
 
 
-@entry
-def update_platt_row(scores, label, platt):
-    """Update the curves with the scores (banks,) and the class number of one row."""
-    banks = len(scores)
-    for k in range(banks):
-        positive = 1 if banks == 1 else k
-        update_platt(scores[k], 1.0 if label == positive else 0.0, platt[k])
+@native(PROBABILITIES)
+def probability_rows(a, first, count):
+    """out: probabilities; learns nothing."""
+    for t in range(first, first + count):
+        _probabilities(a, t)
 
 
-@entry
-def probability_and_update_rows(scores, labels, platt, out):
-    """Probabilities out (n, classes), then the update of the curves, row after row."""
-    banks = scores.shape[1]
-    for t in range(len(scores)):
-        probabilities(scores[t], platt, out[t])
-        for k in range(banks):
-            positive = 1 if banks == 1 else k
-            update_platt(scores[t, k], 1.0 if labels[t] == positive else 0.0, platt[k])
+@native(PROBABILITIES)
+def update_platt_rows(a, first, count):
+    """Update the curves, row after row."""
+    for t in range(first, first + count):
+        _update_curves(a, t)
+
+
+@native(PROBABILITIES)
+def probability_and_update_rows(a, first, count):
+    """Probabilities, then the update of the curves, row after row."""
+    for t in range(first, first + count):
+        _probabilities(a, t)
+        _update_curves(a, t)

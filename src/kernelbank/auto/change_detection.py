@@ -19,7 +19,9 @@ the short one, and there is no other signal before the two have come together ag
 
 import math
 
-from ..native.jit import entry, inline
+from ..native.arguments import Arguments, floats, ints
+from ..native.jit import inline
+from ..native.phases import native
 
 POWERS = (0.1, 0.5, 0.8)
 """Exponents k of the betting factors k u^(k - 1) of a rank u: the first bets on few very large
@@ -42,21 +44,40 @@ COMPARED_AFTER = 500.0
 MOVED, REJOINED = 0.5, 0.25
 """Shares of the weight that has moved: for the signal, and before it may come again."""
 
+DETECTION = Arguments(
+    "detect_changes",
+    slots=int,
+    limit=float,
+    stats=floats(STATS),
+    ring=floats(None),  # the last errors
+    mean_weights=floats(2, "slots"),  # the short and the long mean
+    errors=floats(None),
+    weights=floats(None, "slots"),
+    error_signals=ints(None),
+    weight_signals=ints(None),
+)
+
+
+@inline
+def _bet_once(sums, i, before, after, ranks):
+    """sums[i] <- (1 + sums[i]) * factor, with u^k at both ends of the cell; the new sum."""
+    factor = (after - before) * ranks
+    sums[i] = (1.0 + sums[i]) * factor
+    return sums[i]
+
 
 @inline
 def _bet(sums, start, rank, ranks):
-    """Update the sums (1 + sum) * factor of the martingales; their mean.
+    """Update the sums of the martingales, one for each of POWERS; their mean.
 
     The factor is the mean of k u^(k - 1) over the cell [rank, rank + 1] / ranks. Over all cells it
     has the mean 1, which its values in their middles do not have. Tied errors share the cell in
     the middle of theirs, where the factor, which is convex, is a little smaller.
     """
-    total = 0.0
-    for i in range(MARTINGALES):
-        power = POWERS[i]
-        factor = (((rank + 1.0) / ranks) ** power - (rank / ranks) ** power) * ranks
-        sums[start + i] = (1.0 + sums[start + i]) * factor
-        total += sums[start + i]
+    u, v = rank / ranks, (rank + 1.0) / ranks
+    total = _bet_once(sums, start, u ** POWERS[0], v ** POWERS[0], ranks)
+    total += _bet_once(sums, start + 1, math.sqrt(u), math.sqrt(v), ranks)  # power 0.5
+    total += _bet_once(sums, start + 2, u ** POWERS[2], v ** POWERS[2], ranks)
     return total / MARTINGALES
 
 
@@ -91,36 +112,30 @@ def detect_error_change(error, stats, ring, limit):
 
 
 @inline
-def detect_weight_change(weights, mean_weights, stats):
-    """Whether weights (P,) have just moved; mean_weights (2, P): the short and the long mean."""
+def detect_weight_change(weights, short_mean, long_mean, stats):
+    """1 if weights (P,) have just moved, else 0; both means have the shape (P,)."""
     stats[ROWS] += 1.0
     short = max(1.0 - SHORT, 1.0 / stats[ROWS])
     long = max(1.0 - LONG, 1.0 / stats[ROWS])
     moved = 0.0
     for p in range(len(weights)):
-        mean_weights[0, p] += short * (weights[p] - mean_weights[0, p])
-        mean_weights[1, p] += long * (weights[p] - mean_weights[1, p])
-        moved += 0.5 * abs(mean_weights[0, p] - mean_weights[1, p])
+        short_mean[p] += short * (weights[p] - short_mean[p])
+        long_mean[p] += long * (weights[p] - long_mean[p])
+        moved += 0.5 * abs(short_mean[p] - long_mean[p])
     if stats[APART] == 0.0 and moved > MOVED and stats[ROWS] >= COMPARED_AFTER:
         stats[APART] = 1.0
         for p in range(len(weights)):
-            mean_weights[1, p] = mean_weights[0, p]
-        return True
+            long_mean[p] = short_mean[p]
+        return 1
     if moved < REJOINED:
         stats[APART] = 0.0
-    return False
+    return 0
 
 
-@entry
-def detect_rows(errors, weights, stats, ring, mean_weights, limit, error_signals, weight_signals):
-    """Fill error_signals (n,) and weight_signals (n,) from errors (n,) and weights (n, P)."""
-    for t in range(len(errors)):
-        error_signals[t] = detect_error_change(errors[t], stats, ring, limit)
-        weight_signals[t] = detect_weight_change(weights[t], mean_weights, stats)
-
-
-@entry
-def detect_row(error, weights, stats, ring, mean_weights, limit):
-    """`detect_rows` for one row: both signals."""
-    error_signal = detect_error_change(error, stats, ring, limit)
-    return error_signal, detect_weight_change(weights, mean_weights, stats)
+@native(DETECTION)
+def detect_rows(a, first, count):
+    """error_signals and weight_signals from errors and weights, row after row."""
+    short_mean, long_mean = a.mean_weights[0], a.mean_weights[1]
+    for t in range(first, first + count):
+        a.error_signals[t] = detect_error_change(a.errors[t], a.stats, a.ring, a.limit)
+        a.weight_signals[t] = detect_weight_change(a.weights[t], short_mean, long_mean, a.stats)

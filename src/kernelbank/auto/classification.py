@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..bank.bank import KernelBank
+from ..native.phases import Phase, Phases
+from ..native.progress import progress
+from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
 from . import calibration
 from .config import AutoConfig
-from .task_model import Prediction, Record, TaskModel, best_class, lagged_rows
+from .scaling import CHUNK
+from .task_model import ModelBatch, Prediction, Record, TaskModel, best_class, lagged_rows
 
 REPLAY = 512
 """Rows from which the bank of a class that appears late starts."""
+
+
+class ClassificationBatch(ModelBatch):
+    """The arrays of a batch with those of scores and probabilities."""
+
+    def __init__(self, model: ClassificationModel) -> None:
+        super().__init__(model)
+        banks, classes = len(model.platt), model.classes
+        self.scores = np.zeros((CHUNK, banks))
+        self.labels = np.zeros(CHUNK)
+        self.out = np.zeros((CHUNK, classes))
+        arguments: dict[str, Any] = {
+            "banks": banks,
+            "classes": classes,
+            "platt": model.platt,
+            "scores": self.scores,
+            "labels": self.labels,
+            "out": self.out,
+        }
+        update = Phase(calibration.update_platt_rows, **arguments)
+        self.predict = Phases([Phase(calibration.probability_rows, **arguments)])
+        self.predict_and_update = Phases(
+            [Phase(calibration.probability_and_update_rows, **arguments)]
+        )
+        self.update_and_detect = Phases([update, self.detect_changes])
+        self.detect = Phases([self.detect_changes])
 
 
 class ClassificationModel(TaskModel):
@@ -34,6 +65,13 @@ class ClassificationModel(TaskModel):
         """How many predictions were wrong, and how many of the last label as a prediction."""
         self._last_class = -1
 
+    @cached_property
+    def _batch(self) -> ClassificationBatch:
+        with defer_sigint():  # compiling must not be interrupted
+            batch = ClassificationBatch(self)
+        progress.finished()
+        return batch
+
     @property
     def banks_needed(self) -> int:
         """How many banks this many classes need."""
@@ -51,6 +89,7 @@ class ClassificationModel(TaskModel):
             self.banks.insert(0, self._trained_bank(0))  # the bank of two classes is class 1's
             self.platt = np.vstack([[calibration.PLATT_START], self.platt])
         self._add_banks()
+        self._drop_batch()
 
     def _add_banks(self) -> None:
         while self.started and len(self.banks) < self.banks_needed:
@@ -95,7 +134,13 @@ class ClassificationModel(TaskModel):
             total = self.class_counts.sum() + self.classes
             return np.tile((self.class_counts + 1.0) / max(total, 1.0), (len(scores), 1))
         out = np.empty((len(scores), self.classes))
-        calibration.probability_rows(scores, self.platt, out)
+        batch = self._batch
+        for start in range(0, len(scores), CHUNK):
+            some = scores[start : start + CHUNK]
+            count = len(some)
+            batch.scores[:count] = some
+            batch.predict.run(0, count)
+            out[start : start + CHUNK] = batch.out[:count]
         return out
 
     def record(self, prediction: Prediction) -> Record:
@@ -129,8 +174,7 @@ class ClassificationModel(TaskModel):
     ) -> Record:
         first, count = self.rows, len(X)
         lagged = lagged_rows(targets, self.lagged)
-        no_lags, no_targets = np.zeros((count, 0)), np.zeros(count)
-        rows, _, _, new_levels = self.scaling.scale_and_update(X, no_lags, no_targets)
+        rows, _, _, new_levels = self.scaling.scale_and_update(X, lagged, None)
         scores = np.empty((count, len(self.banks)))
         wanted = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
         recorded = ["predictions", "weights", *(["slot_predictions"] if wanted else [])]
@@ -147,14 +191,20 @@ class ClassificationModel(TaskModel):
                 slots[k] = trace.slot_predictions
         if wanted:
             found |= {"slot_predictions": slots[0], "slot_classes": _slot_classes(slots)}
-        probabilities = np.empty((count, self.classes))
-        calibration.probability_and_update_rows(scores, targets, self.platt, probabilities)
+        batch = self._batch
+        batch.scores[:count] = scores
+        batch.labels[:count] = targets
+        batch.predict_and_update.run(0, count)
+        probabilities = batch.out[:count].copy()
         predicted = best_class(probabilities)
         self._score(predicted, targets)
         self._count_rows(X, lagged, targets, np.arange(first, first + count))
         for t, column in new_levels:
             self.note_change("input level", first + t + 1, column)
-        self.detect_changes(1.0 * (predicted != targets), found["weights"], first + 1)
+        batch.errors[:count] = predicted != targets
+        batch.weights[:count] = found["weights"]
+        batch.detect.run(0, count)
+        self._note_signals(first + 1, count)
         return found | {"probabilities": probabilities}
 
     def _update_row(self, x: Floats, target: float, prediction: Prediction) -> None:
@@ -169,11 +219,14 @@ class ClassificationModel(TaskModel):
         earlier = prediction.scores.shape[1]
         offset = 1 if earlier == 1 and len(self.banks) > 1 else 0
         if self.banks:
-            scores = np.zeros(len(self.banks))
-            scores[offset : offset + earlier] = prediction.scores[0]
-            calibration.update_platt_row(scores, int(target), self.platt)
-            weights = self.banks[0].weights[None]
-            self.detect_changes(1.0 * (predicted != target), weights, self.rows + 1)
+            batch = self._batch
+            batch.scores[0] = 0.0
+            batch.scores[0, offset : offset + earlier] = prediction.scores[0]
+            batch.labels[0] = target
+            batch.errors[0] = predicted[0] != target
+            batch.weights[0] = self.banks[0].weights
+            batch.update_and_detect.run(0, 1)
+            self._note_signals(self.rows + 1, 1)
         learns = self.started
         delayed = prediction.rows_before < self.rows
         lagged = prediction.lagged
@@ -204,6 +257,7 @@ class ClassificationModel(TaskModel):
         self.scaling.fit(X, None)
         self.platt = np.zeros((0, calibration.PLATT))
         self._add_banks()
+        self._drop_batch()
         self._spare_banks = []
 
     # --- saving ---------------------------------------------------------------------------------
@@ -220,6 +274,7 @@ class ClassificationModel(TaskModel):
         self.classes = classes
         self.class_counts = np.zeros(classes)
         self.platt = np.zeros((banks, calibration.PLATT))
+        self._drop_batch()
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
         super().restore(state, counters)

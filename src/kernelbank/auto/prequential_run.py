@@ -12,7 +12,8 @@ from ..bank.trace import Trace
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
 from .class_labels import ClassLabels
-from .task_model import CHUNK, Prediction, Record, TaskModel, best_class
+from .scaling import CHUNK
+from .task_model import Prediction, Record, TaskModel, best_class
 
 
 class PrequentialRun:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from ..native.phases import Phase, Phases
+from ..native.progress import progress
+from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
 from . import calibration
 from .config import AutoConfig
 from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
-from .task_model import Prediction, Record, TaskModel, lagged_rows
+from .scaling import CHUNK
+from .task_model import ModelBatch, Prediction, Record, TaskModel, lagged_rows
 
 TAILS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 """Tail probabilities whose error quantiles are tracked; others are interpolated."""
@@ -20,6 +25,36 @@ TAILS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3,
 UNUSUAL = 3.0
 """Root mean square of the inputs, in standard deviations, beyond which they may explain a far
 target."""
+
+
+class RegressionBatch(ModelBatch):
+    """The arrays of a batch with those of predictions and intervals."""
+
+    def __init__(self, model: RegressionModel) -> None:
+        super().__init__(model)
+        self.tail = np.zeros(1)
+        self.scores = np.zeros(CHUNK)
+        self.scale = np.zeros((CHUNK, 2))
+        self.targets = np.zeros(CHUNK)
+        self.output = np.zeros((CHUNK, 3))
+        arguments: dict[str, Any] = {
+            "tracked": len(TAILS),
+            "stats": model.error_stats,
+            "tails": TAILS,
+            "quantiles": model.quantiles,
+            "tail": self.tail,
+            "scores": self.scores,
+            "scale": self.scale,
+            "targets": self.targets,
+            "output": self.output,
+            "errors": self.errors,
+        }
+        score = Phase(calibration.score_rows, **arguments)
+        predict_and_score = Phase(calibration.predict_and_score_rows, **arguments)
+        self.predict = Phases([Phase(calibration.predict_rows, **arguments)])
+        self.score = Phases([score])
+        self.score_and_detect = Phases([score, self.detect_changes])
+        self.predict_score_and_detect = Phases([predict_and_score, self.detect_changes])
 
 
 class RegressionModel(TaskModel):
@@ -37,6 +72,13 @@ class RegressionModel(TaskModel):
         """(2, tails): quantiles of the errors below and above, in their root mean squares."""
         self.held = HeldTargets()
 
+    @cached_property
+    def _batch(self) -> RegressionBatch:
+        with defer_sigint():  # compiling must not be interrupted
+            batch = RegressionBatch(self)
+        progress.finished()
+        return batch
+
     def add_inputs(self, count: int) -> None:
         super().add_inputs(count)
         self.held.add_inputs(count)
@@ -52,15 +94,27 @@ class RegressionModel(TaskModel):
             scores = np.zeros(len(X))
         elif len(X) == 1:
             score, own = self.banks[0].predict_slots_one(self.scaling.scale_rows(X, lagged)[0])
-            scores, slots = np.array([score]), mean + sd * own[None, None]
+            scores, slots = np.array([score]), (mean + sd * own)[None, None]
         else:
             scores = self.banks[0].predict(self.scaling.scale_rows(X, lagged))
-        output = np.empty((len(X), 3))
-        calibration.predict_rows(
-            scores, mean, sd, self.error_stats, TAILS, self.quantiles, tail, output
-        )
+        output = self._with_intervals(scores, mean, sd, tail)
         output += self.held.expected_error(self.scaling)
         return Prediction(self.rows, lagged, scores[:, None], slots, output)
+
+    def _with_intervals(self, scores: Floats, mean: float, sd: float, tail: float) -> Floats:
+        """(n, 3): predictions and the ends of their intervals, from scaled predictions (n,)."""
+        out = np.empty((len(scores), 3))
+        batch = self._batch
+        batch.tail[0] = tail
+        for start in range(0, len(scores), CHUNK):
+            some = scores[start : start + CHUNK]
+            count = len(some)
+            batch.scores[:count] = some
+            batch.scale[:count, 0] = mean
+            batch.scale[:count, 1] = sd
+            batch.predict.run(0, count)
+            out[start : start + CHUNK] = batch.output[:count]
+        return out
 
     def record(self, prediction: Prediction) -> Record:
         values, lower, upper = prediction.output.T.copy()
@@ -91,49 +145,61 @@ class RegressionModel(TaskModel):
         slots = "slot_predictions" in fields
         recorded = ["predictions", "weights", *(["slot_predictions"] if slots else [])]
         trace = self.banks[0].run(rows, scaled, record=recorded)
-        values, ends = np.empty(count), np.empty((count, 2))
-        calibration.predict_and_score_rows(
-            trace.predictions,
-            scale,
-            targets,
-            self.error_stats,
-            TAILS,
-            self.quantiles,
-            tail,
-            values,
-            ends,
-        )
+        batch = self._batch
+        batch.tail[0] = tail
+        batch.scores[:count] = trace.predictions
+        batch.scale[:count] = scale
+        batch.targets[:count] = targets
+        batch.weights[:count] = trace.weights
+        batch.predict_score_and_detect.run(0, count)
+        values, lower, upper = batch.output[:count].T.copy()
         self._count_rows(X[:count], lagged[:count], targets, np.arange(first, first + count))
         for t, column in new_levels:
             self.note_change("input level", first + t + 1, column)
-        self.detect_changes(np.abs(targets - values), trace.weights, first + 1)
-        found = {"predictions": values, "lower": ends[:, 0], "upper": ends[:, 1]}
-        found["weights"] = trace.weights
+        self._note_signals(first + 1, count)
+        found = {"predictions": values, "lower": lower, "upper": upper, "weights": trace.weights}
         if slots:
             found["slot_predictions"] = scale[:, :1] + scale[:, 1:] * trace.slot_predictions
         return found
 
     def _update_row(self, x: Floats, target: float, prediction: Prediction) -> None:
-        value = float(prediction.output[0, 0])
         mean, sd = self.scaling.target_scale
         loss = self.error_stats[calibration.LOSS]
-        calibration.score_row(value, mean, sd, target, self.error_stats, TAILS, self.quantiles)
+        batch = self._batch
+        batch.output[0, 0] = prediction.output[0, 0]
+        batch.scale[0, 0] = mean
+        batch.scale[0, 1] = sd
+        batch.targets[0] = target
+        if self.banks:
+            batch.weights[0] = self.banks[0].weights
+            batch.score_and_detect.run(0, 1)
+            self._note_signals(self.rows + 1, 1)
+        else:
+            batch.score.run(0, 1)
         if not prediction.rows_before:
             self.error_stats[calibration.LOSS] = loss
             self.unscored += 1
-        if self.banks:
-            weights = self.banks[0].weights[None]
-            self.detect_changes(np.array([abs(target - value)]), weights, self.rows + 1)
         delayed = prediction.rows_before < self.rows and prediction.slots.size > 0
-        self._count_rows(x[None], prediction.lagged, np.array([target]), [prediction.rows_before])
-        if self.banks:
-            score = mean + sd * float(prediction.scores[0, 0])
-            row = HeldRow(x.copy(), prediction.lagged[0].copy(), target, score)
-            past = self.scaling.scale_targets(prediction.slots[0, 0]) if delayed else None
-            self._learn_or_hold(row, past)
+        row, lagged = x[None], prediction.lagged
+        self._count_rows(row, lagged, np.array([target]), [prediction.rows_before])
+        if not self.banks:
+            return
+        past = self.scaling.scale_targets(prediction.slots[0, 0]) if delayed else None
+        if not self.held:
+            inputs, targets, _, new_levels = self.scaling.scale_and_update(row, lagged, target)
+            if len(inputs):
+                for _, column in new_levels:
+                    self.note_change("input level", self.rows, column)
+                self._learn(inputs, targets, past)
+                return
+        score = mean + sd * float(prediction.scores[0, 0])
+        self._learn_or_hold(HeldRow(x.copy(), lagged[0].copy(), target, score), past)
 
     def _learn_or_hold(self, row: HeldRow, past: Floats | None) -> None:
-        """Learn a row, or hold it back. `past` : slots' predictions, if the target was delayed."""
+        """Learn a far row, or one after such rows, or hold it back.
+
+        past : the slots' predictions, if the target was delayed.
+        """
         rows = [*self.held.rows, row]
         inputs, targets = self._scale(rows)
         unusual = np.mean(self.scaling.input_deviations(inputs[-1]) ** 2) > UNUSUAL**2

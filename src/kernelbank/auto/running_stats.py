@@ -171,10 +171,9 @@ def push(column, ring, value):
 
 
 @inline
-def _last_values(column, ring):
-    """The last CHANGE_AFTER values, the oldest first, their mean and standard deviation."""
+def _last_moments(column, ring, kept):
+    """Mean and standard deviation of the last values; kept (CHANGE_AFTER,): the oldest first."""
     newest = int(column[SEEN])
-    kept = np.empty(CHANGE_AFTER)
     mean = 0.0
     for i in range(CHANGE_AFTER):
         kept[i] = ring[(newest - CHANGE_AFTER + i) % len(ring)]
@@ -182,13 +181,13 @@ def _last_values(column, ring):
     squares = 0.0
     for i in range(CHANGE_AFTER):
         squares += (kept[i] - mean) ** 2
-    return kept, mean, math.sqrt(squares / (CHANGE_AFTER - 1))
+    return mean, math.sqrt(squares / (CHANGE_AFTER - 1))
 
 
 @inline
-def restart_column(column, ring):
-    """Start mean and standard deviation anew from the last CHANGE_AFTER values."""
-    kept, mean, width = _last_values(column, ring)
+def restart_column(column, ring, kept):
+    """Start mean and standard deviation anew from the last values; `kept` is scratch."""
+    mean, width = _last_moments(column, ring, kept)
     before = standard_deviation(column)
     if width <= _RELATIVE * abs(mean):
         # The new level is constant: the step itself is the scale.
@@ -238,11 +237,11 @@ def remember_last(column, value, forms):
 
 
 @inline
-def update_column(column, ring, value, forms):
-    """Add a value with its `forms` to the statistics; whether it made a new level."""
+def update_column(column, ring, value, forms, kept):
+    """Add a value with its `forms` to the statistics; 1 if it made a new level, else 0."""
     remember_last(column, value, forms)
     if math.isnan(value):
-        return False
+        return 0
     z = deviation(column, value)
     add_to_moments(column, value, FAR_DEVIATIONS)
     push(column, ring, value)
@@ -250,52 +249,58 @@ def update_column(column, ring, value, forms):
         # A forged file may claim anything: no streak may last for ever.
         column[STREAK] = column[STREAK] + 1.0 if 0.0 <= column[STREAK] < CHANGE_AFTER else 1.0
         if column[STREAK] >= CHANGE_AFTER and column[SEEN] >= CHANGE_AFTER:
-            restart_column(column, ring)
-            return True
+            restart_column(column, ring, kept)
+            return 1
     else:
         column[STREAK] = 0.0
-    return False
+    return 0
 
 
 @inline
-def fit_column(column, ring, quantiles, values):
+def _is_usual(value, middle, usual):
+    """Whether one of the first values counts: it is neither missing nor extreme."""
+    if math.isnan(value):
+        return False
+    return not usual > 0.0 or abs(value - middle) <= EXTREME_DEVIATIONS * usual
+
+
+@inline
+def fit_column(column, ring, quantiles, values, middle, usual, forms):
     """Start the statistics from some first values (n,), as if these had always been the usual ones.
 
-    Values farther from the median than three times the distance that an eighth of them exceeds
-    count as far as that: a few outliers, but not the start of a signal that was at rest. Extreme
-    values do not count.
+    middle : their median.
+    usual : the distance from it that an eighth of them exceeds. Values farther away than three
+        times this distance count as far as that: a few outliers, but not the start of a signal
+        that was at rest. Extreme values do not count.
+    forms : (FORMS,), scratch.
     """
     for k in range(STATS):
         column[k] = 0.0
-    present = values[~np.isnan(values)]
-    count = len(present)
+    count = 0
+    for t in range(len(values)):
+        count += _is_usual(values[t], middle, usual)
     if count == 0:
         return
-    middle = np.median(present)
-    distances = np.sort(np.abs(present - middle))
-    usual = distances[count - 1 - count // 8]
-    if usual > 0.0:
-        present = present[np.abs(present - middle) <= EXTREME_DEVIATIONS * usual]
-        count = len(present)
     reach = 3.0 * usual if usual > 0.0 else np.inf
-    mean = 0.0
-    for value in present:
-        mean += clipped(value - middle, reach) / count
+    mean = 0.0  # of the clipped values
+    for t in range(len(values)):
+        if _is_usual(values[t], middle, usual):
+            mean += clipped(values[t] - middle, reach) / count
     mean += middle
     squares = 0.0
-    for value in present:
-        squares += (middle + clipped(value - middle, reach) - mean) ** 2
+    for t in range(len(values)):
+        if _is_usual(values[t], middle, usual):
+            squares += (middle + clipped(values[t] - middle, reach) - mean) ** 2
     column[COUNT] = count
     column[MEAN] = mean
     column[SQUARES] = squares
     column[CENTER] = mean
     column[SCALE] = standard_deviation(column)
-    forms = np.zeros(FORMS)
     last = middle
-    for value in values:
-        normalize(column, ring, quantiles, value, forms)
-        remember_last(column, value, forms)
+    for t in range(len(values)):
+        normalize(column, ring, quantiles, values[t], forms)
+        remember_last(column, values[t], forms)
         if column[AGE] == 0.0:
-            push(column, ring, value)
-            last = value
+            push(column, ring, values[t])
+            last = values[t]
     column[LAST_RANK] = rank(column, ring, quantiles, last)

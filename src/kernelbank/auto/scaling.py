@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
+from ..native.phases import NativeFunction, Phase, Phases
+from ..native.progress import progress
+from ..utils.interrupts import defer_sigint
 from ..utils.validation import LARGEST, Floats
 from . import scaling_steps as steps
 from .running_stats import (
@@ -14,12 +19,16 @@ from .running_stats import (
     CHANGE_AFTER,
     COUNT,
     FAR_DEVIATIONS,
+    FORMS,
     MEAN,
     SCALE,
     SEEN,
     STATS,
     STREAK,
 )
+
+CHUNK = 256
+"""Rows that are scaled and learned in one call."""
 
 RING = 1000
 """Values among which a value is ranked."""
@@ -35,10 +44,91 @@ QUANTILES = np.array(
 """Normal quantiles over equal steps of probability."""
 
 
-_INDEX = {"standard": 0, "asinh": 1, "rank": 2, "none": 4}
-"""The index of each scaling in `starts` (`scaling_steps.scale_row`)."""
+_INDEX = {
+    "standard": steps.STANDARD,
+    "asinh": steps.ASINH,
+    "rank": steps.RANKS,
+    "none": steps.PLAIN,
+}
 
 SCALINGS = tuple(_INDEX)
+
+
+def fit_columns(columns: Floats, rings: Floats, rows: Floats) -> None:
+    """Start columns (d, STATS) and their rings from some first rows (n, d)."""
+    values = np.ascontiguousarray(rows.T)
+    every = np.arange(len(values))
+    present = np.sum(~np.isnan(values), axis=1)
+    ordered = np.sort(values)  # missing values are at the end
+    middles = (ordered[every, (present - 1) // 2] + ordered[every, present // 2]) / 2
+    distances = np.sort(np.abs(values - middles[:, None]))
+    steps.fit_columns(
+        inputs=len(values),
+        columns=columns,
+        rings=rings,
+        quantiles=QUANTILES,
+        values=values,
+        middles=middles,
+        usual=distances[every, present - 1 - present // 8],
+        forms=np.zeros(FORMS),
+    )
+
+
+class ScalingBatch:
+    """Arrays for up to CHUNK rows, and the compiled steps on them and on running statistics.
+
+    The steps get the addresses of all arrays once. Rows are copied in, a step runs, and the results
+    are copied out.
+    """
+
+    def __init__(
+        self,
+        columns: Floats,
+        rings: Floats,
+        target: Floats,
+        target_ring: Floats,
+        places: np.ndarray,
+        *,
+        has_target: bool = True,
+    ) -> None:
+        inputs = len(columns)
+        lags, width = places.shape[1] - inputs, int(places.max()) + 1
+        self.X = np.zeros((CHUNK, inputs))
+        self.lagged = np.zeros((CHUNK, lags))
+        self.y = np.zeros(CHUNK)
+        self.out = np.zeros((CHUNK, width))
+        self.scaled = np.zeros(CHUNK)
+        self.scale = np.zeros((CHUNK, 2))
+        self.new_levels = np.zeros((CHUNK, inputs), dtype=np.int64)
+        self.levels = np.zeros(CHUNK, dtype=np.int64)
+        self.result = np.zeros(1, dtype=np.int64)
+        self.shift = np.zeros(1)
+        self._arguments: dict[str, Any] = {
+            **self.__dict__,
+            "inputs": inputs,
+            "lags": lags,
+            "width": width,
+            "has_target": has_target,
+            "columns": columns,
+            "rings": rings,
+            "target": target,
+            "target_ring": target_ring,
+            "quantiles": QUANTILES,
+            "places": places,
+            "forms": np.zeros((inputs, FORMS)),
+            "target_forms": np.zeros(FORMS),
+            "kept": np.zeros(CHANGE_AFTER),
+        }
+        self._steps: dict[NativeFunction, Phases] = {}
+
+    def run(self, step: NativeFunction, count: int = 1) -> None:
+        """Run a step of `scaling_steps` on the first `count` rows."""
+        made = self._steps.get(step)
+        if made is None:
+            with defer_sigint():  # compiling must not be interrupted
+                made = self._steps[step] = Phases([Phase(step, **self._arguments)])
+            progress.finished()
+        made.run(0, count)
 
 
 class Scaling:
@@ -83,94 +173,99 @@ class Scaling:
         self.rings = np.zeros((dimension, RING if "rank" in names else CHANGE_AFTER))
         self.target = np.zeros(STATS)
         self.ring = np.zeros(RING if lags and target and "rank" in names else CHANGE_AFTER)
-        self.starts = np.full(5, -1)
+        self._places = np.full((steps.SCALINGS, dimension + lags), -1)
+        """The column of a scaled row for each scaling of each input and lagged target, or -1."""
         self.columns_of: dict[str, tuple[int, ...]] = {}
         """The columns of each scaling: its first inputs, lagged targets, later inputs."""
         self.lag_columns: list[int] = []
-        order: list[int] = []
         width = 0
-        for name, index in _INDEX.items():
-            if name in self.names:
-                self.starts[index] = width
-                own = dimension + (0 if name == "asinh" and len(self.names) > 1 else lags)
-                if name == "asinh" and own > dimension:
-                    self.starts[3] = width + dimension
-                first = len(order)
-                order += [*range(width, width + core), *range(width + dimension, width + own)]
-                self.columns_of[name] = tuple(range(first, len(order)))
-                self.lag_columns += self.columns_of[name][core:]
-                width += own
+        for name in self.names:
+            own = [*range(core)]
+            if name != "asinh" or len(self.names) == 1:
+                own += range(dimension, dimension + lags)
+            self.columns_of[name] = tuple(range(width, width + len(own)))
+            self._places[_INDEX[name], own] = self.columns_of[name]
+            self.lag_columns += self.columns_of[name][core:]
+            width += len(own)
         for column in range(core, dimension):
-            for name, index in _INDEX.items():
-                if name in self.names:
-                    self.columns_of[name] += (len(order),)
-                    order.append(int(self.starts[index]) + column)
+            for name in self.names:
+                self.columns_of[name] += (width,)
+                self._places[_INDEX[name], column] = width
+                width += 1
         self.width = width
-        self._order = None if core == dimension else np.array(order)
-        """The columns of the compiled loops' output, in the order of the scaled row."""
+
+    @cached_property
+    def _batch(self) -> ScalingBatch:
+        return ScalingBatch(
+            self.columns,
+            self.rings,
+            self.target,
+            self.ring,
+            self._places,
+            has_target=self.has_target,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy and pickle: everything but what holds the addresses of arrays."""
+        return {name: value for name, value in self.__dict__.items() if name != "_batch"}
 
     # --- inputs ---------------------------------------------------------------------------------
 
     def fit(self, X: Floats, targets: Floats | None) -> None:
         """Start all statistics from some first rows."""
-        steps.fit_columns(self.columns, self.rings, QUANTILES, X)
+        fit_columns(self.columns, self.rings, X)
         if targets is not None:
-            steps.fit_columns(self.target[None], self.ring[None], QUANTILES, targets[:, None])
+            fit_columns(self.target[None], self.ring[None], targets[:, None])
 
     def scale_rows(self, X: Floats, lagged: Floats) -> Floats:
         """(n, width): scaled inputs (n, d) and lagged targets (n, lags); changes nothing."""
-        out = np.zeros((len(X), self.width))
-        steps.scale_rows(
-            X,
-            lagged,
-            self.columns,
-            self.rings,
-            self.target,
-            self.ring,
-            QUANTILES,
-            self.starts,
-            out,
-        )
-        return self._reorder(out)
-
-    def _reorder(self, out: Floats) -> Floats:
-        return out if self._order is None else out[:, self._order]
+        out = np.empty((len(X), self.width))
+        batch = self._batch
+        for start in range(0, len(X), CHUNK):
+            rows = X[start : start + CHUNK]
+            count = len(rows)
+            batch.X[:count] = rows
+            if self.lags:
+                batch.lagged[:count] = lagged[start : start + CHUNK]
+            batch.run(steps.scale_rows, count)
+            out[start : start + CHUNK] = batch.out[:count]
+        return out
 
     def update_inputs(self, x: Floats) -> list[int]:
         """Add one input (d,) to the statistics; the columns that have a new level."""
-        new_levels = np.zeros(self.dimension, dtype=np.bool_)
-        steps.update_inputs(x, self.columns, self.rings, QUANTILES, new_levels)
-        return [int(k) for k in np.flatnonzero(new_levels)]
+        batch = self._batch
+        batch.X[0] = x
+        batch.run(steps.update_inputs)
+        return [column for _, column in self._new_levels(1)]
+
+    def _new_levels(self, count: int) -> list[tuple[int, int]]:
+        found = self._batch.new_levels[:count]
+        return [(int(t), int(k)) for t, k in np.argwhere(found)] if found.any() else []
 
     def scale_and_update(
-        self, X: Floats, lagged: Floats, y: Floats
+        self, X: Floats, lagged: Floats, y: Floats | None
     ) -> tuple[Floats, Floats, Floats, list[tuple[int, int]]]:
-        """Scale each row, then add it to the statistics, up to the first far target.
+        """Scale up to CHUNK rows and add each to the statistics, up to the first far target.
 
         Returns the scaled rows (m, width), the scaled targets (m,), the target's center and scale
         before each row (m, 2), and the (row, column) of new levels, for the m rows that were done.
+        Without targets `y`, the second and third are empty.
         """
-        count = len(X)
-        out = np.zeros((count, self.width))
-        scaled, scale = np.empty(count), np.empty((count, 2))
-        new_levels = np.zeros((count, self.dimension), dtype=np.bool_)
-        done = steps.scale_and_update(
-            X,
-            lagged,
-            y,
-            self.columns,
-            self.rings,
-            self.target if self.has_target else np.zeros_like(self.target),
-            self.ring if self.has_target else np.zeros_like(self.ring),
-            QUANTILES,
-            self.starts,
-            out,
-            scaled,
-            scale,
-            new_levels,
+        batch, count = self._batch, len(X)
+        batch.X[:count] = X
+        if y is not None:
+            batch.y[:count] = y
+            if self.lags:
+                batch.lagged[:count] = lagged
+        batch.run(steps.scale_and_update, count)
+        done = int(batch.result[0])
+        known = 0 if y is None else done
+        return (
+            batch.out[:done].copy(),
+            batch.scaled[:known].copy(),
+            batch.scale[:known].copy(),
+            self._new_levels(done),
         )
-        found = [(int(t), int(k)) for t, k in np.argwhere(new_levels[:done])]
-        return self._reorder(out[:done]), scaled[:done], scale[:done], found
 
     def input_ranges(self) -> Floats:
         """(inputs, 3): median, minimum and maximum of the last values of every input.
@@ -215,26 +310,33 @@ class Scaling:
 
     def outlier_level(self, y: float) -> int:
         """0 for a usual target; `steps.FAR` beyond 10 deviations, `steps.EXTREME` beyond 1,000."""
-        return int(steps.outlier_level(self.target, y))
+        batch = self._batch
+        batch.y[0] = y
+        batch.run(steps.outlier_levels)
+        return int(batch.levels[0])
 
     def update_target(self, y: float, *, hold: bool) -> bool:
         """Add a target to its statistics, or hold it back; True if it is the fifth held in a row.
 
         Then one of `widen_target`, `shift_target` and `restart_target` has to follow.
         """
-        return bool(steps.update_target(y, hold, self.target, self.ring, QUANTILES))
+        batch = self._batch
+        batch.y[0] = y
+        batch.run(steps.hold_target if hold else steps.add_target)
+        return hold and bool(batch.result[0])
 
     def widen_target(self) -> None:
         """Add the last five targets to the statistics as they are."""
-        steps.widen_target(self.target, self.ring)
+        self._batch.run(steps.widen_target)
 
     def shift_target(self, shift: float) -> None:
         """Shift the target's level."""
-        steps.shift_target(self.target, self.ring, shift)
+        self._batch.shift[0] = shift
+        self._batch.run(steps.shift_target)
 
     def restart_target(self) -> None:
         """Start the target's statistics anew from the last five."""
-        steps.restart_target(self.target, self.ring)
+        self._batch.run(steps.restart_target)
 
     # --- saving and restarting ------------------------------------------------------------------
 
@@ -253,7 +355,8 @@ class Scaling:
         """Take over the statistics of a scaling that had fewer inputs."""
         self.columns[: before.dimension] = before.columns
         self.rings[: before.dimension] = before.rings
-        self.target, self.ring = before.target, before.ring
+        self.target[:] = before.target
+        self.ring[:] = before.ring
 
     def state(self) -> dict[str, Floats]:
         """The arrays, by their names in a file."""

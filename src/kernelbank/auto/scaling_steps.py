@@ -2,16 +2,15 @@
 
 What a column is, and how values enter it, is in `running_stats`. The target is a column whose far
 values are held back until it is clear what they mean (`held_targets`).
-
-Arrays: X (n, d), lagged (n, lags), columns (d, STATS), rings (d, ring), target (STATS,),
-target_ring (ring,), quantiles: a table of normal quantiles, starts (5,), out (n, width).
 """
 
 import math
 
 import numpy as np
 
-from ..native.jit import entry, inline
+from ..native.arguments import Arguments, floats, ints
+from ..native.jit import inline
+from ..native.phases import native
 from .running_stats import (
     CENTER,
     CHANGE_AFTER,
@@ -23,6 +22,7 @@ from .running_stats import (
     RANK,
     SCALE,
     SEEN,
+    STATS,
     STREAK,
     add_to_moments,
     clipped,
@@ -37,91 +37,163 @@ from .running_stats import (
     update_column,
 )
 
+STANDARD, ASINH, RANKS, PLAIN = range(4)
+"""The scalings of a row: deviations, their asinh, ranks, and the inputs as they are."""
 
-@entry
-def fit_columns(columns, rings, quantiles, rows):
-    """Start every column from rows (n, d)."""
-    for k in range(len(columns)):
-        fit_column(columns[k], rings[k], quantiles, rows[:, k].copy())
+SCALINGS = 4
+
+BATCH = Arguments(
+    "scaling_batch",
+    inputs=int,
+    lags=int,
+    width=int,
+    has_target=int,  # whether the target is a number, which has statistics
+    # The rows of a batch:
+    X=floats(None, "inputs"),
+    lagged=floats(None, "lags"),
+    y=floats(None),
+    # Running statistics:
+    columns=floats("inputs", STATS),
+    rings=floats("inputs", None),
+    target=floats(STATS),
+    target_ring=floats(None),
+    # Constants: normal quantiles over equal steps of probability, and the column of a scaled row
+    # for each scaling of each input and lagged target, -1 where it is not wanted.
+    quantiles=floats(None),
+    places=ints(SCALINGS, "inputs + lags"),
+    # Results:
+    out=floats(None, "width"),  # scaled rows
+    scaled=floats(None),  # scaled targets
+    scale=floats(None, 2),  # the target's center and scale before each row
+    new_levels=ints(None, "inputs"),  # 1 where a column has a new level
+    levels=ints(None),  # outlier levels of targets
+    result=ints(1),
+    # An argument of `shift_target`, and scratch:
+    shift=floats(1),
+    forms=floats("inputs", FORMS),
+    target_forms=floats(FORMS),
+    kept=floats(CHANGE_AFTER),
+)
+
+FIT = Arguments(
+    "fit_columns",
+    inputs=int,
+    columns=floats("inputs", STATS),
+    rings=floats("inputs", None),
+    quantiles=floats(None),
+    values=floats("inputs", None),  # the first values of each input
+    middles=floats("inputs"),
+    usual=floats("inputs"),
+    forms=floats(FORMS),
+)
 
 
-@inline
-def scale_row(x, lagged, columns, rings, target, target_ring, quantiles, starts, forms, out):
-    """out (width,): the scalings of one row side by side; forms (d, FORMS): those of its inputs.
-
-    starts[v] is the first column of scaling v in `out`, -1 if it is not wanted: 0 deviations, 1
-    their asinh, 2 ranks, 4 the inputs as they are, filled in where they are missing. Scalings 0, 2
-    and 4 are followed by the lagged targets, normalized by the target's own statistics. Scaling 1
-    has the inputs alone, unless starts[3] is the first column of the asinh of the lagged targets.
-    """
-    dimension = len(x)
-    for k in range(dimension):
-        normalize(columns[k], rings[k], quantiles, x[k], forms[k])
-        if starts[0] >= 0:
-            out[starts[0] + k] = forms[k, FIXED]
-        if starts[1] >= 0:
-            out[starts[1] + k] = math.asinh(forms[k, MOVING])
-        if starts[2] >= 0:
-            out[starts[2] + k] = forms[k, RANK]
-        if starts[4] >= 0:
-            value = x[k]
-            if math.isnan(value) or is_extreme(columns[k], value):
-                value = columns[k, CENTER] + columns[k, SCALE] * forms[k, FIXED]
-            out[starts[4] + k] = value
-    lag_forms = np.zeros(FORMS)
-    for i in range(len(lagged)):
-        lag_forms[:] = 0.0
-        if not math.isnan(lagged[i]):
-            normalize(target, target_ring, quantiles, lagged[i], lag_forms)
-        if starts[0] >= 0:
-            out[starts[0] + dimension + i] = lag_forms[FIXED]
-        if starts[2] >= 0:
-            out[starts[2] + dimension + i] = lag_forms[RANK]
-        if starts[4] >= 0:
-            out[starts[4] + dimension + i] = lag_forms[FIXED]
-        if starts[3] >= 0:
-            out[starts[3] + i] = math.asinh(lag_forms[MOVING])
-
-
-@entry
-def scale_rows(X, lagged, columns, rings, target, target_ring, quantiles, starts, out):
-    """`scale_row` of each row with its own lagged targets; the statistics do not change."""
-    forms = np.zeros((X.shape[1], FORMS))
-    for t in range(len(X)):
-        scale_row(
-            X[t], lagged[t], columns, rings, target, target_ring, quantiles, starts, forms, out[t]
+@native(FIT)
+def fit_columns(a, first, count):
+    """Start every column from its first values; see `fit_column`."""
+    for k in range(a.inputs):
+        fit_column(
+            a.columns[k], a.rings[k], a.quantiles, a.values[k], a.middles[k], a.usual[k], a.forms
         )
 
 
-@entry
-def update_inputs(x, columns, rings, quantiles, new_levels):
-    """Add one input x (d,) to the statistics; new_levels (d,): which columns have a new level."""
-    forms = np.zeros(FORMS)
-    for k in range(len(x)):
-        normalize(columns[k], rings[k], quantiles, x[k], forms)
-        new_levels[k] = update_column(columns[k], rings[k], x[k], forms)
+# --- rows ---------------------------------------------------------------------------------------
+
+
+@inline
+def _scale_row(a, t):
+    """out[t]: the scalings of row t, and forms[k]: those of its inputs.
+
+    Lagged targets are normalized by the target's own statistics; a missing one is 0.
+    """
+    out, places = a.out[t], a.places
+    for k in range(a.inputs):
+        column, value, forms = a.columns[k], a.X[t, k], a.forms[k]
+        normalize(column, a.rings[k], a.quantiles, value, forms)
+        if places[STANDARD, k] >= 0:
+            out[places[STANDARD, k]] = forms[FIXED]
+        if places[ASINH, k] >= 0:
+            out[places[ASINH, k]] = math.asinh(forms[MOVING])
+        if places[RANKS, k] >= 0:
+            out[places[RANKS, k]] = forms[RANK]
+        if places[PLAIN, k] >= 0:
+            if math.isnan(value) or is_extreme(column, value):  # filled in
+                value = column[CENTER] + column[SCALE] * forms[FIXED]
+            out[places[PLAIN, k]] = value
+    # Lagged classes are written by the caller: each bank has labels of its own.
+    for i in range(a.lags if a.has_target else 0):
+        own = a.target_forms
+        for form in range(FORMS):
+            own[form] = 0.0
+        if not math.isnan(a.lagged[t, i]):
+            normalize(a.target, a.target_ring, a.quantiles, a.lagged[t, i], own)
+        k = a.inputs + i
+        if places[STANDARD, k] >= 0:
+            out[places[STANDARD, k]] = own[FIXED]
+        if places[ASINH, k] >= 0:
+            out[places[ASINH, k]] = math.asinh(own[MOVING])
+        if places[RANKS, k] >= 0:
+            out[places[RANKS, k]] = own[RANK]
+        if places[PLAIN, k] >= 0:
+            out[places[PLAIN, k]] = own[FIXED]
+
+
+@native(BATCH)
+def scale_rows(a, first, count):
+    """out: scaled rows; the statistics do not change."""
+    for t in range(first, first + count):
+        _scale_row(a, t)
+
+
+@inline
+def _update_inputs(a, t):
+    """Add the inputs of row t, with their forms, to the statistics; new_levels[t]."""
+    for k in range(a.inputs):
+        a.new_levels[t, k] = update_column(a.columns[k], a.rings[k], a.X[t, k], a.forms[k], a.kept)
+
+
+@native(BATCH)
+def update_inputs(a, first, count):
+    """Add inputs to the statistics, row after row; new_levels."""
+    for t in range(first, first + count):
+        for k in range(a.inputs):
+            normalize(a.columns[k], a.rings[k], a.quantiles, a.X[t, k], a.forms[k])
+        _update_inputs(a, t)
+
+
+@native(BATCH)
+def scale_and_update(a, first, count):
+    """Scale each row, then add it to the statistics, up to the first far target.
+
+    Fills out, scaled, scale and new_levels; result[0]: how many rows were done.
+    """
+    a.result[0] = count
+    for t in range(first, first + count):
+        if a.has_target:
+            z = deviation(a.target, a.y[t])
+            if abs(z) > FAR_DEVIATIONS:
+                a.result[0] = t - first
+                return
+            a.scaled[t] = z
+            a.scale[t, 0] = a.target[CENTER]
+            a.scale[t, 1] = a.target[SCALE]
+        _scale_row(a, t)
+        _update_inputs(a, t)
+        if a.has_target:
+            normalize(a.target, a.target_ring, a.quantiles, a.y[t], a.target_forms)
+            _add_target(a.target, a.target_ring, a.y[t], a.target_forms)
 
 
 # --- the target ---------------------------------------------------------------------------------
 
 
 @inline
-def _update_target(target, ring, y, hold, forms):
-    """Add a target to its statistics, after those that are held back; or hold it back.
-
-    True if CHANGE_AFTER are held back: then `restart_target`, `shift_target` or `widen_target` has
-    to follow.
-    """
+def _add_target(target, ring, y, forms):
+    """Add a target to its statistics, after those that are held back."""
     remember_last(target, y, forms)
-    if hold:
-        push(target, ring, y)
-        # A forged file may claim anything: no streak may last for ever.
-        target[STREAK] = target[STREAK] + 1.0 if 0.0 <= target[STREAK] < CHANGE_AFTER else 1.0
-        return target[STREAK] >= CHANGE_AFTER and target[SEEN] >= CHANGE_AFTER
     _add_held(target, ring, FAR_DEVIATIONS)
     add_to_moments(target, y, FAR_DEVIATIONS)
     push(target, ring, y)
-    return False
 
 
 @inline
@@ -134,85 +206,62 @@ def _add_held(target, ring, most):
     target[STREAK] = 0.0
 
 
-@entry
-def update_target(y, hold, target, ring, quantiles):
-    """`_update_target` with the forms of y."""
-    forms = np.zeros(FORMS)
-    normalize(target, ring, quantiles, y, forms)
-    return _update_target(target, ring, y, hold, forms)
+@native(BATCH)
+def add_target(a, first, count):
+    """Add the target y[first] to its statistics, after those that are held back."""
+    normalize(a.target, a.target_ring, a.quantiles, a.y[first], a.target_forms)
+    _add_target(a.target, a.target_ring, a.y[first], a.target_forms)
 
 
-@entry
-def restart_target(target, ring):
+@native(BATCH)
+def hold_target(a, first, count):
+    """Hold the target y[first] back. result[0]: whether these are CHANGE_AFTER by now.
+
+    Then `restart_target`, `shift_target` or `widen_target` has to follow.
+    """
+    target, y = a.target, a.y[first]
+    normalize(target, a.target_ring, a.quantiles, y, a.target_forms)
+    remember_last(target, y, a.target_forms)
+    push(target, a.target_ring, y)
+    # A forged file may claim anything: no streak may last for ever.
+    target[STREAK] = target[STREAK] + 1.0 if 0.0 <= target[STREAK] < CHANGE_AFTER else 1.0
+    a.result[0] = target[STREAK] >= CHANGE_AFTER and target[SEEN] >= CHANGE_AFTER
+
+
+@native(BATCH)
+def restart_target(a, first, count):
     """The held targets have a level and a scale of their own: the statistics start from them."""
-    restart_column(target, ring)
+    restart_column(a.target, a.target_ring, a.kept)
 
 
-@entry
-def shift_target(target, ring, shift):
-    """The held targets are as before but for a shift: move the mean and all values in the ring."""
-    target[MEAN] += shift
-    target[CENTER] += shift
+@native(BATCH)
+def shift_target(a, first, count):
+    """The held targets are as before but for shift[0]: move the mean and all values in the ring."""
+    target, ring = a.target, a.target_ring
+    target[MEAN] += a.shift[0]
+    target[CENTER] += a.shift[0]
     older = ring_count(target, ring) - CHANGE_AFTER
     newest = int(target[SEEN])
     for i in range(older):
-        ring[(newest - CHANGE_AFTER - 1 - i) % len(ring)] += shift
+        ring[(newest - CHANGE_AFTER - 1 - i) % len(ring)] += a.shift[0]
     _add_held(target, ring, FAR_DEVIATIONS)
 
 
-@entry
-def widen_target(target, ring):
+@native(BATCH)
+def widen_target(a, first, count):
     """The held targets were predicted: the standard deviation was too small for them."""
-    _add_held(target, ring, np.inf)
+    _add_held(a.target, a.target_ring, np.inf)
 
 
 FAR, EXTREME = 1, 2
 """Outlier levels of a target: beyond FAR_DEVIATIONS, beyond EXTREME_DEVIATIONS."""
 
 
-@entry
-def outlier_level(target, y):
-    """0 for a usual target, else FAR or EXTREME."""
-    if is_extreme(target, y):
-        return EXTREME
-    return FAR if abs(deviation(target, y)) > FAR_DEVIATIONS else 0
-
-
-@entry
-def scale_and_update(
-    X,
-    lagged,
-    y,
-    columns,
-    rings,
-    target,
-    target_ring,
-    quantiles,
-    starts,
-    out,
-    scaled,
-    scale,
-    new_levels,
-):
-    """Scale each row, then add it to the statistics. Stops before a far target.
-
-    Fills scaled (n,), the targets; scale (n, 2), the target's center and scale before each row;
-    new_levels (n, d), whether a column made a new level. Returns how many rows were done.
-    """
-    forms = np.zeros((X.shape[1], FORMS))
-    target_forms = np.zeros(FORMS)
-    for t in range(len(X)):
-        z = deviation(target, y[t])
-        if abs(z) > FAR_DEVIATIONS:
-            return t
-        scale_row(
-            X[t], lagged[t], columns, rings, target, target_ring, quantiles, starts, forms, out[t]
-        )
-        scaled[t] = z
-        scale[t, 0] = target[CENTER]
-        scale[t, 1] = target[SCALE]
-        for k in range(X.shape[1]):
-            new_levels[t, k] = update_column(columns[k], rings[k], X[t, k], forms[k])
-        normalize(target, target_ring, quantiles, y[t], target_forms)
-        _update_target(target, target_ring, y[t], False, target_forms)
-    return len(X)
+@native(BATCH)
+def outlier_levels(a, first, count):
+    """levels[t]: 0 for a usual target y[t], else FAR or EXTREME."""
+    for t in range(first, first + count):
+        if is_extreme(a.target, a.y[t]):
+            a.levels[t] = EXTREME
+        else:
+            a.levels[t] = FAR if abs(deviation(a.target, a.y[t])) > FAR_DEVIATIONS else 0

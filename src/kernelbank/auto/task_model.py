@@ -5,22 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..bank.bank import KernelBank
+from ..native.phases import Phase
 from ..utils.validation import Floats
 from . import change_detection as detection
 from .config import AutoConfig
 from .replay_buffer import ReplayBuffer
+from .scaling import CHUNK
 
 RESTARTS = (5, 32, 128)
 """After these numbers of rows, scaling and banks start anew from all rows so far: what was learned
 while the running statistics still moved does not fit the later ones."""
-
-CHUNK = 256
-"""Rows that are scaled and learned in one call."""
 
 FALSE_ALARM_ROWS = 10_000.0
 """A false signal of a changed error comes at most once in this many rows, on average."""
@@ -65,6 +65,32 @@ class Prediction(NamedTuple):
     """(n, 3): prediction, lower, upper; or (n, classes): probabilities."""
 
 
+class ModelBatch:
+    """Arrays for up to CHUNK rows, and compiled phases on them and on the state of a model.
+
+    The phases get the addresses of all arrays once. Rows are copied in, a phase runs, and the
+    results are copied out.
+    """
+
+    def __init__(self, model: TaskModel) -> None:
+        self.errors = np.zeros(CHUNK)
+        self.weights = np.zeros((CHUNK, len(model.names)))
+        self.error_signals = np.zeros(CHUNK, dtype=np.int64)
+        self.weight_signals = np.zeros(CHUNK, dtype=np.int64)
+        self.detect_changes = Phase(
+            detection.detect_rows,
+            slots=len(model.names),
+            limit=FALSE_ALARM_ROWS,
+            stats=model.detection_stats,
+            ring=model.recent_errors,
+            mean_weights=model.mean_weights,
+            errors=self.errors,
+            weights=self.weights,
+            error_signals=self.error_signals,
+            weight_signals=self.weight_signals,
+        )
+
+
 class TaskModel(ABC):
     """Predicts, and learns from targets, for inputs of a known width.
 
@@ -95,6 +121,19 @@ class TaskModel(ABC):
         self.detection_stats = np.zeros(detection.STATS)
         self.recent_errors = np.zeros(RECENT_ERRORS)
         self.lay_out(dimension)
+
+    @cached_property
+    @abstractmethod
+    def _batch(self) -> ModelBatch:
+        """The arrays of a batch; made when first needed, and anew after `_drop_batch`."""
+
+    def _drop_batch(self) -> None:
+        """To be called when an array of the state, whose address the phases know, is a new one."""
+        self.__dict__.pop("_batch", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy and pickle: everything but what holds the addresses of arrays."""
+        return {name: value for name, value in self.__dict__.items() if name != "_batch"}
 
     # --- what the tasks do differently ----------------------------------------------------------
 
@@ -149,24 +188,32 @@ class TaskModel(ABC):
         tail : probability beyond each end of the intervals.
         fields : which arrays of a trace will be read.
         past : for a batch of one, the prediction that was made for it some rows ago (its target is
-            delayed) or before its class was known. It is scored, and slots are judged by it.
+            delayed) or before its class was known. It is scored, and slots are judged by it; the
+            result is empty.
         """
+        if past is not None:
+            self._update_row(X[0], float(targets[0]), past)
+            self._restart_if_due()
+            return []
         records: list[Record] = []
         done = 0
         while done < len(X):
-            if past is None and self._chunk_allowed(float(targets[done])):
+            if self._chunk_allowed(float(targets[done])):
                 end = done + min([CHUNK, *(n - self.rows for n in RESTARTS if n > self.rows)])
                 found = self._update_chunk(X[done:end], targets[done:end], tail, fields)
             else:
                 row = X[done : done + 1]
-                prediction = self.predict(row, self.lagged[None], tail) if past is None else past
+                prediction = self.predict(row, self.lagged[None], tail)
                 found = self.record(prediction)
                 self._update_row(row[0], float(targets[done]), prediction)
             records.append(found)
             done += len(found["weights"])
-            if self.rows in RESTARTS:
-                self.restart()
+            self._restart_if_due()
         return records
+
+    def _restart_if_due(self) -> None:
+        if self.rows in RESTARTS:
+            self.restart()
 
     def _count_rows(self, X: Floats, lagged: Floats, targets: Floats, predicted_at: Any) -> None:
         """Count learned rows, keep them for restarts, and let their targets be the lagged ones."""
@@ -193,26 +240,18 @@ class TaskModel(ABC):
         insort(self.changes, Change(row, what, column))
         del self.changes[:-MAX_CHANGES]
 
-    def detect_changes(self, errors: Floats, weights: Floats, first: int) -> None:
-        """Look for changes in the sizes of the errors (n,) and in the weights (n, P).
+    def _note_signals(self, first: int, count: int) -> None:
+        """Note what `detect_rows` has found in the batch.
 
-        first : the number of the first of these rows, from 1 on.
+        first : the number of the first of its rows, from 1 on.
         """
-        own = (self.detection_stats, self.recent_errors, self.mean_weights, FALSE_ALARM_ROWS)
-        if len(errors) == 1:  # without arrays for the signals
-            self._signal(first, *detection.detect_row(errors[0], weights[0], *own))
-            return
-        error_signals = np.zeros(len(errors), dtype=np.int64)
-        weight_signals = np.zeros(len(errors), dtype=np.bool_)
-        detection.detect_rows(errors, weights, *own, error_signals, weight_signals)
-        for t in np.flatnonzero((error_signals != 0) | weight_signals):
-            self._signal(first + int(t), error_signals[t], weight_signals[t])
-
-    def _signal(self, row: int, error: int, weights: bool) -> None:
-        if error:
-            self.note_change("error grew" if error > 0 else "error fell", row)
-        if weights:
-            self.note_change("weights", row)
+        batch = self._batch
+        signals = (batch.error_signals[:count].tolist(), batch.weight_signals[:count].tolist())
+        for row, (error, weights) in enumerate(zip(*signals, strict=True), first):
+            if error:
+                self.note_change("error grew" if error > 0 else "error fell", row)
+            if weights:
+                self.note_change("weights", row)
 
     # --- columns and banks ----------------------------------------------------------------------
 
@@ -221,6 +260,7 @@ class TaskModel(ABC):
         self.scaling = self.config.make_scaling(self.dimension, core, target=self._scale_target)
         self.names = [name for name, _ in self.config.named_slots(self.scaling)]
         self.mean_weights = np.zeros((2, len(self.names)))
+        self._drop_batch()
 
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs behind the others, as if they had been missing so far."""
