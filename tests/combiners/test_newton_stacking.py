@@ -6,7 +6,8 @@ import pytest
 import kernelbank as kb
 from kernelbank.combiners import newton_stacking as module
 from kernelbank.native.jit import inline
-from kernelbank.native.phases import native, variant
+from kernelbank.native.functions import native
+from kernelbank.native.phases import variant
 from support.combining import one_by_one, problem, run_combiner
 from support.instances import LOSSES, name_of
 from support.naive import combiners as naive_combiners

@@ -9,7 +9,8 @@ import kernelbank as kb
 from kernelbank.combiners import stacking as module
 from kernelbank.combiners.pairwise_solver import MAX_COLUMNS, MAX_FACE
 from kernelbank.native.jit import inline
-from kernelbank.native.phases import native, variant
+from kernelbank.native.functions import native
+from kernelbank.native.phases import variant
 from support.combining import one_by_one, problem, run_combiner
 from support.instances import stream
 from support.naive import combiners as naive_combiners

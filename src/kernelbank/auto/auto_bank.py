@@ -17,7 +17,7 @@ from ..bank.trace import Trace, chosen_fields
 from ..combiners import Combiner
 from ..errors import InvalidArgument
 from ..io import checkpoint
-from ..native.formulas import inside_callback
+from ..native.callbacks import inside_callback
 from ..utils import validation as check
 from ..utils.interrupts import defer_sigint
 from ..utils.lazy import plots

@@ -11,8 +11,8 @@ quantile differs from its tail by (how far the quantile has moved) * sqrt(tail) 
 import math
 
 from ..native.arguments import Arguments, floats
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from .running_stats import FAR_DEVIATIONS
 
 LOW, HIGH, VARIANCE, WEIGHT, ROWS, LOSS, LAST_TARGET, BASELINE_LOSS = range(8)

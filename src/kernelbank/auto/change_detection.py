@@ -20,8 +20,8 @@ the short one, and there is no other signal before the two have come together ag
 import math
 
 from ..native.arguments import Arguments, floats, ints
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 
 POWERS = (0.1, 0.5, 0.8)
 """Exponents k of the betting factors k u^(k - 1) of a rank u: the first bets on few very large

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..native.phases import NativeFunction, Phase, Phases
+from ..native.functions import NativeFunction
+from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import LARGEST, Floats

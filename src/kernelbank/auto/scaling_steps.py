@@ -9,8 +9,8 @@ import math
 import numpy as np
 
 from ..native.arguments import Arguments, floats, ints
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from .running_stats import (
     CENTER,
     CHANGE_AFTER,

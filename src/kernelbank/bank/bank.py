@@ -17,7 +17,7 @@ from ..errors import KernelBankError
 from ..io import checkpoint
 from ..io.specs import check_names
 from ..kernels.dictionary import Dictionary
-from ..native.formulas import inside_callback
+from ..native.callbacks import inside_callback
 from ..utils import validation as check
 from ..utils.lazy import plots
 from ..utils.validation import Floats

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..losses.base import loss_on_window
 from ..native.arguments import Arguments, floats
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..native.simd import WIDTH, broadcast, lane, where_less
 from ..native.views import load_four, store_four
 from ..native.workspace import EXTRA_SUMS, SAMPLE_METRICS

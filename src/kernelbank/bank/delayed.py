@@ -6,7 +6,8 @@ import numpy as np
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats, lanes
 from ..native.formulas import call_loss
-from ..native.phases import Phase, native
+from ..native.functions import native
+from ..native.phases import Phase
 from ..native.simd import WIDTH, lane
 from ..native.workspace import Workspace
 

@@ -20,7 +20,8 @@ from ..kernels.sample_buffer import SampleBuffer
 from ..learners.base import SlotGroup
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats, lanes
-from ..native.phases import Phase, native
+from ..native.functions import native
+from ..native.phases import Phase
 from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import Floats

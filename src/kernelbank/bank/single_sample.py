@@ -16,8 +16,10 @@ import numpy as np
 
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats, ints
+from ..native.formulas import call_phase
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import Phase, Phases, call_phase, native, run_phases
+from ..native.phases import Phase, Phases, run_phases
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import LARGEST, Floats
 from .bank_cost import EFFECT, QUARANTINED, SAMPLES

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..native.arguments import Arguments, floats, ints, lanes
 from ..native.formulas import call_loss
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..native.simd import WIDTH, absolute, broadcast, four, lane, where_less
 from ..native.views import load_four
 from ..native.workspace import EXTRA_SUMS

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.phases import NativeFunction, ParallelPhases, Phase
+from ..native.functions import NativeFunction
+from ..native.phases import ParallelPhases, Phase
 from ..native.workspace import Evidence, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats

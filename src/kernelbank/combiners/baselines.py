@@ -9,7 +9,7 @@ import numpy as np
 
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats
-from ..native.phases import native
+from ..native.functions import native
 from ..native.workspace import Workspace
 from ..utils.validation import Floats
 from .base import Combiner, PhaseList, State, combiner_phase

@@ -12,8 +12,8 @@ The slots that are left are lists: sample t has the members starts[t] .. starts[
 import numpy as np
 
 from ..native.arguments import Arguments, floats, ints
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from .simplex_qp import AUTO, HUGE, solve
 
 BOUND, FLAT, LARGEST = range(3)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats
-from ..native.phases import native
+from ..native.functions import native
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats

@@ -27,8 +27,8 @@ import numpy as np
 
 from ..losses import Squared
 from ..losses.objective import Objective
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..native.simd import WIDTH
 from ..native.workspace import Workspace
 from ..utils import validation as check

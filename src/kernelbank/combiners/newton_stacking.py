@@ -11,8 +11,8 @@ import numpy as np
 from ..losses.objective import Objective
 from ..native.arguments import floats, lanes
 from ..native.formulas import call_loss
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..native.simd import WIDTH, broadcast, lane
 from ..native.workspace import Workspace
 from ..utils import validation as check

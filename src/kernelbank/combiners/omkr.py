@@ -11,7 +11,7 @@ import numpy as np
 from ..losses.base import loss_on_window
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats
-from ..native.phases import native
+from ..native.functions import native
 from ..native.simd import WIDTH
 from ..native.workspace import Workspace
 from ..utils import validation as check

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats, ints
-from ..native.phases import ParallelPhases, native
+from ..native.functions import native
+from ..native.phases import ParallelPhases
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from ..native.arguments import Arguments, floats, ints
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..native.simd import WIDTH, absolute, broadcast, lane, where_less
 from ..native.views import load_four
 from ..utils import validation as check

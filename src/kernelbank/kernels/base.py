@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..io.specs import Copied
-from ..native.formulas import Callback
+from ..native.callbacks import Callback
+from ..native.functions import CompiledFunction
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .program import (
@@ -103,11 +103,11 @@ class Kernel(Copied):
 class Elementary(Kernel):
     """A kernel of one formula: k(x, t) = formula(s, a, b, c), with the statistic s of x and t.
 
-    Subclasses state `statistic` and `_formula`, the latter as a static method in lanes.
+    Subclasses state `statistic` and `_formula`, a `kernel_formula` in lanes.
     """
 
     statistic: ClassVar[Statistic]
-    _formula: Callable[..., Any]
+    _formula: CompiledFunction
 
     def constants(self) -> tuple[float, ...]:
         """Up to three numbers, the a, b, c of the formula."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..io.specs import callable_field
-from ..native.formulas import Callback, callback_statistic, write_result
+from ..native.callbacks import Callback, callback_statistic, write_result
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Kernel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from ..native.formulas import Callback
+from ..native.callbacks import Callback
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Kernel, require_kernel

@@ -9,10 +9,10 @@ values of four slots from the statistic s and the constants a, b, c.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
 
+from ..native.formulas import kernel_formula
+from ..native.functions import CompiledFunction
 from ..native.simd import broadcast, exp2_of_product, lane, power, sqrt, where_less
 from ..utils import validation as check
 from .base import Elementary
@@ -55,25 +55,30 @@ SPLINE_PRODUCT = Statistic(_spline, start=1.0)
 # --- formulas of several kernels ------------------------------------------------------------------
 
 
+@kernel_formula
 def _exponential(s, a, b, c):
     """exp(-s / ...) = 2^(a s), a <= 0."""
     return exp2_of_product(s, a)
 
 
+@kernel_formula
 def identity(s, a, b, c):
     """The statistic is the kernel value."""
     return broadcast(s)
 
 
+@kernel_formula
 def _matern_1(s, a, b, c):
     return exp2_of_product(sqrt(s), a)
 
 
+@kernel_formula
 def _matern_3(s, a, b, c):
     u = sqrt(s) * a
     return (1.0 + u) * exp2_of_product(u, -_LOG2E)
 
 
+@kernel_formula
 def _matern_5(s, a, b, c):
     u = sqrt(s) * a
     value = (1.0 + u + u * u / 3.0) * exp2_of_product(u, -_LOG2E)
@@ -110,7 +115,7 @@ class Gaussian(_Positive):
 
     width: float
     statistic = SQUARED_DISTANCE
-    _formula = staticmethod(_exponential)
+    _formula = _exponential
 
     def constants(self) -> tuple[float, ...]:
         return (-0.5 * _LOG2E / self.width / self.width,)
@@ -130,7 +135,7 @@ class Laplacian(_Positive):
 
     width: float
     statistic = DISTANCE
-    _formula = staticmethod(_exponential)
+    _formula = _exponential
 
     def constants(self) -> tuple[float, ...]:
         return (-_LOG2E / self.width,)
@@ -167,7 +172,7 @@ class Matern(Elementary):
         object.__setattr__(self, "nu", float(self.nu))
 
     @property
-    def _formula(self) -> Callable[..., Any]:  # type: ignore[override]
+    def _formula(self) -> CompiledFunction:  # type: ignore[override]
         return {0.5: _matern_1, 1.5: _matern_3, 2.5: _matern_5}[self.nu]
 
     def constants(self) -> tuple[float, ...]:
@@ -193,7 +198,7 @@ class RationalQuadratic(_Positive):
     alpha: float = 1.0
     statistic = SQUARED_DISTANCE
 
-    @staticmethod
+    @kernel_formula
     def _formula(s, a, b, c):
         return power(1.0 + a * s, b)
 
@@ -217,7 +222,7 @@ class Periodic(_Positive):
     period: float
     width: float = 1.0
     statistic = SQUARED_SINES
-    _formula = staticmethod(_exponential)
+    _formula = _exponential
 
     def parameter(self) -> float:
         return self.period
@@ -241,7 +246,7 @@ class Linear(Elementary):
     offset: float = 1.0
     statistic = DOT_PRODUCT
 
-    @staticmethod
+    @kernel_formula
     def _formula(s, a, b, c):
         return a + s
 
@@ -273,7 +278,7 @@ class Polynomial(Elementary):
     scale: float = 1.0
     statistic = DOT_PRODUCT
 
-    @staticmethod
+    @kernel_formula
     def _formula(s, scale, offset, degree):
         base = scale * s + offset
         result = base
@@ -306,5 +311,5 @@ class Spline(Elementary):
     """
 
     statistic = SPLINE_PRODUCT
-    _formula = staticmethod(identity)
+    _formula = identity
     domain = "non-negative"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..native.formulas import Callback
+from ..native.callbacks import Callback
 from ..utils import validation as check
 from .base import Kernel
 from .program import Instruction

@@ -17,23 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..native.arguments import Arguments, floats, ints, lanes
-from ..native.formulas import (
-    CONSTANTS,
-    call_kernel,
-    call_statistic,
-    compile_kernel,
-    compile_statistic,
-    pointer,
-)
+from ..native.formulas import CONSTANTS, StatisticFormula, call_kernel, call_statistic
+from ..native.functions import CompiledFunction, native
 from ..native.jit import inline
-from ..native.phases import native
-from ..native.simd import WIDTH, lane, load, store
+from ..native.simd import WIDTH, lane
 from ..native.views import row_length
 from ..utils.validation import Floats
 
@@ -56,9 +48,12 @@ class Statistic:
     step: Callable[..., Any]
     start: float = 0.0
 
-    @cached_property
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_compiled", StatisticFormula(self.step, self.start))
+
+    @property
     def address(self) -> int:
-        return int(_compiled_statistic(self.step, self.start).address)
+        return int(self._compiled.address)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,7 @@ class Instruction:
 
     operation: int
     statistic: BoundStatistic | None = None
-    formula: Callable[..., Any] | None = None
+    formula: CompiledFunction | None = None
     constants: tuple[float, ...] = ()
 
     @property
@@ -92,23 +87,13 @@ class Instruction:
 
     @property
     def address(self) -> int:
-        return 0 if self.formula is None else int(_compiled_formula(self.formula).address)
+        return 0 if self.formula is None else self.formula.address
 
     def on(self, coordinates: tuple[int, ...]) -> Instruction:
         """The same for an input that consists of some coordinates of another."""
         if self.statistic is None:
             return self
         return replace(self, statistic=self.statistic.on(coordinates))
-
-
-@cache
-def _compiled_statistic(step: Callable[..., Any], start: float) -> Any:
-    return compile_statistic(step, start)
-
-
-@cache
-def _compiled_formula(formula: Callable[..., Any]) -> Any:
-    return compile_kernel(formula)
 
 
 # --- packed for the compiled loops ----------------------------------------------------------------

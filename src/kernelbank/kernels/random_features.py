@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..native.arguments import Arguments, floats
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..native.simd import WIDTH, fma
 from ..native.sincos import cosine_and_sine
 from ..native.views import load_four, store_four

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..native.arguments import floats, ints, lanes
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import Phase, native
+from ..native.phases import Phase
 from ..native.simd import WIDTH, broadcast
 from ..native.views import columns_from
 from ..native.workspace import SLIDE_PERIOD, Workspace

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import InvalidArgument
-from ..native.formulas import Callback
+from ..native.callbacks import Callback
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Kernel

@@ -19,8 +19,8 @@ from ..kernels.program import (
 from ..native.arguments import floats, ints, lanes
 from ..native.dense import delete_element
 from ..native.formulas import call_statistic
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..native.simd import WIDTH, lane
 from ..utils.validation import Floats
 from .base import SlotGroup

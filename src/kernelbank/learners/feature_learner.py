@@ -27,9 +27,10 @@ from ..losses import Logistic, Loss, Squared
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, ArrayKind, floats, ints, lanes
 from ..native.dense import dot
-from ..native.formulas import call_loss
+from ..native.formulas import address_of, call_loss, call_phase
+from ..native.functions import NativeFunction, native
 from ..native.jit import inline
-from ..native.phases import NativeFunction, Phase, Phases, address_of, call_phase, native
+from ..native.phases import Phase, Phases
 from ..native.simd import WIDTH, broadcast, lane
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check

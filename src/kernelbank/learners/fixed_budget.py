@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..native.arguments import floats
 from ..native.dense import argmin
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from .feature_learner import RESPONSE, size_of
 from .ridge import RIDGE, RidgeBase, append_sample, finish_step, remove_sample, solve

@@ -10,7 +10,7 @@ import numpy as np
 from ..losses.objective import Objective
 from ..native.arguments import floats
 from ..native.dense import dot
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from .base import check_labels
 from .feature_learner import PREDICTION, SQUARED_NORM, TARGET, Shapes, size_of

@@ -15,7 +15,7 @@ from ..kernels.dimensions import active_coordinates
 from ..kernels.random_features import FeatureMap, feature_counts, feature_map, features
 from ..native.arguments import floats
 from ..native.dense import dot
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup

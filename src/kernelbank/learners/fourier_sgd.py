@@ -9,7 +9,7 @@ from typing import Any
 
 from ..losses.objective import Objective
 from ..native.dense import dot
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from .base import SlotGroup, check_decay
 from .feature_learner import SLOPE, SQUARED_NORM, size_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..native.arguments import floats
 from ..native.dense import dot
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..utils import validation as check
 from .centres import (
     CENTRES,

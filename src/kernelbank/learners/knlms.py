@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..native.dense import dot
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
 from .gram import GRAM, GramBase, append_to_gram, norm_from_gram

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..native.arguments import floats
 from ..native.dense import add_outer, append_row_column, dot, symmetric_matvec
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from .feature_learner import ERROR, SELF_KERNEL, SQUARED_NORM, WEIGHT, Shapes, size_of
 from .gram import (

@@ -19,7 +19,7 @@ from ..native.dense import (
     dot,
     symmetric_matvec,
 )
-from ..native.phases import native
+from ..native.functions import native
 from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats

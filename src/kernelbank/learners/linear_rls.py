@@ -13,7 +13,7 @@ from ..kernels import Linear
 from ..kernels.base import Kernel
 from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..native.arguments import floats
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup

@@ -32,8 +32,9 @@ from ..kernels.sample_buffer import USED, SampleBuffer
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats, ints, lanes
 from ..native.formulas import call_loss
+from ..native.functions import NativeFunction, native
 from ..native.jit import inline
-from ..native.phases import NativeFunction, Phase, Phases, native
+from ..native.phases import Phase, Phases
 from ..native.simd import WIDTH, absolute, broadcast, fma, where_less
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check

@@ -13,7 +13,7 @@ from ..kernels.base import Kernel
 from ..losses.objective import Objective
 from ..native.arguments import floats
 from ..native.dense import dot
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from .base import SlotGroup, check_decay
 from .centres import CENTRES, CentresBase, append_centre

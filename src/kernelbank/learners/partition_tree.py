@@ -20,8 +20,9 @@ from ..losses import Logistic, Squared
 from ..losses.objective import Objective
 from ..native.arguments import floats, ints, lanes
 from ..native.formulas import call_loss
+from ..native.functions import native
 from ..native.hash_rng import mix_key
-from ..native.phases import Phase, native
+from ..native.phases import Phase
 from ..native.simd import WIDTH, lane
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check

@@ -10,7 +10,7 @@ from typing import Any
 from ..losses.objective import Objective
 from ..native.arguments import floats
 from ..native.dense import argmin
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from .base import SlotGroup, check_decay
 from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, Shapes, size_of

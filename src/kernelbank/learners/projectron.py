@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from .base import check_labels
 from .feature_learner import PREDICTION, SELF_KERNEL, SQUARED_NORM, TARGET, size_of

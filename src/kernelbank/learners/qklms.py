@@ -11,8 +11,8 @@ import numpy as np
 
 from ..native.arguments import floats
 from ..native.dense import argmin, dot
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..utils import validation as check
 from .base import SlotGroup
 from .centres import (

@@ -23,8 +23,8 @@ from ..kernels.base import Kernel
 from ..losses.objective import Objective
 from ..native.arguments import floats
 from ..native.dense import dot
+from ..native.functions import native
 from ..native.jit import inline
-from ..native.phases import native
 from ..native.simd import WIDTH, broadcast, fma, lane
 from ..native.views import load_four, store_four
 from ..utils import validation as check

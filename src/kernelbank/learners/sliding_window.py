@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..native.phases import native
+from ..native.functions import native
 from ..utils import validation as check
 from .feature_learner import size_of
 from .ridge import RIDGE, RidgeBase, append_sample, finish_step, remove_sample

@@ -4,25 +4,19 @@
 # The formulas are compiled with types of their own.
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..io.specs import Copied
 from ..native.arguments import Arguments, floats, lanes
-from ..native.formulas import Callback, call_loss, compile_loss
+from ..native.callbacks import Callback
+from ..native.formulas import call_loss
+from ..native.functions import CompiledFunction, native
 from ..native.jit import inline
-from ..native.phases import native
 from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
-
-
-@cache
-def _compiled(formula: Callable[..., Any]) -> Any:
-    return compile_loss(formula)
 
 
 class Loss(Copied):
@@ -32,8 +26,8 @@ class Loss(Copied):
     the parameter of the loss. At a kink the derivative is the subgradient of least absolute value.
     """
 
-    _value: ClassVar[Callable[..., Any]]
-    _derivative: ClassVar[Callable[..., Any]]
+    _value: ClassVar[CompiledFunction]
+    _derivative: ClassVar[CompiledFunction]
     labels: ClassVar[bool] = False
     """Whether targets must be -1 or +1."""
 
@@ -51,11 +45,11 @@ class Loss(Copied):
 
     @property
     def value_address(self) -> int:
-        return int(_compiled(type(self)._value).address)
+        return self._value.address
 
     @property
     def derivative_address(self) -> int:
-        return int(_compiled(type(self)._derivative).address)
+        return self._derivative.address
 
     @property
     def parameters(self) -> Floats:

@@ -7,15 +7,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba.extending import register_jitable
 
+from ..native.formulas import loss_formula
+from ..native.jit import inline
 from ..native.simd import absolute, exp2_of_product, log1p_of_fraction, where_less
 from .base import Loss
 
 _LOG2E = 1 / np.log(2)
 
 
-@register_jitable
+@inline
 def _margin_exponential(f, y):
     """exp(-|y f|), which does not overflow."""
     return exp2_of_product(absolute(y * f), -_LOG2E)
@@ -32,14 +33,14 @@ class Logistic(Loss):
     labels = True
     curvature = 0.25
 
-    @staticmethod
+    @loss_formula
     def _value(f, y, p):
         margin = y * f
         return where_less(margin, 0.0, -margin, 0.0 * margin) + log1p_of_fraction(
             _margin_exponential(f, y)
         )
 
-    @staticmethod
+    @loss_formula
     def _derivative(f, y, p):
         small = _margin_exponential(f, y)
         return -y * where_less(y * f, 0.0, 1.0, small) / (1.0 + small)
@@ -55,12 +56,12 @@ class Hinge(Loss):
 
     labels = True
 
-    @staticmethod
+    @loss_formula
     def _value(f, y, p):
         missing = 1.0 - y * f
         return where_less(missing, 0.0, 0.0, missing)
 
-    @staticmethod
+    @loss_formula
     def _derivative(f, y, p):
         return where_less(y * f, 1.0, -y, 0.0)
 
@@ -76,12 +77,12 @@ class SquaredHinge(Loss):
     labels = True
     curvature = 2.0
 
-    @staticmethod
+    @loss_formula
     def _value(f, y, p):
         missing = 1.0 - y * f
         return where_less(missing, 0.0, 0.0, missing * missing)
 
-    @staticmethod
+    @loss_formula
     def _derivative(f, y, p):
         missing = 1.0 - y * f
         return where_less(0.0, missing, -2.0 * y * missing, 0.0)

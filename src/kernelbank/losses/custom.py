@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from ..io.specs import callable_field
-from ..native.formulas import Callback, callback_loss
+from ..native.callbacks import Callback, callback_loss
 from ..utils import validation as check
 from .base import Loss
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..native.formulas import loss_formula
 from ..native.simd import absolute, where_less
 from ..utils import validation as check
 from .base import Loss
@@ -21,11 +22,11 @@ class Squared(Loss):
 
     curvature = 2.0
 
-    @staticmethod
+    @loss_formula
     def _value(f, y, p):
         return (f - y) * (f - y)
 
-    @staticmethod
+    @loss_formula
     def _derivative(f, y, p):
         return 2.0 * (f - y)
 
@@ -38,11 +39,11 @@ class Absolute(Loss):
     (np.float64(2.0), np.float64(0.0))
     """
 
-    @staticmethod
+    @loss_formula
     def _value(f, y, p):
         return absolute(f - y)
 
-    @staticmethod
+    @loss_formula
     def _derivative(f, y, p):
         return where_less(f, y, -1.0, where_less(y, f, 1.0, 0.0))
 
@@ -71,12 +72,12 @@ class Huber(Loss):
     def parameter(self) -> float:
         return self.delta
 
-    @staticmethod
+    @loss_formula
     def _value(f, y, p):
         r = absolute(f - y)
         return where_less(p, r, p * (r - 0.5 * p), 0.5 * r * r)
 
-    @staticmethod
+    @loss_formula
     def _derivative(f, y, p):
         r = f - y
         return where_less(p, r, p, where_less(r, -p, -p, r))
@@ -104,12 +105,12 @@ class EpsilonInsensitive(Loss):
     def parameter(self) -> float:
         return self.epsilon
 
-    @staticmethod
+    @loss_formula
     def _value(f, y, p):
         beyond = absolute(f - y) - p
         return where_less(beyond, 0.0, 0.0, beyond)
 
-    @staticmethod
+    @loss_formula
     def _derivative(f, y, p):
         r = f - y
         return where_less(p, r, 1.0, where_less(r, -p, -1.0, 0.0))
@@ -139,11 +140,11 @@ class Pinball(Loss):
     def parameter(self) -> float:
         return self.quantile
 
-    @staticmethod
+    @loss_formula
     def _value(f, y, p):
         r = y - f
         return where_less(r, 0.0, (p - 1.0) * r, p * r)
 
-    @staticmethod
+    @loss_formula
     def _derivative(f, y, p):
         return where_less(f, y, -p, where_less(y, f, 1.0 - p, 0.0))

@@ -112,8 +112,6 @@ def callback_loss(function: Callable[[Any, Any], Any], name: str) -> Callback:
     return Callback(_C_LOSS, call)
 
 
-
-
 def callback_phase(function: Callable[[int, int], None]) -> Callback:
     """A phase from a Python function(first, count), which holds its arrays itself."""
     return Callback(C_FUNCTION, lambda args, first, count: function(first, count))

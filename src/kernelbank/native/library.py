@@ -115,7 +115,11 @@ def _build(level: str, why: str) -> str | None:
     _log.info(text)
     command = [sys.executable, "-m", "kernelbank.native.build", "--level", level]
     done = subprocess.run(
-        command, env={**os.environ, "KERNELBANK_NATIVE": "jit"}, capture_output=True, text=True
+        command,
+        env={**os.environ, "KERNELBANK_NATIVE": "jit", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it failed"

@@ -3,8 +3,8 @@
 A leaf holds four slots, and every array of a leaf ends in an axis of four. An element of a `lanes`
 array (see `arguments`) is a vector of four as a value: `+ - * /` and the functions below act on
 each lane alone. So a loop over the terms of a slot reads like the formula for one slot, computes
-four slots at once, and never mixes lanes or reorders a sum: the same bits on every machine, whatever
-the compiler vectorises. (A machine without registers of four gives the same bits, slower.)
+four slots at once, and never mixes lanes or reorders a sum: the same bits on every machine,
+whatever the compiler vectorises. (A machine without registers of four gives the same bits, slower.)
 
 | function                         | in each lane                                                 |
 |----------------------------------|--------------------------------------------------------------|

@@ -12,6 +12,7 @@ from typing import Any
 
 from ... import __version__
 from ...errors import FileRefused
+from ...native.library import LIBRARY
 
 READING = "reading, and waiting for rows"
 ENCODING = "turning cells into numbers"
@@ -39,7 +40,7 @@ class Timings:
             "kernelbank": __version__,
             "Python": platform.python_version(),
             "numpy": version("numpy"),
-            "numba": version("numba"),
+            "compiled code": "just in time" if LIBRARY is None else LIBRARY.level,
             "system": f"{platform.system()} {platform.machine()}",
         }
         self._clock = clock

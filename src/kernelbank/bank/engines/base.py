@@ -10,7 +10,8 @@ from ...combiners import Combiner
 from ...kernels.program import distinct_structures, number_statistics
 from ...kernels.sample_buffer import SampleBlock
 from ...losses.objective import Objective
-from ...native.formulas import CONSTANTS, Callback
+from ...native.callbacks import Callback
+from ...native.formulas import CONSTANTS
 from ...native.phases import Phases
 from ...native.workspace import SLIDE_PERIOD, Workspace
 from ...utils import validation as check

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...kernels.sample_buffer import SampleBuffer
 from ...losses.objective import Objective
-from ...native.formulas import Callback
+from ...native.callbacks import Callback
 from ...native.phases import Phases
 from ...native.workspace import Workspace
 from ...utils.validation import Floats

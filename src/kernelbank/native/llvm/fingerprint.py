@@ -1,9 +1,9 @@
 """When machine code on disk is out of date.
 
-Functions call formulas and SIMD functions of other files: an edit there must not go unnoticed, or old
-machine code would run. Each function therefore carries a fingerprint of all the code that it is compiled from: its
-own, and that of every function and constant that it reaches. An edit that changes no code, such as
-one of a docstring, leaves the fingerprint as it is.
+Functions call formulas and SIMD functions of other files: an edit there must not go unnoticed, or
+old machine code would run. Each function therefore carries a fingerprint of all the code that it is
+compiled from: its own, and that of every function and constant that it reaches. An edit that
+changes no code, such as one of a docstring, leaves the fingerprint as it is.
 """
 
 import hashlib
@@ -86,7 +86,10 @@ def _file_digest(file: str) -> bytes:
 @cache
 def _native_digest() -> bytes:
     """The hash of this package: intrinsics and types are not among the globals of a function."""
-    return b"".join(_file_digest(str(file)) for file in [*sorted(_NATIVE.glob("*.py")), *sorted((_NATIVE / "llvm").glob("*.py"))])
+    return b"".join(
+        _file_digest(str(file))
+        for file in [*sorted(_NATIVE.glob("*.py")), *sorted((_NATIVE / "llvm").glob("*.py"))]
+    )
 
 
 def _is_plain(value: Any) -> bool:

@@ -299,7 +299,7 @@ log1p_of_fraction = _function(1, _log1p_of_fraction)
 """log(1 + u) for 0 <= u <= 1, with a small relative error also near 0."""
 
 
-# --- for cosine and sine: see `native.sincos` ----------------------------------------------------------
+# --- for cosine and sine: see `native.sincos` -----------------------------------------------------
 
 
 def _rotate(builder, shifted, one, other):

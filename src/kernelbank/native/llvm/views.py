@@ -4,6 +4,7 @@ A view is an array inside compiled code: a pointer and the lengths of its axes, 
 `a.values[leaf, t, i]` costs what hand-written arithmetic with the strides costs.
 """
 
+import hashlib
 import operator
 
 from llvmlite import ir
@@ -32,8 +33,9 @@ class ArgumentsType(types.Type):
 
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments
-        # The kinds are part of the name, and so of the key of machine code on disk.
-        super().__init__(name=f"Arguments({arguments.name}, {arguments.fields})")
+        # A hash of the kinds is part of the name, and so of the key of machine code on disk.
+        kinds = hashlib.sha256(repr(arguments.fields).encode()).hexdigest()[:8]
+        super().__init__(name=f"Arguments({arguments.name}, {kinds})")
 
 
 @register_model(ArgumentsType)
