@@ -41,6 +41,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -81,9 +83,17 @@ class ArrayKind:
 
 
 def _length(axis: Axis, numbers: Mapping[str, int]) -> int | None:
-    if isinstance(axis, str):
-        return int(eval(axis, {"__builtins__": {}}, dict(numbers)))  # an expression of this package
-    return axis
+    if not isinstance(axis, str):
+        return axis
+    if axis in numbers:
+        return numbers[axis]
+    return int(eval(_expression(axis), {"__builtins__": {}}, numbers))
+
+
+@cache
+def _expression(axis: str) -> CodeType:
+    """The code of an axis; it is written in this package, never given by a user."""
+    return compile(axis, axis, "eval")
 
 
 def floats(*axes: Axis, dtype: str = "float64") -> ArrayKind:
