@@ -63,6 +63,6 @@ def checked_inputs(X: Any, dimension: int | None, name: str, *, one: bool = Fals
     if array.ndim != 2 or array.size == 0:
         raise check.refuse(name, shape, array.shape, remedy)
     check.check_width(array.shape[1], dimension, name)
-    missing = np.isnan(array)
-    check.within_range(name, np.where(missing, 0.0, array) if missing.any() else array)
+    if not check.is_within_range(array):
+        check.within_range(name, np.where(np.isnan(array), 0.0, array))
     return array

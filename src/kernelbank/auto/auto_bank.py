@@ -356,7 +356,7 @@ class AutoBank:
         with self._turn:
             row = checked_inputs(x, self._width_with(added), "x", one=True)
             if self._task == "regression":
-                target, new = float(check.one_target(y)[0]), False
+                target, new = check.one_target(y), False
             else:
                 (label,) = self._classes.check(y, None, self._max_classes)
                 new = label not in self._classes
@@ -367,8 +367,8 @@ class AutoBank:
                 if past is None and new:  # predicted without its class
                     past = model.predict(row, model.lagged[None], _tail(COVERAGE))
                 if self._task == "classification":
-                    target = float(self._encode(label))
-                model.update(row, np.array([target]), _tail(COVERAGE), past=past)
+                    target = np.array([float(self._encode(label))])
+                model.update(row, target, _tail(COVERAGE), past=past)
 
     def run(
         self,

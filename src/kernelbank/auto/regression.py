@@ -87,18 +87,22 @@ class RegressionModel(TaskModel):
 
     def predict(self, X: Floats, lagged: Floats, tail: float) -> Prediction:
         mean, sd = self.scaling.target_scale
-        slots = np.zeros((1, 0, len(self.names)))
+        slots: Floats | None = None
         if not self.banks:
             mean = float(self.buffer.latest(self.rows)[2].mean()) if self.rows else 0.0
             sd = 0.0
             scores = np.zeros(len(X))
         elif len(X) == 1:
             score, own = self.banks[0].predict_slots_one(self.scaling.scale_rows(X, lagged)[0])
-            scores, slots = np.array([score]), (mean + sd * own)[None, None]
+            own *= sd
+            own += mean
+            scores, slots = np.array([score]), own[None, None]
         else:
             scores = self.banks[0].predict(self.scaling.scale_rows(X, lagged))
         output = self._with_intervals(scores, mean, sd, tail)
         output += self.held.expected_error(self.scaling)
+        if slots is None:
+            slots = np.zeros((1, 0, len(self.names)))
         return Prediction(self.rows, lagged, scores[:, None], slots, output)
 
     def _with_intervals(self, scores: Floats, mean: float, sd: float, tail: float) -> Floats:
@@ -180,13 +184,13 @@ class RegressionModel(TaskModel):
             self.error_stats[calibration.LOSS] = loss
             self.unscored += 1
         delayed = prediction.rows_before < self.rows and prediction.slots.size > 0
-        row, lagged = x[None], prediction.lagged
-        self._count_rows(row, lagged, np.array([target]), [prediction.rows_before])
+        row, lagged, y = x[None], prediction.lagged, np.array([target])
+        self._count_rows(row, lagged, y, [prediction.rows_before])
         if not self.banks:
             return
         past = self.scaling.scale_targets(prediction.slots[0, 0]) if delayed else None
         if not self.held:
-            inputs, targets, _, new_levels = self.scaling.scale_and_update(row, lagged, target)
+            inputs, targets, _, new_levels = self.scaling.scale_and_update(row, lagged, y)
             if len(inputs):
                 for _, column in new_levels:
                     self.note_change("input level", self.rows, column)

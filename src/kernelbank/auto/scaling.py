@@ -102,7 +102,7 @@ class ScalingBatch:
         self.scale = np.zeros((CHUNK, 2))
         self.new_levels = np.zeros((CHUNK, inputs), dtype=np.int64)
         self.levels = np.zeros(CHUNK, dtype=np.int64)
-        self.result = np.zeros(1, dtype=np.int64)
+        self.result = np.zeros(2, dtype=np.int64)
         self.shift = np.zeros(1)
         self._arguments: dict[str, Any] = {
             **self.__dict__,
@@ -240,8 +240,9 @@ class Scaling:
         return [column for _, column in self._new_levels(1)]
 
     def _new_levels(self, count: int) -> list[tuple[int, int]]:
-        found = self._batch.new_levels[:count]
-        return [(int(t), int(k)) for t, k in np.argwhere(found)] if found.any() else []
+        if not self._batch.result[1]:
+            return []
+        return [(int(t), int(k)) for t, k in np.argwhere(self._batch.new_levels[:count])]
 
     def scale_and_update(
         self, X: Floats, lagged: Floats, y: Floats | None

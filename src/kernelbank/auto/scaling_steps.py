@@ -67,7 +67,7 @@ BATCH = Arguments(
     scale=floats(None, 2),  # the target's center and scale before each row
     new_levels=ints(None, "inputs"),  # 1 where a column has a new level
     levels=ints(None),  # outlier levels of targets
-    result=ints(1),
+    result=ints(2),
     # An argument of `shift_target`, and scratch:
     shift=floats(1),
     forms=floats("inputs", FORMS),
@@ -149,12 +149,15 @@ def scale_rows(a, first, count):
 def _update_inputs(a, t):
     """Add the inputs of row t, with their forms, to the statistics; new_levels[t]."""
     for k in range(a.inputs):
-        a.new_levels[t, k] = update_column(a.columns[k], a.rings[k], a.X[t, k], a.forms[k], a.kept)
+        new = update_column(a.columns[k], a.rings[k], a.X[t, k], a.forms[k], a.kept)
+        a.new_levels[t, k] = new
+        a.result[1] += new
 
 
 @native(BATCH)
 def update_inputs(a, first, count):
-    """Add inputs to the statistics, row after row; new_levels."""
+    """Add inputs to the statistics, row after row; new_levels, result[1]: how many there are."""
+    a.result[1] = 0
     for t in range(first, first + count):
         for k in range(a.inputs):
             normalize(a.columns[k], a.rings[k], a.quantiles, a.X[t, k], a.forms[k])
@@ -165,9 +168,10 @@ def update_inputs(a, first, count):
 def scale_and_update(a, first, count):
     """Scale each row, then add it to the statistics, up to the first far target.
 
-    Fills out, scaled, scale and new_levels; result[0]: how many rows were done.
+    Fills out, scaled, scale and new_levels; result: how many rows were done, and how many columns
+    made a new level in them.
     """
-    a.result[0] = count
+    a.result[0], a.result[1] = count, 0
     for t in range(first, first + count):
         if a.has_target:
             z = deviation(a.target, a.y[t])

@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 LARGEST = 1e150
 """Inputs and targets beyond this are refused: the square of a difference must not overflow."""
 
+_FLOAT64 = np.dtype(np.float64)
+
 
 def refuse(name: str, rule: str, value: Any, remedy: str, owner: str = "") -> InvalidArgument:
     """The error to raise when argument `name` breaks `rule`."""
@@ -68,6 +70,8 @@ def count(
     name: str, value: Any, owner: str, remedy: str, *, least: int = 1, most: int | None = None
 ) -> int:
     """A whole number of at least `least`, as an int."""
+    if type(value) is int and value >= least and (most is None or value <= most):
+        return value
     rule = f"be a whole number >= {least}" + ("" if most is None else f" and <= {most}")
     whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
     if not whole or int(value) < least or (most is not None and int(value) > most):
@@ -85,6 +89,8 @@ def choice(name: str, value: Any, owner: str, allowed: Iterable[str]) -> str:
 
 def floats(name: str, value: Any, remedy: str) -> Floats:
     """An array of float64 from numbers only: no text, no objects, no complex."""
+    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.flags.carray:
+        return value
     if isinstance(value, np.ma.MaskedArray) and value.mask.any():
         raise refuse(name, "have no masked members", value, "Fill or remove them.")
     try:
@@ -98,12 +104,14 @@ def floats(name: str, value: Any, remedy: str) -> Floats:
     return result if result.flags.writeable else result.copy()
 
 
+def is_within_range(array: Floats) -> bool:
+    """Whether all numbers are finite and not too large."""
+    return array.size == 0 or bool(np.maximum.reduce(np.abs(array), axis=None) <= LARGEST)
+
+
 def within_range(name: str, array: Floats) -> None:
     """Refuse NaN, infinity and numbers whose squares overflow; the error has the first index."""
-    if array.size == 0:
-        return
-    low, high = array.min(), array.max()
-    if low >= -LARGEST and high <= LARGEST:
+    if is_within_range(array):
         return
     bad = ~(np.abs(array) <= LARGEST)
     where = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -168,6 +176,8 @@ def targets(y: Any, length: int) -> Floats:
 
 def one_target(y: Any) -> Floats:
     """One target as an array of one."""
+    if type(y) is float and -LARGEST <= y <= LARGEST:
+        return np.array([y])
     remedy = "Give one number."
     array = floats("y", y, remedy)
     if array.size != 1:
