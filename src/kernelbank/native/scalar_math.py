@@ -29,7 +29,7 @@ T. J. Dekker, A floating-point technique for extending the available precision, 
 (1971), for sums of two numbers. The tables of S. Nagy, Arm Optimized Routines (2018), are alike.
 """
 
-from decimal import Decimal, localcontext
+from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from functools import cache
 from math import inf, isnan, nan
 
@@ -120,7 +120,8 @@ high_product = _function(types.uint64, types.uint64, 2, _high)
 
 # --- constants and tables, from 60 digits --------------------------------------------------------
 
-_DIGITS = 60
+# With all settings, so that the decimal context of the process has no say.
+_EXACT = Context(60, ROUND_HALF_EVEN, -9999, 9999, 1, 0, [], [])
 _STEPS = 128  # of the tables
 _ONE_BITS = 0x3FF << 52  # of 1.0
 _ROUND = 1.5 * 2.0**52  # adding and subtracting this rounds to an integer
@@ -128,14 +129,14 @@ _ROUND = 1.5 * 2.0**52  # adding and subtracting this rounds to an integer
 
 def _parts(value, places):
     """A decimal as two floats: a multiple of 2^-places, and the rest."""
-    with localcontext(prec=_DIGITS):
+    with localcontext(_EXACT):
         first = int((value * 2**places).to_integral_value()) / 2**places
         return first, float(value - Decimal(first))
 
 
 @cache
 def _ln2():
-    with localcontext(prec=_DIGITS):
+    with localcontext(_EXACT):
         return Decimal(2).ln()
 
 
@@ -149,7 +150,7 @@ _STEPS_PER_ONE = float(_STEPS / _ln2())
 def _powers():
     """Pairs: 2^(i/128) rounded to s, and t with s (1 + t) = 2^(i/128)."""
     pairs = []
-    with localcontext(prec=_DIGITS):
+    with localcontext(_EXACT):
         for i in range(_STEPS):
             exact = (_ln2() * i / _STEPS).exp()
             pairs += [float(exact), float(exact / Decimal(float(exact)) - 1)]
@@ -174,7 +175,7 @@ def _logarithms():
         grid = 2.0**7 if i < one else 2.0**8
         c = round(grid / float(np.int64(middle).view(np.float64))) / grid
         c = 1.0 if i in (one - 1, one) else c
-        with localcontext(prec=_DIGITS):
+        with localcontext(_EXACT):
             triples += [c, *_parts(-Decimal(c).ln(), 42)]
     return triples
 

@@ -14,10 +14,12 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from .jit import inline
+from .scalar_math import cosine as far_cosine
+from .scalar_math import sine as far_sine
 from .simd import _INTEGERS, _ROUND, _VECTOR, LANES, WIDTH, _function, _llvm, fma, four, lane
 
 FAR = 2.0**30
-"""Larger angles are computed by the C library, which has more digits of pi."""
+"""Larger angles are computed one by one with more digits of pi."""
 
 _QUARTERS = 2.0 / math.pi
 _FIRST = 1.5707963267948966
@@ -76,17 +78,17 @@ def _any_far(typingctx, angle):
 
 @inline
 def _cosine(angle, fast):
-    return fast if abs(angle) < FAR else math.cos(angle)
+    return fast if abs(angle) < FAR else far_cosine(angle)
 
 
 @inline
 def _sine(angle, fast):
-    return fast if abs(angle) < FAR else math.sin(angle)
+    return fast if abs(angle) < FAR else far_sine(angle)
 
 
 @inline
 def cosine_and_sine(angle):
-    """Cosine and sine of four angles: within 2 ulp up to `FAR`, else by the C library."""
+    """Cosine and sine of four angles: within 2 ulp up to `FAR`, else one by one."""
     shifted = fma(angle, _QUARTERS, _ROUND)
     turns = shifted - _ROUND
     r = fma(turns, -_FIRST, angle)
