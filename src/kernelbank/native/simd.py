@@ -14,7 +14,6 @@ whatever the compiler vectorises. (A machine without registers of four gives the
 | `where_less(x, y, yes, no)`      | `yes` where x < y, else `no`, also where one is NaN           |
 | `exp2_of_product(x, y)`          | 2 ** (x * y) where x * y <= 0; 1.3 ulp; 0 below 2**-1021.5    |
 | `log1p_of_fraction(u)`           | log(1 + u) for 0 <= u <= 1                                    |
-| `power(x, y)`                    | x ** y                                                       |
 | `lane(v, i)`, `four(a, b, c, d)` | one of the four numbers; a vector of four numbers             |
 """
 
@@ -31,13 +30,12 @@ if COMPILING:
         four,
         lane,
         log1p_of_fraction,
-        power,
         sqrt,
         where_less,
     )
 else:
     absolute = broadcast = exp2_of_product = fma = four = lane = compiled_only
-    log1p_of_fraction = power = sqrt = where_less = compiled_only
+    log1p_of_fraction = sqrt = where_less = compiled_only
 
 __all__ = [
     "WIDTH",
@@ -48,7 +46,6 @@ __all__ = [
     "four",
     "lane",
     "log1p_of_fraction",
-    "power",
     "sqrt",
     "where_less",
 ]

@@ -11,6 +11,8 @@ import math
 
 from .jit import inline
 from .library import COMPILING, compiled_only
+from .scalar_math import cosine as far_cosine
+from .scalar_math import sine as far_sine
 from .simd import fma, four, lane
 
 if COMPILING:
@@ -19,7 +21,7 @@ else:
     any_reaches = rotate = compiled_only
 
 FAR = 2.0**30
-"""Larger angles are computed by the C library, which has more digits of pi."""
+"""Larger angles are computed one by one with more digits of pi."""
 
 _QUARTERS = 2.0 / math.pi
 _ROUND = 1.5 * 2.0**52  # adding this rounds to an integer, in the low bits
@@ -49,17 +51,17 @@ _C0, _C1, _C2, _C3, _C4, _C5 = (
 
 @inline
 def _cosine(angle, fast):
-    return fast if abs(angle) < FAR else math.cos(angle)
+    return fast if abs(angle) < FAR else far_cosine(angle)
 
 
 @inline
 def _sine(angle, fast):
-    return fast if abs(angle) < FAR else math.sin(angle)
+    return fast if abs(angle) < FAR else far_sine(angle)
 
 
 @inline
 def cosine_and_sine(angle):
-    """Cosine and sine of four angles: within 2 ulp up to `FAR`, else by the C library."""
+    """Cosine and sine of four angles: within 2 ulp up to `FAR`, else one by one."""
     shifted = fma(angle, _QUARTERS, _ROUND)
     turns = shifted - _ROUND
     r = fma(turns, -_FIRST, angle)

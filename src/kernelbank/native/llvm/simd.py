@@ -264,24 +264,6 @@ exp2_of_product = _function(2, _exp2_of_product)
 """2 ** (x * y) where x * y <= 0; 1.3 ulp; 0 below 2**-1021.5; NaN stays NaN."""
 
 
-def _power(builder, x, y):
-    """x ** y by the C library, one lane after the other."""
-    function = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(_DOUBLE, [_DOUBLE, _DOUBLE]), "llvm.pow.f64"
-    )
-    result = x
-    for i in range(WIDTH):
-        index = ir.IntType(32)(i)
-        one = builder.call(
-            function, [builder.extract_element(x, index), builder.extract_element(y, index)]
-        )
-        result = builder.insert_element(result, one, index)
-    return result
-
-
-power = _function(2, _power)
-
-
 # log(1+u) = 2 artanh(z) with z = u / (2 + u); z^2 <= 1/9, so 17 terms leave 2e-18.
 _ARTANH = tuple(1.0 / (2 * k + 1) for k in range(17))
 
