@@ -13,6 +13,7 @@ import math
 from ..native.arguments import Arguments, floats
 from ..native.functions import native
 from ..native.jit import inline
+from ..native.scalar_math import exp, log
 from .running_stats import FAR_DEVIATIONS
 
 LOW, HIGH, VARIANCE, WEIGHT, ROWS, LOSS, LAST_TARGET, BASELINE_LOSS = range(8)
@@ -72,7 +73,7 @@ def quantile(tails, quantiles, tail):
         low = high
         high = max(high, quantiles[g])
         if tail >= tails[g] or g == 0:
-            share = math.log(tail / tails[g + 1]) / math.log(tails[g] / tails[g + 1])
+            share = log(tail / tails[g + 1]) / log(tails[g] / tails[g + 1])
             return low + max(share, 0.0) * (high - low)
     return high
 
@@ -187,7 +188,7 @@ def probability(f, platt):
     z = platt[SLOPE] * min(max(f, -_FARTHEST), _FARTHEST) + platt[OFFSET]
     if not math.isfinite(z):
         return 0.5
-    p = 1.0 / (1.0 + math.exp(-min(max(z, -40.0), 40.0)))
+    p = 1.0 / (1.0 + exp(-min(max(z, -40.0), 40.0)))
     return min(max(p, _SUREST), 1.0 - _SUREST)
 
 

@@ -22,6 +22,7 @@ import math
 from ..native.arguments import Arguments, floats, ints
 from ..native.functions import native
 from ..native.jit import inline
+from ..native.scalar_math import power
 
 POWERS = (0.1, 0.5, 0.8)
 """Exponents k of the betting factors k u^(k - 1) of a rank u: the first bets on few very large
@@ -75,9 +76,9 @@ def _bet(sums, start, rank, ranks):
     the middle of theirs, where the factor, which is convex, is a little smaller.
     """
     u, v = rank / ranks, (rank + 1.0) / ranks
-    total = _bet_once(sums, start, u ** POWERS[0], v ** POWERS[0], ranks)
+    total = _bet_once(sums, start, power(u, POWERS[0]), power(v, POWERS[0]), ranks)
     total += _bet_once(sums, start + 1, math.sqrt(u), math.sqrt(v), ranks)  # power 0.5
-    total += _bet_once(sums, start + 2, u ** POWERS[2], v ** POWERS[2], ranks)
+    total += _bet_once(sums, start + 2, power(u, POWERS[2]), power(v, POWERS[2]), ranks)
     return total / MARTINGALES
 
 

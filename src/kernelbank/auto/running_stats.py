@@ -27,6 +27,7 @@ import math
 import numpy as np
 
 from ..native.jit import inline
+from ..native.scalar_math import power
 
 (
     COUNT, MEAN, SQUARES, CENTER, SCALE, STREAK, SEEN,
@@ -144,7 +145,7 @@ def _remaining(column):
     if not column[POWER] > 0.0:
         return 0.0
     correlation = min(max(column[PRODUCT] / column[POWER], 0.0), 1.0)
-    return correlation ** (column[AGE] + 1.0)
+    return power(correlation, column[AGE] + 1.0)
 
 
 @inline

@@ -11,6 +11,7 @@ import numpy as np
 from ..native.arguments import Arguments, floats, ints
 from ..native.functions import native
 from ..native.jit import inline
+from ..native.scalar_math import asinh
 from .running_stats import (
     CENTER,
     CHANGE_AFTER,
@@ -113,7 +114,7 @@ def _scale_row(a, t):
         if places[STANDARD, k] >= 0:
             out[places[STANDARD, k]] = forms[FIXED]
         if places[ASINH, k] >= 0:
-            out[places[ASINH, k]] = math.asinh(forms[MOVING])
+            out[places[ASINH, k]] = asinh(forms[MOVING])
         if places[RANKS, k] >= 0:
             out[places[RANKS, k]] = forms[RANK]
         if places[PLAIN, k] >= 0:
@@ -131,7 +132,7 @@ def _scale_row(a, t):
         if places[STANDARD, k] >= 0:
             out[places[STANDARD, k]] = own[FIXED]
         if places[ASINH, k] >= 0:
-            out[places[ASINH, k]] = math.asinh(own[MOVING])
+            out[places[ASINH, k]] = asinh(own[MOVING])
         if places[RANKS, k] >= 0:
             out[places[RANKS, k]] = own[RANK]
         if places[PLAIN, k] >= 0:

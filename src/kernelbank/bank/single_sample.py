@@ -101,7 +101,6 @@ class SingleSampleCalls:
         self._point, self._target = workspace.points[0], workspace.new_targets
         self._query_point, self._prediction = workspace.query_point, query_prediction
         self._result = np.zeros(1, dtype=np.int64)
-        self._phases = (learning, predicting)  # their tables must stay where they are
         arguments = {
             "run_phases": run_phases.address,
             "learn_phases": learning.address,
@@ -117,14 +116,15 @@ class SingleSampleCalls:
             "running": ledger.running,
             "result": self._result,
         }
-        self._predict = Phase(predict_sample, **arguments).run
-        self._learn = Phase(learn_sample, **arguments).run
+        predict, learn = Phase(predict_sample, **arguments), Phase(learn_sample, **arguments)
+        self._phases = (learning, predicting, predict, learn)  # their tables must stay
+        self._predict, self._learn = predict.bound(), learn.bound()
 
     def predict(self, x: Any) -> float:
         """The bank's prediction at x, or NaN if x is declined."""
         if not self._copy(x, self._query_point):
             return nan
-        self._predict(0, 1)
+        self._predict()
         return self._prediction.item()
 
     def learn(self, x: Any, y: Any) -> int:
@@ -132,7 +132,7 @@ class SingleSampleCalls:
         if not (isinstance(y, float) and self._copy(x, self._point)):
             return DECLINED
         self._target[0] = y
-        self._learn(0, 1)
+        self._learn()
         return self._result.item()
 
     def _copy(self, x: Any, point: Floats) -> bool:

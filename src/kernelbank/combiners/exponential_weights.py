@@ -5,11 +5,10 @@ does not grow with the stream, and its rounding is that of the differences. A sl
 loss has failed: its sum is infinite and its weight is 0.
 """
 
-import math
-
 import numpy as np
 
 from ..native.jit import inline
+from ..native.scalar_math import exp
 
 LARGEST_SUM = 1e300  # a slot this far behind has weight 0; adding to the sum must not overflow
 
@@ -41,7 +40,7 @@ def exponential_weights(rate, totals, losses, out):
             if behind == 0.0:  # also where the rate is infinite
                 out[p] = 1.0
             elif rate < np.inf:
-                out[p] = math.exp(-rate * behind)
+                out[p] = exp(-rate * behind)
             size += out[p]
     if size > 0.0:
         for p in range(slots):

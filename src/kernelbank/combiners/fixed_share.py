@@ -3,7 +3,6 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats
 from ..native.functions import native
+from ..native.scalar_math import exp
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -102,7 +102,7 @@ def _fixed_share(a, first, count):
             posterior[p] = 0.0
             if losses[p] < np.inf:
                 finite += 1
-                posterior[p] = before[p] * math.exp(-a.rate * (losses[p] - least))
+                posterior[p] = before[p] * exp(-a.rate * (losses[p] - least))
                 size += posterior[p]
         for p in range(a.slots):  # w_p = (1 - share) v_p + share / P
             posterior[p] = posterior[p] / size if size > 0.0 else 0.0

@@ -3,7 +3,6 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats
 from ..native.functions import native
 from ..native.jit import inline
+from ..native.scalar_math import exp, expm1, log, log1p
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -97,17 +97,17 @@ def _mixability_gap(rate, weights, totals, after, excess, losses):
         return max(0.0, mean - after)
     for p in range(slots):
         if losses[p] < np.inf:
-            shrunk += weights[p] * math.expm1(-rate * excess[p])
+            shrunk += weights[p] * expm1(-rate * excess[p])
     if shrunk > -0.5:  # the usual case: small losses, where the difference would cancel
-        return max(0.0, mean + math.log1p(shrunk) / rate)
+        return max(0.0, mean + log1p(shrunk) / rate)
     before = 0.0
     later = 0.0
     lowest = least_finite(totals, losses)
     for p in range(slots):
         if losses[p] < np.inf:
-            before += math.exp(-rate * (totals[p] - lowest))
-            later += math.exp(-rate * (totals[p] - lowest + excess[p] - after))
-    return max(0.0, mean - (after + (math.log(before) - math.log(later)) / rate))
+            before += exp(-rate * (totals[p] - lowest))
+            later += exp(-rate * (totals[p] - lowest + excess[p] - after))
+    return max(0.0, mean - (after + (log(before) - log(later)) / rate))
 
 
 _HEDGE = Arguments(
@@ -136,7 +136,7 @@ def _hedge(a, first, count):
             add_losses(totals, excess, losses)
             rate_and_gap[0] = a.rate
         elif least < np.inf:  # rate = log(P) / sum of the gaps
-            size = math.log(max(a.slots, 2))
+            size = log(float(max(a.slots, 2)))
             rate = size / rate_and_gap[1] if rate_and_gap[1] > 0.0 else np.inf
             exponential_weights(rate, totals, losses, weights)
             lowest = least_finite(totals, losses)

@@ -3,7 +3,6 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats
 from ..native.functions import native
 from ..native.jit import inline
+from ..native.scalar_math import exp, power
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -117,7 +117,7 @@ _INTERVALS = Arguments(
 @inline
 def _level_rate(rate, level):
     """rate_i = min(1/2, rate / sqrt(2^i))."""
-    return min(0.5, rate * 2.0 ** (-0.5 * level))
+    return min(0.5, rate * power(2.0, -0.5 * level))
 
 
 @inline
@@ -132,7 +132,7 @@ def _mix_instances(a, losses, out):
         most = max(most, a.log_shares[level])
     size = 0.0
     for level in range(a.levels):
-        a.shares[level] = _level_rate(a.rate, level) * math.exp(a.log_shares[level] - most)
+        a.shares[level] = _level_rate(a.rate, level) * exp(a.log_shares[level] - most)
         size += a.shares[level]
     for level in range(a.levels):
         a.shares[level] /= size

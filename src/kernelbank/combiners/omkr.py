@@ -12,6 +12,7 @@ from ..losses.base import loss_on_window
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats
 from ..native.functions import native
+from ..native.scalar_math import power
 from ..native.simd import WIDTH
 from ..native.workspace import Workspace
 from ..utils import validation as check
@@ -136,7 +137,7 @@ def _omkr(a, first, count):
         loss_on_window(a.derivative, a.parameters, mixed, targets, seen, f, y, slope)
         # rate = max(first_rate 2^-halvings, least_rate)
         halvings = (first + t + 1) // a.halve_every
-        rate = max(a.first_rate * 2.0**-halvings, a.least_rate)
+        rate = max(a.first_rate * power(2.0, -halvings), a.least_rate)
         a.rate[0] = rate
         for p in range(a.slots):
             # gradient_p = ridge a_p w_p + sum_i slope_i f_p(x_i)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields
 
 from ..native.formulas import kernel_formula
 from ..native.functions import CompiledFunction
-from ..native.simd import broadcast, exp2_of_product, lane, power, sqrt, where_less
+from ..native.scalar_math import lane_power, sine
+from ..native.simd import broadcast, exp2_of_product, lane, sqrt, where_less
 from ..utils import validation as check
 from .base import Elementary
 from .program import Statistic
@@ -36,8 +37,8 @@ def _product(total, x, t, parameter):
 
 
 def _sine(total, x, t, period):
-    sine = math.sin(math.pi * (x - t) / period)
-    return total + sine * sine
+    value = sine(math.pi * (x - t) / period)
+    return total + value * value
 
 
 def _spline(total, x, t, parameter):
@@ -200,7 +201,7 @@ class RationalQuadratic(_Positive):
 
     @kernel_formula
     def _formula(s, a, b, c):
-        return power(1.0 + a * s, b)
+        return lane_power(1.0 + a * s, b)
 
     def constants(self) -> tuple[float, ...]:
         return (0.5 / self.alpha / self.width / self.width, -self.alpha)

@@ -31,6 +31,7 @@ from ..native.formulas import address_of, call_loss, call_phase
 from ..native.functions import NativeFunction, native
 from ..native.jit import inline
 from ..native.phases import Phase, Phases
+from ..native.scalar_math import tanh
 from ..native.simd import WIDTH, broadcast, lane
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
@@ -268,7 +269,7 @@ def curvature_above(prediction):
     (Jaakkola and Jordan.) Unlike l'' it bounds the loss, so a confident mistake makes no huge step.
     """
     size = abs(prediction)
-    return np.tanh(0.5 * size) / (2.0 * size) if size > _SMALL else 0.25
+    return tanh(0.5 * size) / (2.0 * size) if size > _SMALL else 0.25
 
 
 # --- compiled: the loops ------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from ..native.functions import NativeFunction, native
 from ..native.jit import inline
 from ..native.phases import Phase, Phases
 from ..native.simd import WIDTH, absolute, broadcast, fma, where_less
+from ..native.views import is_narrow, wide_row
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -268,12 +269,13 @@ class Norma(Learner):
 def write_row(a, leaf, t, count, row):
     """row[m] = kernel values of the input of step t with term m, oldest first, for m < count.
 
-    They are computed in the first row of the stack, in double precision, and then kept in `row`.
+    For a row in single precision they are computed in the first row of the stack, and rounded.
     """
     column = a.history_length - a.budget
-    exact = a.stack[0]
+    exact = wide_row(row, a.stack[0])
     kernel_row(a.program, a.constants[leaf], a.statistics, t, column, count, exact, a.stack[1:])
-    copy_row(exact, row, count)
+    if is_narrow(row):
+        copy_row(exact, row, count)
 
 
 @inline

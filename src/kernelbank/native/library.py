@@ -109,7 +109,19 @@ def problem(level: str) -> str | None:
 
 
 def _build(level: str, why: str) -> str | None:
-    """Build the library in another process; why that failed, or None."""
+    """Build the library in another process; why that failed, or None.
+
+    Processes that need it at the same time wait for the first of them.
+    """
+    import fcntl
+
+    FOLDER.mkdir(exist_ok=True)
+    with open(FOLDER / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return None if problem(level) is None else _build_alone(level, why)
+
+
+def _build_alone(level: str, why: str) -> str | None:
     text = f"kernelbank: building compiled code for {level} ({why}); this happens once ..."
     print(text, file=sys.stderr, flush=True)
     _log.info(text)

@@ -8,6 +8,7 @@ the number of phases and arrays behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -47,6 +48,14 @@ class Phase:
         """Run the phase alone, without the interpreter's lock."""
         assert isinstance(self._function, NativeFunction)
         self._function.call(self.entry[1], first, count)
+
+    def bound(self) -> Callable[[], None]:
+        """A call of the phase alone, for a function that reads neither first nor count.
+
+        The phase has to be kept as long as the call.
+        """
+        assert isinstance(self._function, NativeFunction)
+        return partial(self._function.call_on_table, self.entry[1])
 
     @property
     def name(self) -> str:

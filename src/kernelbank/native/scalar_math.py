@@ -53,7 +53,9 @@ if COMPILING:
         with_sign,
     )
 else:
-    absolute = as_float64 = bits_of = float_of = fma = high_product = sqrt = with_sign = compiled_only
+    absolute = as_float64 = bits_of = float_of = fma = high_product = sqrt = with_sign = (
+        compiled_only
+    )
 
     def float_table(values):  # read by compiled code only
         return compiled_only

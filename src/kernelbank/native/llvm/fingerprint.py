@@ -88,7 +88,7 @@ def _native_digest() -> bytes:
     """The hash of this package: intrinsics and types are not among the globals of a function."""
     return b"".join(
         _file_digest(str(file))
-        for file in [*sorted(_NATIVE.glob("*.py")), *sorted((_NATIVE / "llvm").glob("*.py"))]
+        for file in [_NATIVE / "arguments.py", *sorted((_NATIVE / "llvm").glob("*.py"))]
     )
 
 
