@@ -2,9 +2,11 @@
 # python3 (3.11 or newer, with venv), make and git, and keep everything inside .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+# Where there is no C compiler, the library is linked by that of this package.
+LINKER := $(if $(shell command -v cc),,ziglang)
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation gallery clean
+.PHONY: run test test-all lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation gallery wheel clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -16,14 +18,14 @@ test-all: .venv/ready
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: .venv/ready
-	$(BIN)/ruff check src tests benchmarks docs/gallery
-	$(BIN)/ruff format --check src tests benchmarks docs/gallery
+	$(BIN)/ruff check src tests benchmarks packaging docs/gallery
+	$(BIN)/ruff format --check src tests benchmarks packaging docs/gallery
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: .venv/ready
-	$(BIN)/ruff check --fix src tests benchmarks docs/gallery
-	$(BIN)/ruff format src tests benchmarks docs/gallery
+	$(BIN)/ruff check --fix src tests benchmarks packaging docs/gallery
+	$(BIN)/ruff format src tests benchmarks packaging docs/gallery
 
 bench: .venv/bench-ready
 	$(BIN)/python benchmarks/speed.py --out bench
@@ -65,8 +67,12 @@ ablation: .venv/bench-ready
 gallery: .venv/ready
 	for script in docs/gallery/*.py; do $(BIN)/python $$script || exit 1; done
 
+# A wheel with the compiled library, inspected and tried where there is neither Numba nor a compiler.
+wheel: .venv/ready
+	$(BIN)/python packaging/check_wheel.py
+
 clean:
-	rm -rf .venv reproduction comparison lorenz bench accuracy .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv dist build src/kernelbank/native/lib reproduction comparison lorenz bench accuracy .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # River, scikit-learn and gcc are only for the comparison.
 .venv/bench-ready: .venv/ready
@@ -74,8 +80,10 @@ clean:
 		--constraint constraints.txt --editable ".[bench]"
 	touch $@
 
+# The compiled library is built here, and again by itself when a source of it has changed.
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable ".[cli,plot,test,lint]"
+		--constraint constraints.txt --editable ".[cli,plot,test,lint]" $(LINKER)
+	KERNELBANK_NATIVE=jit $(BIN)/python -m kernelbank.native.build
 	touch $@

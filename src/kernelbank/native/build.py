@@ -142,7 +142,9 @@ def build(level: str) -> Path:
     paths = [_object_path(function, level) for function in _functions().values()]
     library = library_path(level)
     temporary = library.with_suffix(f".{os.getpid()}")
-    subprocess.run([*_linker(), "-shared", "-s", "-o", temporary, *sorted(set(paths))], check=True)
+    subprocess.run(
+        [*_linker(), "-shared", "-s", "-o", temporary, *sorted(set(paths)), "-lm"], check=True
+    )
     temporary.replace(library)
     write_description(level, sources)
     for old in OBJECTS.glob(f"*-{level}-*"):
