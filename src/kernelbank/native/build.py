@@ -19,24 +19,34 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .library import FOLDER, LEVELS, library_path, processor_level, source_digest, write_description
+from .library import (
+    FOLDER,
+    LEVELS,
+    PACKAGE,
+    library_path,
+    processor_level,
+    source_digest,
+    source_files,
+    write_description,
+)
 
 OBJECTS = FOLDER / "objects"
 """Object files, by function, level and fingerprint."""
 
 
 def _functions() -> dict[str, Any]:
-    """All compiled functions by symbol: the modules that define them are imported first."""
-    from .. import combiners, kernels, learners, losses  # noqa: F401
-    from ..auto import auto_bank  # noqa: F401
-    from ..bank import bank  # noqa: F401
-    from ..bank.engines.ray import executor, shard_worker  # noqa: F401
+    """All compiled functions by symbol: every module that may define some is imported first."""
     from .functions import REGISTRY
 
+    for file in source_files():
+        module = ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
+        if module != __spec__.name:
+            import_module(module.removesuffix(".__init__"))
     return REGISTRY
 
 

@@ -33,7 +33,7 @@ LEVELS = {
 }
 """The levels of processors, the newest first, and their features as LLVM names them."""
 
-_SOURCES = ("native", "kernels", "losses", "learners", "combiners", "bank", "auto")
+_SOURCES = ("native/llvm", "native", "kernels", "losses", "learners", "combiners", "bank", "auto")
 """The folders of the package with compiled functions."""
 
 _log = logging.getLogger("kernelbank")
@@ -52,14 +52,16 @@ def processor_level() -> str | None:
     return "x86-64-v2" if features.get("SSE42") and features.get("POPCNT") else None
 
 
+def source_files() -> list[Path]:
+    """The files that may hold compiled functions, and those that compile them."""
+    return [file for folder in _SOURCES for file in sorted((PACKAGE / folder).glob("*.py"))]
+
+
 def source_digest() -> str:
     """The hash of all files that may hold compiled functions."""
     digest = hashlib.sha256()
-    for folder in _SOURCES:
-        for file in sorted((PACKAGE / folder).glob("*.py")):
-            digest.update(file.name.encode())
-            digest.update(file.read_bytes())
-    for file in sorted((PACKAGE / "native" / "llvm").glob("*.py")):
+    for file in source_files():
+        digest.update(file.name.encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()
 
