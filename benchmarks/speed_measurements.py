@@ -6,7 +6,6 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -300,43 +299,38 @@ def budgets(repeats: int) -> Iterator[Measurement]:
 
 
 def first_call(repeats: int) -> Iterator[Measurement]:
-    code = (
-        "import time, numpy, numba; start = time.perf_counter(); import kernelbank as kb; "
-        "[getattr(kb, n) for n in kb.__all__]; middle = time.perf_counter(); "
-        "bank = kb.KernelBank(); x = numpy.arange(300.0); bank.run(x, numpy.sin(x)); "
-        "bank.predict_one(1.0); bank.learn_one(1.0, 1.0); "
-        "print(middle - start, time.perf_counter() - middle)"
+    first = (
+        "import numpy, kernelbank as kb; X = numpy.random.default_rng(0).normal(size=(300, 4)); "
+        "bank = kb.AutoBank(); bank.run(X, X.sum(axis=1)); bank.predict_one(X[0])"
+    )
+    names = (
+        "import time, numpy; start = time.perf_counter(); import kernelbank as kb; "
+        "[getattr(kb, n) for n in kb.__all__]; print(time.perf_counter() - start)"
     )
 
-    def run(folder: str) -> tuple[float, float]:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+    def process(code: str) -> tuple[float, str]:
+        start = time.perf_counter()
         command = [sys.executable, "-W", "ignore", "-c", code]
-        printed = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
-        first, second = map(float, printed.split())
-        return first, second
+        done = subprocess.run(command, capture_output=True, check=True, text=True)
+        return time.perf_counter() - start, done.stdout
 
-    fresh, again, imports = [], [], []
-    for _ in range(2):
-        with tempfile.TemporaryDirectory() as folder:
-            fresh.append(run(folder)[1])
-            for _ in range(3):
-                started, called = run(folder)
-                again.append(called)
-                imports.append(started)
+    whole, imports = [], []
+    for _ in range(5):
+        whole.append(process(first)[0])
+        imports.append(float(process(names)[1]))
     yield Measurement(
-        "first call on a fresh machine",
-        min(fresh),
+        "start of Python to the first prediction of AutoBank after 300 rows",
+        min(whole),
         "s",
-        15.0,
-        7.0,
-        detail=f"{min(again):.2f} s in a later process, from the cache",
-        noise=max(fresh) / min(fresh),
+        1.0,
+        0.5,
+        noise=max(whole) / min(whole),
     )
     yield Measurement(
-        "import of everything, beyond numpy and numba",
+        "import of everything, beyond numpy",
         min(imports),
         "s",
-        0.3,
+        0.15,
         noise=max(imports) / min(imports),
     )
 

@@ -172,7 +172,7 @@ def _run(
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("Compiling and running", total=None)
+        task = progress.add_task("Running", total=None)
         return run_comparison(
             banks,
             found,

@@ -42,7 +42,7 @@ class Console:
         self._speed = SpeedMeter()
 
     def __enter__(self) -> Console:
-        self._draw("Starting. The very first run compiles its loops, up to a minute.")
+        self._draw("Starting.")
         return self
 
     def __exit__(self, *_: object) -> None:

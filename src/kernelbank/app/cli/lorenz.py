@@ -42,7 +42,7 @@ def _run(console: Console, points: int) -> list[LearnerResult]:
     )
     results: list[LearnerResult] = []
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("Compiling and running", total=len(experiment.setups()))
+        task = progress.add_task("Running", total=len(experiment.setups()))
         for result in experiment.run_learners(points):
             results.append(result)
             progress.update(task, advance=1, description="Running")

@@ -46,7 +46,7 @@ def _run(console: Console, seeds: int, samples: int, noise: str) -> list[PaperRu
     )
     runs: list[PaperRun] = []
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("Compiling and running", total=seeds)
+        task = progress.add_task("Running", total=seeds)
         for run in paper.run_seeds(seeds, samples, noise):
             runs.append(run)
             progress.update(task, advance=1, description="Running")

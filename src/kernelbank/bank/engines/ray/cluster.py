@@ -112,6 +112,4 @@ def build_fingerprint() -> str:
     package = Path(__file__).parents[3]
     files = sorted(package.rglob("*.py"))
     sources = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
-    names = ("numba", "numpy")
-    found = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
-    return f"kernelbank {__version__} ({sources}), {found}"
+    return f"kernelbank {__version__} ({sources}), numpy {importlib.metadata.version('numpy')}"

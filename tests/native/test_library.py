@@ -1,0 +1,141 @@
+"""The compiled library: what happens if it is missing, damaged or out of date, and its bits."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kernelbank as kb
+from kernelbank.native import library
+
+PACKAGE = Path(kb.__file__).parent
+ROOT = Path(__file__).parents[2]
+WITHOUT_NUMBA = "import sys; sys.modules['numba'] = None; sys.modules['llvmlite'] = None; "
+LEARN = "import kernelbank as kb; kb.KernelBank().learn_one(0.0, 1.0); print('learned')"
+
+pytestmark = pytest.mark.skipif(library.LIBRARY is None, reason="compiled just in time")
+
+
+def python(code, *, folder=PACKAGE.parent, **environment):
+    """What a new process says that runs this code with the package in `folder`."""
+    given = {"KERNELBANK_NATIVE": "", "KERNELBANK_LEVEL": "", **environment}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(folder), **given},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the package with the library of this processor, and its library."""
+    names = shutil.ignore_patterns("__pycache__", "objects")
+    shutil.copytree(PACKAGE, tmp_path / "kernelbank", ignore=names)
+    path = library.library_path(library.LIBRARY.level)
+    return tmp_path, tmp_path / path.relative_to(PACKAGE.parent)
+
+
+def test_library_without_numba_is_enough(copied):
+    folder, _ = copied
+    done = python(WITHOUT_NUMBA + LEARN, folder=folder)
+    assert (done.stdout, done.stderr) == ("learned\n", "")
+
+
+def test_normal_process_never_imports_numba():
+    done = python(LEARN + "; import sys; assert not {'numba', 'llvmlite'} & set(sys.modules)")
+    assert done.returncode == 0, done.stderr
+
+
+def test_damaged_library_is_refused_with_a_remedy(copied):
+    folder, path = copied
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    done = python(WITHOUT_NUMBA + LEARN, folder=folder)
+    assert done.returncode == 1
+    message = done.stderr.strip().splitlines()[-1]
+    assert re.search(r"NativeCodeMissing: .*\.so is damaged\. Install kernelbank again", message)
+
+
+def test_missing_library_is_refused_with_a_remedy(copied):
+    folder, path = copied
+    path.unlink()
+    done = python(WITHOUT_NUMBA + LEARN, folder=folder)
+    assert f"there is no {path.name}. Install kernelbank again from a wheel" in done.stderr
+
+
+def test_library_of_other_sources_is_refused(copied):
+    folder, path = copied
+    with open(folder / "kernelbank/learners/norma.py", "a") as file:
+        file.write("\nMORE = 1\n")
+    done = python(WITHOUT_NUMBA + LEARN, folder=folder)
+    assert f"{path.name} was built from other sources" in done.stderr
+
+
+def test_unreadable_description_is_refused(copied):
+    folder, path = copied
+    path.with_suffix(".json").write_text("{}")
+    done = python(WITHOUT_NUMBA + LEARN, folder=folder)
+    assert f"{path.name} cannot be read" in done.stderr
+
+
+def test_function_that_is_not_in_the_library_is_refused():
+    from kernelbank.native.arguments import Arguments
+    from kernelbank.native.functions import native
+
+    @native(Arguments("own"))
+    def own(a, first, count):
+        pass
+
+    with pytest.raises(TypeError, match="KERNELBANK_NATIVE=jit"):
+        own(1)
+
+
+@pytest.mark.slow
+def test_changed_formula_is_rebuilt_alone_and_used(copied):
+    folder, path = copied
+    shutil.copytree(library.FOLDER / "objects", path.parent / "objects")
+    before = {file.name for file in (path.parent / "objects").iterdir()}
+    source = folder / "kernelbank/losses/regression.py"
+    text = source.read_text()
+    old = "return (f - y) * (f - y)"
+    assert old in text
+    source.write_text(text.replace(old, "return 3.0 * (f - y) * (f - y)"))
+    code = "import kernelbank as kb; print(kb.losses.Squared().value(2.0, 0.0))"
+    done = python(code, folder=folder)
+    assert done.stdout == "12.0\n", done.stderr
+    assert "building compiled code" in done.stderr
+    after = {file.name for file in (path.parent / "objects").iterdir()}
+    assert [name.rpartition("-x86")[0] for name in after - before] == [
+        "kb_loss_losses_regression_Squared__value"
+    ]
+
+
+RUNS = ("paper Simplex", "kernel R", "loss logistic", "learner K", "combiner H", "auto small")
+"""Parts of the names of the runs that are compared: they reach every elementary function."""
+
+
+def fingerprints(**environment):
+    """The lines of benchmarks/fixed_runs.py for some runs."""
+    lines = []
+    for name in RUNS:
+        command = [sys.executable, str(ROOT / "benchmarks/fixed_runs.py"), "--only", name]
+        given = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), **environment}
+        done = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
+        lines += done.stdout.splitlines()
+    return lines
+
+
+@pytest.mark.slow
+def test_bits_ahead_of_time_and_just_in_time_and_of_both_levels_are_the_same():
+    expected = fingerprints()
+    assert len(expected) > len(RUNS)
+    assert fingerprints(KERNELBANK_NATIVE="jit") == expected
+    for level in library.LEVELS:
+        assert fingerprints(KERNELBANK_LEVEL=level) == expected
