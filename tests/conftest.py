@@ -1,3 +1,5 @@
+import os
+
 import pytest
 from hypothesis import settings
 
@@ -7,6 +9,8 @@ from support import source_fixtures
 settings.register_profile("house", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("house")
 
+# These compile functions of their own: tests/native/test_just_in_time.py runs them.
+collect_ignore = [] if os.environ.get("KERNELBANK_NATIVE") == "jit" else ["jit"]
 
 ON_RAY = ("test_ray.py", "test_ray_faults.py", "test_runner_ray.py")
 

@@ -4,64 +4,30 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.combiners import newton_stacking as module
-from kernelbank.native.jit import inline
-from kernelbank.native.functions import native
-from kernelbank.native.phases import variant
-from support.combining import one_by_one, problem, run_combiner
+from support.combining import problem, run_combiner
 from support.instances import LOSSES, name_of
-from support.naive import combiners as naive_combiners
+from support.stacking_checks import EXACT_NEWTON, NEWTON_SETTINGS, check_newton_definition
 
 C = kb.combiners
-SETTINGS = {"discount": 0.95, "ridge": 0.1, "caution": 3.0}
-EXACT = C.NewtonStacking(**SETTINGS, tolerance=1e-10, steps=10_000)
-
-
-def check_definition(loss, naive, settings=SETTINGS):
-    for seed, slots in enumerate([1, 2, 5]):
-        predictions, targets = problem(seed, slots, 40, loss.labels)
-        found = run_combiner(
-            EXACT, values=predictions, targets=targets, loss=loss, cuts=one_by_one(40)
-        )
-        before = np.vstack([np.full(slots, 1 / slots), found.weights[:-1]])
-        for n in range(40):
-            seen = predictions[: n + 1], targets[: n + 1], before[: n + 1]
-            expected = naive_combiners.newton_stacking(*seen, naive, **settings)
-            assert np.abs(found.weights[n] - expected).max() < 1e-4, n
 
 
 @pytest.mark.parametrize(("loss", "naive"), LOSSES, ids=map(name_of, LOSSES))
 def test_newton_stacking_weights_equal_their_definition(loss, naive):
-    check_definition(loss, naive)
-
-
-@inline
-def _plain_errors(predictions, mixture, slope, unit, errors):
-    for p in range(len(errors)):
-        errors[p] = predictions[p] - mixture
-
-
-@pytest.mark.slow
-def test_newton_stacking_with_plain_errors_fails_its_test(monkeypatch):
-    whole = module._newton_stacking
-    other = variant(whole.function, "plain_errors", _newton_errors=_plain_errors)
-    monkeypatch.setattr(module, "_newton_stacking", native(whole.arguments)(other))
-    with pytest.raises(AssertionError):
-        check_definition(*LOSSES[1])
+    check_newton_definition(loss, naive)
 
 
 def test_newton_stacking_with_other_settings_fails_its_test():
     with pytest.raises(AssertionError):
-        check_definition(*LOSSES[1], SETTINGS | {"caution": 6.0})
+        check_newton_definition(*LOSSES[1], NEWTON_SETTINGS | {"caution": 6.0})
 
 
 @pytest.mark.parametrize("factor", [2.0**-40, 2.0**40])
 def test_newton_stacking_scaled_by_a_power_of_two_has_the_same_weights(factor):
     predictions, targets = problem(0, 5, 200, False)
     for loss in (kb.losses.Pinball(0.2), kb.losses.Squared()):
-        one = run_combiner(EXACT, values=predictions, targets=targets, loss=loss)
+        one = run_combiner(EXACT_NEWTON, values=predictions, targets=targets, loss=loss)
         other = run_combiner(
-            EXACT, values=factor * predictions, targets=factor * targets, loss=loss
+            EXACT_NEWTON, values=factor * predictions, targets=factor * targets, loss=loss
         )
         assert np.abs(one.weights - other.weights).max() < 1e-6
 

@@ -3,7 +3,20 @@
 import numpy as np
 import pytest
 
-from kernelbank.native.phases import ArrayBindings, ParallelPhases, Phase, PhaseArguments, Phases, argument_fields, compiled, float32_array, float_array, int_array, read_float, read_int
+from kernelbank.native.phases import (
+    ArrayBindings,
+    ParallelPhases,
+    Phase,
+    PhaseArguments,
+    Phases,
+    argument_fields,
+    compiled,
+    float32_array,
+    float_array,
+    int_array,
+    read_float,
+    read_int,
+)
 
 SUM = argument_fields("count", "factor", "values", "small", "indices", "out")
 

@@ -8,7 +8,11 @@ from kernelbank.auto import running_stats, scaling_steps
 from kernelbank.auto.scaling import ScalingBatch, fit_columns
 from support.naive import auto as naive
 
-standard_deviation = running_stats.standard_deviation.py_func
+standard_deviation = getattr(
+    running_stats.standard_deviation, "py_func", running_stats.standard_deviation
+)
+"""As a Python function, also where Numba has compiled it."""
+
 EPS = np.finfo(float).eps
 NAN = math.nan
 

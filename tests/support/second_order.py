@@ -6,16 +6,19 @@ leaf, no kernel rows, features drawn once and kept in the state, O(features^2) p
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from kernelbank.kernels.sample_buffer import SampleBlock, SampleBuffer
 from kernelbank.learners.base import Learner, SlotGroup
 from kernelbank.losses.objective import Objective
-from kernelbank.native.jit import entry
 from kernelbank.native.simd import WIDTH
 
+compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
+"""A learner of the user's own may be compiled as the user likes."""
 
-@entry
+
+@compiled
 def _features(x, frequencies, phases, out):
     size = phases.shape[0]
     for m in range(size):
@@ -25,7 +28,7 @@ def _features(x, frequencies, phases, out):
         out[m] = np.sqrt(2.0 / size) * np.cos(angle)
 
 
-@entry
+@compiled
 def _value(weights, features):
     total = 0.0
     for m in range(weights.shape[0]):
@@ -33,7 +36,7 @@ def _value(weights, features):
     return total
 
 
-@entry
+@compiled
 def _learn(
     first,
     points,

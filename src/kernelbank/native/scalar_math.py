@@ -36,6 +36,8 @@ from math import inf, isnan, nan
 
 import numpy as np
 
+from .arguments import Arguments, floats
+from .functions import native
 from .jit import inline
 from .library import COMPILING, compiled_only
 from .simd import four, lane
@@ -514,3 +516,42 @@ def lane_power(x, y):
         power(lane(x, 2), lane(y, 2)),
         power(lane(x, 3), lane(y, 3)),
     )
+
+
+# --- on arrays ------------------------------------------------------------------------------------
+
+ELEMENTWISE = Arguments("elementwise", x=floats(None), y=floats(None), out=floats(None))
+
+
+def _elementwise(name, function):
+    """out[i] = function(x[i]); of two arguments, function(x[i], y[i])."""
+
+    def one(a, first, count):
+        for i in range(len(a.out)):
+            a.out[i] = function(a.x[i])
+
+    def two(a, first, count):
+        for i in range(len(a.out)):
+            a.out[i] = function(a.x[i], a.y[i])
+
+    chosen = two if name == "power" else one
+    chosen.__name__ = name
+    chosen.__qualname__ = f"elementwise_{name}"  # each has a symbol of its own
+    return native(ELEMENTWISE)(chosen)
+
+
+elementwise = {
+    name: _elementwise(name, function)
+    for name, function in {
+        "exp": exp,
+        "expm1": expm1,
+        "log": log,
+        "log1p": log1p,
+        "tanh": tanh,
+        "asinh": asinh,
+        "sine": sine,
+        "cosine": cosine,
+        "power": power,
+    }.items()
+}
+"""The functions on arrays of float64, by name; `y` is for power, and None for the others."""

@@ -35,7 +35,7 @@ def test_restored_timings_continue():
     second.restore(saved)
     assert (second.starts, second.seconds[MODEL]) == (2, 2.0)
     assert second.started == first.started
-    assert set(saved["versions"]) == {"kernelbank", "Python", "numpy", "numba", "system"}
+    assert set(saved["versions"]) == {"kernelbank", "Python", "numpy", "compiled code", "system"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The cache of compiled code: the fingerprint of a function, and what changes it."""
+"""Machine code on disk: the fingerprint of a function, and what changes it."""
 
 import os
 import shutil
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import kernelbank as kb
-from kernelbank.native import jit
+from kernelbank.native.library import processor_level
+from kernelbank.native.llvm.fingerprint import _file_digest, fingerprint
 
 SOURCE = """
 from kernelbank.native.jit import inline
@@ -34,12 +35,12 @@ function = make(1.0)
 """
 
 
-def fingerprint(source, file):
+def fingerprint_of(source, file):
     """The fingerprint of `function` in this source."""
     file.write_text(source)
     names = {"__name__": "edited", "__file__": str(file)}
     exec(compile(source, str(file), "exec"), names)
-    return jit._Fingerprint(names["function"]).hexdigest()
+    return fingerprint(names["function"])
 
 
 @pytest.mark.parametrize(
@@ -54,8 +55,8 @@ def fingerprint(source, file):
 )
 def test_fingerprint_after_an_edit_of_code_changes(old, new, tmp_path):
     assert old in SOURCE
-    before = fingerprint(SOURCE, tmp_path / "before.py")
-    after = fingerprint(SOURCE.replace(old, new), tmp_path / "after.py")
+    before = fingerprint_of(SOURCE, tmp_path / "before.py")
+    after = fingerprint_of(SOURCE.replace(old, new), tmp_path / "after.py")
     assert before != after
 
 
@@ -66,8 +67,8 @@ def test_fingerprint_after_an_edit_of_code_changes(old, new, tmp_path):
 )
 def test_fingerprint_after_an_edit_of_text_stays(old, new, tmp_path):
     assert old in SOURCE
-    before = fingerprint(SOURCE, tmp_path / "before.py")
-    after = fingerprint(SOURCE.replace(old, new), tmp_path / "after.py")
+    before = fingerprint_of(SOURCE, tmp_path / "before.py")
+    after = fingerprint_of(SOURCE.replace(old, new), tmp_path / "after.py")
     assert before == after
 
 
@@ -75,7 +76,7 @@ def test_file_digest_depends_on_code_only(tmp_path):
     def digest(source):
         file = tmp_path / f"{len(list(tmp_path.iterdir()))}.py"
         file.write_text(source)
-        return jit._file_digest(str(file))
+        return _file_digest(str(file))
 
     source = '"""A module."""\n\n\ndef f(x):\n    """Doubles."""\n    return 2 * x in {"a", "b"}\n'
     assert digest(source) == digest(source.replace("Doubles", "Twice").replace("A mod", "The mod"))
@@ -86,19 +87,24 @@ def test_file_digest_depends_on_code_only(tmp_path):
 def test_compiled_formulas_have_cache_files_of_their_own():
     """Formulas that shared one would overwrite each other's, and be compiled in every process."""
     losses = [kb.losses.Squared, kb.losses.Absolute, kb.losses.Huber]
-    from kernelbank.native.formulas import compile_loss
-
-    compiled = [compile_loss(f) for loss in losses for f in (loss._value, loss._derivative)]
+    compiled = [f.compile() for loss in losses for f in (loss._value, loss._derivative)]
     names = [function._cache._cache_file._index_name for function in compiled]
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.slow
-def test_compiled_loops_after_an_edit_of_a_formula_use_the_new_one(tmp_path):
-    """Numba's own cache would go on with the old formula: it looks at one file only."""
+@pytest.mark.parametrize("mode", ["library", "jit"])
+def test_compiled_loops_after_an_edit_of_a_formula_use_the_new_one(mode, tmp_path):
+    """Object files, and the files of Numba, would go on with the old formula."""
+    if mode == "library" and processor_level() is None:
+        pytest.skip("there is no library for this processor")
     source = Path(kb.__file__).parent
     shutil.copytree(source, tmp_path / "kernelbank", ignore=shutil.ignore_patterns("__pycache__"))
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path),
+        "KERNELBANK_NATIVE": mode,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }
     code = (
         "import kernelbank as kb; "
         "print(kb.__file__, float(kb.kernels.Linear(0.0)([[3.0]], [[2.0]])[0, 0]))"

@@ -1,0 +1,89 @@
+"""A bank of every kind: each kernel, loss, learner and combiner, and AutoBank of each task."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import kernelbank as kb
+
+from . import instances
+from .learner_cases import kernel_of, losses_of
+from .second_order import PrototypeRLS
+
+K, L = kb.kernels, kb.learners
+
+SAMPLES = 300  # more than the 256 after which the arrays of a bank slide
+X, NUMBERS = instances.stream(3, SAMPLES, 2)
+LABELS = instances.stream(3, SAMPLES, 2, labels=True)[1]
+MISSING = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+THREE = np.digitize(NUMBERS, np.quantile(NUMBERS, [0.3, 0.7]))
+OWN = {
+    "cauchy": K.Custom(instances.cauchy),
+    "fourth": instances.FOURTH,
+    "PrototypeRLS": PrototypeRLS,
+}
+"""Components of the tests' own, which `kb.load` must be given."""
+
+
+class Case(NamedTuple):
+    """A bank to make, given its engine, and the stream for it."""
+
+    make: Callable[[Any], Any]
+    X: np.ndarray
+    y: np.ndarray
+
+
+def bank_case(labels=False, **options):
+    return Case(
+        lambda engine: kb.KernelBank(window=5, engine=engine, **options),
+        X,
+        LABELS if labels else NUMBERS,
+    )
+
+
+def auto_case(rows, y, **options):
+    return Case(lambda engine: kb.AutoBank(size="small", engine=engine, **options), rows, y)
+
+
+def mixed_slots():
+    """Slots of several methods; two learn the residual of another, one has a loss of its own."""
+    return [
+        kb.Slot(K.Linear(0.5), L.LinearRLS()),
+        *(kb.Slot(K.Gaussian(width), L.Norma(0.05, 30)) for width in (0.2, 0.4, 0.8, 1.6, 3.2)),
+        kb.Slot(K.TreeKernel(0.7, 6), L.PartitionTree(nodes=15, split_after=5)),
+        kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0),
+        kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), residual_of=7),
+        kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), loss="absolute"),
+        kb.Slot(K.Gaussian(0.6), PrototypeRLS()),
+    ]
+
+
+def all_cases():
+    cases = {}
+    for kernel, _ in instances.KERNELS:
+        cases[f"kernel {instances.name_of(kernel)}"] = bank_case(dictionary=kernel)
+    for loss, _ in instances.LOSSES:
+        name = f"loss {instances.name_of(loss)}"
+        cases[name] = bank_case(loss.labels, dictionary=kb.gaussian_grid(0.2, 2, 6), loss=loss)
+    for learner in [*instances.LEARNERS, L.Norma(0.05, 30)]:
+        for loss in losses_of(learner):
+            # Two kernels of one structure: a leaf that is not full.
+            kernels = [kernel_of(learner), kernel_of(learner)]
+            case = bank_case(
+                loss in ("logistic", "hinge"), dictionary=kernels, learner=learner, loss=loss
+            )
+            cases[f"learner {learner!r} with {loss}"] = case
+    for combiner, _ in instances.COMBINERS:
+        cases[f"combiner {combiner!r}"] = bank_case(slots=mixed_slots(), combiner=combiner)
+    cases["float32"] = bank_case(dictionary=kb.gaussian_grid(0.2, 2, 6), dtype="float32")
+    cases["AutoBank"] = auto_case(X, NUMBERS)
+    cases["AutoBank with lags and missing inputs"] = auto_case(MISSING, NUMBERS, lags=2)
+    cases["AutoBank for another loss"] = auto_case(X, NUMBERS, loss="absolute")
+    cases["AutoBank for two classes"] = auto_case(
+        MISSING, LABELS, task="classification", classes=[-1.0, 1.0], lags=1
+    )
+    cases["AutoBank for three classes"] = auto_case(
+        X, THREE, task="classification", classes=[0, 1, 2]
+    )
+    return cases
