@@ -14,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from numba.core.ccallback import CFunc
-from numba.core.registry import CPUDispatcher
 
 import kernelbank as kb
 from kernelbank.native import phases
+from kernelbank.native.functions import CompiledFunction
+from kernelbank.native.library import compiled_only
 
 PACKAGE = Path(kb.__file__).parent
 
@@ -52,13 +52,13 @@ class PythonFiles:
 
 def files_of_compiled(functions):
     """The files of compiled functions, and of all that they call."""
-    found, seen, waiting = set(), set(), list(functions)
+    found, waiting = set(), list(functions)
+    seen = {id(compiled_only.__code__)}  # stands for what is not written in Python
     while waiting:
         function = waiting.pop()
-        if isinstance(function, CFunc):
-            function = function._pyfunc
-        elif isinstance(function, CPUDispatcher):
-            function = function.py_func
+        if isinstance(function, CompiledFunction):
+            function = function.function
+        function = getattr(function, "py_func", function)  # where Numba has compiled it
         code = getattr(function, "__code__", None)
         if code is None or id(code) in seen or not code.co_filename.startswith(str(PACKAGE)):
             continue

@@ -13,7 +13,7 @@ from measuring import ar1, paper_bank
 from rich.console import Console
 from rich.table import Table
 
-from kernelbank.native.phases import run_phases
+from kernelbank.native.phases import ParallelPhases, Phases
 
 WARM_UP = 512
 
@@ -24,11 +24,16 @@ def phase_seconds(x, y, slots: int, budget: int) -> dict[str, float]:
     bank.run(x[:WARM_UP], y[:WARM_UP], record=())
     phases = bank._runtime.executor._phases
     seconds: dict[str, float] = defaultdict(float)
+    each = [
+        Phases([phase])
+        for member in phases._members
+        for phase in (member.phases if isinstance(member, ParallelPhases) else [member])
+    ]
 
     def timed_run(first: int, count: int) -> None:
-        for k, name in enumerate(phases.names):
+        for name, phase in zip(phases.names, each):
             start = time.perf_counter()
-            run_phases(phases.address + 16 * k, 1, first, count)  # one function and its arguments
+            phase.run(first, count)
             seconds[name] += time.perf_counter() - start
 
     phases.run = timed_run
