@@ -29,13 +29,10 @@ def get_requires_for_build_wheel(config_settings=None):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    environment = {
-        **os.environ,
-        "KERNELBANK_NATIVE": "jit",
-        "PYTHONPATH": os.pathsep.join([str(SOURCE), *sys.path]),
-    }
-    command = [sys.executable, "-m", "kernelbank.native.build", "--level", "all"]
-    subprocess.run(command, env=environment, check=True)
+    code = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); "
+    code += "from kernelbank.native.build import main; main()"
+    environment = {**os.environ, "KERNELBANK_NATIVE": "jit"}
+    subprocess.run([sys.executable, "-c", code, "--level", "all"], env=environment, check=True)
     # Any Python 3 on Linux with the C library of 2014 or later: the code needs memmove and memset.
     options = ["--python-tag", "py3", "--plat-name", "manylinux_2_17_x86_64"]
     settings = {**(config_settings or {}), "--build-option": options}

@@ -28,6 +28,7 @@ from .library import (
     FOLDER,
     LEVELS,
     PACKAGE,
+    build_command,
     library_path,
     processor_level,
     source_digest,
@@ -138,12 +139,11 @@ def build(level: str) -> Path:
         "KERNELBANK_NATIVE": "jit",
         "NUMBA_CPU_NAME": level,
         "NUMBA_CPU_FEATURES": LEVELS[level],
-        "PYTHONPATH": os.pathsep.join(sys.path),
     }
     with tempfile.TemporaryDirectory() as claims:
         # Nothing of Numba's own cache is used: it knows nothing of levels.
         environment["NUMBA_CACHE_DIR"] = claims
-        command = [sys.executable, "-m", __spec__.name, "--level", level, "--work", claims]
+        command = build_command("--level", level, "--work", claims)
         count = os.cpu_count() or 1
         workers = [subprocess.Popen(command, env=environment) for _ in range(count)]
         codes = [worker.wait() for worker in workers]

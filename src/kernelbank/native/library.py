@@ -110,6 +110,13 @@ def problem(level: str) -> str | None:
     return None if fits else f"{path.name} was built from other sources"
 
 
+def build_command(*arguments: str) -> list[str]:
+    """The command that runs the builder of this very package, wherever it was imported from."""
+    code = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); "
+    code += "from kernelbank.native.build import main; main()"
+    return [sys.executable, "-c", code, *arguments]
+
+
 def _build(level: str, why: str) -> str | None:
     """Build the library in another process; why that failed, or None.
 
@@ -127,10 +134,9 @@ def _build_alone(level: str, why: str) -> str | None:
     text = f"kernelbank: building compiled code for {level} ({why}); this happens once ..."
     print(text, file=sys.stderr, flush=True)
     _log.info(text)
-    command = [sys.executable, "-m", "kernelbank.native.build", "--level", level]
     done = subprocess.run(
-        command,
-        env={**os.environ, "KERNELBANK_NATIVE": "jit", "PYTHONPATH": os.pathsep.join(sys.path)},
+        build_command("--level", level),
+        env={**os.environ, "KERNELBANK_NATIVE": "jit"},
         capture_output=True,
         text=True,
         check=False,
