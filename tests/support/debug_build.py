@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from kernelbank.native.arguments import OUT_OF_BOUNDS, Arguments, floats, lanes
+from kernelbank.native.arguments import DEBUG, OUT_OF_BOUNDS, Arguments, floats, lanes
 from kernelbank.native.functions import native
 from kernelbank.native.views import columns_from, load_four
 
@@ -81,4 +81,6 @@ def every_bank():
 
 
 if __name__ == "__main__":
+    if not DEBUG:
+        raise SystemExit("set KERNELBANK_DEBUG=1: otherwise wrong indices destroy memory")
     print(json.dumps(every_bank() if sys.argv[1:] == ["all"] else wrong_indices()))

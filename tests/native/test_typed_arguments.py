@@ -54,8 +54,8 @@ def test_table_takes_bools_as_ints_and_ints_as_floats():
     assert table.entries[1:].view(np.float64)[0] == 3.0
 
 
-def test_table_without_arguments_has_an_address():
-    assert Table(Arguments("nothing"), {}).address != 0
+def test_table_without_arguments_has_an_entry_to_point_to():
+    assert Table(Arguments("nothing"), {}).entries.tolist() == [0]
 
 
 def test_array_that_is_none_is_an_empty_entry_and_may_stay_unused():
