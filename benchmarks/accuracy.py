@@ -87,7 +87,7 @@ def chosen_streams(chosen: argparse.Namespace) -> dict[str, Stream]:
 
 def facts(chosen: argparse.Namespace) -> dict[str, object]:
     """What the figures depend on besides the streams."""
-    libraries = ("river", "scikit-learn", "numpy", "numba")
+    libraries = ("river", "scikit-learn", "numpy")
     return {
         "machine": platform.processor() or platform.machine(),
         "python": platform.python_version(),

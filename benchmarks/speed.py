@@ -9,7 +9,6 @@ import warnings
 from dataclasses import asdict
 from pathlib import Path
 
-import numba
 import numpy as np
 from measuring import Measurement
 from rich.console import Console
@@ -19,6 +18,7 @@ from speed_measurements import SECTIONS
 
 import kernelbank as kb
 from kernelbank.evaluation import plots
+from kernelbank.native.library import LIBRARY
 
 
 def table(rows: list[Measurement]) -> Table:
@@ -88,7 +88,7 @@ def main() -> None:
         "machine": platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "numba": numba.__version__,
+        "compiled code": "just in time" if LIBRARY is None else LIBRARY.level,
         "kernelbank": kb.__version__,
         "rows": [asdict(row) | {"reached": row.reached()} for row in rows],
     }

@@ -162,3 +162,17 @@ def test_function_that_is_not_in_the_library_is_refused_with_a_remedy():
 def test_tool_of_compiled_code_called_from_python_is_refused():
     with pytest.raises(TypeError, match="from compiled code only"):
         compiled_only(1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        (int, 2.7, "number of demo must be an int; got 2.7"),
+        (int, None, "number of demo must be an int; got None"),
+        (float, None, "number of demo must be a float; got None"),
+        (float, "a", "number of demo must be a float; got 'a'"),
+    ],
+)
+def test_table_with_a_number_of_another_type_names_it(kind, value, words):
+    with pytest.raises(TypeError, match=words):
+        Table(Arguments("demo", number=kind), {"number": value})

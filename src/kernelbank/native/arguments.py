@@ -140,6 +140,13 @@ class Arguments:
         )
 
 
+def _number(name: str, value: Any, kinds: tuple[type, ...]) -> Any:
+    if not isinstance(value, kinds):
+        expected = "an int" if float not in kinds else "a float"
+        raise TypeError(f"{name} must be {expected}; got {value!r}")
+    return int(value) if float not in kinds else float(value)
+
+
 class Table:
     """Filled arguments. It keeps the arrays alive, which must not move."""
 
@@ -154,13 +161,18 @@ class Table:
         self._values = values
         self.entries = np.zeros(arguments.size, dtype=np.int64)
         self.address: int = self.entries.ctypes.data
-        numbers = {name: int(values[name]) for name, kind in fields.items() if kind is int}
+        numbers = {
+            name: _number(f"{name} of {arguments.name}", values[name], (int, np.integer))
+            for name, kind in fields.items()
+            if kind is int
+        }
         for name, kind in fields.items():
             position, value = arguments.positions[name], values[name]
             if kind is int:
                 self.entries[position] = numbers[name]
             elif kind is float:
-                self.entries[position : position + 1].view(np.float64)[0] = value
+                number = _number(f"{name} of {arguments.name}", value, (float, int, np.number))
+                self.entries[position : position + 1].view(np.float64)[0] = number
             elif value is not None:
                 kind.check(f"{name} of {arguments.name}", value, numbers)
                 self.entries[position] = value.ctypes.data

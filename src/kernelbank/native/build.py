@@ -137,6 +137,7 @@ def build(level: str) -> Path:
     environment = {
         **os.environ,
         "KERNELBANK_NATIVE": "jit",
+        "KERNELBANK_DEBUG": "",
         "NUMBA_CPU_NAME": level,
         "NUMBA_CPU_FEATURES": LEVELS[level],
     }

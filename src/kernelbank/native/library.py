@@ -33,7 +33,7 @@ LEVELS = {
 }
 """The levels of processors, the newest first, and their features as LLVM names them."""
 
-_SOURCES = ("native/llvm", "native", "kernels", "losses", "learners", "combiners", "bank", "auto")
+_SOURCES = ("native", "kernels", "losses", "learners", "combiners", "bank", "auto")
 """The folders of the package with compiled functions."""
 
 _log = logging.getLogger("kernelbank")
@@ -54,7 +54,7 @@ def processor_level() -> str | None:
 
 def source_files() -> list[Path]:
     """The files that may hold compiled functions, and those that compile them."""
-    return [file for folder in _SOURCES for file in sorted((PACKAGE / folder).glob("*.py"))]
+    return [file for folder in _SOURCES for file in sorted((PACKAGE / folder).rglob("*.py"))]
 
 
 def source_digest() -> str:
@@ -136,7 +136,7 @@ def _build_alone(level: str, why: str) -> str | None:
     _log.info(text)
     done = subprocess.run(
         build_command("--level", level),
-        env={**os.environ, "KERNELBANK_NATIVE": "jit"},
+        env={**os.environ, "KERNELBANK_NATIVE": "jit", "KERNELBANK_DEBUG": ""},
         capture_output=True,
         text=True,
         check=False,

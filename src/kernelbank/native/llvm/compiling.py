@@ -1,13 +1,14 @@
 """From Python functions to C functions, by Numba."""
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from numba.core import types
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic, register_jitable
 
-from ..arguments import Arguments
+from ..arguments import DEBUG, Arguments
 from ..progress import progress
 from .calls import KERNEL, LOSS, STATISTIC
 from .fingerprint import fingerprint
@@ -24,9 +25,15 @@ class _CFunction(CFunc):  # type: ignore[misc]
 
 
 def _compile(signature: Any, function: Formula, name: str) -> Any:
-    function.__qualname__ = name  # each has a cache file of its own
+    own = FunctionType(
+        function.__code__, function.__globals__, function.__name__, closure=function.__closure__
+    )
+    own.__module__, own.__qualname__ = function.__module__, name  # a cache file of its own
     kinds = (signature.args, signature.return_type)
-    compiled = _CFunction(function, kinds, {}, {"nopython": True, "error_model": "numpy"})
+    compiled = _CFunction(own, kinds, {}, {"nopython": True, "error_model": "numpy"})
+    if DEBUG:  # such code holds an address of this process, and must not be found by another
+        compiled.compile()
+        return compiled
     try:
         compiled.enable_caching()
     except RuntimeError:  # no writable folder: compile in every process instead
