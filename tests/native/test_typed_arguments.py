@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from kernelbank.bank.slot_metrics import combine_rows
-from kernelbank.native.arguments import Arguments, Table, floats, ints, lanes
+from kernelbank.native.arguments import Arguments, floats, ints, lanes
 from kernelbank.native.functions import native
 from kernelbank.native.library import LIBRARY, compiled_only
 from kernelbank.native.scalar_math import elementwise
+from kernelbank.native.table import Table
 
 EXAMPLE = Arguments(
     "example",

@@ -25,9 +25,9 @@
 | `lanes(..)`  | array whose last axis is four lanes; an element is four numbers  | NumPy array    |
 
 Axes are lengths: numbers, names of `int` arguments, sums and products of these such as
-"budget + 1", or None for any length. Names, types and shapes are checked when arguments are filled;
-an array that a function does not use may be None. With all indices an element is read or written;
-fewer indices, or a slice, mean a part of the array: `a.values[leaf]`, `row[j:]`. Indices are not
+"budget + 1", or None for any length. Names, types and shapes are checked when arguments are filled
+(see `table`); an array that a function does not use may be None. With all indices an element is
+read or written; fewer indices, or a slice, mean a part of the array: `a.values[leaf]`, `row[j:]`. Indices are not
 checked, and negative ones have no meaning, except in a debug build (`KERNELBANK_DEBUG=1`), where an
 index outside its axis is counted in `OUT_OF_BOUNDS` and replaced by 0.
 
@@ -39,10 +39,7 @@ a call from Python costs the same whatever the number of arrays behind it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -64,36 +61,6 @@ class ArrayKind:
     dtype: str
     axes: tuple[Axis, ...]
     lanes: bool = False
-
-    def check(self, name: str, value: Any, numbers: Mapping[str, int]) -> None:
-        """Refuse an array of another type or shape."""
-        axes = (*self.axes, LANES) if self.lanes else self.axes
-        if not isinstance(value, np.ndarray) or value.dtype != self.dtype:
-            kind = getattr(value, "dtype", type(value).__name__)
-            raise TypeError(f"{name} must be an array of {self.dtype}; got {kind}")
-        if not value.flags.c_contiguous:
-            raise TypeError(f"{name} must be C-contiguous; got strides {value.strides}")
-        wanted = tuple(_length(axis, numbers) for axis in axes)
-        fits = len(wanted) == value.ndim and all(
-            length is None or length == found
-            for length, found in zip(wanted, value.shape, strict=True)
-        )
-        if not fits:
-            raise TypeError(f"{name} must have shape {axes} = {wanted}; got {value.shape}")
-
-
-def _length(axis: Axis, numbers: Mapping[str, int]) -> int | None:
-    if not isinstance(axis, str):
-        return axis
-    if axis in numbers:
-        return numbers[axis]
-    return int(eval(_expression(axis), {"__builtins__": {}}, numbers))
-
-
-@cache
-def _expression(axis: str) -> CodeType:
-    """The code of an axis; it is written in this package, never given by a user."""
-    return compile(axis, axis, "eval")
 
 
 def floats(*axes: Axis, dtype: str = "float64") -> ArrayKind:
@@ -138,43 +105,3 @@ class Arguments:
                 for field, kind in self.fields.items()
             },
         )
-
-
-def _number(name: str, value: Any, kinds: tuple[type, ...]) -> Any:
-    if not isinstance(value, kinds):
-        expected = "an int" if float not in kinds else "a float"
-        raise TypeError(f"{name} must be {expected}; got {value!r}")
-    return int(value) if float not in kinds else float(value)
-
-
-class Table:
-    """Filled arguments. It keeps the arrays alive, which must not move."""
-
-    def __init__(self, arguments: Arguments, values: Mapping[str, Any]) -> None:
-        fields = arguments.fields
-        if fields.keys() != values.keys():
-            missing, unknown = fields.keys() - values.keys(), values.keys() - fields.keys()
-            raise TypeError(
-                f"arguments of {arguments.name}: {sorted(missing)} are missing, "
-                f"{sorted(unknown)} are unknown"
-            )
-        self._values = values
-        self.entries = np.zeros(arguments.size, dtype=np.int64)
-        self.address: int = self.entries.ctypes.data
-        numbers = {
-            name: _number(f"{name} of {arguments.name}", values[name], (int, np.integer))
-            for name, kind in fields.items()
-            if kind is int
-        }
-        for name, kind in fields.items():
-            position, value = arguments.positions[name], values[name]
-            if kind is int:
-                self.entries[position] = numbers[name]
-            elif kind is float:
-                number = _number(f"{name} of {arguments.name}", value, (float, int, np.number))
-                self.entries[position : position + 1].view(np.float64)[0] = number
-            elif value is not None:
-                kind.check(f"{name} of {arguments.name}", value, numbers)
-                self.entries[position] = value.ctypes.data
-                axes = len(kind.axes)
-                self.entries[position + 1 : position + 1 + axes] = value.shape[:axes]

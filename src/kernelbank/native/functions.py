@@ -18,8 +18,9 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from .arguments import Arguments, Table
+from .arguments import Arguments
 from .library import LIBRARY
+from .table import Table
 
 REGISTRY: dict[str, CompiledFunction] = {}
 """All compiled functions by symbol."""

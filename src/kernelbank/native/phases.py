@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import Arguments, Table, ints
+from .arguments import Arguments, ints
 from .callbacks import Callback, callback_phase
 from .formulas import call_phase
 from .functions import NativeFunction, native
+from .table import Table
 
 
 class Phase:
