@@ -27,9 +27,10 @@
 Axes are lengths: numbers, names of `int` arguments, sums and products of these such as
 "budget + 1", or None for any length. Names, types and shapes are checked when arguments are filled
 (see `table`); an array that a function does not use may be None. With all indices an element is
-read or written; fewer indices, or a slice, mean a part of the array: `a.values[leaf]`, `row[j:]`. Indices are not
-checked, and negative ones have no meaning, except in a debug build (`KERNELBANK_DEBUG=1`), where an
-index outside its axis is counted in `OUT_OF_BOUNDS` and replaced by 0.
+read or written; fewer indices, or a slice, mean a part of the array: `a.values[leaf]`, `row[j:]`.
+Indices are not checked, and negative ones have no meaning, except in a debug build
+(`KERNELBANK_DEBUG=1`), where an index outside its axis is counted in `OUT_OF_BOUNDS` and replaced
+by 0.
 
 In memory, arguments are a table of int64 that is filled once: an int is itself, a float its bits,
 and an array its address and the lengths of its axes. The functions get the address of the table, so
