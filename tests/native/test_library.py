@@ -117,6 +117,17 @@ def test_changed_formula_is_rebuilt_alone_and_used(copied):
     ]
 
 
+@pytest.mark.slow
+def test_library_that_cannot_be_built_is_replaced_by_code_compiled_just_in_time(copied, tmp_path):
+    folder, path = copied
+    shutil.rmtree(path.parent)
+    path.parent.write_text("in the way of the folder")
+    done = python(LEARN, folder=folder, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout == "learned\n", done.stderr
+    assert "compiling just in time with Numba, because there is no " in done.stderr
+    assert "cannot be built here" in done.stderr
+
+
 RUNS = ("paper Simplex", "kernel R", "loss logistic", "learner K", "combiner H", "auto small")
 """Parts of the names of the runs that are compared: they reach every elementary function."""
 

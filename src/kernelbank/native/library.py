@@ -124,10 +124,13 @@ def _build(level: str, why: str) -> str | None:
     """
     import fcntl
 
-    FOLDER.mkdir(exist_ok=True)
-    with open(FOLDER / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return None if problem(level) is None else _build_alone(level, why)
+    try:
+        FOLDER.mkdir(exist_ok=True)
+        with open(FOLDER / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return None if problem(level) is None else _build_alone(level, why)
+    except OSError as error:  # such as a folder that nobody may write to
+        return f"{why}, and it cannot be built here ({error})"
 
 
 def _build_alone(level: str, why: str) -> str | None:
