@@ -79,7 +79,7 @@ def show(name, title, found, exact):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--samples", type=int, default=2_000_000)
     count = parser.parse_args().samples
     draw = np.random.default_rng(11)
     with np.errstate(all="ignore"):

@@ -13,8 +13,9 @@ from dataclasses import dataclass, fields
 
 from ..native.formulas import kernel_formula
 from ..native.functions import CompiledFunction
-from ..native.scalar_math import lane_power, sine
+from ..native.scalar_math import lane_power
 from ..native.simd import broadcast, exp2_of_product, lane, sqrt, where_less
+from ..native.trigonometry import sine
 from ..utils import validation as check
 from .base import Elementary
 from .program import Statistic

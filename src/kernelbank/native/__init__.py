@@ -1,4 +1,4 @@
-"""Compiled code: vectors of four, arguments, compilation and caching, small dense matrices.
+"""Compiled code: typed arguments, functions and their library, phases, vectors, mathematics.
 
 Compiled functions work on numbers and arrays only: no `self`, no dictionaries, no Python objects.
 """

@@ -91,7 +91,6 @@ class Arguments:
         for field, kind in fields.items():
             self.positions[field] = size
             size += 1 + len(kind.axes) if isinstance(kind, ArrayKind) else 1
-        self.size = max(size, 1)
 
     def extended(self, name: str, **fields: Any) -> Arguments:
         """These arguments and more: a function of these takes the result too."""

@@ -11,9 +11,9 @@ import math
 
 from .jit import inline
 from .library import COMPILING, compiled_only
-from .scalar_math import cosine as far_cosine
-from .scalar_math import sine as far_sine
 from .simd import fma, four, lane
+from .trigonometry import cosine as far_cosine
+from .trigonometry import sine as far_sine
 
 if COMPILING:
     from .llvm.simd import any_reaches, rotate

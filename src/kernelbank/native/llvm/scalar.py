@@ -2,7 +2,8 @@
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+
+from .intrinsics import make_intrinsic
 
 _DOUBLE = ir.DoubleType()
 _INTEGER = ir.IntType(64)
@@ -10,24 +11,7 @@ _INTEGER = ir.IntType(64)
 
 def _function(kind, result, count, emit):
     """An intrinsic of `count` numbers, cast to `kind`; `emit(builder, ...)` writes its LLVM."""
-
-    def typed(typingctx, *arguments):
-        if not all(isinstance(a, (types.Number, types.Boolean)) for a in arguments):
-            return None
-
-        def codegen(context, builder, sig, args):
-            cast = [context.cast(builder, v, t, kind) for v, t in zip(args, sig.args, strict=True)]
-            return emit(builder, *cast)
-
-        return result(*arguments), codegen
-
-    # Numba counts the parameters of an intrinsic, so each count needs its own function.
-    makers = {
-        1: lambda typingctx, x: typed(typingctx, x),
-        2: lambda typingctx, x, y: typed(typingctx, x, y),
-        3: lambda typingctx, x, y, z: typed(typingctx, x, y, z),
-    }
-    return intrinsic(makers[count])
+    return make_intrinsic(count, (types.Number, types.Boolean), kind, result, emit)
 
 
 def _llvm(name):

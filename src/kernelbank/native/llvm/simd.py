@@ -12,6 +12,8 @@ from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, models, register_model
 
+from .intrinsics import make_intrinsic
+
 WIDTH = 4
 _DOUBLE = ir.DoubleType()
 _INTEGER = ir.IntType(64)
@@ -85,25 +87,7 @@ _operator(operator.neg, 1, lambda builder, x: builder.fneg(x))
 
 def _function(count, emit):
     """An intrinsic of `count` lanes or numbers; `emit(builder, ...)` writes its LLVM."""
-
-    def typed(typingctx, *arguments):
-        if not all(isinstance(a, (LanesType, types.Number)) for a in arguments):
-            return None
-
-        def codegen(context, builder, sig, args):
-            cast = [context.cast(builder, v, t, LANES) for v, t in zip(args, sig.args, strict=True)]
-            return emit(builder, *cast)
-
-        return LANES(*arguments), codegen
-
-    # Numba counts the parameters of an intrinsic, so each count needs its own function.
-    makers = {
-        1: lambda typingctx, x: typed(typingctx, x),
-        2: lambda typingctx, x, y: typed(typingctx, x, y),
-        3: lambda typingctx, x, y, z: typed(typingctx, x, y, z),
-        4: lambda typingctx, w, x, y, z: typed(typingctx, w, x, y, z),
-    }
-    return intrinsic(makers[count])
+    return make_intrinsic(count, (LanesType, types.Number), LANES, LANES, emit)
 
 
 def _less_select(builder, x, y, yes, no):
@@ -142,51 +126,6 @@ def emit_store(builder, place, dtype, lanes):
         builder.store(builder.fptrunc(lanes, _SINGLES), narrow, align=4)
     else:
         builder.store(lanes, builder.bitcast(place, _VECTOR.as_pointer()), align=8)
-
-
-def _address(context, builder, kind, value, row):
-    """A pointer to the four numbers that start at 4 * row, of an array or of a pointer."""
-    data = value
-    if isinstance(kind, types.Array):
-        data = context.make_array(kind)(context, builder, value).data
-    return builder.gep(data, [builder.mul(row, ir.Constant(row.type, WIDTH))])
-
-
-def _is_memory(kind) -> bool:
-    known = (types.float64, types.float32)
-    return isinstance(kind, (types.Array, types.CPointer)) and kind.dtype in known
-
-
-@intrinsic
-def load(typingctx, array, row):
-    """Row number `row` of an array whose last axis is the four lanes; float32 is widened."""
-    if not (_is_memory(array) and isinstance(row, types.Integer)):
-        return None
-
-    def codegen(context, builder, sig, args):
-        kind = sig.args[0]
-        row_number = context.cast(builder, args[1], sig.args[1], types.intp)
-        return emit_load(
-            builder, _address(context, builder, kind, args[0], row_number), str(kind.dtype)
-        )
-
-    return LANES(array, row), codegen
-
-
-@intrinsic
-def store(typingctx, array, row, value):
-    """Write `value` (lanes, or one number for all four) to row number `row` of `array`."""
-    if not (_is_memory(array) and isinstance(row, types.Integer)):
-        return None
-
-    def codegen(context, builder, sig, args):
-        row_number = context.cast(builder, args[1], sig.args[1], types.intp)
-        lanes = context.cast(builder, args[2], sig.args[2], LANES)
-        target = _address(context, builder, sig.args[0], args[0], row_number)
-        emit_store(builder, target, str(sig.args[0].dtype), lanes)
-        return context.get_dummy_value()
-
-    return types.void(array, row, value), codegen
 
 
 @intrinsic
