@@ -178,9 +178,9 @@ class ShardGroup:
         self.evaluated = self.learner.evaluate(self.trained, seen, points, statistics, wanted)
         return self.evaluated
 
-    def variance(self, points: Floats) -> Floats:
+    def variance(self, seen: int, points: Floats) -> Floats:
         """(leaves, n, 4): predictive variance at the points."""
-        return self.learner.variance(self.trained, points)
+        return self.learner.variance(self.trained, seen, points)
 
 
 class ResidualGroup(ShardGroup):
@@ -241,9 +241,9 @@ class ResidualGroup(ShardGroup):
         self.evaluated = np.asarray(own + known[None, :, None])
         return self.evaluated
 
-    def variance(self, points: Floats) -> Floats:
+    def variance(self, seen: int, points: Floats) -> Floats:
         """The variances of b and of g add up, as if they were independent."""
         assert self.base is not None
         base, leaf, lane = self.base
-        known = base.variance(points)[leaf, :, lane]
-        return np.asarray(super().variance(points) + known[None, :, None])
+        known = base.variance(seen, points)[leaf, :, lane]
+        return np.asarray(super().variance(seen, points) + known[None, :, None])

@@ -295,7 +295,7 @@ class Runtime:
         """(n, P): the slots' predictive variances, NaN where there is none."""
         if not self.is_open:
             return np.full((len(X), len(self.weights)), np.nan)
-        variances = self.executor.variance(X)
+        variances = self.executor.variance(self.ledger.samples, X)
         self._raise_callback_error()
         return variances
 

@@ -205,10 +205,10 @@ class Shard:
             values = group.evaluate(seen, points, statistics, needed[group])
             self._scatter(group, values, out)
 
-    def variance(self, points: Floats, out: Floats) -> None:
+    def variance(self, seen: int, points: Floats, out: Floats) -> None:
         """out[t, p] = predictive variance of slot p at points[t], NaN where there is none."""
         for group in self.groups:
-            self._scatter(group, group.variance(points), out)
+            self._scatter(group, group.variance(seen, points), out)
 
     @staticmethod
     def _scatter(group: ShardGroup, values: Floats, out: Floats) -> None:

@@ -210,8 +210,11 @@ class Learner:
                 raise check.refuse("learner", rule, self, remedy)
             new[name][...] = array
 
-    def variance(self, group: SlotGroup, points: Floats) -> Floats:
-        """(leaves, n, 4): predictive variance of f at the points; NaN where there is none."""
+    def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
+        """(leaves, n, 4): predictive variance of f at the points after `seen` samples.
+
+        NaN where there is none.
+        """
         return np.full((group.leaves, len(points), WIDTH), np.nan)
 
     def step_ratio(self, group: SlotGroup) -> Floats:

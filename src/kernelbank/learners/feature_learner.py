@@ -40,7 +40,7 @@ from .base import Learner, SlotGroup
 
 Shapes = dict[str, tuple[int, ...]]
 
-SAMPLE_SIZE = 10
+SAMPLE_SIZE = 11
 (
     SELF_KERNEL,  # k(x, x)
     PREDICTION,  # f(x) before the sample is learned
@@ -52,6 +52,7 @@ SAMPLE_SIZE = 10
     SQUARED_NORM,  # norm^2 of f: the step keeps it up to date
     NUMBER,  # of the sample, from 0
     DROP_EFFECT,  # how far dropped terms moved the window's values, relative to their size
+    AHEAD,  # how many samples `look_ahead` is to look at, from the present one on
 ) = range(SAMPLE_SIZE)
 """Where it stands in `sample`."""
 
@@ -68,9 +69,11 @@ FIELDS = Arguments(
     contiguous=int,  # 1 if each of them is one more than the last
     capacity=int,  # most features during a step
     max_size=int,  # most features between two steps
+    cycle=int,  # samples of which the features are computed together
     curvature_rule=int,
     compute_features=int,  # address
     step=int,  # address
+    look_ahead=int,  # address, if cycle > 1
     derivative=int,  # address of the loss's derivative
     loss_parameters=floats(None),
     loss_lanes=lanes(3),  # f, y and l'
@@ -88,6 +91,7 @@ FIELDS = Arguments(
     point=floats("dimension"),  # the active coordinates of the present input
     sample=floats(SAMPLE_SIZE),  # what is known of the present sample
     point_features=floats("capacity"),  # features(x) of the present point x
+    cycle_features=floats("cycle", "capacity"),  # sample n in row n % cycle
     size=floats("leaves"),  # features in use
     coefficients=floats("leaves", "capacity"),
     window_features=floats("leaves", "window", "capacity"),  # sample n in row n % window
@@ -112,6 +116,9 @@ class FeatureLearner(Learner):
     step: ClassVar[NativeFunction]
     """Compiled (a, leaf, number): learn the present sample. Its arguments begin with those of
     `compute_features`, and are what the method's phases are filled with."""
+    look_ahead: ClassVar[NativeFunction | None] = None
+    """Compiled (a, leaf, number): prepare the next sample[AHEAD] steps, whose features are in
+    `cycle_features`. The state that it reads changes at the end of a cycle only."""
     extra_capacity: ClassVar[int] = 0
     """Features by which a step may exceed its maximum before it removes some."""
 
@@ -124,6 +131,11 @@ class FeatureLearner(Learner):
                 "Use one of these, a first-order learner such as kb.learners.KLMS(), or let this "
                 'one learn by squares all the same: kb.Slot(..., loss="squared").',
             )
+
+    @property
+    def cycle(self) -> int:
+        """Samples of a cycle: a method with `look_ahead` prepares their steps together."""
+        return 1
 
     def active_dims(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
         """The coordinates of an input that the features use.
@@ -147,9 +159,13 @@ class FeatureLearner(Learner):
         """What the method adds to FIELDS, except for its state, its settings and its scratch."""
         return {}
 
+    def axis_lengths(self, capacity: int, dimension: int) -> dict[Any, int]:
+        """The lengths of the axes of scratch arrays, by their names."""
+        return {"capacity": capacity, "dimension": dimension, "cycle": self.cycle}
+
     def _scratch_shapes(self, capacity: int, dimension: int) -> Shapes:
-        """The shapes of the arrays with no axes but these two."""
-        lengths: dict[Any, int] = {"capacity": capacity, "dimension": dimension}
+        """The shapes of the arrays that have no other axes."""
+        lengths = self.axis_lengths(capacity, dimension)
         return {
             name: tuple(lengths[axis] for axis in kind.axes)
             for name, kind in type(self).step.arguments.fields.items()
@@ -220,6 +236,8 @@ class FeatureLearner(Learner):
             "curvature_rule": _CURVATURE_RULES.get(type(objective.loss), NO_CURVATURE),
             "compute_features": type(self).compute_features.address,
             "step": type(self).step.address,
+            "cycle": self.cycle,
+            "look_ahead": 0 if self.look_ahead is None else self.look_ahead.address,
             "derivative": objective.loss.derivative_address,
             "loss_parameters": objective.loss.parameters,
             "points": None,
@@ -323,6 +341,20 @@ def _fill_sample(a, prediction, target):
     sample[WEIGHT] = 0.5 * curvature
 
 
+@inline
+def _look_ahead(a, leaf, number, t, left):
+    """Prepare samples number, number + 1, ..., up to `left` of this cycle; the first is points[t]."""
+    ahead = min(a.cycle - number % a.cycle, left)
+    for k in range(ahead):
+        _set_point(a, a.points[t + k])
+        call_phase(a.compute_features, address_of(a), leaf, number + k)
+        row = a.cycle_features[(number + k) % a.cycle]
+        for m in range(a.capacity):
+            row[m] = a.point_features[m]
+    a.sample[AHEAD] = ahead
+    call_phase(a.look_ahead, address_of(a), leaf, number)
+
+
 @native(FIELDS)
 def learn_block(a, first, count):
     """Run every leaf through samples first .. first + count - 1, which lie in one slide period."""
@@ -337,8 +369,15 @@ def learn_block(a, first, count):
             number = first + t
 
             # Predict.
-            _set_point(a, a.points[t])
-            prediction = _value(a, leaf, number)
+            if a.cycle == 1:
+                _set_point(a, a.points[t])
+                call_phase(a.compute_features, address_of(a), leaf, number)
+            else:
+                if t == 0 or number % a.cycle == 0:
+                    _look_ahead(a, leaf, number, t, count - t)
+                for m in range(a.capacity):
+                    a.point_features[m] = a.cycle_features[number % a.cycle, m]
+            prediction = dot(coefficients, a.point_features, size_of(a, leaf))
             a.predictions[leaf, t, 0] = prediction
 
             # Learn: coefficients, and norm^2.

@@ -66,6 +66,7 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
     forget: str = "exponential"
     constant_forgetting: float | None = None
     step = RecursiveLeastSquares.step.with_arguments(ARGUMENTS)
+    look_ahead = RecursiveLeastSquares.look_ahead.with_arguments(ARGUMENTS)
 
     def __post_init__(self) -> None:
         self._check_features()

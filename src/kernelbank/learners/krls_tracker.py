@@ -101,7 +101,7 @@ class KRLSTracker(InverseBase):
         own: Shapes = {"covariance": (capacity, capacity), "mean": (capacity,)}
         return {**super().state_shapes(capacity, dimension), **own}
 
-    def variance(self, group: SlotGroup, points: Floats) -> Floats:
+    def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
         """k(x, x) - k' K^-1 k + k' K^-1 S K^-1 k: of f, without the noise."""
         out = np.full((group.leaves, len(points), WIDTH), np.nan)
         for leaf in range(group.leaves):

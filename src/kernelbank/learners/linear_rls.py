@@ -14,16 +14,17 @@ from ..kernels.base import Kernel
 from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..native.arguments import floats
 from ..native.functions import native
+from ..native.packed_symmetric import pack, unpack
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
 from .feature_learner import FIELDS, SELF_KERNEL
-from .recursive import RECURSIVE, RecursiveLeastSquares, unpack_triangle
+from .recursive import RECURSIVE, RecursiveLeastSquares
 
 LINEAR = FIELDS.extended("linear", constants=floats("leaves"))  # sqrt(offset)
 ARGUMENTS = LINEAR.extended("linear_rls", **RECURSIVE)
 
-_PER_FEATURE = ("coefficients", "window_features", "scaling", "first_vector", "second_vector")
+_PER_FEATURE = ("coefficients", "window_features", "vectors")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class LinearRLS(RecursiveLeastSquares):
     forget: str = "exponential"
     constant_forgetting: float | None = None
     step = RecursiveLeastSquares.step.with_arguments(ARGUMENTS)
+    look_ahead = RecursiveLeastSquares.look_ahead.with_arguments(ARGUMENTS)
     accepts_new_inputs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -84,12 +86,12 @@ class LinearRLS(RecursiveLeastSquares):
         indices = [*range(before - 1), after - 1]  # the constant stays the last
         for name, array in old.items():
             if name == "covariance":
-                for leaf, triangle in enumerate(array):
-                    full = unpack_triangle(new[name][leaf], after)
-                    full[np.ix_(indices, indices)] = unpack_triangle(triangle, before)
-                    new[name][leaf] = full[np.tril_indices(after)]
+                for leaf, packed in enumerate(array):
+                    full = unpack(new[name][leaf], after)
+                    full[np.ix_(indices, indices)] = unpack(packed, before)
+                    new[name][leaf] = pack(full)
             elif name in _PER_FEATURE:
-                new[name][..., indices] = array
+                new[name][..., indices] = array[..., :before]
             elif name != "size":
                 new[name][...] = array
 

@@ -1,14 +1,18 @@
-"""Recursive least squares on features, in one pass over the covariance per sample.
+"""Recursive least squares on features, a cycle of samples at a time.
 
-The covariance P of the weights is symmetric: only rows up to the diagonal are kept, packed one
-behind the other. A step needs u = P phi and then changes P everywhere. It leaves that change
-*pending*, and the next step makes it while it multiplies:
+The covariance P of the weights is symmetric, and half of it is kept (`packed_symmetric`). Memory
+traffic dominates the cost: a step needs P phi, and then changes P everywhere. So the change of a
+step is kept as a vector, and made for a whole cycle of samples at once. After k samples of a cycle
 
-    P_ij <- s_i s_j P_ij + a u_i u_j + b v_i v_j,   and c (1 - s_i^2) on the diagonal,
+    P = C^k P0 C^k + (I - C^2k) / ridge + sum_i factors[i] vectors[i] vectors[i]',
 
-with s = scaling, u = first_vector, v = second_vector and (a, b, c) = pending. So the matrix, whose
-memory traffic dominates the cost, is read and written once per sample. The pending change is part
-of the state: it does not matter whether the next sample is in the same block.
+with P0 = covariance, as it was at the start of the cycle, and C the diagonal matrix by which a step
+forgets (the term with the ridge is there with forget="prior" only). A cycle is eight samples; four
+with exponential forgetting, which adds two vectors per sample.
+
+P0 is multiplied by the features of all samples that are known, of one for a single sample and of a
+cycle in a block. These are the same sums in the same order, and the vectors are part of the state:
+it does not matter how a stream is cut into blocks.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -22,32 +26,51 @@ import numpy as np
 from ..kernels.base import Kernel
 from ..losses.objective import Objective
 from ..native.arguments import floats
-from ..native.dense import dot
+from ..native.dense import add_multiple, dot, multiply_by
 from ..native.functions import native
 from ..native.jit import inline
-from ..native.simd import WIDTH, broadcast, fma, lane
-from ..native.views import load_four, store_four
+from ..native.packed_symmetric import (
+    RANK,
+    copy_column,
+    multiply,
+    pack,
+    packed_size,
+    padded_length,
+    row_start,
+    unpack,
+    update,
+)
+from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import ERROR, FIELDS, SQUARED_NORM, WEIGHT, FeatureLearner, Shapes, size_of
+from .feature_learner import (
+    AHEAD,
+    ERROR,
+    FIELDS,
+    SQUARED_NORM,
+    WEIGHT,
+    FeatureLearner,
+    Shapes,
+    size_of,
+)
 
 RECURSIVE: dict[str, Any] = {
-    "covariance": floats("leaves", "capacity * (capacity + 1) // 2"),
-    "pending": floats("leaves", 3),  # a, b, c
-    "scaling": floats("leaves", "capacity"),
-    "first_vector": floats("leaves", "capacity"),
-    "second_vector": floats("leaves", "capacity"),
+    "padded": int,  # capacity, rounded up to a multiple of four
+    "covariance": floats("leaves", "padded * (padded + 4) // 2"),  # P0
+    "factors": floats("leaves", RANK),
+    "vectors": floats("leaves", RANK, "padded"),
     "forget_rule": int,
     "forgetting": float,
     "constant": int,  # index of the constant feature, which may have a forgetting of its own
-    "constant_forgetting": float,
+    "powers": floats("cycle + 1", 2),  # C^k: of every feature but the constant, of the constant
     "ridge": float,
-    "u": floats("capacity"),  # scratch
+    "scaled": floats("cycle", "padded"),  # scratch: C^k phi of the samples of a cycle,
+    "products": floats("cycle", "padded"),  # and P0 C^k phi
+    "scales": floats("padded"),
+    "u": floats("padded"),
 }
 """The arguments of the step, which follow those of the features."""
-
-FIRST, SECOND, DIAGONAL = range(3)  # a, b, c of the pending change
 
 NEVER, EXPONENTIAL, PRIOR = range(3)
 FORGET_RULES = {"exponential": EXPONENTIAL, "prior": PRIOR}
@@ -78,14 +101,25 @@ class RecursiveLeastSquares(FeatureLearner):
                 value = self.constant_forgetting
                 raise check.refuse("constant_forgetting", rule, value, remedy, owner)
 
+    @property
+    def cycle(self) -> int:
+        return RANK // 2 if self._forget_rule == EXPONENTIAL else RANK
+
+    @property
+    def _forget_rule(self) -> int:
+        return FORGET_RULES[self.forget] if self.forgetting < 1 else NEVER
+
     def state_shapes(self, capacity: int, dimension: int) -> Shapes:
+        padded = padded_length(capacity)
         return {
-            "covariance": (capacity * (capacity + 1) // 2,),
-            "pending": (3,),
-            "scaling": (capacity,),
-            "first_vector": (capacity,),
-            "second_vector": (capacity,),
+            "covariance": (packed_size(padded),),
+            "factors": (RANK,),
+            "vectors": (RANK, padded),
         }
+
+    def axis_lengths(self, capacity: int, dimension: int) -> dict[Any, int]:
+        padded = {"padded": padded_length(capacity)}
+        return {**super().axis_lengths(capacity, dimension), **padded}
 
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
@@ -104,37 +138,43 @@ class RecursiveLeastSquares(FeatureLearner):
 
     def prepare(self, group: SlotGroup) -> None:
         capacity = group.state["coefficients"].shape[1]
-        diagonal = np.cumsum(np.arange(1, capacity + 1)) - 1
-        group.state["covariance"][:, diagonal] = 1.0 / self.ridge
-        group.state["scaling"][:] = 1.0
+        group.state["covariance"][:] = pack(np.eye(capacity) / self.ridge)
         group.state["size"][:] = capacity
 
     def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
-        constant_forgetting = self.constant_forgetting
-        if constant_forgetting is None:
-            constant_forgetting = self.forgetting
         return {
             **super().step_arguments(group, dimension),
-            "forget_rule": FORGET_RULES[self.forget] if self.forgetting < 1 else NEVER,
-            "constant_forgetting": constant_forgetting,
+            "padded": group.state["vectors"].shape[2],
+            "forget_rule": self._forget_rule,
+            "powers": self._powers(),
         }
 
-    def variance(self, group: SlotGroup, points: Floats) -> Floats:
+    def _powers(self) -> Floats:
+        """(cycle + 1, 2): C^k of every feature but the constant one, and of the constant."""
+        scale = np.ones(2)
+        if self._forget_rule == EXPONENTIAL:
+            scale[:] = 1.0 / np.sqrt(self.forgetting)
+        elif self._forget_rule == PRIOR:
+            own = self.constant_forgetting
+            scale[:] = np.sqrt([self.forgetting, self.forgetting if own is None else own])
+        return np.vstack([np.ones(2), np.cumprod(np.tile(scale, (self.cycle, 1)), axis=0)])
+
+    def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
         """phi(x)' P phi(x): of f, without the noise, in units of the noise's variance."""
         out = np.full((group.leaves, len(points), WIDTH), np.nan)
         features = self.feature_rows(group, points)
+        size = features.shape[2]
+        power = np.full(size, self._powers()[seen % self.cycle, 0])
+        if self.constant_forgetting is not None:
+            active = self.active_dims(group.kernels[0][0], group.dimension)
+            constant = self.step_arguments(group, len(active))["constant"]
+            power[constant:] = self._powers()[seen % self.cycle, 1]
         for leaf in range(group.leaves):
-            size = features.shape[2]
-            full = unpack_triangle(group.state["covariance"][leaf], size)
-            first, second, diagonal = group.state["pending"][leaf]  # a, b, c
-            scale = group.state["scaling"][leaf]
-            first_vector, second_vector = (
-                group.state["first_vector"][leaf],
-                group.state["second_vector"][leaf],
-            )
-            full = np.outer(scale, scale) * full + first * np.outer(first_vector, first_vector)
-            full = full + second * np.outer(second_vector, second_vector)
-            full[np.diag_indices(size)] += diagonal * (1 - scale**2)
+            full = np.outer(power, power) * unpack(group.state["covariance"][leaf], size)
+            if self._forget_rule == PRIOR:
+                full[np.diag_indices(size)] += (1.0 - power**2) / self.ridge
+            vectors = group.state["vectors"][leaf][:, :size]  # zeros beyond those of this cycle
+            full += (vectors.T * group.state["factors"][leaf]) @ vectors
             rows = features[leaf]
             out[leaf, :, 0] = np.maximum(((rows @ full) * rows).sum(axis=1), 0.0)
         return out
@@ -145,104 +185,109 @@ class RecursiveLeastSquares(FeatureLearner):
 
     @staticmethod
     @native(FIELDS.extended("recursive", **RECURSIVE))
+    def look_ahead(a, leaf, number):
+        """products[k] = P0 C^k phi of the next samples, of which `cycle_features` are known."""
+        first, count = number % a.cycle, int(a.sample[AHEAD])
+        for k in range(first, first + count):
+            phi, scaled = a.cycle_features[k], a.scaled[k]  # (capacity,), (padded,)
+            power = a.powers[k, 0]
+            for m in range(a.capacity):
+                scaled[m] = power * phi[m]
+            if a.constant < a.capacity:
+                scaled[a.constant] = a.powers[k, 1] * phi[a.constant]
+        multiply(a.covariance[leaf], a.padded, a.scaled, first, count, a.products)
+
+    @staticmethod
+    @native(FIELDS.extended("recursive", **RECURSIVE))
     def step(a, leaf, number):
         """One sample of least squares, then forgetting (see `FourierRLS`)."""
-        covariance, pending = a.covariance[leaf], a.pending[leaf]
-        scaling, first, second = a.scaling[leaf], a.first_vector[leaf], a.second_vector[leaf]
-        phi, weights, u = a.point_features, a.coefficients[leaf], a.u  # (capacity,)
-        forgetting = a.forgetting
-        size = size_of(a, leaf)
+        factors, vectors = a.factors[leaf], a.vectors[leaf]  # (RANK,), (RANK, padded)
+        phi, weights, u = a.point_features, a.coefficients[leaf], a.u
+        size, rule, constant = size_of(a, leaf), a.forget_rule, a.constant
+        k = number % a.cycle
+        known = 2 * k if rule == EXPONENTIAL else k  # vectors of this cycle
 
         # u = P phi, s = 1 / weight + phi'u, weights += u e / s, P -= u u' / s.
-        _multiply_pending(covariance, pending, scaling, first, second, phi, size, u)
+        _copy(a.products[k], u, size)
+        _forget(u, a.powers[k, 0], a.powers[k, 1], size, constant)
+        if rule == PRIOR:
+            _add_prior(u, phi, a.powers[k], a.ridge, size, constant)
+        for i in range(known):
+            add_multiple(u, factors[i] * dot(vectors[i], phi, size), vectors[i], size)
         variance = dot(phi, u, size)
         s = 1.0 / a.sample[WEIGHT] + variance
         informed = variance > 0.0  # otherwise rounding is all there is
         change = a.sample[ERROR] / s if informed else 0.0
-        scale = 1.0
-        if a.forget_rule == EXPONENTIAL:
-            scale = 1.0 / np.sqrt(forgetting)
-        elif a.forget_rule == PRIOR:
-            scale = np.sqrt(forgetting)
-        pending[FIRST] = -1.0 / s if informed else 0.0
-        pending[SECOND] = 0.0
-        pending[DIAGONAL] = 1.0 / a.ridge if a.forget_rule == PRIOR else 0.0
-        for m in range(size):
-            weights[m] += u[m] * change
-            scaling[m] = scale
-            first[m] = scale * u[m]
-            second[m] = 0.0
+        add_multiple(weights, change, u, size)
 
-        if a.forget_rule == PRIOR:  # P <- r P + (1 - r) I / ridge, weights <- sqrt(r) weights
-            constant = a.constant
-            if constant < size:
-                scaling[constant] = np.sqrt(a.constant_forgetting)
-                first[constant] = scaling[constant] * u[constant]
-            for m in range(size):
-                weights[m] *= scaling[m]
-        if a.forget_rule == EXPONENTIAL:
-            # P <- P / r, and a dummy observation that weight j is 0, each weight in turn. In `size`
-            # samples it adds as much as the prior loses, so that the ridge never fades.
+        # Forget: P <- C P C (+ (I - C^2) / ridge), weights <- C weights.
+        scale, constant_scale = a.powers[1, 0], a.powers[1, 1]
+        for i in range(known if rule != NEVER else 0):
+            _forget(vectors[i], scale, constant_scale, size, constant)
+        _copy(u, vectors[known], size)
+        _forget(vectors[known], scale, constant_scale, size, constant)
+        factors[known] = -1.0 / s if informed else 0.0
+        known += 1
+        if rule == PRIOR:
+            _forget(weights, scale, constant_scale, size, constant)
+        if rule == EXPONENTIAL:
+            # A dummy observation that weight j is 0, each weight in turn. In `size` samples it adds
+            # as much as the prior loses, so that the ridge never fades.
             j = number % size
-            _copy_column(covariance, size, j, second)
-            share = pending[FIRST] * first[j]
-            for m in range(size):
-                second[m] = scale * scale * second[m] + share * first[m]  # column j of P
-            s = 1.0 / (size * (1.0 - forgetting) * a.ridge) + second[j]
-            pending[SECOND] = -1.0 / s
-            change = weights[j] / s
-            for m in range(size):
-                weights[m] -= second[m] * change
+            column = vectors[known]
+            copy_column(a.covariance[leaf], a.padded, j, column)
+            square = a.powers[k + 1, 0] * a.powers[k + 1, 0]
+            multiply_by(column, square, size)
+            for i in range(known):  # column j of P
+                add_multiple(column, factors[i] * vectors[i, j], vectors[i], size)
+            s = 1.0 / (size * (1.0 - a.forgetting) * a.ridge) + column[j]
+            factors[known] = -1.0 / s
+            add_multiple(weights, -weights[j] / s, column, size)
+        if k + 1 == a.cycle:
+            _end_cycle(a, leaf, size)
         a.sample[SQUARED_NORM] = dot(weights, weights, size)
 
 
-def unpack_triangle(triangle: Floats, size: int) -> Floats:
-    """The symmetric matrix (size, size) whose lower triangle is packed row by row."""
-    full = np.zeros((size, size))
-    full[np.tril_indices(size)] = triangle
-    return np.asarray(full + np.tril(full, -1).T)
+@inline
+def _copy(row, out, size):
+    """out = row. row, out: (size,)."""
+    for m in range(size):
+        out[m] = row[m]
 
 
 @inline
-def _multiply_pending(covariance, pending, scaling, first, second, vector, count, out):
-    """Make the pending change of P (see above), and out = P vector with the changed P.
-
-    covariance: (count (count + 1) / 2,); pending: (3,); all others: (count,).
-    """
-    for i in range(count):
-        out[i] = 0.0
-    for i in range(count):
-        row = covariance[i * (i + 1) // 2 :]
-        scale = scaling[i]
-        one = pending[FIRST] * first[i]
-        two = pending[SECOND] * second[i]
-        own = vector[i]
-        total = broadcast(0.0)
-        even = i - i % WIDTH
-        for j in range(0, even, WIDTH):
-            value = scale * load_four(scaling, j) * load_four(row, j)
-            value = fma(one, load_four(first, j), value)
-            value = fma(two, load_four(second, j), value)
-            store_four(row, j, value)
-            store_four(out, j, fma(own, value, load_four(out, j)))
-            total = fma(value, load_four(vector, j), total)
-        result = (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
-        for j in range(even, i):
-            value = scale * scaling[j] * row[j] + one * first[j] + two * second[j]
-            row[j] = value
-            out[j] += own * value
-            result += value * vector[j]
-        value = scale * scale * row[i] + one * first[i] + two * second[i]
-        value += pending[DIAGONAL] * (1.0 - scale * scale)
-        row[i] = value
-        out[i] += result + own * value
+def _forget(row, scale, constant_scale, size, constant):
+    """row = C row. row: (size,)."""
+    own = row[constant] if constant < size else 0.0
+    multiply_by(row, scale, size)
+    if constant < size:
+        row[constant] = constant_scale * own
 
 
 @inline
-def _copy_column(covariance, count, j, out):
-    """out = column j of P as it is stored, without the pending change."""
-    row = covariance[j * (j + 1) // 2 :]
-    for i in range(j + 1):
-        out[i] = row[i]
-    for i in range(j + 1, count):
-        out[i] = covariance[i * (i + 1) // 2 + j]
+def _add_prior(u, phi, power, ridge, size, constant):
+    """u += (I - C^2k) / ridge phi, with C^k in power."""
+    share, own = (1.0 - power[0] * power[0]) / ridge, (1.0 - power[1] * power[1]) / ridge
+    before = u[constant] if constant < size else 0.0
+    add_multiple(u, share, phi, size)
+    if constant < size:
+        u[constant] = before + own * phi[constant]
+
+
+@inline
+def _end_cycle(a, leaf, size):
+    """P0 <- P: make the changes of a whole cycle."""
+    covariance, factors, vectors = a.covariance[leaf], a.factors[leaf], a.vectors[leaf]
+    scales, constant = a.scales, a.constant
+    for m in range(a.padded):
+        scales[m] = a.powers[a.cycle, 0]
+    if constant < size:
+        scales[constant] = a.powers[a.cycle, 1]
+    update(covariance, a.padded, scales, factors, vectors)
+    if a.forget_rule == PRIOR:
+        for m in range(size):
+            covariance[row_start(m) + m] += (1.0 - scales[m] * scales[m]) / a.ridge
+    for i in range(RANK):
+        factors[i] = 0.0
+        for m in range(a.padded):
+            vectors[i, m] = 0.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from .jit import inline
 from .simd import WIDTH, broadcast, fma, lane
-from .views import load_four
+from .views import load_four, store_four
 
 
 @inline
@@ -22,6 +22,26 @@ def dot(one, other, count):
     for m in range(even, count):
         result += one[m] * other[m]
     return result
+
+
+@inline
+def add_multiple(out, factor, vector, count):
+    """out += factor * vector. out, vector: (count,)."""
+    even = count - count % WIDTH
+    for m in range(0, even, WIDTH):
+        store_four(out, m, fma(factor, load_four(vector, m), load_four(out, m)))
+    for m in range(even, count):
+        out[m] += factor * vector[m]
+
+
+@inline
+def multiply_by(vector, factor, count):
+    """vector *= factor. vector: (count,)."""
+    even = count - count % WIDTH
+    for m in range(0, even, WIDTH):
+        store_four(vector, m, factor * load_four(vector, m))
+    for m in range(even, count):
+        vector[m] *= factor
 
 
 @inline

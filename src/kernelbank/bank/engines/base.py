@@ -174,7 +174,7 @@ class Executor:
         """(n, P): the slots' values at the points, for leaves with a slot with wanted[p] != 0."""
         raise NotImplementedError
 
-    def variance(self, points: Floats) -> Floats:
+    def variance(self, seen: int, points: Floats) -> Floats:
         """(n, P): the slots' predictive variances, NaN where there is none."""
         raise NotImplementedError
 

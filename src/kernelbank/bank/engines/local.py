@@ -73,10 +73,10 @@ class LocalExecutor(Executor):
                 shard.evaluate(seen, some, statistics, wanted, out[start : start + self._size])
         return out
 
-    def variance(self, points: Floats) -> Floats:
+    def variance(self, seen: int, points: Floats) -> Floats:
         out = np.full((len(points), len(self._layout.slots)), np.nan)
         for shard in self._shards:
-            shard.variance(points, out)
+            shard.variance(seen, points, out)
         return out
 
     @property

@@ -166,8 +166,8 @@ class RayExecutor(Executor):
             )
         )
 
-    def variance(self, points: Floats) -> Floats:
-        return self._by_slot(self._pool.ask("variance", points))
+    def variance(self, seen: int, points: Floats) -> Floats:
+        return self._by_slot(self._pool.ask("variance", seen, points))
 
     def step_ratio(self) -> Floats:
         if self._step_ratio is None:

@@ -232,10 +232,10 @@ class ShardWorker:
         self._raise_callback_errors()
         return out
 
-    def variance(self, points: Floats) -> Floats:
+    def variance(self, seen: int, points: Floats) -> Floats:
         """(n, P): predictive variances, NaN where there is none."""
         out = np.full((len(points), self._workspace.slots), np.nan)
-        self._shard.variance(np.array(points), out)
+        self._shard.variance(seen, np.array(points), out)
         self._raise_callback_errors()
         return out
 
