@@ -137,7 +137,9 @@ class AutoBank:
         )
         self._config.check()
         self._model: TaskModel | None = None
-        self._pending = PendingPredictions()
+        self._listed = PendingPredictions()
+        self._unlisted = False
+        """Whether the newest prediction is still in the model's arrays, not in the list."""
         self._ledger = AutoLedger(self)
         self._turn = threading.RLock()
 
@@ -251,9 +253,9 @@ class AutoBank:
         The prediction is kept until its target comes, so that a delayed target is learned with what
         was known when the prediction was made (see `learn_one`).
         """
-        output = self._predict_one(x, COVERAGE).output[0]
+        output = self._output_one(x, COVERAGE)
         if self._task == "regression":
-            return float(output[0])
+            return output.item(0)
         return self._classes.known[int(np.argmax(output))] if len(output) else None
 
     def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> tuple[float, float]:
@@ -262,13 +264,13 @@ class AutoBank:
         Calibrated online on the predictions so far, also under drift: in the long run a share of
         `coverage` of the targets lies inside, whatever the stream does.
         """
-        _, lower, upper = self._predict_one(x, self._interval_coverage(coverage)).output[0]
-        return float(lower), float(upper)
+        output = self._output_one(x, self._interval_coverage(coverage))
+        return output.item(1), output.item(2)
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each label so far, in the order of `classes`."""
         self._need("classification", "predict_proba_one")
-        output = self._predict_one(x, COVERAGE).output[0]
+        output = self._output_one(x, COVERAGE)
         return dict(zip(self.classes, output.tolist(), strict=True))
 
     def predict_trace_one(self, x: Any, record: Any = "light", coverage: float = COVERAGE) -> Trace:
@@ -319,6 +321,37 @@ class AutoBank:
             lagged = np.tile(model.lagged, (len(rows), 1))
             return model.predict(rows, lagged, _tail(checked_coverage(coverage))).output
 
+    def _output_one(self, x: Any, coverage: float) -> Floats:
+        """(3,) prediction and interval, or (classes,) probabilities: valid until the next call."""
+        with self._turn:
+            model = self._model
+            if model is not None and self._predict_plain(model, x, coverage):
+                return model.last_output()
+            return self._predict_one(x, coverage).output[0]
+
+    def _predict_plain(self, model: TaskModel, x: Any, coverage: float) -> bool:
+        """Predict by one compiled call, if x is plain numbers; the prediction is not listed yet."""
+        if self._unlisted and not model.is_last(x):
+            self._list_newest()
+        if not model.predict_plain(x, _tail(coverage)):
+            return False
+        self._unlisted = True
+        return True
+
+    def _list_newest(self) -> None:
+        """Put the newest prediction into the list, if it is in the model's arrays."""
+        if self._unlisted:
+            assert self._model is not None
+            self._unlisted = False
+            self._listed.add(*self._model.last_prediction())
+
+    @property
+    def _pending(self) -> PendingPredictions:
+        """The predictions whose targets have not come."""
+        with self._turn:
+            self._list_newest()
+            return self._listed
+
     def _predict_one(self, x: Any, coverage: float, *, distinct: bool = False) -> Prediction:
         with self._turn:
             row = checked_inputs(x, self._dimension, "x", one=True)
@@ -354,6 +387,8 @@ class AutoBank:
         from; else the present ones.
         """
         with self._turn:
+            if not added and self._learn_plain(x, y):
+                return
             row = checked_inputs(x, self._width_with(added), "x", one=True)
             if self._task == "regression":
                 target, new = check.one_target(y), False
@@ -369,6 +404,19 @@ class AutoBank:
                 if self._task == "classification":
                     target = np.array([float(self._encode(label))])
                 model.update(row, target, _tail(COVERAGE), past=past)
+
+    def _learn_plain(self, x: Any, y: Any) -> bool:
+        """Learn by one compiled call, if x and y are plain numbers and no older prediction waits."""
+        model = self._model
+        if model is None or self._listed.items:
+            return False
+        if not (self._unlisted and model.is_last(x)):
+            if self._unlisted or not model.predict_plain(x, _tail(COVERAGE)):
+                return False
+        if not model.learn_plain(x, y):
+            return False
+        self._unlisted = False
+        return True
 
     def run(
         self,
@@ -407,6 +455,7 @@ class AutoBank:
                 labels = self._classes.check(y, len(rows), self._max_classes)
                 targets = np.zeros(len(rows))
             self._add_inputs(added)
+            self._list_newest()
             model = self._model_for(rows.shape[1])
             return PrequentialRun(
                 model, rows, targets, labels, self._classes, self._encode, tail, fields, steps
@@ -444,6 +493,7 @@ class AutoBank:
     def __getstate__(self) -> dict[str, Any]:
         """For copy and pickle: everything but the lock."""
         with self._turn:
+            self._list_newest()
             return {name: value for name, value in self.__dict__.items() if name != "_turn"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -466,6 +516,7 @@ class AutoBank:
     def _add_inputs(self, count: int) -> None:
         if count:
             with self._turn, defer_sigint():
+                self._list_newest()
                 if self._dimension is not None and self._model is not None:
                     self._model.add_inputs(count)
                     self._pending.add_inputs(count)
@@ -473,7 +524,8 @@ class AutoBank:
     def _model_for(self, dimension: int) -> TaskModel:
         """The model for inputs of this width; a new one if nothing has been learned yet."""
         if self._model is None or self._model.dimension != dimension:
-            self._pending.items.clear()
+            self._unlisted = False
+            self._listed.items.clear()
             self._model = (
                 RegressionModel(self._config, dimension)
                 if self._task == "regression"

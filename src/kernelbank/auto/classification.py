@@ -127,7 +127,7 @@ class ClassificationModel(TaskModel):
                     scores[0, k], slots[k, 0] = bank.predict_slots_one(own[0])
                 else:
                     scores[:, k] = bank.predict(own)
-        return Prediction(self.rows, lagged, scores, slots, self._probabilities(scores))
+        return Prediction(self.rows, lagged.copy(), scores, slots, self._probabilities(scores))
 
     def _probabilities(self, scores: Floats) -> Floats:
         if not self.banks:  # shares of the classes so far, each counted once more

@@ -17,7 +17,8 @@ from . import calibration
 from .config import AutoConfig
 from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
 from .scaling import CHUNK
-from .task_model import ModelBatch, Prediction, Record, TaskModel, lagged_rows
+from .single_row import DECLINED, DIAGNOSE, SingleRowCalls
+from .task_model import RESTARTS, ModelBatch, Prediction, Record, TaskModel, lagged_rows
 
 TAILS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 """Tail probabilities whose error quantiles are tracked; others are interpolated."""
@@ -37,6 +38,7 @@ class RegressionBatch(ModelBatch):
         self.scale = np.zeros((CHUNK, 2))
         self.targets = np.zeros(CHUNK)
         self.output = np.zeros((CHUNK, 3))
+        self.row_calls: SingleRowCalls | None = None
         arguments: dict[str, Any] = {
             "tracked": len(TAILS),
             "stats": model.error_stats,
@@ -49,11 +51,10 @@ class RegressionBatch(ModelBatch):
             "output": self.output,
             "errors": self.errors,
         }
-        score = Phase(calibration.score_rows, **arguments)
         predict_and_score = Phase(calibration.predict_and_score_rows, **arguments)
-        self.predict = Phases([Phase(calibration.predict_rows, **arguments)])
-        self.score = Phases([score])
-        self.score_and_detect = Phases([score, self.detect_changes])
+        self.predict_rows = Phase(calibration.predict_rows, **arguments)
+        self.score_rows = Phase(calibration.score_rows, **arguments)
+        self.score_and_detect = Phases([self.score_rows, self.detect_changes])
         self.predict_score_and_detect = Phases([predict_and_score, self.detect_changes])
 
 
@@ -103,7 +104,7 @@ class RegressionModel(TaskModel):
         output += self.held.expected_error(self.scaling)
         if slots is None:
             slots = np.zeros((1, 0, len(self.names)))
-        return Prediction(self.rows, lagged, scores[:, None], slots, output)
+        return Prediction(self.rows, lagged.copy(), scores[:, None], slots, output)
 
     def _with_intervals(self, scores: Floats, mean: float, sd: float, tail: float) -> Floats:
         """(n, 3): predictions and the ends of their intervals, from scaled predictions (n,)."""
@@ -116,9 +117,69 @@ class RegressionModel(TaskModel):
             batch.scores[:count] = some
             batch.scale[:count, 0] = mean
             batch.scale[:count, 1] = sd
-            batch.predict.run(0, count)
+            batch.predict_rows.run(0, count)
             out[start : start + CHUNK] = batch.output[:count]
         return out
+
+    # --- single rows ----------------------------------------------------------------------------
+
+    def _row_calls(self) -> SingleRowCalls | None:
+        """The compiled calls for one row; None before all restarts are over, or if there are none.
+
+        They are part of the batch, and made anew with it.
+        """
+        if self.rows < RESTARTS[-1] or self.held:
+            return None
+        batch = self._batch
+        if batch.row_calls is None and self.banks:
+            runtime = self.banks[0]._runtime
+            bank = runtime.single_sample_calls
+            if bank is not None:
+                with defer_sigint():
+                    batch.row_calls = SingleRowCalls(self, bank, runtime.weights)
+        return batch.row_calls
+
+    def predict_plain(self, x: Any, tail: float) -> bool:
+        calls = self._row_calls()
+        return calls is not None and calls.predict(x, tail)
+
+    def is_last(self, x: Any) -> bool:
+        calls = self._row_calls()
+        return calls is not None and calls.is_last(x)
+
+    def learn_plain(self, x: Any, y: Any) -> bool:
+        calls = self._row_calls()
+        if calls is None:
+            return False
+        result = calls.learn(x, y)
+        if result == DECLINED:
+            return False
+        if calls.result.item(1):
+            self._note_signals(self.rows, 1)
+            for _, column in self.scaling.new_levels(1):
+                self.note_change("input level", self.rows, column)
+        if result == DIAGNOSE:
+            self.banks[0]._runtime.check_diagnostics()
+        return True
+
+    def last_output(self) -> Floats:
+        calls = self._batch.row_calls
+        assert calls is not None
+        return calls.last_output
+
+    def last_prediction(self) -> tuple[Floats, Prediction]:
+        calls = self._batch.row_calls
+        assert calls is not None
+        prediction = Prediction(
+            self.rows,
+            calls.last_lagged[None].copy(),
+            calls.last_score[None].copy(),
+            calls.last_slots[None, None].copy(),
+            calls.last_output[None].copy(),
+        )
+        return calls.last.copy(), prediction
+
+    # --- traces -----------------------------------------------------------------------------------
 
     def record(self, prediction: Prediction) -> Record:
         values, lower, upper = prediction.output.T.copy()
@@ -179,7 +240,7 @@ class RegressionModel(TaskModel):
             batch.score_and_detect.run(0, 1)
             self._note_signals(self.rows + 1, 1)
         else:
-            batch.score.run(0, 1)
+            batch.score_rows.run(0, 1)
         if not prediction.rows_before:
             self.error_stats[calibration.LOSS] = loss
             self.unscored += 1

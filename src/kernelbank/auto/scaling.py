@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..native.functions import NativeFunction
-from ..native.phases import Phase, Phases
+from ..native.phases import Phase
 from ..native.progress import progress
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import LARGEST, Floats
@@ -120,16 +120,20 @@ class ScalingBatch:
             "target_forms": np.zeros(FORMS),
             "kept": np.zeros(CHANGE_AFTER),
         }
-        self._steps: dict[NativeFunction, Phases] = {}
+        self._phases: dict[NativeFunction, Phase] = {}
+
+    def phase(self, step: NativeFunction) -> Phase:
+        """A step of `scaling_steps` on these arrays."""
+        made = self._phases.get(step)
+        if made is None:
+            with defer_sigint():  # compiling must not be interrupted
+                made = self._phases[step] = Phase(step, **self._arguments)
+            progress.finished()
+        return made
 
     def run(self, step: NativeFunction, count: int = 1) -> None:
         """Run a step of `scaling_steps` on the first `count` rows."""
-        made = self._steps.get(step)
-        if made is None:
-            with defer_sigint():  # compiling must not be interrupted
-                made = self._steps[step] = Phases([Phase(step, **self._arguments)])
-            progress.finished()
-        made.run(0, count)
+        self.phase(step).run(0, count)
 
 
 class Scaling:
@@ -196,7 +200,8 @@ class Scaling:
         self.width = width
 
     @cached_property
-    def _batch(self) -> ScalingBatch:
+    def batch(self) -> ScalingBatch:
+        """The arrays of a batch, and the steps on them."""
         return ScalingBatch(
             self.columns,
             self.rings,
@@ -208,7 +213,7 @@ class Scaling:
 
     def __getstate__(self) -> dict[str, Any]:
         """For copy and pickle: everything but what holds the addresses of arrays."""
-        return {name: value for name, value in self.__dict__.items() if name != "_batch"}
+        return {name: value for name, value in self.__dict__.items() if name != "batch"}
 
     # --- inputs ---------------------------------------------------------------------------------
 
@@ -221,7 +226,7 @@ class Scaling:
     def scale_rows(self, X: Floats, lagged: Floats) -> Floats:
         """(n, width): scaled inputs (n, d) and lagged targets (n, lags); changes nothing."""
         out = np.empty((len(X), self.width))
-        batch = self._batch
+        batch = self.batch
         for start in range(0, len(X), CHUNK):
             rows = X[start : start + CHUNK]
             count = len(rows)
@@ -234,15 +239,16 @@ class Scaling:
 
     def update_inputs(self, x: Floats) -> list[int]:
         """Add one input (d,) to the statistics; the columns that have a new level."""
-        batch = self._batch
+        batch = self.batch
         batch.X[0] = x
         batch.run(steps.update_inputs)
-        return [column for _, column in self._new_levels(1)]
+        return [column for _, column in self.new_levels(1)]
 
-    def _new_levels(self, count: int) -> list[tuple[int, int]]:
-        if not self._batch.result[1]:
+    def new_levels(self, count: int) -> list[tuple[int, int]]:
+        """(row, column) of the new levels that the last step has found in `count` rows."""
+        if not self.batch.result[1]:
             return []
-        return [(int(t), int(k)) for t, k in np.argwhere(self._batch.new_levels[:count])]
+        return [(int(t), int(k)) for t, k in np.argwhere(self.batch.new_levels[:count])]
 
     def scale_and_update(
         self, X: Floats, lagged: Floats, y: Floats | None
@@ -253,7 +259,7 @@ class Scaling:
         before each row (m, 2), and the (row, column) of new levels, for the m rows that were done.
         Without targets `y`, the second and third are empty.
         """
-        batch, count = self._batch, len(X)
+        batch, count = self.batch, len(X)
         batch.X[:count] = X
         if y is not None:
             batch.y[:count] = y
@@ -266,7 +272,7 @@ class Scaling:
             batch.out[:done].copy(),
             batch.scaled[:known].copy(),
             batch.scale[:known].copy(),
-            self._new_levels(done),
+            self.new_levels(done),
         )
 
     def input_ranges(self) -> Floats:
@@ -312,7 +318,7 @@ class Scaling:
 
     def outlier_level(self, y: float) -> int:
         """0 for a usual target; `steps.FAR` beyond 10 deviations, `steps.EXTREME` beyond 1,000."""
-        batch = self._batch
+        batch = self.batch
         batch.y[0] = y
         batch.run(steps.outlier_levels)
         return int(batch.levels[0])
@@ -322,23 +328,23 @@ class Scaling:
 
         Then one of `widen_target`, `shift_target` and `restart_target` has to follow.
         """
-        batch = self._batch
+        batch = self.batch
         batch.y[0] = y
         batch.run(steps.hold_target if hold else steps.add_target)
         return hold and bool(batch.result[0])
 
     def widen_target(self) -> None:
         """Add the last five targets to the statistics as they are."""
-        self._batch.run(steps.widen_target)
+        self.batch.run(steps.widen_target)
 
     def shift_target(self, shift: float) -> None:
         """Shift the target's level."""
-        self._batch.shift[0] = shift
-        self._batch.run(steps.shift_target)
+        self.batch.shift[0] = shift
+        self.batch.run(steps.shift_target)
 
     def restart_target(self) -> None:
         """Start the target's statistics anew from the last five."""
-        self._batch.run(steps.restart_target)
+        self.batch.run(steps.restart_target)
 
     # --- saving and restarting ------------------------------------------------------------------
 

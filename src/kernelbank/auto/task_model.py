@@ -111,8 +111,8 @@ class TaskModel(ABC):
         self.buffer = ReplayBuffer(size, dimension, config.lags, until)
         self.banks: list[KernelBank] = []
         self._spare_banks: list[KernelBank] = []
-        self.rows = 0
-        """How many rows have been learned."""
+        self.row_count = np.zeros(1, dtype=np.int64)
+        """How many rows have been learned, where compiled code counts them."""
         self.unscored = 0
         """How many predictions were made before the first target was known: they do not count."""
         self.lagged = np.full(config.lags, np.nan)
@@ -220,7 +220,16 @@ class TaskModel(ABC):
         self.rows += len(X)
         self.buffer.append(self.rows, X, lagged, targets, predicted_at)
         if len(self.lagged):
-            self.lagged = np.concatenate([targets[::-1], self.lagged])[: len(self.lagged)]
+            self.lagged[:] = np.concatenate([targets[::-1], self.lagged])[: len(self.lagged)]
+
+    @property
+    def rows(self) -> int:
+        """How many rows have been learned."""
+        return self.row_count.item()
+
+    @rows.setter
+    def rows(self, count: int) -> None:
+        self.row_count[0] = count
 
     @property
     def started(self) -> bool:
@@ -232,6 +241,28 @@ class TaskModel(ABC):
         if self.banks:
             return self.banks[0].weights
         return np.full(len(self.names), 1 / len(self.names))
+
+    # --- single rows ----------------------------------------------------------------------------
+
+    def predict_plain(self, x: Any, tail: float) -> bool:
+        """Predict one row by one compiled call, for `last_prediction`; False if it is declined."""
+        return False
+
+    def learn_plain(self, x: Any, y: Any) -> bool:
+        """Learn the row that `predict_plain` predicted last by one compiled call; False if not."""
+        return False
+
+    def is_last(self, x: Any) -> bool:
+        """Whether x is the row that `predict_plain` predicted last."""
+        return False
+
+    def last_output(self) -> Floats:
+        """The output of the last prediction by `predict_plain`; valid until the next one."""
+        raise NotImplementedError
+
+    def last_prediction(self) -> tuple[Floats, Prediction]:
+        """The row that `predict_plain` predicted last, and its prediction."""
+        raise NotImplementedError
 
     # --- signals of change ----------------------------------------------------------------------
 
@@ -275,11 +306,13 @@ class TaskModel(ABC):
         self.buffer.add_inputs(count)
         if self.banks:
             self.scaling = scaling
+            self._drop_batch()
         else:
             self.lay_out(dimension)
 
     def _drop_banks(self) -> None:
         """Drop all banks before a restart, which takes up all inputs there are by now."""
+        self._drop_batch()
         self._spare_banks, self.banks = self.banks, []
         if self.scaling.core < self.dimension:
             self._spare_banks = []

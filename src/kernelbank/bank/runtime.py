@@ -160,7 +160,7 @@ class Runtime:
             return False
         result = self._single.learn(x, y)
         if result == DIAGNOSE:
-            self.diagnostics.check(self.ledger, self.executor, self.ledger.samples - 1)
+            self.check_diagnostics()
         return result != DECLINED
 
     def iter_blocks(self, X: Floats, y: Floats, recorded: tuple[str, ...]) -> Iterator[SampleBlock]:
@@ -233,6 +233,15 @@ class Runtime:
             window_loss=workspace.window_loss[:count],
             **self.ledger.rows(workspace, count),
         )
+
+    @property
+    def single_sample_calls(self) -> SingleSampleCalls | None:
+        """The compiled calls for one sample, if there are any and nothing is in their way."""
+        return None if self._was_reset else self._single
+
+    def check_diagnostics(self) -> None:
+        """Check the diagnostics after the last sample."""
+        self.diagnostics.check(self.ledger, self.executor, self.ledger.samples - 1)
 
     # --- predicting -----------------------------------------------------------------------------
 

@@ -98,9 +98,11 @@ class SingleSampleCalls:
         query_prediction: Floats,
     ) -> None:
         self._dimension = workspace.points.shape[1]
-        self._point, self._target = workspace.points[0], workspace.new_targets
-        self._query_point, self._prediction = workspace.query_point, query_prediction
-        self._result = np.zeros(1, dtype=np.int64)
+        self.points, self.targets = workspace.points, workspace.new_targets
+        self.query_point, self.prediction = workspace.query_point, query_prediction
+        self.slot_values = workspace.slot_values
+        self.result = np.zeros(1, dtype=np.int64)
+        self._point = self.points[0]
         arguments = {
             "run_phases": run_phases.address,
             "learn_phases": learning.address,
@@ -114,26 +116,28 @@ class SingleSampleCalls:
             "query_point": workspace.query_point,
             "query_prediction": query_prediction,
             "running": ledger.running,
-            "result": self._result,
+            "result": self.result,
         }
         predict, learn = Phase(predict_sample, **arguments), Phase(learn_sample, **arguments)
         self._phases = (learning, predicting, predict, learn)  # their tables must stay
         self._predict, self._learn = predict.bound(), learn.bound()
+        self.predict_entry, self.learn_entry = predict.entry, learn.entry
+        """Addresses of functions and tables, to be called from compiled code."""
 
     def predict(self, x: Any) -> float:
         """The bank's prediction at x, or NaN if x is declined."""
-        if not self._copy(x, self._query_point):
+        if not self._copy(x, self.query_point):
             return nan
         self._predict()
-        return self._prediction.item()
+        return self.prediction.item()
 
     def learn(self, x: Any, y: Any) -> int:
         """Learn (x, y): `DECLINED`, `LEARNED` or `DIAGNOSE`."""
         if not (isinstance(y, float) and self._copy(x, self._point)):
             return DECLINED
-        self._target[0] = y
+        self.targets[0] = y
         self._learn()
-        return self._result.item()
+        return self.result.item()
 
     def _copy(self, x: Any, point: Floats) -> bool:
         """Copy x to (d,) `point` if it is a float or a (d,) array of float64; False if not."""

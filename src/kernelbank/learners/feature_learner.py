@@ -22,7 +22,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from ..kernels.base import Kernel
-from ..kernels.sample_buffer import SampleBuffer
+from ..kernels.sample_buffer import USED, SampleBuffer
 from ..losses import Logistic, Loss, Squared
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, ArrayKind, floats, ints, lanes
@@ -92,6 +92,8 @@ FIELDS = Arguments(
     sample=floats(SAMPLE_SIZE),  # what is known of the present sample
     point_features=floats("capacity"),  # features(x) of the present point x
     cycle_features=floats("cycle", "capacity"),  # sample n in row n % cycle
+    memo=ints(3),  # of the last query, see `SampleBuffer`
+    memo_features=floats("leaves", "capacity"),  # its features, if cycle > 1
     size=floats("leaves"),  # features in use
     coefficients=floats("leaves", "capacity"),
     window_features=floats("leaves", "window", "capacity"),  # sample n in row n % window
@@ -193,12 +195,29 @@ class FeatureLearner(Learner):
         return 2 * (sum(map(prod, self._scratch_shapes(capacity, active).values())) + rows + active)
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
-        return [self._phase(learn_block, group, **_block_arrays(buffer, workspace))]
+        return [self._phase(learn_block, group, **self._block_arrays(group, buffer, workspace))]
 
     def predict_phases(
         self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
-        return [self._phase(predict_query, group, **_block_arrays(buffer, workspace))]
+        return [self._phase(predict_query, group, **self._block_arrays(group, buffer, workspace))]
+
+    def _block_arrays(
+        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> dict[str, Any]:
+        memo_features = None
+        if self.cycle > 1:  # shared by the phases that write and read it
+            shape = group.state["coefficients"].shape
+            memo_features = group.scratch.setdefault("memo_features", np.zeros(shape))
+        return {
+            "history_length": buffer.history_length,
+            "points": workspace.points,
+            "targets": buffer.targets,
+            "inputs": buffer.inputs,
+            "query_point": workspace.query_point,
+            "memo": buffer.memo,
+            "memo_features": memo_features,
+        }
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
@@ -247,6 +266,8 @@ class FeatureLearner(Learner):
             "query_values": group.query_values,
             "wanted": None,
             "out": None,
+            "memo": None,
+            "memo_features": None,
             "sample": np.zeros(SAMPLE_SIZE),
             "loss_lanes": np.zeros((3, WIDTH)),
             **{name: np.zeros(shape) for name, shape in scratch.items()},
@@ -256,16 +277,6 @@ class FeatureLearner(Learner):
             **arrays,
         }
         return Phase(function, type(self).step.arguments, **values)
-
-
-def _block_arrays(buffer: SampleBuffer, workspace: Workspace) -> dict[str, Any]:
-    return {
-        "history_length": buffer.history_length,
-        "points": workspace.points,
-        "targets": buffer.targets,
-        "inputs": buffer.inputs,
-        "query_point": workspace.query_point,
-    }
 
 
 # --- compiled: what the steps use ---------------------------------------------------------------
@@ -345,7 +356,12 @@ def _fill_sample(a, prediction, target):
 def _look_ahead(a, leaf, number, t, left):
     """Prepare samples number, number + 1, ..., up to `left` of this cycle; the first is points[t]."""
     ahead = min(a.cycle - number % a.cycle, left)
-    for k in range(ahead):
+    known = 0
+    if t == 0 and a.memo[USED] == 1:  # just predicted
+        known = 1
+        for m in range(a.capacity):
+            a.cycle_features[number % a.cycle, m] = a.memo_features[leaf, m]
+    for k in range(known, ahead):
         _set_point(a, a.points[t + k])
         call_phase(a.compute_features, address_of(a), leaf, number + k)
         row = a.cycle_features[(number + k) % a.cycle]
@@ -405,6 +421,9 @@ def predict_query(a, first, count):
     _set_point(a, a.query_point)
     for leaf in range(a.leaves):
         a.query_values[leaf, 0] = _value(a, leaf, first)
+        if a.cycle > 1:
+            for m in range(a.capacity):
+                a.memo_features[leaf, m] = a.point_features[m]
 
 
 @native(FIELDS)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..kernels import Kernel, TreeKernel
 from ..kernels.dimensions import active_coordinates, without_active_dims
-from ..kernels.sample_buffer import SampleBuffer
+from ..kernels.sample_buffer import USED, SampleBuffer
 from ..losses import Logistic, Squared
 from ..losses.objective import Objective
 from ..native.arguments import floats, ints, lanes
@@ -46,9 +46,20 @@ LEARN = GROWING.extended(
     parameters=floats(None),  # of the loss
     targets=lanes("history_length + slide_period"),
     scratch=lanes(2),  # a prediction and its slope of the loss
+    memo=ints(3),  # of the last query, see `SampleBuffer`
+    memo_paths=ints("leaves", "max_levels"),  # the cells of the last query,
+    memo_depths=ints("leaves"),  # their numbers,
+    memo_values=floats("leaves"),  # and f there
     values=lanes("leaves", "steps", "window"),
     norms=lanes("leaves", "steps"),
     predictions=lanes("leaves", "steps - 1"),
+)
+QUERY = TREE.extended(
+    "tree_query",
+    memo_paths=ints("leaves", "max_levels"),
+    memo_depths=ints("leaves"),
+    memo_values=floats("leaves"),
+    query_values=lanes("leaves"),
 )
 POINTS = TREE.extended(
     "tree_points",
@@ -192,19 +203,17 @@ class PartitionTree(Learner):
             targets=buffer.targets,
             other_path=np.zeros_like(tree["path"]),
             scratch=np.zeros((2, WIDTH)),
+            memo=buffer.memo,
+            **_memo(group, tree["max_levels"]),
         )
         return [learn]
 
     def predict_phases(
         self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
-        predict = Phase(
-            predict_points,
-            **_tree(group, workspace.query_point[:, None]),
-            wanted=np.ones(group.leaves, dtype=np.int64),
-            out=group.query_values[:, None],
-        )
-        return [predict]
+        tree = _tree(group, workspace.query_point[:, None])
+        memo = _memo(group, tree["max_levels"])
+        return [Phase(predict_query, **tree, **memo, query_values=group.query_values)]
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
@@ -223,6 +232,14 @@ def _kernels(group: SlotGroup) -> list[TreeKernel]:
     """The kernel of every leaf, without `ActiveDims` around it."""
     bases = [without_active_dims(kernel) for (kernel,) in group.kernels]
     return [base for base in bases if isinstance(base, TreeKernel)]
+
+
+def _memo(group: SlotGroup, max_levels: int) -> dict[str, Any]:
+    """What is kept of the last query, shared by the phases that write and read it."""
+    shapes = {"memo_paths": (group.leaves, max_levels), "memo_depths": (group.leaves,)}
+    made: dict[str, Any] = {name: np.zeros(s, dtype=np.int64) for name, s in shapes.items()}
+    made["memo_values"] = np.zeros(group.leaves)
+    return {name: group.scratch.setdefault(name, array) for name, array in made.items()}
 
 
 def _tree(group: SlotGroup, inputs: Floats) -> dict[str, Any]:
@@ -255,7 +272,12 @@ def learn_block(a, first, count):
         for t in range(count):
             position = a.history_length + first % a.slide_period + t
             # Predict: f(x), and the cells of x.
-            depth, prediction = descend(a, leaf, position)
+            if a.memo[USED] == 1:  # a block of one, just predicted
+                depth, prediction = a.memo_depths[leaf], a.memo_values[leaf]
+                for level in range(depth):
+                    a.path[level] = a.memo_paths[leaf, level]
+            else:
+                depth, prediction = descend(a, leaf, position)
             a.predictions[leaf, t] = prediction
 
             # The loss as a square around the working response, with half its curvature as weight.
@@ -279,6 +301,17 @@ def learn_block(a, first, count):
                     _, value = descend(a, leaf, position - age)
                 a.values[leaf, t + 1, window - 1 - age] = value
             a.norms[leaf, t + 1] = squared_norm(a.cells[leaf])
+
+
+@native(QUERY)
+def predict_query(a, first, count):
+    """query_values[leaf] = f at inputs[:, 0]; the cells on its path are kept."""
+    for leaf in range(a.leaves):
+        depth, value = descend(a, leaf, 0)
+        a.query_values[leaf] = value
+        a.memo_depths[leaf], a.memo_values[leaf] = depth, value
+        for level in range(depth):
+            a.memo_paths[leaf, level] = a.path[level]
 
 
 @native(POINTS)
