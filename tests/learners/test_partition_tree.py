@@ -251,7 +251,7 @@ def assert_sound(bank, slot=0):
             blocks.append(int(cell["entry_block"]))
             count = int(cell["entries"])
             assert count <= 1 or cell["samples"] < learner.split_after
-            stored = entries[blocks[-1], :count]
+            stored = entries[blocks[-1], :, :count].T
             assert stored[:, -2].sum() == cell["samples"]
             assert (np.diff(stored[:, -1]) > 0).all()
             assert stored[:, -4].sum() == pytest.approx(cell["stored_precision"], rel=1e-12)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..kernels.program import PackedProgram
 from ..kernels.sample_buffer import ArraySpec, SampleBuffer
-from ..learners.base import SlotGroup
+from ..learners.base import LeafArrays, SlotGroup
 from ..losses.objective import Objective
 from ..native.phases import Phase, Phases
 from ..native.simd import WIDTH
@@ -52,6 +53,8 @@ class Shard:
             self.leaf_numbers = np.array(sorted(leaf.number for leaf in leaves))
         dimension = workspace.points.shape[1]
         self.groups: list[ShardGroup] = []
+        self.arrays = LeafArrays(len(leaves), workspace.size, objective.window)
+        start = 0
         by_group: dict[int, list[Leaf]] = {}
         for leaf in leaves:
             by_group.setdefault(leaf.group, []).append(leaf)
@@ -64,6 +67,8 @@ class Shard:
                 program = PackedProgram.pack(kernels, buffer.statistic_numbers, dimension)
             length = buffer.history_length
             arrays = SlotGroup(
+                self.arrays,
+                start,
                 settings.objective(objective),
                 kernels,
                 program,
@@ -71,9 +76,9 @@ class Shard:
                 np.array([leaf.number for leaf in members], dtype=np.int64),
                 state_shapes(settings, objective, len(members), dimension, kernels[0][0], length),
                 learner.float32_arrays,
-                workspace.size,
                 dimension,
             )
+            start += len(members)
             if alone:
                 found = np.searchsorted(self.slots, arrays.columns)
                 arrays.workspace_columns = np.where(arrays.columns >= 0, found, -1)
@@ -86,7 +91,7 @@ class Shard:
             self.groups.append(group)
         self.scored = [group.scored for group in self.groups]
         self.learn_phases = self._learn_phases(workspace)
-        self.mix_phases = Phases([self._mix(group, workspace) for group in self.scored])
+        self.mix_phases = Phases([self._mix(workspace)])
         self.query_phases = self._query_phases(workspace)
 
     def _find(self, index: int) -> tuple[ShardGroup, int, int]:
@@ -100,18 +105,21 @@ class Shard:
     # --- the two phases of a block --------------------------------------------------------------
 
     def _learn_phases(self, workspace: Workspace) -> Phases:
-        phases: list[Phase] = []
-        for group in self.groups:
-            phases += group.phases(self.buffer, workspace)
-            phases.append(self._score(group.scored, workspace))
-            if workspace.values.size:
-                phases.append(self._gather(group.scored, workspace))
+        phases = [phase for group in self.groups for phase in group.phases(self.buffer, workspace)]
+        phases.append(self._score(workspace))
+        if workspace.values.size:
+            phases.append(self._gather(workspace))
         return Phases(phases)
 
-    def _score(self, group: SlotGroup, workspace: Workspace) -> Phase:
+    @cached_property
+    def _columns(self) -> np.ndarray:
+        """(leaves, 4): columns of the slots in the workspace."""
+        return np.concatenate([group.workspace_columns for group in self.scored])
+
+    def _score(self, workspace: Workspace) -> Phase:
         return Phase(
             slot_metrics.score_slots,
-            **group.common(),
+            **self.arrays.common(),
             slots=workspace.slots,
             slide_period=SLIDE_PERIOD,
             history_length=self.buffer.history_length,
@@ -119,10 +127,10 @@ class Shard:
             loss=self.objective.loss.value_address,
             parameters=self.objective.loss.parameters,
             targets=self.buffer.targets,
-            alive=group.alive,
-            columns=group.workspace_columns,
+            alive=self.arrays.alive,
+            columns=self._columns,
             scratch=np.zeros((self.objective.window + 1, WIDTH)),
-            losses_before=group.losses_before,
+            losses_before=self.arrays.losses_before,
             curvature=workspace.curvature,
             window_loss=workspace.window_loss,
             slot_cost=workspace.slot_cost,
@@ -130,16 +138,16 @@ class Shard:
             slot_predictions=workspace.slot_predictions,
         )
 
-    def _gather(self, group: SlotGroup, workspace: Workspace) -> Phase:
+    def _gather(self, workspace: Workspace) -> Phase:
         return Phase(
             slot_metrics.gather_values,
-            leaves=group.leaves,
+            leaves=self.arrays.leaves,
             steps=workspace.size + 1,
             slots=workspace.slots,
             window=self.objective.window,
-            values=group.values,
+            values=self.arrays.values,
             window_loss=workspace.window_loss,
-            columns=group.workspace_columns,
+            columns=self._columns,
             out=workspace.values,
         )
 
@@ -153,16 +161,16 @@ class Shard:
             result[group.workspace_columns[own]] = lanes[own]
         return result
 
-    def _mix(self, group: SlotGroup, workspace: Workspace) -> Phase:
+    def _mix(self, workspace: Workspace) -> Phase:
         return Phase(
             slot_metrics.mix_leaves,
-            **group.common(),
+            **self.arrays.common(),
             slots=workspace.slots,
             weights=workspace.proposed,
-            columns=group.workspace_columns,
-            losses_before=group.losses_before,
-            effects=group.effects,
-            numbers=group.workspace_numbers,
+            columns=self._columns,
+            losses_before=self.arrays.losses_before,
+            effects=self.arrays.effects,
+            numbers=np.concatenate([group.workspace_numbers for group in self.scored]),
             sums=workspace.sums,
         )
 
@@ -177,15 +185,14 @@ class Shard:
         phases: list[Phase] = []
         for group in self.groups:
             phases += group.predict_phases(self.buffer, workspace)
-            scatter = Phase(
-                slot_metrics.scatter_query,
-                leaves=group.scored.leaves,
-                columns=group.scored.workspace_columns,
-                query_values=group.scored.query_values,
-                slot_values=workspace.slot_values,
-            )
-            phases.append(scatter)
-        return Phases(phases)
+        scatter = Phase(
+            slot_metrics.scatter_query,
+            leaves=self.arrays.leaves,
+            columns=self._columns,
+            query_values=self.arrays.query_values,
+            slot_values=workspace.slot_values,
+        )
+        return Phases([*phases, scatter])
 
     # --- predictions and checks ------------------------------------------------------------------
 
@@ -254,7 +261,7 @@ class Shard:
 
     def reset(self) -> None:
         """Forget everything that was learned."""
-        for _, array in self.arrays().values():
+        for _, array in self.state().values():
             array[...] = 0.0
         for group in self.groups:
             group.scored.alive[...] = 1.0
@@ -273,7 +280,7 @@ class Shard:
         for group in self.scored:
             group.models[:] = [models[int(number)] for number in group.numbers]
 
-    def arrays(self) -> dict[str, tuple[np.ndarray, Floats]]:
+    def state(self) -> dict[str, tuple[np.ndarray, Floats]]:
         """Everything that the next step depends on: name -> (numbers of the leaves, array).
 
         The arrays have the leaves as first axis. They are the shard's own, so writing to them

@@ -24,11 +24,11 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 
 
-class SlotGroup:
-    """Slots of a shard with kernels of one structure and equal learners, and all of their state.
+class LeafArrays:
+    """The arrays that leaves have whatever their learner: of a whole shard, or of one group.
 
-    Every array has the leaf as its first axis, so a group is split over shards, and put together
-    again, along that axis. With n = `size`, the longest block, and L the window:
+    Every array has the leaf as its first axis. With n = `size`, the longest block, and L the
+    window:
 
     - values (leaves, n + 1, L, 4): f on the window, oldest sample first; row t + 1 after sample t
     - norms (leaves, n + 1, 4): norm^2 of f, likewise
@@ -37,13 +37,56 @@ class SlotGroup:
     - losses_before (leaves, n, 4): losses of the predictions
     - alive (leaves, 4): 1 until a slot becomes non-finite
     - query_values (leaves, 4): f at the workspace's query_point
-    - state: the learner's own arrays by name
+    """
 
-    `dimension` is the number of columns of the inputs.
+    ARRAYS: ClassVar = (
+        "values",
+        "norms",
+        "predictions",
+        "effects",
+        "losses_before",
+        "alive",
+        "query_values",
+    )
+
+    def __init__(self, leaves: int, size: int, window: int) -> None:
+        self.size = size
+        self.values = np.zeros((leaves, size + 1, window, WIDTH))
+        self.norms = np.zeros((leaves, size + 1, WIDTH))
+        self.predictions = np.zeros((leaves, size, WIDTH))
+        self.effects = np.zeros((leaves, size, WIDTH))
+        self.losses_before = np.zeros((leaves, size, WIDTH))
+        self.alive = np.ones((leaves, WIDTH))
+        self.query_values = np.zeros((leaves, WIDTH))
+
+    @property
+    def leaves(self) -> int:
+        return len(self.alive)
+
+    def common(self) -> dict[str, Any]:
+        """The arguments that most phases need."""
+        return {
+            "leaves": self.leaves,
+            "steps": self.size + 1,
+            "window": self.values.shape[2],
+            "values": self.values,
+            "norms": self.norms,
+            "predictions": self.predictions,
+        }
+
+
+class SlotGroup(LeafArrays):
+    """Slots of a shard with kernels of one structure and equal learners, and all of their state.
+
+    The arrays that all leaves have are part of the shard's. `state` holds the learner's own arrays
+    by name: with the leaf as first axis, so that a group is split over shards, and put together
+    again, along it. `dimension` is the number of columns of the inputs.
     """
 
     def __init__(
         self,
+        arrays: LeafArrays,
+        start: int,
         objective: Objective,
         kernels: list[list[Kernel]],
         program: PackedProgram,
@@ -51,10 +94,12 @@ class SlotGroup:
         numbers: np.ndarray,
         shapes: dict[str, tuple[int, ...]],
         float32_arrays: frozenset[str],
-        size: int,
         dimension: int,
     ) -> None:
-        count = len(kernels)
+        """The group has the leaves of `arrays` from `start` on."""
+        self.size = arrays.size
+        for name in self.ARRAYS:
+            setattr(self, name, getattr(arrays, name)[start : start + len(kernels)])
         self.objective = objective
         self.kernels = kernels
         self.program = program
@@ -63,26 +108,14 @@ class SlotGroup:
         self.workspace_columns = columns
         self.workspace_numbers = numbers
         """Columns of the slots and rows of the leaves in a workspace that holds only some slots."""
-        self.size = size
         self.dimension = dimension
         self.state = {
             name: np.zeros(shape, dtype=objective.dtype if name in float32_arrays else "float64")
             for name, shape in shapes.items()
         }
-        self.values = np.zeros((count, size + 1, objective.window, WIDTH))
-        self.norms = np.zeros((count, size + 1, WIDTH))
-        self.predictions = np.zeros((count, size, WIDTH))
-        self.effects = np.zeros((count, size, WIDTH))
-        self.losses_before = np.zeros((count, size, WIDTH))
-        self.alive = np.ones((count, WIDTH))
-        self.query_values = np.zeros((count, WIDTH))
         self.scratch: dict[str, Floats] = {}
-        self.models: list[Any] = [None] * count
+        self.models: list[Any] = [None] * len(kernels)
         """For every leaf the model behind its slot, where the state is not arrays."""
-
-    @property
-    def leaves(self) -> int:
-        return len(self.kernels)
 
     def dropped(self) -> Floats:
         """(leaves, 4): norm^2 of all removed terms, for learners with `dropped` in their state."""
@@ -91,17 +124,6 @@ class SlotGroup:
             dropped = self.state["dropped"].reshape(self.leaves, -1)
             result[:, : dropped.shape[1]] = dropped
         return result
-
-    def common(self) -> dict[str, Any]:
-        """The arguments that most phases need."""
-        return {
-            "leaves": self.leaves,
-            "steps": self.size + 1,
-            "window": self.objective.window,
-            "values": self.values,
-            "norms": self.norms,
-            "predictions": self.predictions,
-        }
 
 
 class Learner:

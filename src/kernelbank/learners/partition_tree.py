@@ -166,7 +166,7 @@ class PartitionTree(Learner):
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
         seen = len(active_coordinates(kernel, dimension))
-        entries = (leaves, (self.nodes + 1) // 2, self.split_after, seen + ENTRY_EXTRA)
+        entries = (leaves, (self.nodes + 1) // 2, seen + ENTRY_EXTRA, self.split_after)
         return {
             "cells": (leaves, self.nodes, CELL_SIZE),
             "entries": entries,
@@ -177,9 +177,9 @@ class PartitionTree(Learner):
         super().extend_inputs(
             {name: array for name, array in old.items() if name != "entries"}, new
         )
-        seen = old["entries"].shape[-1] - ENTRY_EXTRA
-        new["entries"][..., :seen] = old["entries"][..., :seen]
-        new["entries"][..., -ENTRY_EXTRA:] = old["entries"][..., -ENTRY_EXTRA:]
+        seen = old["entries"].shape[2] - ENTRY_EXTRA
+        new["entries"][:, :, :seen] = old["entries"][:, :, :seen]
+        new["entries"][:, :, -ENTRY_EXTRA:] = old["entries"][:, :, -ENTRY_EXTRA:]
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         objective = group.objective

@@ -1,7 +1,8 @@
 """How a tree of cells grows within its memory: leaves store samples, are split, and are merged.
 
 An *entry* is one input with all of its samples: its active coordinates, then the precision and the
-mean of its targets, their number, and the number of the first sample. Entries stand in the order of
+mean of its targets, their number, and the number of the first sample. It is a column of its leaf's
+block, so that a search among the inputs reads few cache lines. Entries stand in the order of
 their first samples, so the first entry has the oldest sample. A leaf is split once it stores
 `capacity` samples of at least two different inputs.
 
@@ -42,7 +43,7 @@ MAX_SPLITS = 2.0**53
 GROWING = TREE.extended(
     "growing_tree",
     capacity=int,  # samples of a leaf before it is split
-    entries=floats("leaves", "(max_cells + 1) // 2", "capacity", f"dimension + {ENTRY_EXTRA}"),
+    entries=floats("leaves", "(max_cells + 1) // 2", f"dimension + {ENTRY_EXTRA}", "capacity"),
     counters=floats("leaves", COUNTERS),
     variances=floats("leaves", "max_levels"),  # v of each level
     other_path=ints("max_levels"),  # scratch: the cells above a pair of leaves, from below
@@ -83,15 +84,15 @@ def _add_to_stored(cell, precision, target):
 
 @inline
 def _entries_of(cell, entries):
-    """(capacity, dimension + ENTRY_EXTRA): the block of entries of a leaf."""
+    """(dimension + ENTRY_EXTRA, capacity): the block of entries of a leaf, one per column."""
     return entries[index_below(cell[CELL.entry_block], len(entries))]
 
 
 @inline
-def _is_same_input(a, entry, position):
-    """Whether an entry has the active coordinates of the input at a position."""
+def _is_same_input(a, stored, e, position):
+    """Whether entry e has the active coordinates of the input at a position."""
     for k in range(a.dimension):
-        if entry[k] != coordinate_of(a.inputs, a.active, position, k):
+        if stored[k, e] != coordinate_of(a.inputs, a.active, position, k):
             return False
     return True
 
@@ -102,22 +103,21 @@ def store_sample(a, cell, stored, position, precision, target, number):
     dimension = a.dimension
     count = index_below(cell[CELL.entries], a.capacity)
     e = 0
-    while e < count and not _is_same_input(a, stored[e], position):
+    while e < count and not _is_same_input(a, stored, e, position):
         e += 1
-    entry = stored[e]
     if e == count:  # a new input
         for k in range(dimension):
-            entry[k] = coordinate_of(a.inputs, a.active, position, k)
-        entry[dimension + PRECISION] = 0.0
-        entry[dimension + MEAN] = 0.0
-        entry[dimension + SAMPLES] = 0.0
-        entry[dimension + FIRST_SAMPLE] = number
+            stored[k, e] = coordinate_of(a.inputs, a.active, position, k)
+        stored[dimension + PRECISION, e] = 0.0
+        stored[dimension + MEAN, e] = 0.0
+        stored[dimension + SAMPLES, e] = 0.0
+        stored[dimension + FIRST_SAMPLE, e] = number
         count += 1
         cell[CELL.entries] = count
-    entry[dimension + PRECISION], entry[dimension + MEAN] = combine_likelihoods(
-        entry[dimension + PRECISION], entry[dimension + MEAN], precision, target
+    stored[dimension + PRECISION, e], stored[dimension + MEAN, e] = combine_likelihoods(
+        stored[dimension + PRECISION, e], stored[dimension + MEAN, e], precision, target
     )
-    entry[dimension + SAMPLES] += 1.0
+    stored[dimension + SAMPLES, e] += 1.0
     _add_to_stored(cell, precision, target)
     cell[CELL.samples] += 1.0
     return count > 1 and cell[CELL.samples] >= a.capacity
@@ -136,9 +136,8 @@ def _split_gain(stored, count, dimension, coordinate, threshold):
     """How much a split lowers the sum of squares of the targets around their means."""
     left, left_mean, right, right_mean = 0.0, 0.0, 0.0, 0.0
     for e in range(count):
-        entry = stored[e]
-        precision, mean = entry[dimension + PRECISION], entry[dimension + MEAN]
-        if entry[coordinate] <= threshold:
+        precision, mean = stored[dimension + PRECISION, e], stored[dimension + MEAN, e]
+        if stored[coordinate, e] <= threshold:
             left, left_mean = combine_likelihoods(left, left_mean, precision, mean)
         else:
             right, right_mean = combine_likelihoods(right, right_mean, precision, mean)
@@ -156,8 +155,8 @@ def best_split(stored, count, dimension, key):
     for k in range(dimension):
         low, high = np.inf, -np.inf
         for e in range(count):
-            low = min(low, stored[e, k])
-            high = max(high, stored[e, k])
+            low = min(low, stored[k, e])
+            high = max(high, stored[k, e])
         if not low < high:
             continue
         threshold = low + unit_interval(mix_key(key, k)) * (high - low)
@@ -239,23 +238,22 @@ def split_leaf(a, leaf, index, pair, coordinate, threshold, variance):
         for field in range(CELL_SIZE):
             child[field] = 0.0
         child[CELL.parent] = index
-        child[CELL.first_sample] = stored[0, dimension + FIRST_SAMPLE]
+        child[CELL.first_sample] = stored[dimension + FIRST_SAMPLE, 0]
     left[CELL.entry_block] = cell[CELL.entry_block]
     right[CELL.entry_block] = block
     other = _entries_of(right, entries)
     below, above = 0, 0
     for e in range(index_below(cell[CELL.entries], a.capacity + 1)):
-        entry = stored[e]
-        if entry[coordinate] <= threshold:
-            child, moved = left, stored[below]
+        if stored[coordinate, e] <= threshold:
+            child, moved, place = left, stored, below
             below += 1
         else:
-            child, moved = right, other[above]
+            child, moved, place = right, other, above
             above += 1
         for k in range(dimension + ENTRY_EXTRA):
-            moved[k] = entry[k]
-        _add_to_stored(child, moved[dimension + PRECISION], moved[dimension + MEAN])
-        child[CELL.samples] += moved[dimension + SAMPLES]
+            moved[k, place] = stored[k, e]
+        _add_to_stored(child, moved[dimension + PRECISION, place], moved[dimension + MEAN, place])
+        child[CELL.samples] += moved[dimension + SAMPLES, place]
     left[CELL.entries] = below
     right[CELL.entries] = above
     cell[CELL.first_child] = pair
@@ -276,7 +274,7 @@ def learn_sample(a, leaf, depth, position, precision, target, number, key):
     cells, variances = a.cells[leaf], a.variances[leaf]
     index = a.path[depth - 1]
     cell = cells[index]
-    stored = _entries_of(cell, a.entries[leaf])  # (capacity, dimension + ENTRY_EXTRA)
+    stored = _entries_of(cell, a.entries[leaf])  # (dimension + ENTRY_EXTRA, capacity)
     if depth == a.levels[leaf]:
         add_to_summary(cell, precision, target)
     elif store_sample(a, cell, stored, position, precision, target, number):
@@ -285,7 +283,7 @@ def learn_sample(a, leaf, depth, position, precision, target, number, key):
         coordinate, threshold, gain = best_split(stored, count, a.dimension, mix_key(key, splits))
         pair = 0
         if coordinate >= 0:
-            age = number - stored[0, a.dimension + FIRST_SAMPLE] + 1.0
+            age = number - stored[a.dimension + FIRST_SAMPLE, 0] + 1.0
             pair = allocate_children(a, leaf, index, (gain - CHANCE_GAIN) / age, number)
         if pair > 0:
             a.counters[leaf, SPLITS] = splits + 1

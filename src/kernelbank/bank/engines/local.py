@@ -94,7 +94,7 @@ class LocalExecutor(Executor):
         result = {name: array.copy() for name, array in self._buffer.arrays().items()}
         pieces: dict[str, list[tuple[np.ndarray, Floats]]] = {}
         for shard in self._shards:
-            for name, (numbers, array) in shard.arrays().items():
+            for name, (numbers, array) in shard.state().items():
                 pieces.setdefault(name, []).append((numbers, array))
         for name, parts in pieces.items():
             order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
@@ -105,7 +105,7 @@ class LocalExecutor(Executor):
         for name, array in self._buffer.arrays().items():
             array[...] = state[name]
         for shard in self._shards:
-            for name, (numbers, array) in shard.arrays().items():
+            for name, (numbers, array) in shard.state().items():
                 group = self._layout.leaves[int(numbers[0])].group
                 array[...] = state[name][numbers - self._layout.first_leaves[group]]
         self._buffer.clear_statistics()

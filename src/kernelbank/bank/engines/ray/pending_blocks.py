@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 
+from ....learners.base import LeafArrays
 from ....native.phases import ArrayBindings
 from ....native.workspace import Workspace
 from ....utils.validation import Floats
@@ -25,11 +26,14 @@ class MixBuffers:
 
     def __init__(self, shard: Shard) -> None:
         self.groups = []
-        for group in shard.scored:
+        whole = LeafArrays(shard.arrays.leaves, shard.arrays.size, shard.objective.window)
+        start = 0
+        for group in shard.scored:  # their arrays are consecutive parts of the shard's
             own = copy.copy(group)
             for name in _MIXED:
-                setattr(own, name, np.zeros_like(getattr(group, name)))
+                setattr(own, name, getattr(whole, name)[start : start + group.leaves])
             self.groups.append(own)
+            start += group.leaves
         self.first = 0
         self.count = 0
 

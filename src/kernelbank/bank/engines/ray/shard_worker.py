@@ -254,7 +254,7 @@ class ShardWorker:
     def state(self) -> dict[str, Floats]:
         """Copies of all arrays, in leaf order."""
         result = {name: array.copy() for name, array in self._buffer.arrays().items()}
-        result |= {name: array.copy() for name, (_, array) in self._shard.arrays().items()}
+        result |= {name: array.copy() for name, (_, array) in self._shard.state().items()}
         return result
 
     def copy_models(self) -> dict[int, Any]:
@@ -266,7 +266,7 @@ class ShardWorker:
         state, models = snapshot
         for name, array in self._buffer.arrays().items():
             array[...] = state[name]
-        for name, (_, array) in self._shard.arrays().items():
+        for name, (_, array) in self._shard.state().items():
             array[...] = state[name]
         self._buffer.clear_statistics()
         self._shard.restore_models(models)
