@@ -331,7 +331,7 @@ class AutoBank:
 
     def _predict_plain(self, model: TaskModel, x: Any, coverage: float) -> bool:
         """Predict by one compiled call, if x is plain numbers; the prediction is not listed yet."""
-        if self._unlisted and not model.is_last(x):
+        if self._unlisted and model.plain_key(x) != model.last_key():
             self._list_newest()
         if not model.predict_plain(x, _tail(coverage)):
             return False
@@ -406,14 +406,20 @@ class AutoBank:
                 model.update(row, target, _tail(COVERAGE), past=past)
 
     def _learn_plain(self, x: Any, y: Any) -> bool:
-        """Learn by one compiled call, if x and y are plain numbers and no older prediction waits."""
+        """Learn by one compiled call, if x and y are plain and no older prediction waits."""
         model = self._model
-        if model is None or self._listed.items:
+        key = None if model is None else model.plain_key(x)
+        if model is None or key is None or key in self._listed:
             return False
-        if not (self._unlisted and model.is_last(x)):
-            if self._unlisted or not model.predict_plain(x, _tail(COVERAGE)):
+        predicted = self._unlisted and model.last_key() == key
+        if not predicted and (self._unlisted or not model.predict_plain(x, _tail(COVERAGE))):
+            return False
+        target = y
+        if self._task == "classification":
+            if not isinstance(y, (str, int, float, np.generic)) or y not in self._classes:
                 return False
-        if not model.learn_plain(x, y):
+            target = float(self._classes.number(y))
+        if not model.learn_plain(x, target):
             return False
         self._unlisted = False
         return True
@@ -525,7 +531,7 @@ class AutoBank:
         """The model for inputs of this width; a new one if nothing has been learned yet."""
         if self._model is None or self._model.dimension != dimension:
             self._unlisted = False
-            self._listed.items.clear()
+            self._listed.clear()
             self._model = (
                 RegressionModel(self._config, dimension)
                 if self._task == "regression"

@@ -13,9 +13,10 @@ from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
-from . import calibration
+from . import calibration, scaling_steps
 from .config import AutoConfig
 from .scaling import CHUNK
+from .single_row import SingleRowCalls, count_class
 from .task_model import ModelBatch, Prediction, Record, TaskModel, best_class, lagged_rows
 
 REPLAY = 512
@@ -39,12 +40,12 @@ class ClassificationBatch(ModelBatch):
             "labels": self.labels,
             "out": self.out,
         }
-        update = Phase(calibration.update_platt_rows, **arguments)
-        self.predict = Phases([Phase(calibration.probability_rows, **arguments)])
+        self.predict = Phase(calibration.probability_rows, **arguments)
+        self.update_platt = Phase(calibration.update_platt_rows, **arguments)
         self.predict_and_update = Phases(
             [Phase(calibration.probability_and_update_rows, **arguments)]
         )
-        self.update_and_detect = Phases([update, self.detect_changes])
+        self.update_and_detect = Phases([self.update_platt, self.detect_changes])
         self.detect = Phases([self.detect_changes])
 
 
@@ -63,7 +64,7 @@ class ClassificationModel(TaskModel):
         """(banks, PLATT): the logistic curve of each bank."""
         self.wrong = np.zeros(2)
         """How many predictions were wrong, and how many of the last label as a prediction."""
-        self._last_class = -1
+        self._last_class = np.full(1, -1)
 
     @cached_property
     def _batch(self) -> ClassificationBatch:
@@ -142,6 +143,42 @@ class ClassificationModel(TaskModel):
             batch.predict.run(0, count)
             out[start : start + CHUNK] = batch.out[:count]
         return out
+
+    # --- single rows ----------------------------------------------------------------------------
+
+    def _make_row_calls(self) -> SingleRowCalls:
+        batch, steps, replay = self._batch, self.scaling.batch, self.buffer
+        count = Phase(
+            count_class,
+            inputs=self.dimension,
+            lags=self.config.lags,
+            classes=self.classes,
+            size=replay.size,
+            rows=self.row_count,
+            probabilities=batch.out,
+            labels=batch.labels,
+            errors=batch.errors,
+            class_counts=self.class_counts,
+            wrong=self.wrong,
+            last_class=self._last_class,
+            x=steps.X,
+            lagged=steps.lagged,
+            **replay.state(),
+        )
+        update_scaling = steps.phase(scaling_steps.scale_and_update)
+        learning = [count, batch.copy_weights(self), batch.update_platt, batch.detect_changes]
+        return SingleRowCalls(
+            self,
+            [self._positive(k) for k in range(len(self.banks))],
+            scores=batch.scores,
+            targets=batch.labels,
+            output=batch.out,
+            scale=None,
+            predicting=[batch.predict],
+            before=[*learning, update_scaling],
+        )
+
+    # --- traces -----------------------------------------------------------------------------------
 
     def record(self, prediction: Prediction) -> Record:
         count = len(prediction.output)
@@ -248,8 +285,8 @@ class ClassificationModel(TaskModel):
         for guess, target in zip(predicted.tolist(), targets.astype(int).tolist(), strict=True):
             self.class_counts[target] += 1.0
             self.wrong[0] += guess != target
-            self.wrong[1] += self._last_class != target and self._last_class >= 0
-            self._last_class = target
+            self.wrong[1] += 0 <= self._last_class[0] != target
+            self._last_class[0] = target
 
     def restart(self) -> None:
         X, _, _ = self.buffer.latest(self.rows)
@@ -267,7 +304,7 @@ class ClassificationModel(TaskModel):
         return super().state() | own
 
     def counters(self) -> dict[str, Any]:
-        return super().counters() | {"classes": self.classes, "last_class": self._last_class}
+        return super().counters() | {"classes": self.classes, "last_class": self._last_class.item()}
 
     def allocate(self, classes: int, banks: int) -> None:
         """Make the arrays for so many classes and banks, before `restore`."""
@@ -278,7 +315,7 @@ class ClassificationModel(TaskModel):
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
         super().restore(state, counters)
-        self._last_class = int(counters["last_class"])
+        self._last_class[0] = int(counters["last_class"])
 
 
 def _labels(targets: Floats, positive: int) -> Floats:

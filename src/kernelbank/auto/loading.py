@@ -222,7 +222,7 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
             arrays["slots"][i, :slots, None].copy(),
             arrays["outputs"][i : i + 1, :output].copy(),
         )
-        auto._pending.items.append((arrays["inputs"][i].tobytes(), prediction))
+        auto._pending.append(arrays["inputs"][i].tobytes(), prediction)
 
 
 def _whole_number(value: Any, least: int, most: int, what: str) -> int:

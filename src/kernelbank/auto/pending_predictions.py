@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from ..utils.validation import Floats
@@ -22,8 +24,9 @@ class PendingPredictions:
 
     def __init__(self) -> None:
         self.items: list[tuple[bytes, Prediction]] = []
-        """The bytes of each input, and its prediction."""
+        """The bytes of each input, and its prediction. Changed by the methods below only."""
         self.limit = DEFAULT_LIMIT
+        self._counts: Counter[bytes] = Counter()
 
     def add(self, x: Floats, prediction: Prediction, *, distinct: bool = False) -> None:
         """Keep a prediction; `distinct` if it is a row of its own even where the input is equal."""
@@ -35,19 +38,43 @@ class PendingPredictions:
             if other == key:
                 self.items[index] = (key, prediction)
                 return
+        self.append(key, prediction)
+
+    def append(self, key: bytes, prediction: Prediction) -> None:
+        """Keep the prediction of a row of its own; the oldest may have to go."""
         self.items.append((key, prediction))
-        del self.items[: -self.limit]
+        self._counts[key] += 1
+        while len(self.items) > self.limit:
+            self._forget(self.items.pop(0)[0])
+
+    def _forget(self, key: bytes) -> None:
+        self._counts[key] -= 1
+        if not self._counts[key]:
+            del self._counts[key]
+
+    def __contains__(self, key: bytes) -> bool:
+        """Whether a prediction waits for the target of the input with these bytes."""
+        return key in self._counts
+
+    def clear(self) -> None:
+        """Forget all predictions."""
+        self.items.clear()
+        self._counts.clear()
 
     def add_inputs(self, count: int) -> None:
         """Add `count` columns, which were missing when the predictions were made."""
         missing = np.full(count, np.nan).tobytes()
         self.items = [(key + missing, prediction) for key, prediction in self.items]
+        self._counts = Counter(key for key, _ in self.items)
 
     def pop(self, x: Floats) -> Prediction | None:
         """Remove and return the oldest prediction for this input; None if there is none."""
         key = x.tobytes()
+        if key not in self._counts:
+            return None
         for index, (other, prediction) in enumerate(self.items):
             if other == key:
                 del self.items[index]
+                self._forget(key)
                 return prediction
         return None

@@ -13,12 +13,12 @@ from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
-from . import calibration
+from . import calibration, scaling_steps
 from .config import AutoConfig
 from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
 from .scaling import CHUNK
-from .single_row import DECLINED, DIAGNOSE, SingleRowCalls
-from .task_model import RESTARTS, ModelBatch, Prediction, Record, TaskModel, lagged_rows
+from .single_row import NUMBER, SingleRowCalls
+from .task_model import ModelBatch, Prediction, Record, TaskModel, lagged_rows
 
 TAILS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 """Tail probabilities whose error quantiles are tracked; others are interpolated."""
@@ -38,7 +38,6 @@ class RegressionBatch(ModelBatch):
         self.scale = np.zeros((CHUNK, 2))
         self.targets = np.zeros(CHUNK)
         self.output = np.zeros((CHUNK, 3))
-        self.row_calls: SingleRowCalls | None = None
         arguments: dict[str, Any] = {
             "tracked": len(TAILS),
             "stats": model.error_stats,
@@ -123,61 +122,27 @@ class RegressionModel(TaskModel):
 
     # --- single rows ----------------------------------------------------------------------------
 
-    def _row_calls(self) -> SingleRowCalls | None:
-        """The compiled calls for one row; None before all restarts are over, or if there are none.
-
-        They are part of the batch, and made anew with it.
-        """
-        if self.rows < RESTARTS[-1] or self.held:
-            return None
+    def _make_row_calls(self) -> SingleRowCalls:
         batch = self._batch
-        if batch.row_calls is None and self.banks:
-            runtime = self.banks[0]._runtime
-            bank = runtime.single_sample_calls
-            if bank is not None:
-                with defer_sigint():
-                    batch.row_calls = SingleRowCalls(self, bank, runtime.weights)
-        return batch.row_calls
+        update_scaling = self.scaling.batch.phase(scaling_steps.scale_and_update)
+        before = [batch.copy_weights(self), batch.score_rows, batch.detect_changes, update_scaling]
+        return SingleRowCalls(
+            self,
+            [NUMBER],
+            scores=batch.scores,
+            targets=batch.targets,
+            output=batch.output,
+            scale=batch.scale,
+            predicting=[batch.predict_rows],
+            before=before,
+        )
 
     def predict_plain(self, x: Any, tail: float) -> bool:
-        calls = self._row_calls()
-        return calls is not None and calls.predict(x, tail)
+        self._batch.tail[0] = tail
+        return not self.held and super().predict_plain(x, tail)
 
-    def is_last(self, x: Any) -> bool:
-        calls = self._row_calls()
-        return calls is not None and calls.is_last(x)
-
-    def learn_plain(self, x: Any, y: Any) -> bool:
-        calls = self._row_calls()
-        if calls is None:
-            return False
-        result = calls.learn(x, y)
-        if result == DECLINED:
-            return False
-        if calls.result.item(1):
-            self._note_signals(self.rows, 1)
-            for _, column in self.scaling.new_levels(1):
-                self.note_change("input level", self.rows, column)
-        if result == DIAGNOSE:
-            self.banks[0]._runtime.check_diagnostics()
-        return True
-
-    def last_output(self) -> Floats:
-        calls = self._batch.row_calls
-        assert calls is not None
-        return calls.last_output
-
-    def last_prediction(self) -> tuple[Floats, Prediction]:
-        calls = self._batch.row_calls
-        assert calls is not None
-        prediction = Prediction(
-            self.rows,
-            calls.last_lagged[None].copy(),
-            calls.last_score[None].copy(),
-            calls.last_slots[None, None].copy(),
-            calls.last_output[None].copy(),
-        )
-        return calls.last.copy(), prediction
+    def learn_plain(self, x: Any, target: Any) -> bool:
+        return not self.held and super().learn_plain(x, target)
 
     # --- traces -----------------------------------------------------------------------------------
 

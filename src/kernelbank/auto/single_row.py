@@ -1,20 +1,22 @@
 """The fast path for single rows: one compiled call to predict a row, and one to learn it.
 
 Python around compiled steps took as long as the steps themselves. So the steps of a row (scale,
-predict with the bank, intervals; score, detect changes, update the statistics, learn) are phases
-in a list, and their results stay in arrays. A call takes plain numbers in range, whose target is
-not far. Anything else is declined before something has changed, and takes the path with all checks,
-through the same compiled steps: the bits are the same.
+predict with the banks, intervals or probabilities; score, detect changes, update the statistics,
+learn) are phases in a list, and their results stay in arrays. A call takes plain numbers in range,
+whose target is not far. Anything else is declined before something has changed, and takes the path
+with all checks, through the same compiled steps: the bits are the same.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ..bank.single_sample import DECLINED, DIAGNOSE, LEARNED, SingleSampleCalls
+from ..bank.bank import KernelBank
+from ..bank.single_sample import DECLINED, DIAGNOSE, LEARNED
 from ..native.arguments import Arguments, floats, ints
 from ..native.formulas import call_phase
 from ..native.functions import native
@@ -24,69 +26,174 @@ from ..utils.validation import LARGEST, Floats
 from . import scaling_steps
 from .running_stats import CENTER, FAR_DEVIATIONS, SCALE, STATS, deviation
 
-if TYPE_CHECKING:
-    from .regression import RegressionModel
+PREDICTED = 1
+"""A result besides `DECLINED`, `LEARNED` and `DIAGNOSE`."""
 
-ROW = Arguments(
-    "single_row",
-    inputs=int,
-    lags=int,
+NUMBER = -1
+"""The `positive` class of a bank whose target is a number."""
+
+# --- one bank -------------------------------------------------------------------------------------
+
+BANK = Arguments(
+    "bank_of_row",
     width=int,  # of a scaled row
     slots=int,
-    largest=float,
-    run_phases=int,  # address
-    predict_phases=int,  # addresses of tables of phases
-    learn_phases=int,
-    bank_predict=int,  # address of a function of the bank, and of its table
-    bank_predict_table=int,
-    bank_learn=int,
-    bank_learn_table=int,
-    # The row, and the last one that was predicted, as numbers and as their bits:
-    x=floats("inputs"),
-    y=floats(1),
-    x_bits=ints("inputs"),
-    last_bits=ints("inputs"),
-    result=ints(2),  # what was done; whether there are signals of change
-    # State of the model:
-    rows=ints(1),
-    lagged=floats("lags"),
-    target=floats(STATS),
-    weights=floats("slots"),
-    # The last prediction:
-    last_lagged=floats("lags"),
-    last_slots=floats("slots"),
-    last_output=floats(3),
-    last_score=floats(1),
-    # Row 0 of the arrays of scaling, of the bank, and of intervals:
-    scaling_x=floats(None, "inputs"),
-    scaling_lagged=floats(None, "lags"),
-    scaling_y=floats(None),
+    lags=int,
+    positive=int,  # the class with the label 1, or NUMBER
+    predict=int,  # addresses of the bank's functions and their tables
+    predict_table=int,
+    learn=int,
+    learn_table=int,
     scaled_row=floats(None, "width"),
     scaled_y=floats(None),
-    scaling_result=ints(2),
+    y=floats(1),
+    lagged=floats("lags"),  # the lagged targets of the row
+    lag_columns=ints(None),  # where a scaled row has them, if they are classes
     query_point=floats("width"),
     query_prediction=floats(1),
     slot_values=floats("slots"),
     points=floats(None, "width"),
-    bank_targets=floats(None),
-    bank_result=ints(1),
-    scores=floats(None),
-    scale=floats(None, 2),
     targets=floats(None),
-    output=floats(None, 3),
-    row_weights=floats(None, "slots"),
-    error_signals=ints(None),
-    weight_signals=ints(None),
+    result=ints(1),
+    score=floats(1),  # the prediction of the bank,
+    kept_values=floats("slots"),  # and those of its slots
+    diagnose=ints(1),
 )
-
-PREDICTED = 1
-"""A result besides `DECLINED`, `LEARNED` and `DIAGNOSE`."""
 
 
 @inline
 def _copy(source, out):
     for k in range(len(out)):
         out[k] = source[k]
+
+
+@inline
+def _label(target, positive):
+    """A class as the label of a bank."""
+    return 1.0 if target == positive else -1.0
+
+
+@inline
+def _fill_row(a, out):
+    """out = the scaled row, with lagged classes as labels of this bank; 0 if one is unknown."""
+    _copy(a.scaled_row[0], out)
+    for i in range(len(a.lag_columns) if a.positive != NUMBER else 0):
+        target = a.lagged[i % a.lags]
+        out[a.lag_columns[i]] = 0.0 if np.isnan(target) else _label(target, a.positive)
+
+
+@native(BANK)
+def predict_with_bank(a, first, count):
+    """score and kept_values: the bank's predictions of the scaled row; NaN if it declines."""
+    _fill_row(a, a.query_point)
+    call_phase(a.predict, a.predict_table, np.int64(0), np.int64(1))
+    a.score[0] = a.query_prediction[0]
+    _copy(a.slot_values, a.kept_values)
+
+
+@native(BANK)
+def learn_with_bank(a, first, count):
+    """The bank learns the scaled row."""
+    _fill_row(a, a.points[0])
+    a.targets[0] = a.scaled_y[0] if a.positive == NUMBER else _label(a.y[0], a.positive)
+    call_phase(a.learn, a.learn_table, np.int64(0), np.int64(1))
+    if a.result[0] == DIAGNOSE:
+        a.diagnose[0] = 1
+
+
+COPY_WEIGHTS = Arguments(
+    "copy_weights", slots=int, source=floats("slots"), out=floats(None, "slots")
+)
+
+
+@native(COPY_WEIGHTS)
+def copy_weights(a, first, count):
+    """out[0] = the weights of a bank."""
+    _copy(a.source, a.out[0])
+
+
+CLASS_ROW = Arguments(
+    "class_row",
+    inputs=int,
+    lags=int,
+    classes=int,
+    size=int,  # of the replay buffer
+    rows=ints(1),
+    probabilities=floats(None, "classes"),
+    labels=floats(None),
+    errors=floats(None),
+    class_counts=floats("classes"),
+    wrong=floats(2),
+    last_class=ints(1),
+    x=floats(None, "inputs"),
+    lagged=floats(None, "lags"),
+    replay_inputs=floats("size", "inputs"),
+    replay_lagged=floats("size", "lags"),
+    replay_targets=floats("size"),
+    replay_predicted_at=floats("size"),
+)
+
+
+@native(CLASS_ROW)
+def count_class(a, first, count):
+    """Count the class and the error of row 0, and put the row into the replay buffer."""
+    target, guess = np.int64(a.labels[0]), 0
+    for k in range(1, a.classes):
+        if a.probabilities[0, k] > a.probabilities[0, guess]:
+            guess = k
+    a.errors[0] = guess != target
+    a.class_counts[target] += 1.0
+    a.wrong[0] += guess != target
+    a.wrong[1] += a.last_class[0] != target and a.last_class[0] >= 0
+    a.last_class[0] = target
+    place = a.rows[0] % a.size
+    _copy(a.x[0], a.replay_inputs[place])
+    _copy(a.lagged[0], a.replay_lagged[place])
+    a.replay_targets[place] = target
+    a.replay_predicted_at[place] = a.rows[0]
+
+
+# --- the row --------------------------------------------------------------------------------------
+
+ROW = Arguments(
+    "single_row",
+    inputs=int,
+    lags=int,
+    banks=int,
+    outputs=int,
+    numbers=int,  # whether targets are numbers, not classes
+    largest=float,
+    run_phases=int,  # address
+    predict_phases=int,  # addresses of tables of phases
+    learn_phases=int,
+    # The row, and the last one that was predicted, as numbers and as their bits:
+    x=floats("inputs"),
+    y=floats(1),
+    x_bits=ints("inputs"),
+    last_bits=ints("inputs"),
+    result=ints(2),  # what was done; whether there are signals of change
+    diagnose=ints(1),
+    # State of the model:
+    rows=ints(1),
+    lagged=floats("lags"),
+    target=floats(STATS),
+    # The last prediction:
+    last_lagged=floats("lags"),
+    last_scores=floats("banks"),
+    last_scale=floats(2),
+    last_output=floats("outputs"),
+    # The arrays of a batch, of which row 0 is used:
+    scaling_x=floats(None, "inputs"),
+    scaling_lagged=floats(None, "lags"),
+    scaling_y=floats(None),
+    scaling_result=ints(2),
+    scores=floats(None, "banks"),
+    scale=floats(None, 2),  # if targets are numbers
+    targets=floats(None),  # numbers or classes
+    output=floats(None, "outputs"),
+    error_signals=ints(None),
+    weight_signals=ints(None),
+)
 
 
 @inline
@@ -98,30 +205,13 @@ def _in_range(row, largest):
     return True
 
 
-# --- phases between those of scaling, bank and intervals ------------------------------------------
-
-
 @native(ROW)
-def query_bank(a, first, count):
-    """The bank's prediction of the scaled row; NaN if it declines."""
-    _copy(a.scaled_row[0], a.query_point)
-    call_phase(a.bank_predict, a.bank_predict_table, np.int64(0), np.int64(1))
-    mean, sd = a.target[CENTER], a.target[SCALE]
-    a.last_score[0] = a.scores[0] = a.query_prediction[0]
-    a.scale[0, 0], a.scale[0, 1] = mean, sd
-    for p in range(a.slots):
-        a.last_slots[p] = a.slot_values[p] * sd + mean
-
-
-@native(ROW)
-def learn_with_bank(a, first, count):
-    """The bank learns the scaled row."""
-    _copy(a.scaled_row[0], a.points[0])
-    a.bank_targets[0] = a.scaled_y[0]
-    call_phase(a.bank_learn, a.bank_learn_table, np.int64(0), np.int64(1))
-
-
-# --- entry points ---------------------------------------------------------------------------------
+def fill_scores(a, first, count):
+    """Between the banks' predictions and intervals or probabilities."""
+    _copy(a.last_scores, a.scores[0])
+    if a.numbers:
+        a.last_scale[0], a.last_scale[1] = a.target[CENTER], a.target[SCALE]
+        _copy(a.last_scale, a.scale[0])
 
 
 @native(ROW)
@@ -134,8 +224,9 @@ def predict_row(a, first, count):
     _copy(a.lagged, a.scaling_lagged[0])
     _copy(a.lagged, a.last_lagged)
     call_phase(a.run_phases, a.predict_phases, np.int64(0), np.int64(1))
-    if np.isnan(a.last_score[0]):
-        return
+    for k in range(a.banks):
+        if np.isnan(a.last_scores[k]):
+            return
     _copy(a.x_bits, a.last_bits)
     _copy(a.output[0], a.last_output)
     a.result[0] = PREDICTED
@@ -146,116 +237,155 @@ def learn_row(a, first, count):
     """Learn the row (x, y), which was predicted last. result[0]: DECLINED, LEARNED or DIAGNOSE."""
     a.result[0] = DECLINED
     y = a.y[0]
-    if not -a.largest <= y <= a.largest or not abs(deviation(a.target, y)) <= FAR_DEVIATIONS:
-        return
+    if a.numbers:
+        if not -a.largest <= y <= a.largest or not abs(deviation(a.target, y)) <= FAR_DEVIATIONS:
+            return
+        a.scale[0, 0], a.scale[0, 1] = a.target[CENTER], a.target[SCALE]
     for k in range(a.inputs):
         if a.x_bits[k] != a.last_bits[k]:
             return
-    a.output[0, 0] = a.last_output[0]
-    a.scale[0, 0], a.scale[0, 1] = a.target[CENTER], a.target[SCALE]
+    _copy(a.last_scores, a.scores[0])
+    _copy(a.last_output, a.output[0])
     a.targets[0] = y
-    _copy(a.weights, a.row_weights[0])
     _copy(a.x, a.scaling_x[0])
     _copy(a.last_lagged, a.scaling_lagged[0])
     a.scaling_y[0] = y
+    a.diagnose[0] = 0
     call_phase(a.run_phases, a.learn_phases, np.int64(0), np.int64(1))
     for i in range(a.lags - 1, 0, -1):
         a.lagged[i] = a.lagged[i - 1]
     if a.lags > 0:
         a.lagged[0] = y
     a.rows[0] += 1
-    a.result[0] = a.bank_result[0]
+    a.result[0] = DIAGNOSE if a.diagnose[0] else LEARNED
     a.result[1] = a.error_signals[0] != 0 or a.weight_signals[0] != 0 or a.scaling_result[1] != 0
 
 
 class SingleRowCalls:
-    """The two compiled calls, bound to the arrays of a model of a regression task."""
+    """The two compiled calls, bound to the arrays of a model and of its batch.
 
-    def __init__(self, model: RegressionModel, bank: SingleSampleCalls, weights: Floats) -> None:
-        scaling, batch = model.scaling, model._batch
-        steps = scaling.batch
-        self._x = np.zeros(model.dimension)
+    Parameters
+    ----------
+    model : a `TaskModel`.
+    positives : of each bank, the class with the label 1, or NUMBER.
+    scores, targets, output, scale : arrays of the batch.
+    predicting : phases that turn scores into output.
+    before : phases on a learned row, before the banks learn it.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        positives: Sequence[int],
+        *,
+        scores: Floats,
+        targets: Floats,
+        output: Floats,
+        scale: Floats | None,
+        predicting: Sequence[Phase],
+        before: Sequence[Phase],
+    ) -> None:
+        scaling, steps, batch = model.scaling, model.scaling.batch, model._batch
+        lags, banks, slots = model.config.lags, len(model.banks), len(model.names)
+        self._x, self._last = np.zeros(model.dimension), np.zeros(model.dimension)
         self._y = np.zeros(1)
-        self._last = np.zeros(model.dimension)
-        self.last_lagged = np.zeros(model.config.lags)
-        self.last_slots = np.zeros(len(model.names))
-        self.last_output = np.zeros(3)
-        self.last_score = np.zeros(1)
+        self.last_lagged = np.zeros(lags)
+        self.last_scores = np.zeros(banks)
+        self.last_slots = np.zeros((banks, slots))
+        """Of every bank, as it predicts: for numbers, in units of `last_scale`."""
+        self.last_scale = np.zeros(2)
+        self.last_output = np.zeros(output.shape[1])
         self.result = np.zeros(2, dtype=np.int64)
-        self._tail = batch.tail
+        diagnose = np.zeros(1, dtype=np.int64)
         arguments: dict[str, Any] = {
             "inputs": model.dimension,
-            "lags": model.config.lags,
-            "width": scaling.width,
-            "slots": len(model.names),
+            "lags": lags,
+            "banks": banks,
+            "outputs": output.shape[1],
+            "numbers": scale is not None,
             "largest": LARGEST,
             "run_phases": run_phases.address,
             "predict_phases": 0,
             "learn_phases": 0,
-            "bank_predict": bank.predict_entry[0],
-            "bank_predict_table": bank.predict_entry[1],
-            "bank_learn": bank.learn_entry[0],
-            "bank_learn_table": bank.learn_entry[1],
             "x": self._x,
             "y": self._y,
             "x_bits": self._x.view(np.int64),
             "last_bits": self._last.view(np.int64),
             "result": self.result,
+            "diagnose": diagnose,
             "rows": model.row_count,
             "lagged": model.lagged,
             "target": scaling.target,
-            "weights": weights,
             "last_lagged": self.last_lagged,
-            "last_slots": self.last_slots,
+            "last_scores": self.last_scores,
+            "last_scale": self.last_scale,
             "last_output": self.last_output,
-            "last_score": self.last_score,
             "scaling_x": steps.X,
             "scaling_lagged": steps.lagged,
             "scaling_y": steps.y,
-            "scaled_row": steps.out,
-            "scaled_y": steps.scaled,
             "scaling_result": steps.result,
-            "query_point": bank.query_point,
-            "query_prediction": bank.prediction,
-            "slot_values": bank.slot_values,
-            "points": bank.points,
-            "bank_targets": bank.targets,
-            "bank_result": bank.result,
-            "scores": batch.scores,
-            "scale": batch.scale,
-            "targets": batch.targets,
-            "output": batch.output,
-            "row_weights": batch.weights,
+            "scores": scores.reshape(len(scores), banks),
+            "scale": scale,
+            "targets": targets,
+            "output": output,
             "error_signals": batch.error_signals,
             "weight_signals": batch.weight_signals,
         }
-        predicting = Phases(
-            [steps.phase(scaling_steps.scale_rows), Phase(query_bank, **arguments), batch.predict_rows]
-        )
-        learning = Phases(
-            [
-                batch.score_rows,
-                batch.detect_changes,
-                steps.phase(scaling_steps.scale_and_update),
-                Phase(learn_with_bank, **arguments),
-            ]
-        )
-        arguments |= {"predict_phases": predicting.address, "learn_phases": learning.address}
+        own = [
+            self._bank_arguments(bank, positive, k, model, diagnose)
+            for k, (bank, positive) in enumerate(zip(model.banks, positives, strict=True))
+        ]
+        learning = Phases([*before, *(Phase(learn_with_bank, **bank) for bank in own)])
+        predictors = [Phase(predict_with_bank, **bank) for bank in own]
+        scale_rows = steps.phase(scaling_steps.scale_rows)
+        fill = Phase(fill_scores, **arguments)
+        everything = Phases([scale_rows, *predictors, fill, *predicting])
+        arguments |= {"predict_phases": everything.address, "learn_phases": learning.address}
         predict, learn = Phase(predict_row, **arguments), Phase(learn_row, **arguments)
-        self._kept = (model, bank, predicting, learning, predict, learn)  # their tables must stay
+        self._kept = (model, everything, learning, predict, learn)  # their tables must stay
         self._predict, self._learn = predict.bound(), learn.bound()
 
-    def predict(self, x: Any, tail: float) -> bool:
+    def _bank_arguments(
+        self, bank: KernelBank, positive: int, k: int, model: Any, diagnose: np.ndarray
+    ) -> dict[str, Any]:
+        calls = bank._runtime.single_sample_calls
+        assert calls is not None
+        steps = model.scaling.batch
+        return {
+            "width": model.scaling.width,
+            "slots": len(model.names),
+            "lags": model.config.lags,
+            "positive": positive,
+            "predict": calls.predict_entry[0],
+            "predict_table": calls.predict_entry[1],
+            "learn": calls.learn_entry[0],
+            "learn_table": calls.learn_entry[1],
+            "scaled_row": steps.out,
+            "scaled_y": steps.scaled,
+            "y": self._y,
+            "lagged": self.last_lagged,
+            "lag_columns": np.array(model.scaling.lag_columns, dtype=np.int64),
+            "query_point": calls.query_point,
+            "query_prediction": calls.prediction,
+            "slot_values": calls.slot_values,
+            "points": calls.points,
+            "targets": calls.targets,
+            "result": calls.result,
+            "score": self.last_scores[k : k + 1],
+            "kept_values": self.last_slots[k],
+            "diagnose": diagnose,
+        }
+
+    def predict(self, x: Any) -> bool:
         """Predict x; False if it is declined."""
         if not self._copy(x):
             return False
-        self._tail[0] = tail
         self._predict()
         return self.result.item(0) == PREDICTED
 
-    def is_last(self, x: Any) -> bool:
-        """Whether x has the bits of the last row that was predicted."""
-        return self._copy(x) and self._x.tobytes() == self._last.tobytes()
+    def key(self, x: Any) -> bytes | None:
+        """The bytes of x; None if it is not plain numbers."""
+        return self._x.tobytes() if self._copy(x) else None
 
     def learn(self, x: Any, y: Any) -> int:
         """Learn (x, y), if x was predicted last: `DECLINED`, `LEARNED` or `DIAGNOSE`."""
@@ -271,7 +401,7 @@ class SingleRowCalls:
         return self._last
 
     def _copy(self, x: Any) -> bool:
-        """Copy x if it is a (d,) array of float64 or a list of floats, or a float; False if not."""
+        """Copy x if it is a (d,) array of float64, a list of floats, or a float; False if not."""
         row = self._x
         if type(x) is np.ndarray:
             if x.dtype != np.float64 or x.shape != row.shape:
@@ -279,7 +409,7 @@ class SingleRowCalls:
             row[:] = x
             return True
         if type(x) is list:
-            if len(x) != len(row) or not all(type(value) is float for value in x):
+            if len(x) != len(row) or not all(isinstance(value, float) for value in x):
                 return False
             row[:] = x
             return True
@@ -287,6 +417,3 @@ class SingleRowCalls:
             row[0] = x
             return True
         return False
-
-
-__all__ = ["DECLINED", "DIAGNOSE", "LEARNED", "SingleRowCalls"]

@@ -12,11 +12,13 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..native.phases import Phase
+from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
 from . import change_detection as detection
 from .config import AutoConfig
 from .replay_buffer import ReplayBuffer
 from .scaling import CHUNK
+from .single_row import DECLINED, DIAGNOSE, SingleRowCalls, copy_weights
 
 RESTARTS = (5, 32, 128)
 """After these numbers of rows, scaling and banks start anew from all rows so far: what was learned
@@ -77,6 +79,7 @@ class ModelBatch:
         self.weights = np.zeros((CHUNK, len(model.names)))
         self.error_signals = np.zeros(CHUNK, dtype=np.int64)
         self.weight_signals = np.zeros(CHUNK, dtype=np.int64)
+        self.row_calls: SingleRowCalls | None = None
         self.detect_changes = Phase(
             detection.detect_rows,
             slots=len(model.names),
@@ -89,6 +92,11 @@ class ModelBatch:
             error_signals=self.error_signals,
             weight_signals=self.weight_signals,
         )
+
+    def copy_weights(self, model: TaskModel) -> Phase:
+        """A phase that writes the weights of the first bank to row 0."""
+        source = model.banks[0]._runtime.weights
+        return Phase(copy_weights, slots=len(source), source=source, out=self.weights)
 
 
 class TaskModel(ABC):
@@ -244,25 +252,81 @@ class TaskModel(ABC):
 
     # --- single rows ----------------------------------------------------------------------------
 
+    @abstractmethod
+    def _make_row_calls(self) -> SingleRowCalls:
+        """The compiled calls for one row."""
+
+    def _row_calls(self) -> SingleRowCalls | None:
+        """The compiled calls for one row; None before all restarts are over, or if there are none.
+
+        They are part of the batch, and made anew with it.
+        """
+        if self.rows < RESTARTS[-1] or not self.banks:
+            return None
+        batch = self._batch
+        if batch.row_calls is None and all(
+            bank._runtime.single_sample_calls is not None for bank in self.banks
+        ):
+            with defer_sigint():
+                batch.row_calls = self._make_row_calls()
+        return batch.row_calls
+
     def predict_plain(self, x: Any, tail: float) -> bool:
         """Predict one row by one compiled call, for `last_prediction`; False if it is declined."""
-        return False
+        calls = self._row_calls()
+        return calls is not None and calls.predict(x)
 
-    def learn_plain(self, x: Any, y: Any) -> bool:
+    def plain_key(self, x: Any) -> bytes | None:
+        """The bytes of a row for `predict_plain`; None if it would be declined for its type."""
+        calls = self._row_calls()
+        return None if calls is None else calls.key(x)
+
+    def last_key(self) -> bytes:
+        """The bytes of the row that `predict_plain` predicted last."""
+        calls = self._batch.row_calls
+        assert calls is not None
+        return calls.last.tobytes()
+
+    def learn_plain(self, x: Any, target: Any) -> bool:
         """Learn the row that `predict_plain` predicted last by one compiled call; False if not."""
-        return False
-
-    def is_last(self, x: Any) -> bool:
-        """Whether x is the row that `predict_plain` predicted last."""
-        return False
+        calls = self._row_calls()
+        if calls is None:
+            return False
+        result = calls.learn(x, target)
+        if result == DECLINED:
+            return False
+        if calls.result.item(1):
+            self._note_signals(self.rows, 1)
+            for _, column in self.scaling.new_levels(1):
+                self.note_change("input level", self.rows, column)
+        if result == DIAGNOSE:
+            for bank in self.banks:
+                bank._runtime.check_diagnostics()
+        return True
 
     def last_output(self) -> Floats:
         """The output of the last prediction by `predict_plain`; valid until the next one."""
-        raise NotImplementedError
+        calls = self._batch.row_calls
+        assert calls is not None
+        return calls.last_output
 
     def last_prediction(self) -> tuple[Floats, Prediction]:
         """The row that `predict_plain` predicted last, and its prediction."""
-        raise NotImplementedError
+        calls = self._batch.row_calls
+        assert calls is not None
+        slots = calls.last_slots[:, None].copy()  # (banks, 1, P)
+        if self._scale_target:
+            mean, sd = calls.last_scale
+            slots *= sd
+            slots += mean
+        prediction = Prediction(
+            self.rows,
+            calls.last_lagged[None].copy(),
+            calls.last_scores[None].copy(),
+            slots,
+            calls.last_output[None].copy(),
+        )
+        return calls.last.copy(), prediction
 
     # --- signals of change ----------------------------------------------------------------------
 

@@ -354,7 +354,7 @@ def _fill_sample(a, prediction, target):
 
 @inline
 def _look_ahead(a, leaf, number, t, left):
-    """Prepare samples number, number + 1, ..., up to `left` of this cycle; the first is points[t]."""
+    """Prepare samples number, number + 1, ... of this cycle, at most `left`; points[t] first."""
     ahead = min(a.cycle - number % a.cycle, left)
     known = 0
     if t == 0 and a.memo[USED] == 1:  # just predicted

@@ -92,7 +92,12 @@ def multiply(matrix, length, vectors, first, count, out):
             s0, s1 = load_four(r0, i) * own, load_four(r1, i) * own
             s2, s3 = load_four(r2, i) * own, load_four(r3, i) * own
             for j in range(0, i, WIDTH):
-                m0, m1, m2, m3 = load_four(r0, j), load_four(r1, j), load_four(r2, j), load_four(r3, j)
+                m0, m1, m2, m3 = (
+                    load_four(r0, j),
+                    load_four(r1, j),
+                    load_four(r2, j),
+                    load_four(r3, j),
+                )
                 x = load_four(vector, j)
                 total = fma(v0, m0, load_four(result, j))
                 total = fma(v1, m1, total)
@@ -106,7 +111,7 @@ def multiply(matrix, length, vectors, first, count, out):
 
 @inline
 def update(matrix, length, scales, factors, vectors):
-    """matrix[i, j] = scales[i] scales[j] matrix[i, j] + sum_k factors[k] vectors[k, i] vectors[k, j].
+    """matrix <- S matrix S + sum_k factors[k] vectors[k] vectors[k]', S the diagonal of `scales`.
 
     matrix: packed; scales: (length,); factors: (RANK,); vectors: (RANK, length).
     """
