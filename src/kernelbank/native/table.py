@@ -14,6 +14,7 @@ import numpy as np
 
 from .arguments import LANES, Arguments, ArrayKind, Axis
 
+_FLOAT, _FLOAT_BITS = struct.Struct("<d"), struct.Struct("<q")
 _DTYPES = {name: np.dtype(name) for name in ("float64", "float32", "int64")}
 
 
@@ -30,26 +31,28 @@ class Table:
             )
         self._values = values
         numbers: dict[str, int] = {}
-        for name, kind in fields.items():
-            if kind is int:
-                if not isinstance(values[name], (int, np.integer)):
-                    raise _wrong(arguments, name, "be an int", repr(values[name]))
-                numbers[name] = int(values[name])
+        for name in _integers(arguments):
+            value = values[name]
+            if type(value) is not int and not isinstance(value, (int, np.integer)):
+                raise _wrong(arguments, name, "be an int", repr(value))
+            numbers[name] = int(value)
         words: list[int] = []
         for name, kind in fields.items():
             value = values[name]
-            if kind is int:
+            if type(kind) is ArrayKind:
+                if value is None:
+                    words += [0] * (1 + len(kind.axes))
+                else:
+                    if not _fits(kind, value, numbers):
+                        raise _misfit(arguments, name, kind, value, numbers)
+                    words.append(_address(value))
+                    words += value.shape[: len(kind.axes)]
+            elif kind is int:
                 words.append(numbers[name])
-            elif kind is float:
+            else:
                 if not isinstance(value, (float, int, np.number)):
                     raise _wrong(arguments, name, "be a float", repr(value))
-                words += struct.unpack("<q", struct.pack("<d", value))
-            elif value is None:
-                words += [0] * (1 + len(kind.axes))
-            else:
-                _check_array(arguments, name, kind, value, numbers)
-                words.append(_address(value))
-                words += value.shape[: len(kind.axes)]
+                words += _FLOAT_BITS.unpack(_FLOAT.pack(value))
         self._words = array("q", words or [0])
         self.address: int = self._words.buffer_info()[0]
 
@@ -70,25 +73,41 @@ def _wrong(arguments: Arguments, name: str, rule: str, found: Any) -> TypeError:
     return TypeError(f"{name} of {arguments.name} must {rule}; got {found}")
 
 
-def _check_array(
+@cache
+def _integers(arguments: Arguments) -> tuple[str, ...]:
+    """The names of the int arguments."""
+    return tuple(name for name, kind in arguments.fields.items() if kind is int)
+
+
+def _fits(kind: ArrayKind, value: Any, numbers: dict[str, int]) -> bool:
+    """Whether an array has the type and the shape of an argument."""
+    if not isinstance(value, np.ndarray) or value.dtype != _DTYPES[kind.dtype]:
+        return False
+    axes, shape = kind.axes, value.shape
+    if kind.lanes:
+        if shape[-1:] != (LANES,):
+            return False
+        shape = shape[:-1]
+    if len(axes) != len(shape) or not value.flags.c_contiguous:
+        return False
+    for axis, length in zip(axes, shape, strict=True):
+        if axis is not None and axis != length and _length(axis, numbers) != length:
+            return False
+    return True
+
+
+def _misfit(
     arguments: Arguments, name: str, kind: ArrayKind, value: Any, numbers: dict[str, int]
-) -> None:
-    """Refuse an array of another type or shape."""
+) -> TypeError:
+    """What is wrong with an array that does not fit."""
     if not isinstance(value, np.ndarray) or value.dtype != _DTYPES[kind.dtype]:
         found = getattr(value, "dtype", type(value).__name__)
-        raise _wrong(arguments, name, f"be an array of {kind.dtype}", found)
+        return _wrong(arguments, name, f"be an array of {kind.dtype}", found)
     if not value.flags.c_contiguous:
-        raise _wrong(arguments, name, "be C-contiguous", f"strides {value.strides}")
+        return _wrong(arguments, name, "be C-contiguous", f"strides {value.strides}")
     axes = (*kind.axes, LANES) if kind.lanes else kind.axes
-    shape = value.shape
-    fits = len(axes) == len(shape)
-    if fits:
-        for axis, length in zip(axes, shape, strict=True):
-            if axis is not None and _length(axis, numbers) != length:
-                fits = False
-    if not fits:
-        wanted = tuple(_length(axis, numbers) for axis in axes)
-        raise _wrong(arguments, name, f"have shape {axes} = {wanted}", shape)
+    wanted = tuple(_length(axis, numbers) for axis in axes)
+    return _wrong(arguments, name, f"have shape {axes} = {wanted}", value.shape)
 
 
 def _length(axis: Axis, numbers: dict[str, int]) -> int | None:
