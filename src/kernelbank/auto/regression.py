@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -67,6 +66,8 @@ class RegressionModel(TaskModel):
     def __init__(self, config: AutoConfig, dimension: int) -> None:
         super().__init__(config, dimension, scale_target=True, replay=None)
         self.error_stats = np.zeros(calibration.ERROR_STATS)
+        from statistics import NormalDist  # slow to import
+
         normal = [NormalDist().inv_cdf(1 - tail) for tail in TAILS]
         self.quantiles = np.array([normal, normal])
         """(2, tails): quantiles of the errors below and above, in their root mean squares."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from statistics import NormalDist
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -35,14 +34,16 @@ RING = 1000
 """Values among which a value is ranked."""
 
 _STEPS = 2048
-_NORMAL = NormalDist()
-QUANTILES = np.array(
-    [
-        _NORMAL.inv_cdf(min(max(i / _STEPS, 0.5 / _STEPS), 1 - 0.5 / _STEPS))
-        for i in range(_STEPS + 1)
-    ]
-)
-"""Normal quantiles over equal steps of probability."""
+
+
+@cache
+def normal_quantiles() -> Floats:
+    """Normal quantiles over equal steps of probability."""
+    from statistics import NormalDist  # slow to import
+
+    ends = 0.5 / _STEPS
+    shares = [min(max(i / _STEPS, ends), 1 - ends) for i in range(_STEPS + 1)]
+    return np.array([NormalDist().inv_cdf(share) for share in shares])
 
 
 _INDEX = {
@@ -67,7 +68,7 @@ def fit_columns(columns: Floats, rings: Floats, rows: Floats) -> None:
         inputs=len(values),
         columns=columns,
         rings=rings,
-        quantiles=QUANTILES,
+        quantiles=normal_quantiles(),
         values=values,
         middles=middles,
         usual=distances[every, present - 1 - present // 8],
@@ -114,7 +115,7 @@ class ScalingBatch:
             "rings": rings,
             "target": target,
             "target_ring": target_ring,
-            "quantiles": QUANTILES,
+            "quantiles": normal_quantiles(),
             "places": places,
             "forms": np.zeros((inputs, FORMS)),
             "target_forms": np.zeros(FORMS),

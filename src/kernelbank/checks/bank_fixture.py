@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -93,6 +92,8 @@ class BankFixture:
     def reloaded(self, bank: KernelBank) -> KernelBank:
         """The bank, written to a file and loaded from it."""
         parts = parts_of(self.slot.learner, self.slot.kernel, self.loss, self.combiner)
+        import tempfile  # slow to import
+
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "bank.kb"
             bank.save(path)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..losses import Loss, as_loss
 from ..utils import validation as check
@@ -20,6 +18,9 @@ from .datasets import Stream
 from .results import Comparison, Result
 from .run_cache import RunCache
 from .scores import NORMALISED, overall, results_on
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 Progress = Callable[[int, int, str], object]
 Report = Callable[[Comparison], object]
@@ -187,6 +188,9 @@ class _Runner:
         self._jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
         if jobs > 1:
+            from concurrent.futures import ProcessPoolExecutor  # slow to import
+            from multiprocessing import get_context
+
             pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
             stack.callback(pool.shutdown, cancel_futures=True)
             self._pool = pool

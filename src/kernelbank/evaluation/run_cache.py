@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import zipfile
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +29,8 @@ class RunCache:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, competitor: Competitor, seed: int, stream: Stream) -> Path:
+        from importlib.metadata import version  # slow to import
+
         facts = [
             str(_VERSION),
             stream.fingerprint,
@@ -47,6 +47,8 @@ class RunCache:
         """The kept run; None if there is none, or only a damaged file."""
         if self.refresh or not competitor.libraries:
             return None
+        import zipfile  # slow to import
+
         try:
             with np.load(self.path(competitor, seed, stream), allow_pickle=False) as file:
                 return CompetitorRun(

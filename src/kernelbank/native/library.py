@@ -17,7 +17,6 @@ import json
 import logging
 import os
 import platform
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -137,6 +136,8 @@ def _build_alone(level: str, why: str) -> str | None:
     text = f"kernelbank: building compiled code for {level} ({why}); this happens once ..."
     print(text, file=sys.stderr, flush=True)
     _log.info(text)
+    import subprocess  # slow to import, and rarely needed
+
     done = subprocess.run(
         build_command("--level", level),
         env={**os.environ, "KERNELBANK_NATIVE": "jit", "KERNELBANK_DEBUG": ""},

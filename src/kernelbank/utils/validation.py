@@ -6,11 +6,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InvalidArgument
 
-Floats = NDArray[np.float64]
+Floats = np.ndarray[Any, np.dtype[np.float64]]  # numpy.typing is slow to import
 
 LARGEST = 1e150
 """Inputs and targets beyond this are refused: the square of a difference must not overflow."""

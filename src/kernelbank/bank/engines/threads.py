@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...losses.objective import Objective
 from ...native.phases import Phases
@@ -16,6 +16,9 @@ from ...utils.validation import Floats
 from ..layout import Layout
 from .base import CombineStage, Engine, Executor, checked_block
 from .local import LocalExecutor
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _WORTH_IT = 512  # leaves times samples, a microsecond each; fewer finish before a thread wakes
 _SHARDS_EACH = 8  # per thread, so that a slow or busy core delays the others little
@@ -112,6 +115,8 @@ class ThreadExecutor(LocalExecutor):
         if self._pool is not None and self._process == os.getpid():
             return  # (threads do not survive a fork)
         number = self._threads - 1
+        from concurrent.futures import ThreadPoolExecutor  # slow to import
+
         pool = ThreadPoolExecutor(number, "kernelbank")
         go = threading.Event()
         try:

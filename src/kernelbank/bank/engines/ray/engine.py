@@ -12,7 +12,7 @@ from ....utils import validation as check
 from ....utils.validation import Floats
 from ...layout import Layout
 from ..base import Engine, Executor, block_length, bytes_per_sample
-from .pending_blocks import EVIDENCE
+from .evidence import EVIDENCE
 
 _DRIVER_BYTES = 2**30  # most memory of a block in the driver, if all evidence is gathered
 _SHARD_BYTES = 256 * 2**20  # most memory of a block in a shard, which has up to four of them

@@ -17,7 +17,7 @@ from ..base import CombineStage, Executor
 from .actor_pool import ActorPool
 from .actors import ActorHandle, SentBlock
 from .distributed_qp import solve_weights, weights_before
-from .pending_blocks import EVIDENCE
+from .evidence import EVIDENCE
 from .shard_worker import Snapshot
 from .wire import LeafSums, Traffic, add_leaf_sums, pack_weights
 

@@ -13,9 +13,7 @@ from ....utils.validation import Floats
 from ... import slot_metrics
 from ...shard import Shard
 from .distributed_qp import CandidateSlots
-
-EVIDENCE = ("curvature", "window_loss", "slot_cost", "slot_loss", "slot_predictions")
-"""What phase 1 leaves for every slot and sample, in this order."""
+from .evidence import EVIDENCE
 
 _MIXED = ("values", "norms", "predictions", "losses_before", "effects")
 _WITH_START = ("values", "norms")  # arrays with a row before the first sample
