@@ -28,7 +28,7 @@ format: .venv/ready
 	$(BIN)/ruff format src tests benchmarks packaging docs/gallery
 
 bench: .venv/bench-ready
-	$(BIN)/python benchmarks/speed.py --out bench
+	DATA=$(DATA) $(BIN)/python benchmarks/speed.py --out bench
 
 # What `kernelbank run` costs beside the bank.
 bench-run: .venv/ready

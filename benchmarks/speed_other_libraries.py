@@ -38,8 +38,8 @@ def one_by_one(repeats: int) -> Iterator[Measurement]:
         (
             "predict_one + learn_one, regular x, against River's scaled linear model",
             regular,
-            1.5,
             0.8,
+            0.6,
         ),
         ("the same, irregular x", irregular, None, None),
     ):
