@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -93,10 +94,10 @@ def _against_forest() -> Iterator[Measurement]:
         times = []
         for _ in range(3):
             bank = kb.AutoBank("classification" if classes else "regression")
-            times.append(timed(lambda: bank.run(stream.X, targets), len(targets)))
+            times.append(timed(partial(bank.run, stream.X, targets), len(targets)))
         model = (forest.AMFClassifier if classes else forest.AMFRegressor)(seed=0)
         points = [dict(enumerate(row)) for row in stream.X.tolist()]
-        theirs = timed(lambda: _learn(model, points, targets), len(targets))
+        theirs = timed(partial(_learn, model, points, targets), len(targets))
         ratios.append(min(times) / theirs)
         details.append(f"{name} {min(times) * 1e6:.0f} / {theirs * 1e6:.0f}")
     yield Measurement(
