@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..bank.bank import KernelBank
+from ..bank.single_sample import DECLINED, DIAGNOSE
 from ..native.phases import Phase
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
@@ -18,7 +19,7 @@ from . import change_detection as detection
 from .config import AutoConfig
 from .replay_buffer import ReplayBuffer
 from .scaling import CHUNK
-from .single_row import DECLINED, DIAGNOSE, SingleRowCalls, copy_weights
+from .single_row import SingleRowCalls, copy_weights
 
 RESTARTS = (5, 32, 128)
 """After these numbers of rows, scaling and banks start anew from all rows so far: what was learned
