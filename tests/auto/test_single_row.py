@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
+from kernelbank.auto.single_row import DECLINED, SingleRowCalls
 from kernelbank.auto.task_model import TaskModel
 
 ROWS = 260
@@ -43,19 +44,19 @@ def saved(bank, tmp_path, name):
 def quick(monkeypatch):
     """How many rows were learned by one compiled call."""
     count = [0]
-    original = TaskModel.learn_plain
+    original = SingleRowCalls.learn
 
-    def counted(self, x, target):
-        done = original(self, x, target)
-        count[0] += done
-        return done
+    def counted(self, y):
+        result = original(self, y)
+        count[0] += result != DECLINED
+        return result
 
-    monkeypatch.setattr(TaskModel, "learn_plain", counted)
+    monkeypatch.setattr(SingleRowCalls, "learn", counted)
     return count
 
 
 def slow_path(monkeypatch):
-    monkeypatch.setattr(TaskModel, "_row_calls", lambda self: None)
+    monkeypatch.setattr(TaskModel, "row_calls", lambda self: None)
 
 
 TASKS = ("regression", "two classes", "three classes")

@@ -12,6 +12,7 @@ import numpy as np
 from ..bank.bank import KernelBank
 from ..bank.engines import as_engine
 from ..bank.layout import Slot
+from ..bank.single_sample import DECLINED, DIAGNOSE
 from ..bank.status import Status
 from ..bank.trace import Trace, chosen_fields
 from ..combiners import Combiner
@@ -255,8 +256,8 @@ class AutoBank:
         """
         output = self._output_one(x, COVERAGE)
         if self._task == "regression":
-            return output.item(0)
-        return self._classes.known[int(np.argmax(output))] if len(output) else None
+            return output[0]
+        return self._classes.known[output.index(max(output))] if output else None
 
     def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> tuple[float, float]:
         """The ends of an interval that holds the target with this probability.
@@ -265,13 +266,13 @@ class AutoBank:
         `coverage` of the targets lies inside, whatever the stream does.
         """
         output = self._output_one(x, self._interval_coverage(coverage))
-        return output.item(1), output.item(2)
+        return output[1], output[2]
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each label so far, in the order of `classes`."""
         self._need("classification", "predict_proba_one")
         output = self._output_one(x, COVERAGE)
-        return dict(zip(self.classes, output.tolist(), strict=True))
+        return dict(zip(self.classes, output, strict=True))
 
     def predict_trace_one(self, x: Any, record: Any = "light", coverage: float = COVERAGE) -> Trace:
         """The prediction for one input, as the row that `run` would record. Learns nothing.
@@ -321,22 +322,22 @@ class AutoBank:
             lagged = np.tile(model.lagged, (len(rows), 1))
             return model.predict(rows, lagged, _tail(checked_coverage(coverage))).output
 
-    def _output_one(self, x: Any, coverage: float) -> Floats:
-        """(3,) prediction and interval, or (classes,) probabilities: valid until the next call."""
+    def _output_one(self, x: Any, coverage: float) -> list[float]:
+        """Prediction and ends of the interval, or probabilities; by one compiled call if possible.
+
+        The prediction of such a call stays in the model's arrays, and is listed when necessary.
+        """
         with self._turn:
             model = self._model
-            if model is not None and self._predict_plain(model, x, coverage):
-                return model.last_output()
-            return self._predict_one(x, coverage).output[0]
-
-    def _predict_plain(self, model: TaskModel, x: Any, coverage: float) -> bool:
-        """Predict by one compiled call, if x is plain numbers; the prediction is not listed yet."""
-        if self._unlisted and model.plain_key(x) != model.last_key():
-            self._list_newest()
-        if not model.predict_plain(x, _tail(coverage)):
-            return False
-        self._unlisted = True
-        return True
+            calls = None if model is None else model.row_calls()
+            key = None if calls is None else calls.key(x)
+            if calls is not None and key is not None:
+                if self._unlisted and key != calls.last_key:
+                    self._list_newest()
+                if calls.predict(key, _tail(coverage)):
+                    self._unlisted = True
+                    return calls.last_output.tolist()
+            return self._predict_one(x, coverage).output[0].tolist()
 
     def _list_newest(self) -> None:
         """Put the newest prediction into the list, if it is in the model's arrays."""
@@ -408,20 +409,25 @@ class AutoBank:
     def _learn_plain(self, x: Any, y: Any) -> bool:
         """Learn by one compiled call, if x and y are plain and no older prediction waits."""
         model = self._model
-        key = None if model is None else model.plain_key(x)
-        if model is None or key is None or key in self._listed:
+        calls = None if model is None else model.row_calls()
+        key = None if calls is None else calls.key(x)
+        if model is None or calls is None or key is None or key in self._listed:
             return False
-        predicted = self._unlisted and model.last_key() == key
-        if not predicted and (self._unlisted or not model.predict_plain(x, _tail(COVERAGE))):
+        if not (self._unlisted and key == calls.last_key) and (
+            self._unlisted or not calls.predict(key, _tail(COVERAGE))
+        ):
             return False
         target = y
         if self._task == "classification":
             if not isinstance(y, (str, int, float, np.generic)) or y not in self._classes:
                 return False
             target = float(self._classes.number(y))
-        if not model.learn_plain(x, target):
+        result = calls.learn(target)
+        if result == DECLINED:
             return False
         self._unlisted = False
+        if result == DIAGNOSE:
+            model.finish_row(calls)
         return True
 
     def run(

@@ -16,7 +16,8 @@ from ..utils.validation import Floats
 from . import calibration, scaling_steps
 from .config import AutoConfig
 from .scaling import CHUNK
-from .single_row import SingleRowCalls, count_class
+from .single_row import SingleRowCalls
+from .single_row_steps import count_class
 from .task_model import ModelBatch, Prediction, Record, TaskModel, best_class, lagged_rows
 
 REPLAY = 512
@@ -174,6 +175,7 @@ class ClassificationModel(TaskModel):
             targets=batch.labels,
             output=batch.out,
             scale=None,
+            tail=None,
             predicting=[batch.predict],
             before=[*learning, update_scaling],
         )

@@ -16,7 +16,8 @@ from . import calibration, scaling_steps
 from .config import AutoConfig
 from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
 from .scaling import CHUNK
-from .single_row import NUMBER, SingleRowCalls
+from .single_row import SingleRowCalls
+from .single_row_steps import NUMBER
 from .task_model import ModelBatch, Prediction, Record, TaskModel, lagged_rows
 
 TAILS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
@@ -134,16 +135,13 @@ class RegressionModel(TaskModel):
             targets=batch.targets,
             output=batch.output,
             scale=batch.scale,
+            tail=batch.tail,
             predicting=[batch.predict_rows],
             before=before,
         )
 
-    def predict_plain(self, x: Any, tail: float) -> bool:
-        self._batch.tail[0] = tail
-        return not self.held and super().predict_plain(x, tail)
-
-    def learn_plain(self, x: Any, target: Any) -> bool:
-        return not self.held and super().learn_plain(x, target)
+    def row_calls(self) -> SingleRowCalls | None:
+        return None if self.held.rows else super().row_calls()
 
     # --- traces -----------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.single_sample import DECLINED, DIAGNOSE
 from ..native.phases import Phase
 from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
@@ -19,7 +18,8 @@ from . import change_detection as detection
 from .config import AutoConfig
 from .replay_buffer import ReplayBuffer
 from .scaling import CHUNK
-from .single_row import SingleRowCalls, copy_weights
+from .single_row import SingleRowCalls
+from .single_row_steps import copy_weights
 
 RESTARTS = (5, 32, 128)
 """After these numbers of rows, scaling and banks start anew from all rows so far: what was learned
@@ -80,7 +80,6 @@ class ModelBatch:
         self.weights = np.zeros((CHUNK, len(model.names)))
         self.error_signals = np.zeros(CHUNK, dtype=np.int64)
         self.weight_signals = np.zeros(CHUNK, dtype=np.int64)
-        self.row_calls: SingleRowCalls | None = None
         self.detect_changes = Phase(
             detection.detect_rows,
             slots=len(model.names),
@@ -127,6 +126,7 @@ class TaskModel(ABC):
         self.lagged = np.full(config.lags, np.nan)
         """The last targets, the newest first."""
         self.changes: list[Change] = []
+        self._calls: SingleRowCalls | None = None
         self.detection_stats = np.zeros(detection.STATS)
         self.recent_errors = np.zeros(RECENT_ERRORS)
         self.lay_out(dimension)
@@ -139,10 +139,12 @@ class TaskModel(ABC):
     def _drop_batch(self) -> None:
         """To be called when an array of the state, whose address the phases know, is a new one."""
         self.__dict__.pop("_batch", None)
+        self._calls = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For copy and pickle: everything but what holds the addresses of arrays."""
-        return {name: value for name, value in self.__dict__.items() if name != "_batch"}
+        kept = {name: value for name, value in self.__dict__.items() if name != "_batch"}
+        return kept | {"_calls": None}
 
     # --- what the tasks do differently ----------------------------------------------------------
 
@@ -257,63 +259,30 @@ class TaskModel(ABC):
     def _make_row_calls(self) -> SingleRowCalls:
         """The compiled calls for one row."""
 
-    def _row_calls(self) -> SingleRowCalls | None:
+    def row_calls(self) -> SingleRowCalls | None:
         """The compiled calls for one row; None before all restarts are over, or if there are none.
 
-        They are part of the batch, and made anew with it.
+        They belong to the batch, and are made anew with it.
         """
-        if self.rows < RESTARTS[-1] or not self.banks:
-            return None
-        batch = self._batch
-        if batch.row_calls is None and all(
-            bank._runtime.single_sample_calls is not None for bank in self.banks
-        ):
-            with defer_sigint():
-                batch.row_calls = self._make_row_calls()
-        return batch.row_calls
+        if self._calls is None and self.rows >= RESTARTS[-1] and self.banks:
+            runtimes = [bank._runtime for bank in self.banks]
+            if all(runtime.single_sample_calls is not None for runtime in runtimes):
+                with defer_sigint():
+                    self._calls = self._make_row_calls()
+        return self._calls
 
-    def predict_plain(self, x: Any, tail: float) -> bool:
-        """Predict one row by one compiled call, for `last_prediction`; False if it is declined."""
-        calls = self._row_calls()
-        return calls is not None and calls.predict(x)
-
-    def plain_key(self, x: Any) -> bytes | None:
-        """The bytes of a row for `predict_plain`; None if it would be declined for its type."""
-        calls = self._row_calls()
-        return None if calls is None else calls.key(x)
-
-    def last_key(self) -> bytes:
-        """The bytes of the row that `predict_plain` predicted last."""
-        calls = self._batch.row_calls
-        assert calls is not None
-        return calls.last.tobytes()
-
-    def learn_plain(self, x: Any, target: Any) -> bool:
-        """Learn the row that `predict_plain` predicted last by one compiled call; False if not."""
-        calls = self._row_calls()
-        if calls is None:
-            return False
-        result = calls.learn(x, target)
-        if result == DECLINED:
-            return False
-        if calls.result.item(1):
+    def finish_row(self, calls: SingleRowCalls) -> None:
+        """What Python has to do after a row was learned by a compiled call."""
+        if calls.has_signals:
             self._note_signals(self.rows, 1)
             for _, column in self.scaling.new_levels(1):
                 self.note_change("input level", self.rows, column)
-        if result == DIAGNOSE:
-            for bank in self.banks:
-                bank._runtime.check_diagnostics()
-        return True
-
-    def last_output(self) -> Floats:
-        """The output of the last prediction by `predict_plain`; valid until the next one."""
-        calls = self._batch.row_calls
-        assert calls is not None
-        return calls.last_output
+        for bank in self.banks:
+            bank._runtime.check_diagnostics()
 
     def last_prediction(self) -> tuple[Floats, Prediction]:
-        """The row that `predict_plain` predicted last, and its prediction."""
-        calls = self._batch.row_calls
+        """The row that a compiled call predicted last, and its prediction."""
+        calls = self._calls
         assert calls is not None
         slots = calls.last_slots[:, None].copy()  # (banks, 1, P)
         if self._scale_target:
