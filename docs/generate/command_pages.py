@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import click
-from docstring_markdown import escaped
 
+from docstring_markdown import escaped
 from kernelbank.app.cli.commands import cli
 
 

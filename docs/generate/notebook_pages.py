@@ -51,7 +51,7 @@ def _output(output: Any, stem: str, figures: dict[str, bytes]) -> str:
     if "image/png" in data:
         name = f"{stem}-{len(figures) + 1}.png"
         figures[name] = base64.b64decode(data["image/png"])
-        return f"![A figure that the cell above draws]({name})"
+        return f"![A figure that the cell above draws]({name}){{.notebook-figure}}"
     if "text/html" in data:
         return f'<div class="notebook-output">{data["text/html"]}</div>'
     return _text(data["text/plain"])

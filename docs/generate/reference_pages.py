@@ -6,9 +6,8 @@ import re
 from types import ModuleType
 from typing import Any
 
-from docstring_markdown import as_markdown
-
 import kernelbank as kb
+from docstring_markdown import as_markdown
 
 MODULES = (
     "kernels",
@@ -47,9 +46,7 @@ def reference() -> dict[str, str]:
 def addresses() -> dict[str, str]:
     """Return where every public name stands: the page and its anchor."""
     found = {
-        f"kb.{name}": f"reference/index.md#kb.{name}"
-        for name in kb.__all__
-        if name not in MODULES
+        f"kb.{name}": f"reference/index.md#kb.{name}" for name in kb.__all__ if name not in MODULES
     }
     for module in MODULES:
         found[f"kb.{module}"] = f"reference/{module}.md"
