@@ -21,9 +21,10 @@ def executed(path: Path) -> Any:
         work.mkdir()
         by_files = Config({"KernelManager": {"transport": "ipc", "ip": str(socket)}})  # no port
         resources = {"metadata": {"path": str(work)}}
-        nbclient.NotebookClient(
-            notebook, timeout=SECONDS, resources=resources, config=by_files
-        ).execute()
+        client = nbclient.NotebookClient(
+            notebook, timeout=SECONDS, resources=resources, config=by_files, coalesce_streams=True
+        )
+        client.execute()
     return notebook
 
 
@@ -51,10 +52,15 @@ def _output(output: Any, stem: str, figures: dict[str, bytes]) -> str:
     if "image/png" in data:
         name = f"{stem}-{len(figures) + 1}.png"
         figures[name] = base64.b64decode(data["image/png"])
-        return f"![A figure that the cell above draws]({name}){{.notebook-figure}}"
+        return f"![A figure that the cell above draws]({name}){{width={_width(figures[name])}}}"
     if "text/html" in data:
         return f'<div class="notebook-output">{data["text/html"]}</div>'
     return _text(data["text/plain"])
+
+
+def _width(png: bytes) -> int:
+    """Return how wide to show a figure that is drawn at 200 dots per inch, in points of a page."""
+    return int.from_bytes(png[16:20], "big") * 3 // 5
 
 
 def _text(text: str) -> str:

@@ -51,7 +51,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Link names in code, such as `kb.KernelBank`, to the reference."""
+    """Link names in code, such as `kb.KernelBank`, to the reference; mend bars in tables."""
+    # GitHub wants `\|` also in the code of a table, where MkDocs shows the backslash.
+    html = re.sub(r"<td>.*?</td>", lambda cell: cell[0].replace("\\|", "|"), html, flags=re.DOTALL)
     names = addresses()
     short: dict[str, list[str]] = {}
     for name in names:
@@ -65,7 +67,7 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
                 return found[0]
             name = known[0]
         target = names.get(name)
-        if target is None or target.partition("#")[0] == page.file.src_uri:
+        if target is None:
             return found[0]
         path, _, anchor = target.partition("#")
         url = get_relative_url(path.removesuffix(".md") + ".html", page.url)

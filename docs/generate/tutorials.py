@@ -1,6 +1,6 @@
 """Follow a tutorial to the letter: write its files, run its commands, read what they print.
 
-    python docs/generate/tutorials.py docs/tutorials/*.md    # writes what is printed now to the pages
+    python docs/generate/tutorials.py docs/tutorials/*.md    # writes what is printed to them
 
 In a tutorial, a block of Python with a title is a file that the reader saves, and a block of shell
 is run, all in one folder. What it prints is in the block of text that follows it at once. A
