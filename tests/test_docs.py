@@ -50,6 +50,15 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+def test_site_has_every_page():
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        path = page.relative_to(ROOT / "docs").as_posix()
+        assert re.search(rf"[ :]{re.escape(path)}$", nav, re.MULTILINE), (
+            f"{path} is not in mkdocs.yml"
+        )
+
+
 @pytest.mark.parametrize(
     ("name", "left"),
     [
