@@ -6,7 +6,7 @@ BIN := .venv/bin
 LINKER := $(if $(shell command -v cc),,ziglang)
 OUT ?= reproduction
 
-.PHONY: run test test-all lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation gallery wheel clean
+.PHONY: run test test-all lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation gallery docs wheel clean
 
 run: .venv/ready
 	$(BIN)/kernelbank reproduce --out $(OUT)
@@ -18,14 +18,14 @@ test-all: .venv/ready
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: .venv/ready
-	$(BIN)/ruff check src tests benchmarks packaging docs/gallery
-	$(BIN)/ruff format --check src tests benchmarks packaging docs/gallery
+	$(BIN)/ruff check src tests benchmarks packaging docs/gallery docs/generate
+	$(BIN)/ruff format --check src tests benchmarks packaging docs/gallery docs/generate
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: .venv/ready
-	$(BIN)/ruff check --fix src tests benchmarks packaging docs/gallery
-	$(BIN)/ruff format src tests benchmarks packaging docs/gallery
+	$(BIN)/ruff check --fix src tests benchmarks packaging docs/gallery docs/generate
+	$(BIN)/ruff format src tests benchmarks packaging docs/gallery docs/generate
 
 bench: .venv/bench-ready
 	DATA=$(DATA) $(BIN)/python benchmarks/speed.py --out bench
@@ -67,17 +67,29 @@ ablation: .venv/bench-ready
 gallery: .venv/ready
 	for script in docs/gallery/*.py; do $(BIN)/python $$script || exit 1; done
 
+# The docs site, in site/: open site/index.html. Any warning is an error. (The variable turns off a
+# notice of Material about MkDocs 2.)
+docs: .venv/docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Built the site: open site/index.html"
+
 # A wheel with the compiled library, inspected and tried where there is neither Numba nor a compiler.
 wheel: .venv/ready
 	$(BIN)/python packaging/check_wheel.py
 
 clean:
-	rm -rf .venv dist build src/kernelbank/native/lib reproduction comparison lorenz bench accuracy .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv dist build src/kernelbank/native/lib reproduction comparison lorenz bench accuracy site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # River, scikit-learn and gcc are only for the comparison.
 .venv/bench-ready: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--constraint constraints.txt --editable ".[bench]"
+	touch $@
+
+# MkDocs and Jupyter are only for the docs site.
+.venv/docs-ready: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable ".[docs]"
 	touch $@
 
 # The compiled library is built here, and again by itself when a source of it has changed.

@@ -12,7 +12,14 @@ settings.load_profile("house")
 # These compile functions of their own: tests/native/test_just_in_time.py runs them.
 collect_ignore = [] if os.environ.get("KERNELBANK_NATIVE") == "jit" else ["jit"]
 
-ON_RAY = ("test_ray.py", "test_ray_faults.py", "test_runner_ray.py")
+ON_RAY = (
+    "test_ray.py",
+    "test_ray_faults.py",
+    "test_runner_ray.py",
+    "docs/test_notebooks.py",
+    "docs/test_site.py",
+    "docs/test_tutorials.py",
+)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -36,10 +36,27 @@ def test_blocks_run(block, printed, tmp_path, monkeypatch, capsys):
         assert doctest.OutputChecker().check_output(printed, told, rules), told
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+LINKED = [
+    *PAGES,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")),
+]
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_site_has_every_page():
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        path = page.relative_to(ROOT / "docs").as_posix()
+        assert re.search(rf"[ :]{re.escape(path)}$", nav, re.MULTILINE), (
+            f"{path} is not in mkdocs.yml"
+        )
 
 
 @pytest.mark.parametrize(
