@@ -13,7 +13,7 @@ from ...io.sources import ParsedRows, RejectedRow, RowBlock
 from ...io.sources.parsing import shortened
 from ...io.times import parse_time
 from ...utils.validation import Floats
-from .options import RunOptions
+from .options import RunOptions, listed_columns
 
 MAX_CATEGORIES = 100
 """The most categories of a column that get an input; a later category has none of them set."""
@@ -67,10 +67,8 @@ class FeatureEncoder:
         used += [("--features", name) for name in self.features]
         for option, name in used:
             if name not in columns:
-                names = [one if one.isprintable() else repr(one) for one in columns[:20]]
-                shown = ", ".join(names) + (", ..." if len(columns) > 20 else "")
                 raise RunRefused(
-                    f"{option}: there is no column {name!r}. There are: {shown or 'none'}."
+                    f"{option}: there is no column {name!r}. There are: {listed_columns(columns)}."
                 )
         names = [name for _, name in used]
         twice = next((name for name in names if names.count(name) > 1), None)
