@@ -232,10 +232,10 @@ def _run_auto_labels(odds: bool, seed: int, stream: Stream) -> CompetitorRun:  #
     start = time.perf_counter()
     trace = AutoBank("classification").run(X, y, record=fields)
     seconds = (time.perf_counter() - start) / len(y)
-    # (n,): a label that has not come yet has probability 0, and before all labels both have.
-    positive = [float(label) > 0 for label in trace.classes]
-    one = trace.probabilities[:, positive].sum(axis=1)
-    other = trace.probabilities[:, np.logical_not(positive)].sum(axis=1)
+    # A label that has not come yet has probability 0; before the first label, both have.
+    positive = np.array([float(label) > 0 for label in trace.classes])
+    probabilities = np.nan_to_num(trace.probabilities)
+    one, other = (probabilities[:, chosen].sum(axis=1) for chosen in (positive, ~positive))
     scores = np.log((one + _LEAST) / (other + _LEAST))
     return CompetitorRun(scores if odds else np.sign(scores), seconds)
 
