@@ -52,6 +52,10 @@ class SlotQuarantined(KernelBankWarning):
     """A slot became non-finite and has zero weight from now on."""
 
 
+class BrokerConnection(KernelBankWarning):
+    """A broker cannot be reached and is tried again, or is reached again."""
+
+
 class FeaturesIgnored(KernelBankWarning):
     """There are more named features than a bank may make columns of."""
 
@@ -62,3 +66,7 @@ class RunRefused(KernelBankError):
 
 class BadRow(KernelBankError, ValueError):
     """A row of a source cannot be used; the message says where it is, and why."""
+
+
+class TooManyBadRows(BadRow):
+    """Most rows of a source cannot be used: something is wrong with the options or the source."""

@@ -325,6 +325,12 @@ def test_failed_save_leaves_the_old_file(tmp_path, monkeypatch, moment):
     assert kb.load(path).samples == 2
 
 
+def test_failed_save_names_the_file_and_no_temporary_one(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        kb.KernelBank().save(tmp_path / "none" / "bank.kb")
+    assert caught.value.filename == str(tmp_path / "none" / "bank.kb")
+
+
 def test_folder_is_synced_after_the_rename(tmp_path, monkeypatch):
     events = []
     replace, fsync = os.replace, os.fsync

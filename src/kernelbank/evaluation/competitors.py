@@ -20,6 +20,7 @@ import numpy as np
 
 from ..auto import AutoBank
 from ..bank.bank import KernelBank
+from ..losses import Logistic, Loss, Squared
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .datasets.stream import CLASSIFICATION, REGRESSION, Stream
@@ -27,6 +28,8 @@ from .datasets.stream import CLASSIFICATION, REGRESSION, Stream
 BANK, RIVAL, BASELINE = "bank", "rival", "baseline"
 PERSISTENCE, RUNNING_MEAN = "persistence", "running mean"
 COVERAGE = 0.9
+_LEAST = 1e-6
+"""Added to a probability before its logarithm is taken."""
 _WARM_UP = 200
 """Rows that an AutoBank learns before the timer starts, so that everything is compiled."""
 
@@ -209,6 +212,32 @@ def run_auto_bank(
     if stream.task == CLASSIFICATION and "slot_predictions" in extras and bank.classes[0]:
         extras["slot_predictions"] = -extras["slot_predictions"]  # label 1 was seen first
     return CompetitorRun(np.asarray(trace.predictions, dtype=np.float64), seconds, **extras)
+
+
+def auto_bank(loss: Loss) -> AutoBank | Competitor:
+    """AutoBank as a competitor that is scored by a loss.
+
+    For labels -1 and 1, its prediction is the logarithm of the odds of label 1 where the loss is
+    logistic, which expects just that, and the label otherwise.
+    """
+    if loss.labels:
+        return Competitor("AutoBank", BANK, partial(_run_auto_labels, isinstance(loss, Logistic)))
+    return AutoBank() if loss == Squared() else AutoBank(loss=loss)
+
+
+def _run_auto_labels(odds: bool, seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
+    fields = ["predictions", "probabilities"]
+    X, y = stream.inputs, stream.y
+    AutoBank("classification").run(X[:_WARM_UP], y[:_WARM_UP], record=fields)
+    start = time.perf_counter()
+    trace = AutoBank("classification").run(X, y, record=fields)
+    seconds = (time.perf_counter() - start) / len(y)
+    # A label that has not come yet has probability 0; before the first label, both have.
+    positive = np.array([float(label) > 0 for label in trace.classes])
+    probabilities = np.nan_to_num(trace.probabilities)
+    one, other = (probabilities[:, chosen].sum(axis=1) for chosen in (positive, ~positive))
+    scores = np.log((one + _LEAST) / (other + _LEAST))
+    return CompetitorRun(scores if odds else np.sign(scores), seconds)
 
 
 def _run_one_by_one(model: Any, stream: Stream) -> CompetitorRun:

@@ -57,8 +57,10 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is not None:
+            error.filename, error.filename2 = str(target), None  # the name that the user gave
         raise
     folder = os.open(target.parent, os.O_RDONLY)
     try:

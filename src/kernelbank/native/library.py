@@ -14,15 +14,16 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-import logging
 import os
 import platform
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..errors import NativeCodeMissing
+from .progress import tell
 
 PACKAGE = Path(__file__).parents[1]
 FOLDER = Path(__file__).parent / "lib"
@@ -34,8 +35,6 @@ LEVELS = {
 
 _SOURCES = ("native", "kernels", "losses", "learners", "combiners", "bank", "auto")
 """The folders of the package with compiled functions."""
-
-_log = logging.getLogger("kernelbank")
 
 
 def processor_level() -> str | None:
@@ -133,11 +132,10 @@ def _build(level: str, why: str) -> str | None:
 
 
 def _build_alone(level: str, why: str) -> str | None:
-    text = f"kernelbank: building compiled code for {level} ({why}); this happens once ..."
-    print(text, file=sys.stderr, flush=True)
-    _log.info(text)
     import subprocess  # slow to import, and rarely needed
 
+    tell(f"kernelbank: building compiled code for {level} ({why}); this happens once ...")
+    start = time.perf_counter()
     done = subprocess.run(
         build_command("--level", level),
         env={**os.environ, "KERNELBANK_NATIVE": "jit", "KERNELBANK_DEBUG": ""},
@@ -147,6 +145,7 @@ def _build_alone(level: str, why: str) -> str | None:
     )
     if done.returncode:
         return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it failed"
+    tell(f"kernelbank: built in {time.perf_counter() - start:.0f} s.")
     return problem(level)
 
 
@@ -170,9 +169,7 @@ def _open() -> Library | None:
             "for this platform, or install Numba (pip install numba) to compile it here. "
             "Your data and saved files are not affected."
         )
-    text = f"kernelbank: compiling just in time with Numba, because {why}."
-    print(text, file=sys.stderr, flush=True)
-    _log.info(text)
+    tell(f"kernelbank: compiling just in time with Numba, because {why}.")
     return None
 
 

@@ -1,4 +1,4 @@
-"""A line on the terminal that tells why the first call takes seconds.
+"""Lines on standard error that tell why the first call takes seconds.
 
 Functions are compiled once per machine: the machine code is kept on disk. Programs get the same
 message from the logger "kernelbank", at level INFO.
@@ -11,31 +11,47 @@ import time
 _log = logging.getLogger("kernelbank")
 
 
+def tell(text: str) -> None:
+    """Print a line on standard error, at a terminal, in a pipe and in a notebook, and log it."""
+    _show(text + "\n")
+    _log.info(text)
+
+
+def _show(text: str) -> None:
+    if sys.stderr is not None:  # as in a program without a console
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
 class _Progress:
     def __init__(self) -> None:
+        self.seconds = 0.0
+        """How long this process has compiled so far."""
         self._count = 0
         self._start = 0.0
+        self._told = False
 
     def compiling(self) -> None:
         """Report that one more function is compiled, because it is not on disk yet."""
-        if self._count == 0:
-            self._start = time.perf_counter()
-            _log.info("compiling loops for this machine; this happens once")
         self._count += 1
-        self._show(f"kernelbank compiles its loops for this machine, once: {self._count} ...")
+        if self._count == 1:
+            self._start = time.perf_counter()
+        if not self._told:
+            self._told = True
+            tell("kernelbank compiles its loops for this machine, once ...")
+        elif sys.stderr is not None and sys.stderr.isatty():
+            _show(f"\r{self._count} ...")  # a line that is updated, at a terminal only
 
     def finished(self) -> None:
         """Report that all functions are ready, if any had to be compiled."""
         if self._count:
-            seconds = time.perf_counter() - self._start
-            _log.info("compiled %d functions in %.1f s", self._count, seconds)
-            self._show(f"kernelbank has compiled its loops for this machine in {seconds:.0f} s.\n")
+            spent = time.perf_counter() - self._start
+            self.seconds += spent
+            if sys.stderr is not None and sys.stderr.isatty():
+                _show("\r")
+            functions = f"{self._count} function{'s' * (self._count != 1)}"
+            tell(f"kernelbank has compiled {functions} in {spent:.0f} s.")
         self._count = 0
-
-    def _show(self, text: str) -> None:
-        if sys.stderr is not None and sys.stderr.isatty():
-            sys.stderr.write("\r" + text)
-            sys.stderr.flush()
 
 
 progress = _Progress()

@@ -34,6 +34,7 @@ def test_compare_command_writes_table_and_figure(tmp_path):
     assert names == {
         "Simplex",
         "Simplex(evidence='prequential', horizon=9)",
+        "AutoBank",
         "persistence",
         "running mean",
     }
@@ -49,6 +50,33 @@ def test_compare_command_writes_table_and_figure(tmp_path):
         "mean rank",
     ):
         assert words in result.output
+
+
+def test_default_bank_and_auto_bank_run_without_a_warning(tmp_path):
+    X, y = noisy_stream(1, 400)
+    lines = [f"{a},9,{b},{c}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
+    path = write_text(tmp_path / "t.csv", 'a,c,"b, 2",load\n' + "\n".join(lines) + "\n")
+    result = run("compare", path, "--features", 'a,"b, 2"', "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "note" not in result.output
+    rows = json.loads((tmp_path / "out" / "table.json").read_text())["results"]
+    assert {row["inputs"] for row in rows} == {2}
+    assert [row["name"] for row in rows if row["kind"] == "bank"] == [
+        "FourierSGD Simplex",
+        "AutoBank",
+    ]
+
+
+@pytest.mark.parametrize(("loss", "most"), [("logistic", 0.4), ("hinge", 0.4), ("absolute", 0.9)])
+def test_auto_bank_is_compared_by_every_loss(loss, most, tmp_path):
+    draw = np.random.default_rng(0)
+    lines = [f"{x},{1 if x > 3 else -1}" for x in draw.uniform(2, 4, 150)]
+    path = write_text(tmp_path / "l.csv", "x,y\n" + "\n".join(lines) + "\n")
+    result = run("compare", path, "--loss", loss, "--scale", 20, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    rows = json.loads((tmp_path / "out" / "table.json").read_text())["results"]
+    losses = {row["name"]: row["mean_loss"] for row in rows}
+    assert losses["AutoBank"] < most < losses["persistence"]
 
 
 @pytest.mark.parametrize(
@@ -117,6 +145,18 @@ def test_bad_cell_is_refused_in_one_line_with_line_and_column(tmp_path):
     assert result.exit_code == 2
     assert result.output.startswith(f"kernelbank: {path}, line 3, column 'a': 'yes' is no")
     assert len(result.output.strip().splitlines()) == 1
+
+
+def test_short_file_is_refused_with_a_smaller_scale(tmp_path):
+    path = write_text(tmp_path / "t.csv", ",y\n" + "1,2\n" * 50)
+    result = run("compare", path, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "there are 50 rows, and the first 100 would give the scale" in result.output
+    assert "Use a smaller --scale, such as 10." in result.output
+    result = run("compare", path, "--scale", 10, "--widths", "1", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("note: ")
+    assert "line 1: column 1 has no name" in result.output.replace("\n", " ")
 
 
 def test_parsed_text_becomes_components():

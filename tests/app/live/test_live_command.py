@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.live_command import LiveCommand, X, Y
-from support.run_command import refusal, run, write_csv
+from support.run_command import refusal, succeed, write_csv
 
 
 def is_listening(address):
@@ -52,14 +52,17 @@ def test_live_page_for_other_machines_prints_a_note():
         assert "not encrypted" in "".join(command.lines)
 
 
-def test_run_with_taken_port_misplaced_option_or_missing_extra_is_refused(tmp_path, monkeypatch):
+def test_run_with_taken_port_or_missing_extra_is_refused(tmp_path, monkeypatch):
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X[:9], Y[:9]]))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         assert f"port {port}" in refusal(source, "--target", "y", "--live", port)
-    done = run("--live", source, "--target", "y")
-    assert done.code == 2
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "kernelbank[live]" in refusal(source, "--target", "y", "--live")
+
+
+def test_live_before_the_source_does_not_swallow_it(tmp_path):
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X[:9], Y[:9]]))
+    assert "Live page: http://" in succeed("--live", source, "--target", "y").err

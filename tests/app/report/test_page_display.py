@@ -175,6 +175,18 @@ class TestTexts:
         assert shown.page.locator("canvas").count() == 1  # the colour scale, hidden
         assert shown.page.locator("section .empty:visible").count() == 10
 
+    @pytest.mark.parametrize(
+        ("status", "words"),
+        [
+            ({"phase": "running"}, "Waiting for the first rows."),
+            ({"phase": "ended"}, "No rows."),
+            ({"phase": "saved"}, "No rows."),
+            ({"phase": "stopped", "bad_rows": 3}, "No rows: 3 bad rows were skipped."),
+        ],
+    )
+    def test_report_without_rows_says_so(self, show, status, words):
+        assert show({"status": {"rows": 0, **status}}).text("#summary") == words
+
     def test_report_without_points_has_no_charts(self, show):
         shown = show(sample_report(points=0))
         assert shown.page.locator("section .empty:visible").count() == 9

@@ -148,8 +148,22 @@ def test_forged_state_is_refused(state, tmp_path, name, value):
 def test_run_without_rows_has_a_page(tmp_path):
     (tmp_path / "s.csv").write_text("a,y\n")
     out = tmp_path / "page.html"
-    assert run(tmp_path / "s.csv", "--target", "y", "--report", out).code == 0
+    assert run(tmp_path / "s.csv", "--target", "y", "--report", out).code == 2
     parts = parts_in(out)
     assert parts["status"]["points"] == 0
     assert parts["run"]["slots"] == []
     assert math.isfinite(parts["status"]["seconds"])
+
+
+def test_page_that_cannot_be_written_is_named_without_its_temporary_name(
+    state, tmp_path, monkeypatch
+):
+    def full(self, *_, **__):
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    code, said = command(state, "--out", tmp_path / "page.html")
+    assert code == 2
+    assert (
+        said == f"kernelbank: {tmp_path}/page.html cannot be written to: No space left on device.\n"
+    )

@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 from pathlib import Path
 
+import click
 import pytest
 
 from kernelbank.app.cli.run_options import run_command
@@ -33,6 +34,46 @@ def test_command_with_options_gives_their_values():
     assert options.quiet
 
 
+def given(*words):
+    return run_command.make_context("run", ["--target", "y", *words]).params
+
+
+@pytest.mark.parametrize(
+    ("words", "live"),
+    [
+        (("--live", "s.csv"), 0),
+        (("s.csv", "--live"), 0),
+        (("--live", "--quiet", "s.csv"), 0),
+        (("--live", "8080", "s.csv"), 8080),
+        (("--live=8080", "s.csv"), 8080),
+        (("--live", "-"), 0),
+    ],
+)
+def test_live_takes_a_port_and_never_the_source(words, live):
+    found = given(*words)
+    assert (found["live"], found["source"]) == (live, "-" if "-" in words else "s.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a,b", ("a", "b")),
+        (" a , b ,", ("a", "b")),
+        ('"a, b", c', ("a, b", "c")),
+        ('"say ""a"""', ('say "a"',)),
+        ("", ()),
+    ],
+)
+def test_names_are_separated_by_commas_and_quoted_as_in_csv(text, names):
+    for option in ("features", "categorical", "keep"):
+        assert given("s.csv", f"--{option}", text)[option] == names
+
+
+def test_names_with_an_open_quote_are_refused():
+    with pytest.raises(click.BadParameter, match="a quote that is not closed"):
+        given("s.csv", "--features", '"a, b')
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -44,6 +85,8 @@ def test_command_with_options_gives_their_values():
         ("checkpoint_every", 0, "--checkpoint-every must be a whole number from 1"),
         ("target", None, "--target must be text"),
         ("predictions", "out.txt", "--predictions must end with .csv or .parquet"),
+        ("delimiter", ";;", "--delimiter must be one character, or the word tab; got ';;'."),
+        ("decimal", ";", "--decimal must be '.' or ','; got ';'."),
         ("ray_address", "head:6379", "--ray-address needs --engine ray"),
         ("shards", 2, "--shards needs --engine threads or --engine ray"),
     ],

@@ -4,6 +4,7 @@ import json
 import signal
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 from kernelbank.app.cli.run import StopFlag
@@ -168,6 +169,113 @@ def test_json_objects_without_keys_are_bad_rows(text, tmp_path):
         refusal(source, "--target", "y", "--predict-missing", stdin=stdin)
 
 
+# --- advice ---------------------------------------------------------------------------------------
+
+TEXT = "If the column is text, use --categorical k; if it is a time, use --time k"
+TIME = "If it is a time, use --time k; if the column is text, use --categorical k"
+OUT = "to leave the column out, name the others: --features a"
+ADVICE = {
+    "text": ("a,k,y\n1,north,2\n", (), f"{TEXT}; {OUT}."),
+    "a time": ("a,k,y\n1,2024-01-31 12:00,2\n", (), f"{TIME}; {OUT}."),
+    "text beside a time": (
+        "a,t,j,k,y\n1,2024-01-31,u,v,2\n",
+        ("--time", "t", "--categorical", "j"),
+        f"If the column is text, use --categorical j,k; {OUT}.",
+    ),
+    "a name with a comma": (
+        'a,"k, 2",y\n1,north,2\n',
+        (),
+        """use --categorical '"k, 2"'; if it is a time, use --time '"k, 2"'""",
+    ),
+    "text in the target": ("a,y\n1,up\n", (), "If the targets are labels, use --task class"),
+    "an empty cell": (
+        "a,k,y\n1,,2\n",
+        (),
+        f"If inputs may be missing, use --allow-missing; {OUT}.",
+    ),
+    "an empty category": ("k,y\n,2\n", ("--categorical", "k"), "use --allow-missing. To go on"),
+    "an empty target": (
+        "a,y\n1,\n",
+        (),
+        "To predict rows without a target, use --predict-missing.",
+    ),
+    "an empty label": ("a,y\n1,\n", ("--task", "classification"), "use --predict-missing."),
+    "a comma": ('a,y\n"0,94",2\n', (), "If the comma is its decimal point, use --decimal ','."),
+    "a comma in the target": ("a;y\n1;-0,94\n", ("--delimiter", ";"), "use --decimal ','."),
+    "a point": ("a,y\n0.5,2\n", ("--decimal", ","), "leave out --decimal ','."),
+    "semicolons": ("a;b;y\n1;2;3\n", (), "use --delimiter ';'."),
+    "tabs": ("a\tb\ty\n1\t2\t3\n", (), "use --delimiter tab."),
+    "commas": ("a,b,y\n1,2,3\n", ("--delimiter", ";"), "use --delimiter ','."),
+    "a counter": ("a,k,y\n1,7,2\n", ("--time", "k"), "name it in --features, not in --time"),
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_advice_names_the_option_that_keeps_the_rows(name, tmp_path):
+    text, options, advice = ADVICE[name]
+    path = tmp_path / "s.csv"
+    path.write_text(text)
+    assert advice in refusal(path, "--target", "y", *options)
+
+
+def test_advice_for_other_sources_than_csv_names_no_option_of_csv(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"a;b": "0,94", "y": 2}\n')
+    assert "--decimal" not in refusal(path, "--target", "y")
+    assert "--delimiter" not in refusal(path, "--target", "b")
+
+
+@pytest.mark.parametrize("predictions", ["out.csv", "out.parquet"])
+def test_options_may_change_while_nothing_is_predicted(predictions, tmp_path):
+    rows = [(x, "uv"[n % 2], y) for n, (x, y) in enumerate(zip(X[:, 0], Y, strict=True))]
+    path = write_csv(tmp_path / "s.csv", ["a", "k", "y"], rows)
+    outputs = ("--state", tmp_path / "state", "--predictions", tmp_path / predictions)
+    assert "--categorical k" in refusal(path, "--target", "y", *outputs)
+    assert "none of the 20 rows" in refusal(path, "--target", "y", *outputs, "--on-bad-row", "skip")
+    succeed(path, "--target", "y", *outputs, "--categorical", "k")
+    header = read_state(tmp_path / "state")[0]
+    assert (header["rows"], header["rejected_rows"]["count"]) == (COUNT, 0)
+    assert (tmp_path / "state" / "bad-rows.jsonl").read_text() == ""
+    # From now on they may not.
+    assert "with other options" in refusal(path, "--target", "y", *outputs)
+
+
+def mixed_rows(path, bad, good):
+    """A file whose bad rows come first."""
+    path.write_text("a,y\n" + "x,1\n" * bad + "1,2\n" * good)
+    return path
+
+
+def test_run_that_can_use_no_row_stops_with_an_error(tmp_path):
+    path = mixed_rows(tmp_path / "s.csv", 3, 0)
+    more = ("--target", "y", "--on-bad-row", "skip", "--predictions", tmp_path / "o.csv")
+    message = refusal(path, *more)
+    assert "s.csv: none of the 3 rows can be used. The first: s.csv, line 2, column 'a'" in message
+    assert "use --categorical a" in message
+    assert f"All bad rows are in {tmp_path}/o.csv.bad-rows.jsonl." in message
+
+
+def test_run_that_can_use_less_than_half_of_the_first_rows_stops_and_goes_on(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("a,y\n" + "1,2\n" * 300 + "x,1\n" * 501 + "1,2\n" * 400)
+    more = ("--target", "y", "--on-bad-row", "skip", "--state", tmp_path / "state")
+    more += ("--predictions", tmp_path / "o.csv", "--checkpoint-every", 7)
+    message = refusal(path, *more)
+    assert "s.csv: 501 of the first 801 rows cannot be used. The first: s.csv, line 302" in message
+    assert "To go on all the same, give the same command again: kernelbank run" in message
+    assert len(read_jsonl(tmp_path / "state" / "bad-rows.jsonl")) == 501
+    assert len(read_csv(tmp_path / "o.csv")[1]) == 300
+    succeed(path, *more)
+    assert len(read_csv(tmp_path / "o.csv")[1]) == 700
+
+
+@pytest.mark.parametrize(("good", "bad"), [(500, 500), (600, 900)])
+def test_run_that_can_use_half_of_the_first_rows_does_not_stop(good, bad, tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("a,y\n" + "1,2\n" * good + "x,1\n" * bad)
+    succeed(path, "--target", "y", "--on-bad-row", "skip", "--state", tmp_path / "state")
+
+
 # --- other refusals -------------------------------------------------------------------------------
 
 
@@ -188,12 +296,14 @@ def test_source_that_cannot_be_read_is_refused(tmp_path):
         "empty.csv": "is empty",
         "blank.csv": "no header",
         "folder.csv": "is a folder",
-        "s.txt": "be .csv",
+        "s.txt": "this kind of source is not known",
         "s.csv.gz": "not a gzip file",
         "twice.csv": "more than one column",
     }.items():
         more = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
-        assert message in refusal(tmp_path / name, "--target", "y", *more)
+        refused = refusal(tmp_path / name, "--target", "y", *more)
+        assert message in refused
+        assert "open_source" not in refused
         assert not (tmp_path / "state").exists()
         assert not (tmp_path / "out.csv").exists()
 
@@ -201,9 +311,24 @@ def test_source_that_cannot_be_read_is_refused(tmp_path):
 def test_source_without_rows_gives_an_empty_run(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("a,y\n")
-    done = succeed(
-        path, "--target", "y", "--predictions", tmp_path / "o.csv", "--state", tmp_path / "s"
+    options = ("--predictions", tmp_path / "o.csv", "--state", tmp_path / "s")
+    done = run(path, "--target", "y", *options)
+    assert done.code == 2
+    *summary, last = done.err.splitlines()
+    assert summary[0].split(maxsplit=1) == ["rows", "no rows"]
+    assert last == (
+        "kernelbank: s.csv: there are no rows. Check the source; if it may be without rows, use "
+        "--allow-empty."
     )
+    assert (tmp_path / "o.csv").read_text() == "row,prediction,lower,upper,target\n"
+    log = run(path, "--target", "y", "--log-json", "--predictions", tmp_path / "o.parquet").err
+    assert [json.loads(line)["event"] for line in log.splitlines()] == ["end", "error"]
+    table = pyarrow.parquet.read_table(tmp_path / "o.parquet")
+    assert (table.num_rows, table.column_names) == (
+        0,
+        ["row", "prediction", "lower", "upper", "target"],
+    )
+    done = succeed(path, "--target", "y", *options, "--allow-empty")
     assert "nan" not in done.err
     with path.open("a") as file:  # and then some rows come
         file.write("1,2\n3,4\n")

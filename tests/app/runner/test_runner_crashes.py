@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from support.crash_scenarios import SCENARIOS, ScenarioRunner, open_scenarios, slow
+from support.crash_scenarios import (
+    SCENARIOS,
+    ScenarioRunner,
+    check_one_line,
+    open_scenarios,
+    slow,
+)
 from support.fault_injection import Fault
 
 HOW_MANY = 32
@@ -161,7 +167,10 @@ def test_run_of_bad_rows_only_is_committed(scenarios: ScenarioRunner) -> None:
     folder, log = scenarios.folder(), scenarios.root / "bad.log"
     args = SCENARIOS["messy"].args(folder, None)
     args[1] = "../bad.csv"
-    assert scenarios.forks.run(args, folder, log=str(log)).code == 0
+    ended = scenarios.forks.run(args, folder, log=str(log))
+    check_one_line(
+        ended, "none of the 120 rows can be used. The first: bad.csv, line 2, column 'a'"
+    )
     # At the start, after 37, 74 and 111 rows, and at the end.
     assert log.read_text().split().count("replace:state") == 5
 

@@ -117,7 +117,7 @@ def test_resuming_after_the_source_was_rewritten_is_refused(
     kept = source.read_bytes()
     try:
         source.write_bytes(kept.replace(b"oh", b"no"))
-        refuses(scenarios, "messy", folder, "not the source that was read before", "head")
+        refuses(scenarios, "messy", folder, "not the source that was read before: its first rows")
     finally:
         source.write_bytes(kept)
 
@@ -191,8 +191,8 @@ def test_existing_output_is_refused(scenarios: ScenarioRunner) -> None:
 
 def test_foreign_file_in_place_of_new_predictions_is_refused(scenarios: ScenarioRunner) -> None:
     folder = scenarios.folder()
-    assert scenarios.run("messy", folder, Fault("write:predictions", 1)).killed
-    (folder / "predictions.csv").write_text("somebody's\n")
+    assert scenarios.run("messy", folder, Fault("write:predictions", 2)).killed  # 1: the header
+    (folder / "predictions.csv").write_text("somebody's\n" * 9)
     refuses(scenarios, "messy", folder, "predictions.csv was changed")
 
 

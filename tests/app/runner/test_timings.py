@@ -4,8 +4,9 @@ import itertools
 
 import pytest
 
-from kernelbank.app.runner.timings import ACTIVITIES, MODEL, READING, Timings
+from kernelbank.app.runner.timings import ACTIVITIES, COMPILING, MODEL, READING, Timings
 from kernelbank.errors import FileRefused
+from kernelbank.native.progress import progress
 
 
 class Clock:
@@ -24,6 +25,18 @@ def test_measured_seconds_go_to_their_activity():
     with pytest.raises(ZeroDivisionError), timings.measure(MODEL):
         1 / 0  # noqa: B018
     assert timings.seconds == {**dict.fromkeys(ACTIVITIES, 0.0), READING: 4.0, MODEL: 1.0}
+
+
+def test_compiling_is_no_part_of_other_activities(monkeypatch):
+    monkeypatch.setattr(progress, "seconds", 0.0)
+    timings = Timings(Clock())
+    assert COMPILING not in timings.to_json()["seconds"]
+    with timings.measure(MODEL):
+        progress.seconds += 0.75
+    assert (timings.seconds[MODEL], timings.seconds[COMPILING]) == (0.25, 0.75)
+    again = Timings(Clock())
+    again.restore(timings.to_json())
+    assert again.seconds[COMPILING] == 0.75
 
 
 def test_restored_timings_continue():

@@ -1,6 +1,7 @@
 """Redis Streams on a real server, Kafka on the client library's own test broker."""
 
 import json
+import socket
 import threading
 import time
 import uuid
@@ -8,9 +9,8 @@ from unittest import mock
 
 import pytest
 
-from kernelbank.errors import FileRefused, InvalidArgument, SourceLost
-from kernelbank.io import addresses
-from kernelbank.io.sources import kafka as kafka_topic
+from kernelbank.errors import BrokerConnection, FileRefused, InvalidArgument, SourceLost
+from kernelbank.io import addresses, retries
 from kernelbank.io.sources import open_source
 from support import source_fixtures
 from support.source_fixtures import EXPECTED, ROWS, KafkaFixture, RedisFixture, read
@@ -121,9 +121,41 @@ def test_redis_out_of_reach_is_refused_after_patience(own_server):
     fixture = RedisFixture(own_server, ROWS)
     own_server.stop()
     begun = time.monotonic()
-    with pytest.raises(SourceLost, match=r"no connection for 0\.5 seconds"):
+    with (
+        pytest.warns(BrokerConnection) as told,
+        pytest.raises(SourceLost, match=r"no connection for 0\.5 seconds \(Connection refused\)"),
+    ):
         list(open_source(fixture.address, patience=0.5).blocks())
     assert 0.4 < time.monotonic() - begun < 2.0
+    assert str(told[0].message).endswith(
+        " cannot be reached (Connection refused). Next attempt in 0.25 s; giving up in 0.5 s."
+    )
+    assert len(told) > 1
+
+
+def test_redis_that_is_not_encrypted_says_so(own_server):
+    address = f"rediss://127.0.0.1:{own_server.port}/s"
+    plain = f"redis://127.0.0.1:{own_server.port}/s?db=0, or"
+    with pytest.raises(FileRefused, match="without encryption") as caught:
+        list(open_source(address).blocks())
+    assert plain in str(caught.value)
+    own_server.client.config_set("requirepass", "s3cret")  # and it asks for a password
+    with pytest.raises(FileRefused, match="without encryption"):
+        list(open_source(address).blocks())
+
+
+def test_server_that_is_not_redis_is_refused():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer_as_http, args=(server,), daemon=True).start()
+        with pytest.raises(FileRefused, match="what answers there is not Redis"):
+            list(open_source(f"redis://127.0.0.1:{server.getsockname()[1]}/s").blocks())
+
+
+def answer_as_http(server):
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(1000)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
 def test_redis_refuses_other_keys_and_wrong_passwords(own_server):
@@ -246,9 +278,10 @@ def test_kafka_refuses_deleted_messages_and_unknown_topics(kafka_broker):
 def test_kafka_out_of_reach_is_refused_after_patience():
     begun = time.monotonic()
     with (
-        mock.patch.object(kafka_topic, "_LONGEST_CALL", 0.3),
+        mock.patch.object(retries, "FIRST_TIMEOUT", 0.3),
+        pytest.warns(BrokerConnection, match="kafka://127.0.0.1:1/t cannot be reached"),
         open_source("kafka://127.0.0.1:1/t", patience=0.8) as source,
-        pytest.raises(SourceLost, match=r"no broker for 0\.8 seconds"),
+        pytest.raises(SourceLost, match=r"no connection for 0\.8 seconds"),
     ):
         list(source.blocks())
     assert 0.7 < time.monotonic() - begun < 4

@@ -71,3 +71,23 @@ def test_arrow_and_float_give_the_same_bits():
     values = draw.normal(size=2000) * 10.0 ** draw.integers(-300, 140, 2000)
     texts = [repr(float(value)) for value in values] + [f"{value:.25e}" for value in values]
     assert (parsing._parse_by_float(texts) == parsing._parse_by_arrow(texts, pyarrow)).all()
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+@pytest.mark.parametrize("beside", [[], ["2,5"], ["", "NaN"], ["x"], ["1.5"]])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1", 1.0), ("0,94", 0.94), ("-2,5e3", -2500.0), (",5", 0.5), ("1,2,3", None),
+        ("0.94", None), ("1.234,5", None), ("1,234.5", None), ("1;5", None),
+    ],
+)  # fmt: skip
+def test_decimal_commas_are_points_and_points_are_not(text, expected, beside, arrow, monkeypatch):
+    if not arrow:
+        monkeypatch.setattr(parsing, "_pyarrow", lambda: None)
+    array, faults = parsing.parse_numbers(parsing.with_points([text, *beside], ","), True)
+    mine = [reason for index, reason in faults if index == 0]
+    if expected is None:
+        assert mine == [parsing.NOT_A_NUMBER]
+    else:
+        assert (mine, array[0]) == ([], expected)

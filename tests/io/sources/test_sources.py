@@ -15,7 +15,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from kernelbank.errors import FileRefused, InvalidArgument
+from kernelbank.errors import FileRefused, InvalidArgument, KernelBankWarning
 from kernelbank.io.sources import open_source, parsing
 from support.source_fixtures import (
     COLUMNS,
@@ -137,6 +137,27 @@ def refused(path, data, match, **options):
         read(open_source(path, **options), numeric=(), text=())
 
 
+def test_column_without_a_name_is_called_by_its_number_with_a_note(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_bytes(b",a, \n0,1,2\n")
+    with pytest.warns(
+        KernelBankWarning, match="line 1: column 3 has no name; here it is 'column 3'"
+    ):
+        source = open_source(path)
+    assert source.columns == ("column 1", "a", "column 3")
+    [block] = source.blocks()
+    assert block.parse(numeric=["column 3", "column 1"]).numbers.tolist() == [[2, 0]]
+
+
+def test_tab_is_a_delimiter_by_its_name(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_bytes(b'a\tb\n1,5\t"x\ty"\n')
+    for word in ("tab", "\\t", "\t"):
+        [block] = open_source(path, delimiter=word, decimal=",").blocks()
+        parsed = block.parse(numeric=["a"], text=["b"])
+        assert (parsed.numbers.tolist(), parsed.texts) == ([[1.5]], {"b": ["x\ty"]})
+
+
 def test_files_that_cannot_be_read_are_refused(tmp_path):
     for name in ("no.csv", "no.csv.gz", "no.jsonl", "no.parquet"):
         with pytest.raises(FileRefused, match="there is no such file"):
@@ -148,18 +169,20 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
             open_source(tmp_path / name)
     file = tmp_path / "some.csv"
     refused(file, b"\n\n", "there is no header")
-    refused(file, b"a,,c\n", "line 1: column 2 has no name")
     refused(file, b"\n a ,b,a\n", "line 2: more than one column is called 'a'")
     refused(file, b"a,\xff\n1,2\n", "column 2 is not UTF-8")
     refused(file, b'a,"b\n1,2\n', "line 1: the header .* has a quote that is not closed")
     refused(file, "a,b\n".encode("utf-16"), "UTF-16")
     refused(tmp_path / "some.csv.gz", b"a,b\n", "not a gzip file")
     refused(tmp_path / "some.parquet", b"PAR1 and no more", "not a complete Parquet file")
-    with pytest.raises(InvalidArgument, match=r"'address'.*\.csv, \.csv\.gz"):
+    with pytest.raises(FileRefused, match=r"^table\.xlsx: this kind .* ends with \.csv, \.jsonl"):
         open_source("table.xlsx")
-    with pytest.raises(InvalidArgument, match="address"):
-        open_source("https://somewhere/table.csv")
-    for delimiter in ("", ";;", '"', "\n"):
+    with pytest.raises(FileRefused, match=r"^https://somewhere/table\.csv: this kind"):
+        open_source("https://me:secret@somewhere/table.csv")
+    for decimal in ("", ";", ",,", None):
+        with pytest.raises(InvalidArgument, match=r"'decimal' must be '\.' or ','"):
+            open_source(file, decimal=decimal)
+    for delimiter in ("", ";;", '"', "\n", "comma"):
         with pytest.raises(InvalidArgument, match="delimiter"):
             open_source(file, delimiter=delimiter)
     os.mkfifo(tmp_path / "pipe.csv")
@@ -225,10 +248,10 @@ def test_file_that_has_grown_is_the_same_source(tmp_path):
             assert not bad
             assert [p["lines"] for p in read(late, position)[2]] == list(range(len(rows) + 2, 9))
     fixture.path.write_bytes(whole.replace(b"wind", b"wand"))
-    with pytest.raises(FileRefused, match="its columns was"):
+    with pytest.raises(FileRefused, match=r"its columns: \(wind, .*\) before, \(wand, .*\) now\."):
         fixture.open().verify(fingerprint)
     fixture.path.write_bytes(whole.replace(b"0.1", b"0.7"))
-    with pytest.raises(FileRefused, match="its head was"):
+    with pytest.raises(FileRefused, match="its first rows have changed"):
         fixture.open().verify(fingerprint)
     for other in (whole[:60], whole.replace(b"0.1", b"0.11")):
         fixture.path.write_bytes(other)

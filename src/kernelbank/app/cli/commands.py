@@ -11,7 +11,7 @@ import click
 from ... import __version__
 from ...errors import KernelBankError
 from .one_line_errors import errors_as_one_line
-from .run_options import CONTEXT, run_command
+from .run_options import CONTEXT, ColumnNames, run_command
 
 
 @click.group(context_settings=CONTEXT)
@@ -70,8 +70,13 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str) -> None:
 @cli.command()
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--target", help="The target's column in files; by default the last one.")
-@click.option("--inputs", help="The inputs' columns in files, with commas; by default all others.")
-@click.option("--learners", default="Norma", show_default=True, help="Learners, with commas.")
+@click.option(
+    "--features",
+    type=ColumnNames(),
+    metavar="A,B,C",
+    help="Input columns in files; by default all others.",
+)
+@click.option("--learners", default="FourierSGD", show_default=True, help="Learners, with commas.")
 @click.option("--combiners", default="Simplex", show_default=True, help="Combiners, with commas.")
 @click.option("--kernels", default="Gaussian", show_default=True, help="Kernels, with commas.")
 @click.option(
@@ -115,11 +120,12 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str) -> None:
     help="Folder for table.json and the picture; made if it is not there.",
 )
 def compare(**options: Any) -> None:
-    """Compare learners and combiners on streams.
+    """Compare AutoBank, learners and combiners on streams.
 
     SOURCE is a .csv or .csv.gz file with a header row, or one of the made-up streams ar1, friedman,
-    lorenz and sine. Every learner is run with every combiner, on a bank of all kernels; each
-    sample is predicted before it is learned. Settings go in brackets:
+    lorenz and sine. Every learner is run with every combiner, on a bank of all kernels, and so are
+    AutoBank and two baselines; each sample is predicted before it is learned. Settings go in
+    brackets:
 
     \b
       kernelbank compare load.csv --target load \\

@@ -1,4 +1,4 @@
-"""`kernelbank compare`: learners and combiners on streams; a table, a file and a figure."""
+"""`kernelbank compare`: AutoBank, learners and combiners on streams; a table, a file, a figure."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ...bank.bank import KernelBank
 from ...errors import InvalidArgument, KernelBankWarning
 from ...evaluation import datasets
 from ...evaluation.comparison import compare as run_comparison
+from ...evaluation.competitors import auto_bank
 from ...evaluation.plots import styled
 from ...evaluation.results import Comparison, table_cells
 from ...losses import as_loss
@@ -31,7 +32,7 @@ class CompareOptions:
 
     sources: tuple[str, ...]
     target: str | None
-    inputs: str | None
+    features: tuple[str, ...] | None
     learners: str
     combiners: str
     kernels: str
@@ -50,7 +51,10 @@ def compare(options: CompareOptions) -> None:
     """Run everything, with progress on the terminal."""
     console = Console(highlight=False)
     banks = make_banks(options)
-    found_streams = open_streams(options)
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always", KernelBankWarning)
+        found_streams = open_streams(options)
+    _print_warnings(console, noted)
     skip = options.skip
     if skip is None:  # the rows that gave the scale of the targets are not scored
         skip = options.scale if any(map(_is_file, options.sources)) else 0
@@ -77,12 +81,16 @@ def compare(options: CompareOptions) -> None:
         console.print(f"  {file.name}")
 
 
-def make_banks(options: CompareOptions) -> dict[str, KernelBank]:
-    """A bank for every learner and combiner, by their text."""
+AUTO = "AutoBank"
+
+
+def make_banks(options: CompareOptions) -> dict[str, Any]:
+    """A bank for every learner and combiner, by their text, and an AutoBank for the same loss."""
     methods = parts.parse(options.learners, "--learners", learners.standalone())
     rules = parts.parse(options.combiners, "--combiners", combiners.BUILT_IN)
     kernels = parts.parse_kernels(options.kernels, parts.grid(options.widths))
-    banks: dict[str, KernelBank] = {}
+    loss = as_loss(options.loss)
+    banks: dict[str, Any] = {}
     for method_text, method in methods.items():
         for rule_text, rule in rules.items():
             try:
@@ -90,12 +98,13 @@ def make_banks(options: CompareOptions) -> dict[str, KernelBank]:
                     kernels,
                     method,
                     rule,
-                    loss=options.loss,
+                    loss=loss,
                     window=options.window,
                     regularization=options.regularization,
                 )
             except InvalidArgument as error:
                 raise InvalidArgument(f"{method_text} with {rule_text}: {error}") from None
+    banks[AUTO] = auto_bank(loss)
     return banks
 
 
@@ -119,8 +128,13 @@ def open_streams(options: CompareOptions) -> dict[str, Any]:
             raise InvalidArgument(
                 f"{source}: this is not the name of a stream ({names}) nor a .csv or .csv.gz file."
             )
-        inputs = None if options.inputs is None else [n.strip() for n in options.inputs.split(",")]
-        pair = datasets.read_csv(source, options.target, inputs, options.samples)
+        pair = datasets.read_csv(source, options.target, options.features, options.samples)
+        rows = len(pair[1])
+        if options.skip is None and rows <= options.scale:
+            raise InvalidArgument(
+                f"{source}: there are {rows} rows, and the first {options.scale} would give the "
+                f"scale and not be scored. Use a smaller --scale, such as {rows // 5}."
+            )
         if options.scale:
             scaled = datasets.standardised(*pair, rows=options.scale)
             pair = (scaled[0], pair[1]) if labels else scaled  # labels have no scale

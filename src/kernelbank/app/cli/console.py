@@ -181,7 +181,7 @@ def summary_table(
 ) -> list[str]:
     """The lines of the summary. Only addresses may be longer than `width`."""
     labels = status.is_classification
-    rows: list[tuple[str, str]] = [("rows", f"{status.rows:,}")]
+    rows: list[tuple[str, str]] = [("rows", f"{status.rows:,}" if status.rows else "no rows")]
     if status.rows_before:
         rows.append(("  done before", f"{status.rows_before:,}"))
     if status.rows_without_target:
@@ -205,7 +205,7 @@ def summary_table(
         last = changes[-1]
         text = f"{len(changes)}, the last after row {last.row:,}: {last.what}"
         rows.append(("detected changes", text))
-    first = max(len(label) for label, _ in rows) + len(_GAP)
+    first = max(len(label) for label, _ in (*rows, *places)) + len(_GAP)
     lines = [cropped(f"{label:<{first}}{text}", width) for label, text in rows]
     lines += [f"{label:<{first}}{text}" for label, text in places if text]
     return lines

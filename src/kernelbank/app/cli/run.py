@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from ...bank.engines import Engine, Ray, Serial, Threads
-from ...errors import BadRow, KernelBankError, KernelBankWarning, RunRefused, ShardLost
+from ...errors import (
+    BadRow,
+    BrokerConnection,
+    KernelBankError,
+    KernelBankWarning,
+    RunRefused,
+    ShardLost,
+    TooManyBadRows,
+)
 from ...io.addresses import without_password
 from ...io.sinks.base import Sink
 from ...io.sinks.csv import CsvSink, JsonLinesSink
@@ -60,7 +68,12 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         check_report_path(options.report, "--report")
     if options.source == "-" and sys.stdin is None:
         raise RunRefused("standard input is closed. Send rows to it, or give a file.")
-    source = open_source(options.source, idle=options.stop_when_idle, delimiter=options.delimiter)
+    source = open_source(
+        options.source,
+        idle=options.stop_when_idle,
+        delimiter=options.delimiter,
+        decimal=options.decimal,
+    )
     opened.callback(source.close)
     checkpoints = None if options.state is None else CheckpointDir(options.state)
     if checkpoints is not None:
@@ -92,6 +105,11 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         text = f"Stopped. {_how_to_resume(options)}"
         console.message("stopped", text, command=_command())
         return 128 + stop.signal_number
+    if not runner.rows and not options.allow_empty:
+        raise RunRefused(
+            f"{source.name}: there are no rows. Check the source; if it may be without rows, use "
+            "--allow-empty."
+        )
     return 0
 
 
@@ -109,6 +127,10 @@ def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Pub
         runner.commit()
         runner.close(complete=True)
         publisher.end(runner, "stopped")
+        if isinstance(error, TooManyBadRows):
+            raise BadRow(
+                f"{runner.source.name}: {error} {_how_to_go_on(runner)}".rstrip()
+            ) from None
         raise BadRow(f"{error} {_how_to_pass_bad_row(runner.checkpoints)}") from None
     publisher.end(runner, "stopped" if reason == "stopped" else "ended")
     return reason
@@ -126,13 +148,15 @@ def _engine(options: RunOptions) -> Engine:
 def _prediction_sinks(options: RunOptions) -> list[Sink]:
     if options.predictions is None:
         return []
-    columns = prediction_columns(options.task)
+    columns = (*prediction_columns(options.task), *options.kept_columns)
     if options.predictions.startswith(REDIS_SCHEMES):
         from ...io.sinks.redis import RedisSink
 
         return [RedisSink(options.predictions, columns)]
     path = Path(options.predictions)
-    return [ParquetSink(path, columns) if path.suffix == ".parquet" else CsvSink(path, columns)]
+    if path.suffix == ".parquet":
+        return [ParquetSink(path, columns, options.kept_columns)]
+    return [CsvSink(path, columns)]
 
 
 def _bad_rows_sink(options: RunOptions, checkpoints: CheckpointDir | None) -> JsonLinesSink | None:
@@ -168,11 +192,22 @@ def _command(*more: str) -> str:
 
 def _how_to_pass_bad_row(checkpoints: CheckpointDir | None) -> str:
     if checkpoints is None:
-        return "Correct it, or use --on-bad-row skip."
+        return "To go on, correct the row, or skip such rows with --on-bad-row skip."
     return (
-        "Everything before it is saved. Correct it and give the same command again, or skip it: "
-        f"{_command('--on-bad-row', 'skip')}"
+        "Everything before it is saved. To go on, correct the row and give the same command again, "
+        f"or skip such rows: {_command('--on-bad-row', 'skip')}"
     )
+
+
+def _how_to_go_on(runner: Runner) -> str:
+    """After a stop because of too many bad rows."""
+    place = _bad_rows_place(runner)
+    saved = f"All bad rows are in {place}." if place else ""
+    if runner.checkpoints is None:
+        return saved
+    if not runner.rows:
+        return f"{saved} Nothing is predicted yet: with other options this --state begins again."
+    return f"{saved} To go on all the same, give the same command again: {_command()}"
 
 
 def _how_to_resume(options: RunOptions) -> str:
@@ -187,11 +222,11 @@ def _how_to_resume(options: RunOptions) -> str:
 def _places(runner: Runner) -> list[tuple[str, str]]:
     """What was written, and where it is."""
     options, count = runner.options, runner.rejected.count
+    place = _bad_rows_place(runner)
     bad = "none"
-    if count and isinstance(runner.bad_rows, JsonLinesSink):
-        bad = f"{count:,} skipped, in {runner.bad_rows.path}"
-    elif count:
-        bad = f"{count:,} skipped, not saved: give --state or --predictions"
+    if count:
+        kept = f"in {place}" if place else "not saved: give --state or --predictions"
+        bad = f"{count:,} skipped, {kept}"
     predictions = options.predictions or ""
     return [
         ("bad rows", bad),
@@ -199,6 +234,10 @@ def _places(runner: Runner) -> list[tuple[str, str]]:
         ("state", "" if runner.checkpoints is None else str(runner.checkpoints.folder)),
         ("report", "" if options.report is None else str(options.report)),
     ]
+
+
+def _bad_rows_place(runner: Runner) -> str:
+    return str(runner.bad_rows.path) if isinstance(runner.bad_rows, JsonLinesSink) else ""
 
 
 @contextmanager
@@ -211,6 +250,7 @@ def _warnings_to(console: Console) -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", KernelBankWarning)
+        warnings.simplefilter("always", BrokerConnection)  # a second break is news too
         warnings.showwarning = show
         yield
 

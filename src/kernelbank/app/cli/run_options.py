@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,25 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96}
 """The settings of every command."""
 
 
-class _ColumnNames(click.ParamType):
-    """Names with commas between them: a tuple of texts."""
+class ColumnNames(click.ParamType):
+    """A list of column names: a tuple of texts."""
 
     name = "names"
 
     def convert(self, value: Any, *_: Any) -> Any:
-        if isinstance(value, tuple):
-            return value
-        return tuple(name.strip() for name in value.split(",") if name.strip())
+        return value if isinstance(value, tuple) else column_names(value)
+
+
+def column_names(text: str) -> tuple[str, ...]:
+    """Names with commas between them; a name that holds commas stands in quotes, as in CSV."""
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        raise click.BadParameter(
+            f"{text!r} has a quote that is not closed, or text behind one. Write a name with a "
+            """comma as in CSV: 'a,"b, c"'."""
+        ) from None
+    return tuple(name.strip() for row in rows for name in row if name.strip())
 
 
 def _click_type(kind: type, spec: OptionSpec) -> Any:
@@ -40,7 +51,7 @@ def _click_type(kind: type, spec: OptionSpec) -> Any:
         return click.FloatRange(spec.low, spec.high, **opened)
     if kind is Path:
         return click.Path(path_type=Path)
-    return _ColumnNames() if kind is tuple else click.STRING
+    return ColumnNames() if kind is tuple else click.STRING
 
 
 def _click_option(name: str, spec: OptionSpec) -> click.Option:
@@ -60,6 +71,17 @@ def _click_option(name: str, spec: OptionSpec) -> click.Option:
 
 class _GroupedCommand(click.Command):
     """A command whose help shows the options under the headings of their groups."""
+
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        """An option that may stand alone takes the next word only if that is a number."""
+        bare = {flag(name): spec.bare_value for name, spec in OPTIONS.items()}
+        words = [
+            f"{word}={bare[word]}"
+            if bare.get(word) is not None and not following.isdecimal()
+            else word
+            for word, following in zip(words, [*words[1:], ""], strict=True)
+        ]
+        return super().parse_args(context, words)
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}

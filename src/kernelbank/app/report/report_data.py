@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import RunRefused
+from ...io.sinks.base import named_os_errors
 from ...utils.validation import Floats
 from ..runner.history import EXTREMES, TOTALS, History, Snapshot
 from ..runner.snapshots import snapshot_inputs, take_snapshot
@@ -101,8 +102,9 @@ def write_report(path: Path, status: RunStatus) -> None:
     page = render_page(ReportData().parts(status))
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(page, encoding="utf-8")
-        temporary.replace(path)
+        with named_os_errors(path):
+            temporary.write_text(page, encoding="utf-8")
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import RunRefused
 from ...io.sources import ParsedRows, RejectedRow, RowBlock
+from ...io.sources.parsing import shortened
+from ...io.times import parse_time
 from ...utils.validation import Floats
-from .options import RunOptions
+from .options import RunOptions, listed_columns
 
 MAX_CATEGORIES = 100
 """The most categories of a column that get an input; a later category has none of them set."""
@@ -66,10 +67,8 @@ class FeatureEncoder:
         used += [("--features", name) for name in self.features]
         for option, name in used:
             if name not in columns:
-                names = [one if one.isprintable() else repr(one) for one in columns[:20]]
-                shown = ", ".join(names) + (", ..." if len(columns) > 20 else "")
                 raise RunRefused(
-                    f"{option}: there is no column {name!r}. There are: {shown or 'none'}."
+                    f"{option}: there is no column {name!r}. There are: {listed_columns(columns)}."
                 )
         names = [name for _, name in used]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -102,12 +101,11 @@ class FeatureEncoder:
             for i, cell in enumerate(parsed.texts[options.time]):
                 try:
                     waves[i] = encode_time(cell)
-                except ValueError:
+                except ValueError as error:
                     usable[i] = False
                     row = int(parsed.rows[i])
-                    reason = "is not a time: give seconds since 1970, or ISO 8601"
-                    where = block.where(row)
-                    rejected.append(RejectedRow(row, where, options.time, str(cell), reason))
+                    where, value = block.where(row), shortened(str(cell))
+                    rejected.append(RejectedRow(row, where, options.time, value, str(error)))
             inputs = np.hstack([inputs, waves])
         targets: list[Any]
         if regression:
@@ -174,16 +172,6 @@ class FeatureEncoder:
 
 def encode_time(cell: str | None) -> list[float]:
     """Sine and cosine of the time of day, week and year; ValueError if the cell is not a time."""
-    if cell is None or "_" in cell:
-        raise ValueError
-    try:
-        seconds = float(cell)
-    except ValueError:
-        moment = datetime.fromisoformat(cell.strip())
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        seconds = moment.timestamp()
-    if not math.isfinite(seconds) or abs(seconds) > 1e15:
-        raise ValueError
+    seconds = parse_time(cell)
     angles = [2 * math.pi * math.fmod(seconds, period) / period for period in PERIODS.values()]
     return [wave(angle) for angle in angles for wave in (math.sin, math.cos)]

@@ -6,14 +6,19 @@ checkpoint holds all follow from the fields of `RunOptions` and their metadata.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from ...errors import FileRefused, RunRefused
+from ...io.dialect import DECIMAL_RULE, DELIMITER_RULE, delimiter_character
 
 REDIS_SCHEMES = ("redis://", "rediss://")
+BROKER_SCHEMES = (*REDIS_SCHEMES, "kafka://")
+
+ID = "id"
+"""The column of the predictions with the id of each row of a broker, if `--keep` is given."""
 
 FIXED = "fixed"
 """Saved in the checkpoint; a resumed run must have the same value."""
@@ -88,13 +93,24 @@ class RunOptions:
         "Text inputs: each category becomes an input of its own.", (), metavar="A,B", saved=FIXED
     )
     time: str | None = _columns(
-        "Column of times (ISO 8601, or seconds since 1970): becomes the time of day, week and "
-        "year.",
+        "Column of times (ISO 8601, or seconds, milli-, micro- or nanoseconds since 1970): becomes "
+        "the time of day, week and year.",
         None,
         metavar="NAME",
         saved=FIXED,
     )
-    delimiter: str = _columns("Character between the cells of CSV.", ",", metavar="CHARACTER")
+    keep: tuple[str, ...] = _columns(
+        "Columns that are copied into the predictions; with them the id of each row of a broker.",
+        (),
+        metavar="A,B",
+        saved=FIXED,
+    )
+    delimiter: str = _columns(
+        "Character between the cells of CSV, or the word tab.", ",", metavar="CHARACTER"
+    )
+    decimal: str = _columns(
+        "Decimal point of the numbers in CSV: a point or a comma.", ".", metavar="CHARACTER"
+    )
 
     task: str = _learning(
         "Whether the target is a number or a label.",
@@ -202,6 +218,7 @@ class RunOptions:
     predict_missing: bool = _rows(
         "Rows without a target are predicted, not learned.", False, saved=FREE
     )
+    allow_empty: bool = _rows("A source without any row is not an error.", False)
     max_rows: int | None = _rows("Stop after this number of rows.", None, metavar="N", low=1)
     stop_when_idle: float | None = _rows(
         "Stop when no row has come for this time (standard input, brokers).",
@@ -217,6 +234,10 @@ class RunOptions:
             optional = DEFAULTS[name] is None
             if not (optional and value is None) and not _fits(value, KINDS[name], spec):
                 raise RunRefused(f"{flag(name)} must be {_allowed(name, spec)}; got {value!r}.")
+        if delimiter_character(self.delimiter) is None:
+            raise RunRefused(f"--delimiter must {DELIMITER_RULE}; got {self.delimiter!r}.")
+        if self.decimal not in (".", ","):
+            raise RunRefused(f"--decimal must {DECIMAL_RULE}; got {self.decimal!r}.")
         if self.ray_address is not None and self.engine != "ray":
             raise RunRefused("--ray-address needs --engine ray.")
         if self.shards is not None and self.engine == "serial":
@@ -232,6 +253,25 @@ class RunOptions:
                 "--predictions must end with .csv or .parquet, or be redis://host:port/stream; "
                 f"got {address}."
             )
+
+    # --- what follows from them -------------------------------------------------------------------
+
+    @property
+    def delimiter_character(self) -> str:
+        """The delimiter as a character."""
+        return delimiter_character(self.delimiter) or ","
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether the source is a broker, whose rows have ids."""
+        return self.source.startswith(BROKER_SCHEMES)
+
+    @property
+    def kept_columns(self) -> tuple[str, ...]:
+        """The columns of the predictions that are copied from the source, an id first."""
+        if not self.keep or not self.is_broker:
+            return self.keep
+        return (ID, *(name for name in self.keep if name != ID))
 
     # --- in the checkpoint ------------------------------------------------------------------------
 
@@ -296,6 +336,12 @@ KINDS: dict[str, type] = {
 def flag(name: str) -> str:
     """How an option is written in a command: `--max-rows`."""
     return f"--{name.replace('_', '-')}"
+
+
+def listed_columns(columns: Sequence[str]) -> str:
+    """The names of a source's columns for a message."""
+    names = [n if n.isprintable() and "," not in n else repr(n) for n in columns[:20]]
+    return (", ".join(names) + (", ..." if len(columns) > 20 else "")) or "none"
 
 
 def _fits(value: Any, kind: type, spec: OptionSpec) -> bool:

@@ -14,19 +14,25 @@ from typing import Any
 from ... import __version__
 from ...auto import AutoBank
 from ...auto.loading import DAMAGE
-from ...errors import BadRow, FileRefused, RunRefused
-from ...io.sinks.base import Sink
+from ...errors import BadRow, FileRefused, RunRefused, TooManyBadRows
+from ...io.sinks.base import Row, Sink
 from ...io.sources import RejectedRow, RowBlock, Source
+from ...native.progress import progress
 from ...utils.validation import Floats
+from .advice import bad_row_advice, header_advice
 from .checkpoint_dir import CheckpointDir
 from .feature_encoder import Batch, FeatureEncoder
 from .history import History
+from .kept_columns import KeptColumns
 from .model_session import ModelSession
 from .options import RunOptions
 from .rejected_rows import RejectedRows
 from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
 
 BLOCK_ROWS = 1024
+
+FIRST_ROWS = 1000
+"""If more than half of so many first rows are bad, the run stops."""
 
 
 class Runner:
@@ -59,6 +65,7 @@ class Runner:
         self.bad_rows = bad_rows
         self.checkpoints = checkpoints
         self.encoder = FeatureEncoder(options)
+        self._kept = KeptColumns(options)
         self.timings = Timings()
         self.rejected = RejectedRows()
         self.session = ModelSession(options, engine, self.timings)
@@ -67,6 +74,8 @@ class Runner:
         self.rows_before = 0
         """Rows that were predicted when this process started."""
         self.started = time.monotonic()
+        self.compiled_before = progress.seconds
+        """Seconds in which this process had compiled functions before."""
         self._position: Any = None
         self._known_categories = 0
         """Categories that the model has as inputs. The encoder is up to a block ahead."""
@@ -106,6 +115,10 @@ class Runner:
                 return "--max-rows"
             if should_stop():
                 return "stopped"
+        if self.rejected.count and not self.rows:
+            raise TooManyBadRows(
+                f"none of the {self.rejected.count:,} rows can be used. {self._first_bad_row()}"
+            )
         return "end"
 
     @property
@@ -128,14 +141,21 @@ class Runner:
 
     def _set_columns(self, columns: Sequence[str] | None) -> None:
         """Check the columns; None if they are unknown, as all rows so far are broken."""
-        if columns is not None:
+        if columns is None:
+            return
+        try:
             self.encoder.set_columns(list(columns))
-            self._columns_known = True
+        except RunRefused as error:
+            advice = header_advice(self.options, columns, self.source)
+            raise RunRefused(f"{error} {advice}".rstrip()) from None
+        self._kept.check(columns)
+        self._columns_known = True
 
     def _run_block(self, block: RowBlock) -> None:
         """Run the rows of a block in order: batches, and bad rows, which stop it or are skipped."""
         with self.timings.measure(ENCODING):
             batches, rejected = self.encoder.encode(block)
+            kept = self._kept.cells(block)
         if batches and not self._columns_known:  # JSON objects without any key
             self._set_columns(())
         steps: list[tuple[int, Batch | RejectedRow]] = [(one.rows[0], one) for one in batches]
@@ -144,13 +164,22 @@ class Runner:
             if self.is_full:
                 return
             if isinstance(step, Batch):
-                self._run_batch(block, step)
+                self._run_batch(block, step, kept)
             elif self.options.on_bad_row == "stop":
-                raise BadRow(str(step))
+                raise BadRow(f"{step} {self._advice(step)}".rstrip())
             else:
                 self._skip(block, step)
 
-    def _run_batch(self, block: RowBlock, batch: Batch) -> None:
+    def _advice(self, rejected: RejectedRow) -> str:
+        return bad_row_advice(rejected, self.options, self.encoder.features, self.source)
+
+    def _first_bad_row(self) -> str:
+        """The first bad row and what to do about it."""
+        record = self.rejected.first[0]
+        first = RejectedRow(0, *(record[name] for name in ("where", "column", "value", "reason")))
+        return f"The first: {first} {self._advice(first)}".rstrip()
+
+    def _run_batch(self, block: RowBlock, batch: Batch, kept: list[Row]) -> None:
         """Predict, learn and write a batch, cut where a snapshot is due and at `--max-rows`."""
         most = self.options.max_rows
         count = len(batch.rows) if most is None else min(len(batch.rows), most - self.rows)
@@ -161,7 +190,8 @@ class Runner:
             predictions = self.session.predict_and_learn(part, len(self.encoder.features))
             first = block.first + 1
             numbered = [
-                (first + row, *values) for row, values in zip(part.rows, predictions, strict=True)
+                (first + row, *values, *kept[row])
+                for row, values in zip(part.rows, predictions, strict=True)
             ]
             with self.timings.measure(WRITING):
                 for sink in self.sinks:
@@ -182,6 +212,12 @@ class Runner:
         if self.bad_rows is not None:
             self.bad_rows.write([(record,)])
         self._advance(block, rejected.row, 1)
+        bad, done = self.rejected.count, self.rows + self.rejected.count
+        # Exactly once: if the same command is given again, the run goes on all the same.
+        if bad == FIRST_ROWS // 2 + 1 and done <= FIRST_ROWS:
+            raise TooManyBadRows(
+                f"{bad:,} of the first {done:,} rows cannot be used. {self._first_bad_row()}"
+            )
 
     # --- the checkpoint ---------------------------------------------------------------------------
 
@@ -228,6 +264,8 @@ class Runner:
             return False
         header, arrays = found
         try:
+            if self._starts_again(header):
+                return False
             self.options.check_resumes(header["options"], checkpoints.folder)
             self.source.verify(header["source"])
             self._check_sinks(header["predictions"], checkpoints)
@@ -241,6 +279,27 @@ class Runner:
             raise FileRefused(f"{checkpoints.path} is damaged: {error}") from None
         for sink, commit in committed:
             sink.rewind(commit)
+        return True
+
+    def _starts_again(self, header: Any) -> bool:
+        """Whether nothing was predicted, and the options or the source are others now.
+
+        Then a new run in the same folder loses nothing: its outputs are emptied.
+        """
+        if header["rows"]:
+            return False
+        if self.options.to_json() == header["options"]:
+            try:
+                self.source.verify(header["source"])
+                return False
+            except FileRefused:
+                pass
+        addresses = [*header["predictions"], None]  # the bad rows are in the folder of the state
+        for address, commit in zip(addresses, header["sinks"], strict=False):
+            for sink in self._all_sinks():
+                if address == (None if sink is self.bad_rows else sink.address):
+                    sink.check(commit)
+                    sink.clear()
         return True
 
     def _check_sinks(self, earlier: list[str], checkpoints: CheckpointDir) -> None:

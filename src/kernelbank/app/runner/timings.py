@@ -13,6 +13,7 @@ from typing import Any
 from ... import __version__
 from ...errors import FileRefused
 from ...native.library import LIBRARY
+from ...native.progress import progress
 
 READING = "reading, and waiting for rows"
 ENCODING = "turning cells into numbers"
@@ -21,8 +22,10 @@ SNAPSHOTS = "snapshots for charts"
 WRITING = "writing predictions"
 CHECKPOINTS = "checkpoints"
 PAGE = "the live page"
+COMPILING = "compiling, once per machine"
+"""Where there is no compiled library. It is no part of the other activities."""
 
-ACTIVITIES = (READING, ENCODING, MODEL, SNAPSHOTS, WRITING, CHECKPOINTS, PAGE)
+ACTIVITIES = (READING, ENCODING, MODEL, SNAPSHOTS, WRITING, CHECKPOINTS, PAGE, COMPILING)
 
 _LIMIT = 10**12
 
@@ -48,11 +51,13 @@ class Timings:
     @contextmanager
     def measure(self, activity: str) -> Iterator[None]:
         """Add the time of the `with` block to an activity."""
-        begin = self._clock()
+        begin, compiled = self._clock(), progress.seconds
         try:
             yield
         finally:
-            self.seconds[activity] += self._clock() - begin
+            compiling = progress.seconds - compiled
+            self.seconds[activity] += self._clock() - begin - compiling
+            self.seconds[COMPILING] += compiling
 
     def measure_each(self, activity: str, items: Iterator[Any]) -> Iterator[Any]:
         """Yield the items; the time to get each one is added to an activity."""
@@ -69,7 +74,7 @@ class Timings:
             "started": self.started,
             "starts": self.starts,
             "updated": _now(),
-            "seconds": {name: round(spent, 6) for name, spent in self.seconds.items()},
+            "seconds": _shown({name: round(spent, 6) for name, spent in self.seconds.items()}),
             "versions": self.versions,
         }
 
@@ -93,9 +98,14 @@ def check_timings(saved: Mapping[str, Any]) -> dict[str, Any]:
         "started": datetime.fromisoformat(saved["started"]).isoformat(),
         "starts": starts,
         "updated": datetime.fromisoformat(saved["updated"]).isoformat(),
-        "seconds": seconds,
+        "seconds": _shown(seconds),
         "versions": {str(name): str(number) for name, number in saved["versions"].items()},
     }
+
+
+def _shown(seconds: dict[str, float]) -> dict[str, float]:
+    """Without the time of compiling where nothing was compiled, as nearly everywhere."""
+    return {name: spent for name, spent in seconds.items() if spent or name != COMPILING}
 
 
 def _now() -> str:

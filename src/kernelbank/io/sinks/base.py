@@ -55,6 +55,10 @@ class Sink(ABC):
         """Go back to a commit that was checked: what was written after it is removed."""
 
     @abstractmethod
+    def clear(self) -> None:
+        """After a `check`: remove everything, so that a new run may start here."""
+
+    @abstractmethod
     def close(self, *, complete: bool) -> None:
         """Close; with `complete`, rows that are held back are written."""
 

@@ -44,13 +44,22 @@ class LineFileSink(Sink):
         """The rows as lines."""
 
     def check_vacant(self) -> None:
-        if os.path.lexists(self.path) and (not self.path.is_file() or self.path.stat().st_size):
+        if os.path.lexists(self.path) and not self._holds_only_header():
             raise occupied(self.path)
+
+    def _holds_only_header(self) -> bool:
+        """Whether the file is empty, or has no more than the header of a run without rows."""
+        if not self.path.is_file() or self.path.stat().st_size > len(self._header):
+            return False
+        with named_os_errors(self.path):
+            return self._header.startswith(self.path.read_bytes())
 
     def start(self) -> None:
         self._open()
         self.check_vacant()  # again: now that the file is locked
         self._is_new = True
+        self._truncate(0)
+        self._append(self._header)
 
     def _open(self) -> None:
         with named_os_errors(self.path):
@@ -63,10 +72,10 @@ class LineFileSink(Sink):
             ) from None
 
     def write(self, rows: Sequence[Row]) -> None:
+        self._append(self._lines(rows).encode("utf-8", "surrogateescape"))
+
+    def _append(self, data: bytes) -> None:
         assert self._file is not None
-        data = self._lines(rows).encode("utf-8", "surrogateescape")
-        if not self._length:
-            data = self._header + data
         with named_os_errors(self.path):
             self._file.write(data)
         self._hash.update(data)
@@ -104,10 +113,19 @@ class LineFileSink(Sink):
 
     def rewind(self, commit: Mapping[str, Any]) -> None:
         self._open()
+        self._truncate(commit["bytes"])
+
+    def _truncate(self, length: int) -> None:
         assert self._file is not None
         with named_os_errors(self.path):
-            self._file.truncate(commit["bytes"])
-            self._file.seek(commit["bytes"])
+            self._file.truncate(length)
+            self._file.seek(length)
+
+    def clear(self) -> None:
+        self._open()
+        self._truncate(0)
+        self.close(complete=True)
+        self._hash, self._length = hashlib.sha256(), 0
 
     def close(self, *, complete: bool) -> None:
         if self._file is None:
@@ -121,7 +139,7 @@ class CsvSink(LineFileSink):
     """A CSV file with a header."""
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
-        super().__init__(path, f"{','.join(columns)}\n")
+        super().__init__(path, self._lines([tuple(columns)]))
 
     def _lines(self, rows: Sequence[Row]) -> str:
         text = io.StringIO()

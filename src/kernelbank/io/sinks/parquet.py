@@ -23,10 +23,16 @@ class ParquetSink(Sink):
     """A folder of Parquet files of PART_ROWS rows each.
 
     Rows that do not fill a file are held back, and are part of a commit. `close` writes them as a
-    shorter file, which is removed when the run is resumed.
+    shorter file, which is removed when the run is resumed. Without any row, that file is empty.
+
+    Parameters
+    ----------
+    folder : the folder.
+    columns : the names of all columns.
+    copied : those that are text, copied from the source.
     """
 
-    def __init__(self, folder: Path, columns: Sequence[str]) -> None:
+    def __init__(self, folder: Path, columns: Sequence[str], copied: Sequence[str] = ()) -> None:
         try:
             import pyarrow  # noqa: F401
         except ModuleNotFoundError as error:
@@ -36,6 +42,7 @@ class ParquetSink(Sink):
         self.path = folder
         self.address = str(folder.resolve())
         self._columns = list(columns)
+        self._copied = list(copied)
         self._parts = 0
         self._hash = hashlib.sha256()
         self._held_back: list[Row] = []
@@ -66,6 +73,7 @@ class ParquetSink(Sink):
         # Types by column name, not by the values: a part may have no target at all.
         label = pa.string() if "probability" in self._columns else pa.float64()
         types = {"row": pa.int64(), "prediction": label, "target": label}
+        types |= dict.fromkeys(self._copied, pa.string())
         schema = pa.schema([(name, types.get(name, pa.float64())) for name in self._columns])
         columns = [[row[i] for row in rows] for i in range(len(self._columns))]
         memory = io.BytesIO()
@@ -117,8 +125,11 @@ class ParquetSink(Sink):
         self._parts = commit["parts"]
         self._held_back = [tuple(row) for row in commit["held_back"]]
 
+    def clear(self) -> None:
+        self.rewind({"parts": 0, "held_back": []})
+
     def close(self, *, complete: bool) -> None:
-        if complete and self._held_back:
+        if complete and (self._held_back or not self._parts):
             self._write_part(self._held_back)
             self._held_back = []
             with named_os_errors(self.path):

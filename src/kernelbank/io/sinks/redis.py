@@ -7,7 +7,8 @@ from typing import Any
 
 from ...errors import FileRefused, RunRefused
 from ..addresses import redis_address
-from ..redis_connection import BROKEN, PATIENCE, RedisConnection
+from ..redis_connection import BROKEN, RedisConnection
+from ..retries import PATIENCE
 from .base import RESTORE, Row, Sink, cell_text, occupied
 
 BATCH_ROWS = 256
@@ -71,6 +72,9 @@ class RedisSink(Sink):
     def rewind(self, commit: Mapping[str, Any]) -> None:
         """Rows that are there already stay; they are compared when they are written again."""
         self._last_row = commit["last"]
+
+    def clear(self) -> None:
+        """Nothing to do: only a run without predictions is begun again."""
 
     def close(self, *, complete: bool) -> None:  # noqa: ARG002  (a commit has sent all rows)
         self._connection.close()

@@ -33,7 +33,8 @@ import numpy as np
 from ...errors import FileRefused
 from ...utils import validation as check
 from ...utils.validation import Floats
-from ..addresses import kafka_address, redis_address
+from ..addresses import kafka_address, redis_address, without_password
+from ..dialect import CsvDialect
 from .base import Source
 from .files import TextFile
 from .row_block import ParsedRows, RejectedRow, RowBlock
@@ -42,13 +43,17 @@ from .standard_input import StandardInput
 __all__ = ["ParsedRows", "RejectedRow", "RowBlock", "Source", "open_source", "read_columns"]
 
 _TEXT_KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-_FORMS = ".csv, .csv.gz, .jsonl, .jsonl.gz, .parquet, -, redis:// or kafka://"
+_KINDS = (
+    "Give a file whose name ends with .csv, .jsonl (also .gz) or .parquet, - for standard input, "
+    "or an address such as redis://host:6379/stream or kafka://host:9092/topic."
+)
 
 
 def open_source(
     address: str | os.PathLike[str],
     *,
     delimiter: str = ",",
+    decimal: str = ".",
     idle: float | None = None,
     patience: float = 30.0,
 ) -> Source:
@@ -58,7 +63,8 @@ def open_source(
     ----------
     address : a .csv, .jsonl (each also with .gz) or .parquet file; `-` for CSV or JSON lines on
         standard input; redis://host:port/stream-name; kafka://host:port/topic.
-    delimiter : between the cells of CSV: a comma, a semicolon, a tab or another character.
+    delimiter : between the cells of CSV: a comma, a semicolon, "tab" or another character.
+    decimal : before the fraction of a number in CSV: a point or a comma.
     idle : end a stream when nothing has come for this number of seconds; by default never. Files
         end by themselves.
     patience : seconds for which a broken connection to a broker is tried again.
@@ -72,16 +78,13 @@ def open_source(
     >>> source.columns, block.parse(numeric=["load"]).numbers.tolist()
     (('hour', 'load'), [[1.5], [2.5]])
     """
-    owner = "open_source"
-    if not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '"\r\n {'):
-        remedy = "Give the character between the cells, such as ',' or ';'."
-        raise check.refuse("delimiter", "be one character", delimiter, remedy, owner)
+    dialect = CsvDialect.of(delimiter, decimal)
     if idle is not None:
-        check.number("idle", idle, owner, "Give seconds, or None.", above=0)
-    check.number("patience", patience, owner, "Give seconds such as 30.", least=0)
+        check.number("idle", idle, "", "Give seconds, or None.", above=0)
+    check.number("patience", patience, "", "Give seconds such as 30.", least=0)
     text = os.fspath(address)
     if text == "-":
-        return StandardInput(delimiter, idle)
+        return StandardInput(dialect, idle)
     if text.startswith(("redis://", "rediss://")):
         from .redis import RedisStream
 
@@ -97,10 +100,9 @@ def open_source(
 
         return ParquetFile(path)
     if suffix not in _TEXT_KINDS or "://" in text:
-        raise check.refuse(
-            "address", f"be {_FORMS}", text, "Give a source of one of these kinds.", owner
-        )
-    return TextFile(path, _TEXT_KINDS[suffix], delimiter)
+        shown = without_password(text) if "://" in text else text
+        raise FileRefused(f"{shown}: this kind of source is not known. {_KINDS}")
+    return TextFile(path, _TEXT_KINDS[suffix], dialect)
 
 
 def read_columns(source: Source, columns: Sequence[str], limit: int | None = None) -> Floats:

@@ -46,6 +46,9 @@ class Source(ABC):
     columns: tuple[str, ...] | None = None
     """The names in order; None until the first row has come from a stream."""
 
+    is_csv = False
+    """Whether the rows are CSV, as far as that is known."""
+
     length: int | None = None
     """The number of rows, where it is known."""
 
@@ -73,9 +76,9 @@ class Source(ABC):
                 self.columns = None if saved is None else tuple(saved)
             elif key in mine and mine[key] != saved and not (key == "columns" and saved is None):
                 raise FileRefused(
-                    f"{self.name}: this is not the source that was read before: its {key} was "
-                    f"{_shortened(saved)} and is {_shortened(mine[key])}. Give the earlier source, "
-                    "or start a new run."
+                    f"{self.name}: this is not the source that was read before: "
+                    f"{_difference(key, saved, mine[key])}. Give the earlier source, or start a "
+                    "new run."
                 )
 
     @abstractmethod
@@ -125,6 +128,15 @@ def foreign_position(position: object, name: str) -> Exception:
     return check.refuse("position", "be a position in this source", position, remedy, "blocks")
 
 
-def _shortened(value: object) -> str:
-    text = repr(value)
+def _difference(key: str, saved: object, now: object) -> str:
+    """What has changed, in words; hashes are not shown."""
+    if key == "head":
+        return "its first rows have changed"
+    if key == "tail":
+        return "its rows have changed"
+    return f"its {key}: {_shown(saved)} before, {_shown(now)} now"
+
+
+def _shown(value: object) -> str:
+    text = f"({', '.join(map(str, value))})" if isinstance(value, list) else str(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -8,14 +8,16 @@ reading continues at the next line: one wrong quote does not swallow the rows af
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FileRefused
+from ...errors import FileRefused, KernelBankWarning
 from ...utils.validation import Floats
+from ..dialect import CsvDialect
 from . import parsing
 from .lines import TOO_LONG, LineSplitter, TextChunk
 from .parsing import Fault
@@ -118,9 +120,10 @@ class CsvRows(RowData):
         rows: Sequence[list[str] | None],
         columns: tuple[str, ...],
         broken: dict[int, tuple[Any, str]],
-        delimiter: str,
+        dialect: CsvDialect,
     ) -> None:
         self._length = len(rows)
+        self._decimal = dialect.decimal
         self._columns = columns
         self.broken = dict(broken)
         width = len(columns)
@@ -129,7 +132,7 @@ class CsvRows(RowData):
             for index, row in enumerate(rows):
                 if row is not None and len(row) != width:
                     count = f"{len(row)} cell{'s' * (len(row) != 1)} under {width} columns"
-                    self.broken[index] = (delimiter.join(row), f"has {count}")
+                    self.broken[index] = (dialect.delimiter.join(row), f"has {count}")
             valid = [row for index, row in enumerate(rows) if index not in self.broken]
         self._values: list[Sequence[str]] = list(zip(*valid)) if valid else [()] * width  # type: ignore[arg-type]  # noqa: B905
 
@@ -140,17 +143,25 @@ class CsvRows(RowData):
         return self._values[column_index(name, self._columns)]
 
     def numbers(self, name: str, allow_missing: bool) -> tuple[Floats, list[Fault]]:
-        return parsing.parse_numbers(self.column(name), allow_missing, kinds=frozenset((str,)))
+        cells = self.column(name)
+        if self._decimal != ".":
+            cells = parsing.with_points(cells, self._decimal)
+        return parsing.parse_numbers(cells, allow_missing, kinds=frozenset((str,)))
 
 
 def header_names(header: Sequence[str], source: str, line: int) -> tuple[str, ...]:
-    """The names in a header; empty and repeated ones are refused."""
-    names = tuple(cell.strip() for cell in header)
+    """The names in a header; repeated ones are refused.
+
+    A column without a name, such as the index that pandas writes, is called by its number.
+    """
+    names = tuple(cell.strip() or f"column {n}" for n, cell in enumerate(header, start=1))
     for index, name in enumerate(names):
-        if not name:
-            raise FileRefused(
-                f"{source}, line {line}: column {index + 1} has no name. "
-                "Write a name for every column into the first line."
+        if not header[index].strip():
+            warnings.warn(
+                f"{source}, line {line}: column {index + 1} has no name; here it is {name!r}. If "
+                "it only numbers the rows, leave it out of the inputs: name those in --features.",
+                KernelBankWarning,
+                stacklevel=2,
             )
         if names.index(name) != index:
             raise FileRefused(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...errors import FileRefused
+from ..dialect import CsvDialect
 from .base import DEFAULT_BLOCK_ROWS, Source, check_block_rows, position_count
 from .row_block import Position, RowBlock
 from .text_reader import HeaderReader, TextFormat, TextPosition, TextReader
@@ -27,12 +28,13 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 class TextFile(Source):
     """A .csv or .jsonl file, or the same compressed as .gz."""
 
-    def __init__(self, path: Path, kind: str, delimiter: str = ",") -> None:
+    def __init__(self, path: Path, kind: str, dialect: CsvDialect) -> None:
         self.kind = kind
+        self.is_csv = kind == "csv"
         self.name = path.name
         self.address = str(path.resolve())
         self._path = path
-        self._form = TextFormat(kind, delimiter)
+        self._form = TextFormat(kind, dialect)
         self._bytes_read = 0
         with open_file(path) as file:
             self._size = os.fstat(file.fileno()).st_size

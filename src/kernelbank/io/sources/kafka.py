@@ -12,6 +12,7 @@ from typing import Any
 from ...errors import FileRefused, SourceLost
 from ...utils import validation as check
 from ..addresses import KafkaAddress
+from ..retries import PATIENCE, Retries
 from .base import (
     DEFAULT_BLOCK_ROWS,
     POLL_SECONDS,
@@ -31,9 +32,6 @@ except ModuleNotFoundError as error:
         "pip install 'kernelbank[kafka]'"
     ) from error
 
-PATIENCE = 30.0
-"""Seconds for which the brokers may be out of reach."""
-
 PARTITION_PERIOD = 30.0
 """Seconds between two queries for partitions that were added to the topic."""
 
@@ -41,7 +39,6 @@ SLOW_START_SECONDS = 10.0
 """Seconds to wait for messages that are known to be there."""
 
 EMPTY = "is a message without a value"
-_LONGEST_CALL = 5.0
 
 
 class KafkaTopic(Source):
@@ -56,8 +53,9 @@ class KafkaTopic(Source):
         self.address = address.shown
         self._address = address
         self._idle = idle
-        self._patience = patience
-        self._down_since: float | None = None
+        self._retries = Retries(address.shown, patience)
+        self._is_down = False
+        """Whether the client has lost all brokers."""
         ours = {
             "bootstrap.servers": address.servers,
             "enable.auto.commit": "false",
@@ -123,9 +121,12 @@ class KafkaTopic(Source):
 
     def _assign_partitions(self, offsets: dict[int, int], assigned: set[int]) -> bool:
         """Read all partitions of the topic, each at its offset; False if out of reach now."""
-        topic = self._address.topic
+        topic, timeout = self._address.topic, self._retries.timeout
+        if self._retries.seconds_left:
+            time.sleep(min(self._retries.seconds_left, POLL_SECONDS))
+            return False
         try:
-            found = self._consumer.list_topics(topic, timeout=_LONGEST_CALL).topics[topic]
+            found = self._consumer.list_topics(topic, timeout=timeout).topics[topic]
             if found.error is not None:
                 raise FileRefused(
                     f"{self._address.shown}: {found.error.str()}. Make the topic, or give another."
@@ -134,12 +135,12 @@ class KafkaTopic(Source):
             ranges = {}
             for partition in new:
                 ranges[partition] = self._consumer.get_watermark_offsets(
-                    TopicPartition(topic, partition), timeout=_LONGEST_CALL
+                    TopicPartition(topic, partition), timeout=timeout
                 )
         except KafkaException as error:
-            self._wait(error)
+            self._retries.failed(_error_text(error))
             return False
-        self._down_since = None
+        self._reached()
         for partition, (low, high) in ranges.items():
             offset = offsets.setdefault(partition, low)
             if not low <= offset <= high:
@@ -162,12 +163,12 @@ class KafkaTopic(Source):
 
     def _poll(self, size: int) -> list[Any]:
         """Messages that have come; an empty list if none came for a while."""
-        if self._down_since is not None:
+        if self._is_down and not self._retries.seconds_left:
             try:
                 self._consumer.list_topics(self._address.topic, timeout=1.0)
-                self._down_since = None
+                self._reached()
             except KafkaException as error:
-                self._wait(error)
+                self._retries.failed(_error_text(error))
         good = []
         for message in self._consumer.consume(size, timeout=POLL_SECONDS):
             wrong = message.error()
@@ -199,20 +200,11 @@ class KafkaTopic(Source):
 
     def _on_error(self, error: KafkaError) -> None:
         """Called by the client, which reconnects by itself."""
-        if error.code() == KafkaError._ALL_BROKERS_DOWN and self._down_since is None:
-            self._down_since = time.monotonic()
+        self._is_down |= error.code() == KafkaError._ALL_BROKERS_DOWN
 
-    def _wait(self, error: KafkaException) -> None:
-        now = time.monotonic()
-        if self._down_since is None:
-            self._down_since = now
-        if now - self._down_since >= self._patience:
-            raise SourceLost(
-                f"{self._address.shown}: no broker for {self._patience:g} seconds "
-                f"({_error_text(error)}). Start it or check the address; the run can be resumed "
-                "afterwards."
-            ) from None
-        time.sleep(POLL_SECONDS)
+    def _reached(self) -> None:
+        self._is_down = False
+        self._retries.succeeded()
 
     def close(self) -> None:
         self._consumer.close()
@@ -244,6 +236,10 @@ class OffsetLocations(RowLocations):
         offsets = {str(key): value for key, value in sorted(self.reached(row).items())}
         return {"rows": self.first + row + 1, "offsets": offsets}
 
+    def identifier(self, row: int) -> str:
+        """Partition and offset: 0-17."""
+        return "{}-{}".format(*self._offsets[row])
+
 
 def _json_rows(messages: Sequence[Any]) -> JsonRows:
     rows: list[dict[str, Any] | None] = []
@@ -262,4 +258,5 @@ def _json_rows(messages: Sequence[Any]) -> JsonRows:
 
 def _error_text(error: KafkaException) -> str:
     inner = error.args[0] if error.args else error
-    return inner.str() if isinstance(inner, KafkaError) else str(inner)
+    text = inner.str() if isinstance(inner, KafkaError) else str(inner)
+    return text.rpartition("Local: ")[2]  # the client's word for an error of its own

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import json
 import math
 from collections.abc import Sequence, Set
 from decimal import Decimal
@@ -32,6 +33,9 @@ NOT_TEXT = "is not UTF-8 text"
 
 Fault = tuple[int, str]
 """The index of an invalid value, and why it is invalid."""
+
+POINT = "(point)"
+"""Stands for a point where commas are decimal points: what holds it is not a number."""
 
 _PLAIN = frozenset((float, int, bool))
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -61,6 +65,19 @@ def parse_numbers(
                 result = 0.0
             array[index] = result
     return array, faults + range_faults(array, allow_missing)
+
+
+def with_points(values: Sequence[str], decimal: str) -> Sequence[str]:
+    """Numbers with another decimal character as numbers with points.
+
+    A point in such a number may separate thousands or be a mistake: the cell is not a number.
+    """
+    if "." not in "".join(values):
+        return [value.replace(decimal, ".") for value in values]
+    return [
+        value.replace(".", POINT) if "." in value else value.replace(decimal, ".")
+        for value in values
+    ]
 
 
 def range_faults(array: Floats, allow_missing: bool) -> list[Fault]:
@@ -113,6 +130,16 @@ def parse_texts(values: Sequence[Any], allow_missing: bool) -> tuple[list[str | 
             faults.append((index, NOT_TEXT))
         result.append(text)
     return result, faults
+
+
+def copied_text(value: Any) -> str | None:
+    """A value as text for a copy of it, None if it is missing; nothing is refused."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else _to_text(value)
+    if text is None:
+        text = json.dumps(value, default=str) if isinstance(value, (list, dict)) else str(value)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8") or None
 
 
 def shortened(value: Any, most: int = 80) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 from ...errors import FileRefused
 from ..addresses import RedisAddress
-from ..redis_connection import PATIENCE, RedisConnection
+from ..redis_connection import RedisConnection
+from ..retries import PATIENCE
 from .base import (
     DEFAULT_BLOCK_ROWS,
     POLL_SECONDS,
@@ -123,6 +124,9 @@ class IdLocations(RowLocations):
 
     def position(self, row: int) -> Position:
         return {"rows": self.first + row + 1, "id": self.ids[row]}
+
+    def identifier(self, row: int) -> str:
+        return self.ids[row]
 
 
 def _row(fields: dict[bytes, bytes]) -> dict[str, str]:

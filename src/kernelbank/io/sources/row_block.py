@@ -120,6 +120,11 @@ class RowLocations(ABC):
     def position(self, row: int) -> Position:
         """Where to continue after a row."""
 
+    def identifier(self, row: int) -> str:
+        """The id that a broker has given a row; "" without one."""
+        del row
+        return ""
+
 
 class RowBlock:
     """Some rows of a source, in order. An empty one says that no row has come for a while.
@@ -214,6 +219,23 @@ class RowBlock:
             keep = np.flatnonzero(good).tolist()
             texts = {name: [values[i] for i in keep] for name, values in texts.items()}
         return ParsedRows(valid, numbers, texts, [rejected[row] for row in sorted(rejected)])
+
+    def copied(self, names: Sequence[str]) -> list[tuple[str | None, ...]]:
+        """For every row, the values of some columns as text, whatever they are; None if missing.
+
+        A broken row has no values: all are None.
+        """
+        columns = [map(parsing.copied_text, self._data.column(name)) for name in names]
+        found = iter(list(zip(*columns, strict=True)))
+        nothing = (None,) * len(names)
+        return [
+            nothing if row in self._data.broken else next(found, nothing)
+            for row in range(len(self))
+        ]
+
+    def identifier(self, row: int) -> str:
+        """The id that a broker has given row `row` of the block; "" for other sources."""
+        return self._locations.identifier(self._checked(row))
 
     def _checked(self, row: int) -> int:
         if not 0 <= row < len(self):

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from ...errors import FileRefused
 from ...utils import validation as check
+from ..dialect import CsvDialect
 from .base import DEFAULT_BLOCK_ROWS, POLL_SECONDS, Source, check_block_rows, foreign_position
 from .files import GZIP_MAGIC
 from .row_block import Position, RowBlock, empty_block
@@ -32,9 +33,12 @@ class StandardInput(Source):
     address = "-"
 
     def __init__(
-        self, delimiter: str = ",", idle: float | None = None, descriptor: int | None = None
+        self,
+        dialect: CsvDialect = CsvDialect(),  # noqa: B008  (frozen)
+        idle: float | None = None,
+        descriptor: int | None = None,
     ) -> None:
-        self._delimiter = delimiter
+        self._dialect = dialect
         self._idle = idle
         self._descriptor = sys.stdin.fileno() if descriptor is None else descriptor
         self._used = False
@@ -82,7 +86,8 @@ class StandardInput(Source):
             if header is None and head.strip(_BLANK):
                 if head.strip(_BLANK)[:1] == b"{":
                     break
-                form = TextFormat("csv", self._delimiter)
+                form = TextFormat("csv", self._dialect)
+                self.is_csv = True
                 header = HeaderReader(form, self.name)
             if header is not None:
                 known = header.feed(head[fed:], last=False)

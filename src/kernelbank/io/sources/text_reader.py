@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ...errors import FileRefused
+from ..dialect import CsvDialect
 from .base import foreign_position, position_count
 from .csv import CsvRows, CsvSplitter, header_names
 from .jsonl import JsonRows, JsonSplitter, first_object_keys
@@ -44,15 +45,15 @@ class TextPosition:
 class TextFormat:
     """CSV or JSON lines: which splitter, and what its rows are."""
 
-    def __init__(self, kind: str, delimiter: str = ",") -> None:
+    def __init__(self, kind: str, dialect: CsvDialect = CsvDialect()) -> None:  # noqa: B008  (frozen)
         self.kind = kind
-        self.delimiter = delimiter
+        self.dialect = dialect
 
     def splitter(self, start: TextPosition) -> LineSplitter:
         """A splitter that begins at `start`."""
         line = start.lines if start.unfinished else start.lines + 1
         if self.kind == "csv":
-            return CsvSplitter(self.delimiter, start.bytes, line)
+            return CsvSplitter(self.dialect.delimiter, start.bytes, line)
         return JsonSplitter(start.bytes, line)
 
     def row_data(self, chunk: TextChunk, begin: int, end: int, columns: tuple[str, ...]) -> RowData:
@@ -60,7 +61,7 @@ class TextFormat:
         rows = chunk.rows[begin:end]
         broken = {row - begin: why for row, why in chunk.broken.items() if begin <= row < end}
         if self.kind == "csv":
-            return CsvRows(rows, columns, broken, self.delimiter)
+            return CsvRows(rows, columns, broken, self.dialect)
         return JsonRows(rows, broken)
 
 

@@ -74,11 +74,16 @@ function comparedWith(error, other) {
   return share > 0 ? `${percent(share)} below` : `${percent(-share)} above`;
 }
 
+function withoutRows({ phase, bad_rows: bad }) {
+  if (!phase || phase === "running") return "Waiting for the first rows.";
+  return bad ? `No rows: ${counted(bad, "bad row was", "bad rows were")} skipped.` : "No rows.";
+}
+
 // The run in one sentence.
 function summarize(report) {
   const { status } = report;
   const { error } = status;
-  if (!known(error)) return status.rows ? "" : "Waiting for the first rows.";
+  if (!known(error)) return status.rows ? "" : withoutRows(status);
   const comparisons = [
     [comparedWith(error, status.best_slot_error ?? NaN), "the best single slot"],
     [comparedWith(error, status.baseline_error ?? NaN), "the baseline (last value)"],

@@ -1,0 +1,88 @@
+"""What to do about a row or a header that cannot be used, in the options of the command.
+
+Advice comes before skipping: it throws no row away.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+
+from ...io.sources import RejectedRow, Source
+from ...io.sources.parsing import MISSING, NOT_A_NUMBER
+from ...io.times import parse_time
+from .options import RunOptions
+
+_DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+_DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
+_DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'", ",": "','"}
+"""Usual delimiters, each as it is written in a command."""
+
+_LISTED = 8
+"""The most columns that are listed in advice."""
+
+
+def bad_row_advice(  # noqa: PLR0911  (one for each cause)
+    rejected: RejectedRow, options: RunOptions, features: Sequence[str], source: Source
+) -> str:
+    """What to do about a bad row, as sentences; "" if there is nothing to do but correct it."""
+    name = rejected.column
+    if name is None or name == options.time:
+        return ""
+    if rejected.reason == MISSING:
+        if name == options.target:
+            return "To predict rows without a target, use --predict-missing."
+        return f"If inputs may be missing, use --allow-missing{_or_leave_out(name, features)}."
+    if rejected.reason != NOT_A_NUMBER:
+        return ""
+    if source.is_csv:
+        if options.decimal == "." and _DECIMAL_COMMA.fullmatch(rejected.value.strip()):
+            return "If the comma is its decimal point, use --decimal ','."
+        if options.decimal == "," and _DECIMAL_POINT.fullmatch(rejected.value.strip()):
+            return "If the point is its decimal point, leave out --decimal ','."
+    if name == options.target:
+        return "If the targets are labels, use --task classification."
+    ways = [f"if the column is text, use --categorical {_listed([*options.categorical, name])}"]
+    if options.time is None:
+        ways.append(f"if it is a time, use --time {_listed([name])}")
+    if _is_time(rejected.value):
+        ways.reverse()
+    text = "; ".join(ways) + _or_leave_out(name, features)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def header_advice(options: RunOptions, columns: Sequence[str], source: Source) -> str:
+    """The delimiter that would make the target a column of a CSV header; "" without one."""
+    if not source.is_csv or options.target in columns:
+        return ""
+    header = options.delimiter_character.join(columns)
+    for character, written in _DELIMITERS.items():
+        if options.target in [cell.strip() for cell in header.split(character)]:
+            return f"The cells seem to be separated otherwise: use --delimiter {written}."
+    return ""
+
+
+def _or_leave_out(name: str, features: Sequence[str]) -> str:
+    others = [one for one in features if one != name]
+    if name not in features or not others:
+        return ""
+    listed = f" {_listed(others)}" if len(others) <= _LISTED else ""
+    return f"; to leave the column out, name the others: --features{listed}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as an option takes them: with commas between them, in quotes as in CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    listed = text.getvalue()
+    return listed if re.fullmatch(r"[\w,.:+/-]+", listed) else f"'{listed}'"
+
+
+def _is_time(value: str) -> bool:
+    try:
+        parse_time(value)
+    except ValueError:
+        return False
+    return True
