@@ -22,8 +22,35 @@ def cli() -> None:
     kernelbank runs one cheap online learner per kernel of a dictionary, and after every sample
     mixes them by the weights that minimise a bound of the cost over the last few samples.
 
-    Start with:  kernelbank reproduce
+    \b
+    Start with:
+      kernelbank demo                             a simulated sensor stream, from file to report
+      kernelbank run FILE.csv --target COLUMN     a stream of your own
+      kernelbank reproduce                        the experiment of the paper
     """
+
+
+@cli.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for the stream, the predictions and the report; created if needed.",
+)
+@click.pass_context
+def demo(context: click.Context, out: Path) -> None:
+    """Run on a simulated sensor stream.
+
+    Writes the stream, predicts and learns it with `kernelbank run`, and says what to try next. It
+    takes seconds.
+    """
+    with errors_as_one_line():
+        from .demo import demo as work
+
+        code = work(out)
+    if code:
+        context.exit(code)
 
 
 @cli.command()
