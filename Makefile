@@ -107,6 +107,7 @@ clean:
 	@$(PIP) install --constraint constraints.txt --editable ".[bench]"
 	@touch $@
 
-.venv/release-ready: .venv/ready
-	@$(PIP) install --constraint constraints.txt --editable ".[release]"
+.venv/release-ready: constraints.txt
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install --constraint constraints.txt build packaging trove-classifiers
 	@touch $@
