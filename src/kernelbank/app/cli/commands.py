@@ -89,6 +89,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str) -> None:
     the online setting, prints a table over the seeds, and says which of the paper's claims held
     on how many of them.
     """
+    _need_plots()
     from .reproduce import reproduce as work
 
     work(out, seeds, samples, noise)
@@ -180,6 +181,7 @@ def lorenz(out: Path, samples: int) -> None:
     The benchmark of the Kernel Adaptive Filtering Toolbox, with its settings: one Gaussian kernel,
     one step ahead, and the error after the first thousand samples beside the published one.
     """
+    _need_plots()
     from .lorenz import lorenz as work
 
     work(out, samples)
@@ -208,6 +210,13 @@ def report(state: Path, out: Path) -> None:
         check_report_path(out, "--out")
         write_report(out, RunStatus.of_state(state))
     click.echo(f"Wrote {out}", err=True)
+
+
+def _need_plots() -> None:
+    """Refuse before the work what could not be drawn after it."""
+    from ...evaluation.plots.style import need_matplotlib
+
+    need_matplotlib()
 
 
 cli.add_command(run_command)
