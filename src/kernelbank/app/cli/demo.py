@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shlex
 from pathlib import Path
 
@@ -117,7 +118,7 @@ def _show_change(predictions: Path) -> None:
 def _say_what_next(out: Path, stream: Path, predictions: Path, report: Path) -> None:
     again, state = (shlex.quote(str(out / name)) for name in ("again.csv", "state"))
     resumable = _command(stream, f"--predictions {again}", f"--state {state}")
-    model = f"print(kb.load({str(out / 'state' / 'state.kb')!r}))"
+    model = f"print(kb.load({json.dumps(str(out / 'state' / 'state.kb'))}))"
     click.echo(
         f"""
 Look at
