@@ -1,29 +1,37 @@
 # The two commands of the README are `make run` and `make test`. Both work on a machine with
-# python3 (3.11 or newer, with venv), make and git, and keep everything inside .venv.
+# python3 (3.11 or newer, with venv), make and git, and keep everything inside .venv. `make run`
+# installs what a user needs; what developers need besides is installed by the other commands.
 PYTHON ?= python3
 BIN := .venv/bin
 # Where there is no C compiler, the library is linked by that of this package.
 LINKER := $(if $(shell command -v cc),,ziglang)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 OUT ?= reproduction
+DEMO ?= demo
 
-.PHONY: run test test-all lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation gallery docs wheel clean
+.PHONY: run test test-all lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation gallery docs wheel release clean
 
+# The paper's experiment, then a stream of sensors.
 run: .venv/ready
-	$(BIN)/kernelbank reproduce --out $(OUT)
+	@$(BIN)/kernelbank reproduce --out $(OUT)
+	@echo
+	@$(BIN)/kernelbank demo --out $(DEMO)
+	@echo "  So that your shell finds these commands:"
+	@echo "    . $(BIN)/activate"
 
-test: .venv/ready
+test: .venv/dev-ready
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
 
-test-all: .venv/ready
+test-all: .venv/dev-ready
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-lint: .venv/ready
+lint: .venv/dev-ready
 	$(BIN)/ruff check src tests benchmarks packaging docs/gallery docs/generate
 	$(BIN)/ruff format --check src tests benchmarks packaging docs/gallery docs/generate
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: .venv/ready
+format: .venv/dev-ready
 	$(BIN)/ruff check --fix src tests benchmarks packaging docs/gallery docs/generate
 	$(BIN)/ruff format src tests benchmarks packaging docs/gallery docs/generate
 
@@ -31,19 +39,19 @@ bench: .venv/bench-ready
 	DATA=$(DATA) $(BIN)/python benchmarks/speed.py --out bench
 
 # What `kernelbank run` costs beside the bank.
-bench-run: .venv/ready
+bench-run: .venv/dev-ready
 	$(BIN)/python benchmarks/run_cost.py
 
 # What the live page costs a run.
-bench-live: .venv/ready
+bench-live: .venv/dev-ready
 	$(BIN)/python benchmarks/live_cost.py
 
 # The bank on Ray: speed and bytes here, and a model of more nodes.
-bench-ray: .venv/ready
+bench-ray: .venv/dev-ready
 	$(BIN)/python benchmarks/ray_speed.py --out bench
 	$(BIN)/python benchmarks/ray_model.py --out bench
 
-costs: .venv/ready
+costs: .venv/dev-ready
 	$(BIN)/python benchmarks/costs.py --out bench
 
 # AutoBank beside its rivals. DATA is a folder of .csv.gz streams; without it those of River and
@@ -54,7 +62,7 @@ accuracy: .venv/bench-ready
 		$(if $(ONLY),--only $(ONLY)) $(OPTIONS)
 
 # How often AutoBank signals a change where there is none.
-alarms: .venv/ready
+alarms: .venv/dev-ready
 	$(BIN)/python benchmarks/false_alarms.py
 
 # AutoBank with one part taken out at a time, on the same streams and beside the rivals kept there.
@@ -64,7 +72,7 @@ ablation: .venv/bench-ready
 		$(if $(ONLY),--only $(ONLY)) $(OPTIONS)
 
 # The figures of docs/gallery, drawn anew. What the scripts print stands in its README.md.
-gallery: .venv/ready
+gallery: .venv/dev-ready
 	for script in docs/gallery/*.py; do $(BIN)/python $$script || exit 1; done
 
 # The docs site, in site/: open site/index.html. Any warning is an error. (The variable turns off a
@@ -77,25 +85,40 @@ docs: .venv/docs-ready
 wheel: .venv/ready
 	$(BIN)/python packaging/check_wheel.py
 
+# The source archive and the wheel: built, their metadata checked, each installed and tried.
+release: .venv/release-ready
+	$(BIN)/python packaging/check_release.py
+
 clean:
-	rm -rf .venv dist build src/kernelbank/native/lib reproduction comparison lorenz bench accuracy site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv dist build src/kernelbank/native/lib reproduction demo comparison lorenz bench accuracy site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# What users need: the command, figures, the live page, and Numba to build the compiled library, which
+# rebuilds itself when a source of it has changed. Python compiles modules when they are first used.
+.venv/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernelbank needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	@echo "Installing into .venv (once; half a minute, as the network allows) ..."
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install --no-compile --constraint constraints.txt --editable ".[cli,plot,live,jit]" $(LINKER)
+	@KERNELBANK_NATIVE=jit $(BIN)/python -m kernelbank.native.build
+	@touch $@
+
+# What developers need besides: tests, linters, and the libraries that kernelbank works with.
+.venv/dev-ready: .venv/ready
+	@echo "Installing what the tests and the linters need into .venv (once; more than 1 GB) ..."
+	@$(PIP) install --constraint constraints.txt --editable ".[cli,plot,live,test,lint]"
+	@touch $@
 
 # River, scikit-learn and gcc are only for the comparison.
-.venv/bench-ready: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable ".[bench]"
-	touch $@
+.venv/bench-ready: .venv/dev-ready
+	@$(PIP) install --constraint constraints.txt --editable ".[bench]"
+	@touch $@
 
 # MkDocs and Jupyter are only for the docs site.
-.venv/docs-ready: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable ".[docs]"
-	touch $@
+.venv/docs-ready: .venv/dev-ready
+	@$(PIP) install --constraint constraints.txt --editable ".[docs]"
+	@touch $@
 
-# The compiled library is built here, and again by itself when a source of it has changed.
-.venv/ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable ".[cli,plot,test,lint]" $(LINKER)
-	KERNELBANK_NATIVE=jit $(BIN)/python -m kernelbank.native.build
-	touch $@
+.venv/release-ready: constraints.txt
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install --constraint constraints.txt build packaging trove-classifiers
+	@touch $@

@@ -59,33 +59,58 @@ def needed_symbols(data):
     return found
 
 
+def pip(python, *words):
+    """Run pip in the environment of a Python; the user's own settings of paths do not count."""
+    command = [python, "-m", "pip", "--disable-pip-version-check", "-q", *words]
+    subprocess.run(command, check=True, env=without_python_paths())
+
+
+def without_python_paths():
+    return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+
+def build_wheel(source, folder):
+    """Build the wheel of a source tree or archive; returns its path."""
+    pip(sys.executable, "wheel", "--no-deps", "-w", folder, source)
+    return max(Path(folder).glob("*.whl"), key=lambda path: path.stat().st_mtime)
+
+
+def inspect_libraries(wheel):
+    """Both libraries are there, and need nothing but a few functions of the C library."""
+    with zipfile.ZipFile(wheel) as archive:
+        libraries = {n: archive.read(n) for n in archive.namelist() if n.endswith(".so")}
+        size = sum(item.file_size for item in archive.infolist())
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, installed {size / 1e6:.1f} MB")
+    if len(libraries) != 2:
+        raise SystemExit(f"the wheel must hold two libraries; it has {sorted(libraries)}")
+    for path, data in libraries.items():
+        symbols = needed_symbols(data)
+        print(f"  {Path(path).name}: {len(data) / 1e6:.2f} MB, needs {sorted(symbols)}")
+        if symbols - ALLOWED:
+            raise SystemExit(f"symbols beyond the C library: {sorted(symbols - ALLOWED)}")
+
+
+def install(what, folder, *options):
+    """Install into a new environment in `folder`; returns its Python."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin/python"
+    pip(python, "install", *options, what)
+    return python
+
+
+def try_out(python, levels=("", "x86-64-v2")):
+    """Learn and predict, without a compiler, with the library of each level."""
+    bare = {**without_python_paths(), "PATH": str(python.parent)}
+    for level in levels:
+        environment = {**bare, "KERNELBANK_LEVEL": level}
+        subprocess.run([python, "-c", TRIAL], check=True, env=environment, cwd=python.parent)
+
+
 def main():
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-        dist = ROOT / "dist"
-        subprocess.run([*pip, "wheel", "--no-deps", "-w", dist, ROOT], check=True)
-        wheel = max(dist.glob("*.whl"), key=lambda path: path.stat().st_mtime)
-        with zipfile.ZipFile(wheel) as archive:
-            libraries = {n: archive.read(n) for n in archive.namelist() if n.endswith(".so")}
-            size = sum(item.file_size for item in archive.infolist())
-        print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, installed {size / 1e6:.1f} MB")
-        if len(libraries) != 2:
-            raise SystemExit(f"the wheel must hold two libraries; it has {sorted(libraries)}")
-        for path, data in libraries.items():
-            symbols = needed_symbols(data)
-            print(f"  {Path(path).name}: {len(data) / 1e6:.2f} MB, needs {sorted(symbols)}")
-            if symbols - ALLOWED:
-                raise SystemExit(f"symbols beyond the C library: {sorted(symbols - ALLOWED)}")
-        venv.create(folder / "env", with_pip=True)
-        python = folder / "env/bin/python"
-        install = [python, "-m", "pip", "--disable-pip-version-check", "-q", "install", wheel]
-        subprocess.run(install, check=True)
-        bare = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        bare["PATH"] = str(folder / "env/bin")  # no compiler
-        for level in ("", "x86-64-v2"):
-            environment = {**bare, "KERNELBANK_LEVEL": level}
-            subprocess.run([python, "-c", TRIAL], check=True, env=environment, cwd=folder)
+    wheel = build_wheel(ROOT, ROOT / "dist")
+    inspect_libraries(wheel)
+    with tempfile.TemporaryDirectory() as folder:
+        try_out(install(wheel, Path(folder) / "env"))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 A wheel needs Numba to be built, and a linker: that of the package ziglang where there is no C
 compiler. An editable install needs neither: there the library is built at its first use.
+
+A wheel holds the library for every level of processors. For this machine alone, in half the time:
+pip install --config-settings=level=own kernelbank-0.1.0.tar.gz
 """
 
 import os
@@ -32,8 +35,11 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     code = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); "
     code += "from kernelbank.native.build import main; main()"
     environment = {**os.environ, "KERNELBANK_NATIVE": "jit"}
-    subprocess.run([sys.executable, "-c", code, "--level", "all"], env=environment, check=True)
+    config_settings = dict(config_settings or {})
+    level = config_settings.pop("level", "all")
+    words = [] if level == "own" else ["--level", level]
+    subprocess.run([sys.executable, "-c", code, *words], env=environment, check=True)
     # Any Python 3 on Linux with the C library of 2014 or later: the code needs memmove and memset.
     options = ["--python-tag", "py3", "--plat-name", "manylinux_2_17_x86_64"]
-    settings = {**(config_settings or {}), "--build-option": options}
+    settings = {**config_settings, "--build-option": options}
     return build_meta.build_wheel(wheel_directory, settings, metadata_directory)

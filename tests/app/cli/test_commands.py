@@ -101,15 +101,18 @@ def test_unwritable_folder_exits_with_one_line(tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize(("missing", "extra"), [("click", "cli"), ("matplotlib", "plot")])
-def test_missing_extra_is_named_with_its_install_command(tmp_path, missing, extra):
+@pytest.mark.parametrize(
+    ("missing", "extra"), [("click", "cli"), ("rich", "cli"), ("matplotlib", "plot")]
+)
+def test_missing_extra_is_named_before_any_work(tmp_path, missing, extra):
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         f"sys.argv = ['kernelbank', 'reproduce', '--seeds', '1', '--samples', '5', "
-        f"'--out', {str(tmp_path)!r}]\n"
+        f"'--out', {str(tmp_path / 'out')!r}]\n"
         "from kernelbank.app.cli import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert f"kernelbank[{'cli,' if extra == 'cli' else ''}plot]" in done.stderr
+    assert f"kernelbank[{extra}]" in done.stderr
+    assert not (tmp_path / "out").exists()
     assert "Traceback" not in done.stderr

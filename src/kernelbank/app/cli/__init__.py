@@ -9,8 +9,9 @@ def main() -> None:
     """Run the command line, or say what is missing."""
     try:
         from .commands import run
-    except ImportError as error:
-        if error.name not in ("click", "rich"):
+
+        run()
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("click", "rich"):
             raise
-        sys.exit("The command line needs click and rich: pip install 'kernelbank[cli,plot]'")
-    run()
+        sys.exit("The command kernelbank needs click and rich: pip install 'kernelbank[cli]'")

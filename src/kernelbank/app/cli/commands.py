@@ -22,8 +22,35 @@ def cli() -> None:
     kernelbank runs one cheap online learner per kernel of a dictionary, and after every sample
     mixes them by the weights that minimise a bound of the cost over the last few samples.
 
-    Start with:  kernelbank reproduce
+    \b
+    Start with:
+      kernelbank demo                             a simulated sensor stream, from file to report
+      kernelbank run FILE.csv --target COLUMN     a stream of your own
+      kernelbank reproduce                        the experiment of the paper
     """
+
+
+@cli.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for the stream, the predictions and the report; created if needed.",
+)
+@click.pass_context
+def demo(context: click.Context, out: Path) -> None:
+    """Run on a simulated sensor stream.
+
+    Writes the stream, predicts and learns it with `kernelbank run`, and says what to try next. It
+    takes seconds.
+    """
+    with errors_as_one_line():
+        from .demo import demo as work
+
+        code = work(out)
+    if code:
+        context.exit(code)
 
 
 @cli.command()
@@ -62,6 +89,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str) -> None:
     the online setting, prints a table over the seeds, and says which of the paper's claims held
     on how many of them.
     """
+    _need_plots()
     from .reproduce import reproduce as work
 
     work(out, seeds, samples, noise)
@@ -159,6 +187,7 @@ def lorenz(out: Path, samples: int) -> None:
     The benchmark of the Kernel Adaptive Filtering Toolbox, with its settings: one Gaussian kernel,
     one step ahead, and the error after the first thousand samples beside the published one.
     """
+    _need_plots()
     from .lorenz import lorenz as work
 
     work(out, samples)
@@ -187,6 +216,13 @@ def report(state: Path, out: Path) -> None:
         check_report_path(out, "--out")
         write_report(out, RunStatus.of_state(state))
     click.echo(f"Wrote {out}", err=True)
+
+
+def _need_plots() -> None:
+    """Refuse before the work what could not be drawn after it."""
+    from ...evaluation.plots.style import need_matplotlib
+
+    need_matplotlib()
 
 
 cli.add_command(run_command)

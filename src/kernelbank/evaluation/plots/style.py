@@ -63,7 +63,8 @@ _BARE: dict[str, dict[str, None]] = {
 """What to leave out of a file so that the same figure gives the same bytes."""
 
 
-def _need_matplotlib() -> Any:
+def need_matplotlib() -> Any:
+    """The module matplotlib; an error that names the extra if it is not installed."""
     try:
         import matplotlib
     except ImportError:
@@ -88,7 +89,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(draw)
     def within_style(*arguments: P.args, **named: P.kwargs) -> R:
-        with _need_matplotlib().rc_context(_STYLE):
+        with need_matplotlib().rc_context(_STYLE):
             return draw(*arguments, **named)
 
     return within_style
@@ -99,7 +100,7 @@ def in_small_style(draw: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(draw)
     def within_style(*arguments: P.args, **named: P.kwargs) -> R:
-        with _need_matplotlib().rc_context(_SMALL):
+        with need_matplotlib().rc_context(_SMALL):
             return draw(*arguments, **named)
 
     return within_style
@@ -108,7 +109,7 @@ def in_small_style(draw: Callable[P, R]) -> Callable[P, R]:
 @contextmanager
 def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Any]:
     """Axes to draw into: the given ones in their own style, or new ones of this size."""
-    matplotlib = _need_matplotlib()
+    matplotlib = need_matplotlib()
     if ax is not None:
         from matplotlib.axes import Axes
 
@@ -147,7 +148,7 @@ def new_figure(
     >>> figure.axes == [left, right]
     True
     """
-    _need_matplotlib()
+    need_matplotlib()
     from .notebook_figure import NotebookFigure
 
     figure = NotebookFigure(figsize=(width, height), layout="constrained")
@@ -194,7 +195,7 @@ def save(
     >>> [path.name for path in paths]
     ['weights.pdf']
     """
-    matplotlib = _need_matplotlib()
+    matplotlib = need_matplotlib()
     given = [formats] if isinstance(formats, str) else list(formats)
     chosen = [check.choice("formats", one, "save", _BARE) for one in given]
     dots = check.number("dpi", dpi, "save", "Give pixels per inch, such as 150.", above=0)
