@@ -248,6 +248,8 @@ class AutoBank:
     def predict_one(self, x: Any) -> Any:
         """The prediction for one input: a number, or a label. Learns nothing.
 
+        Before the first target is known there is none: NaN, or None without known classes.
+
         The prediction is kept until its target comes, so that a delayed target is learned with what
         was known when the prediction was made (see `learn_one`).
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -130,7 +131,7 @@ class ModelSession:
         self._add_inputs(new_inputs)
         if self.options.task == "regression":
             low, high = self.bank.predict_interval(X, self.options.coverage)[0].tolist()
-            return float(self.bank.predict(X)[0]), low, high, None
+            return *_known(float(self.bank.predict(X)[0]), low, high), None
         if not self.bank.classes:
             return None, None, None
         probabilities = self.bank.predict_proba(X)[0]
@@ -139,12 +140,12 @@ class ModelSession:
     def _prediction_rows(self, trace: Any, targets: list[Any]) -> list[Row]:
         if self.options.task == "regression":
             columns = (trace.predictions.tolist(), trace.lower.tolist(), trace.upper.tolist())
-            return list(zip(*columns, targets, strict=True))
+            rows = zip(*columns, strict=True)
+            return [(*_known(*row), y) for row, y in zip(rows, targets, strict=True)]
         probabilities = trace.probabilities.max(axis=1, initial=0.0).tolist()
         labels = [_as_python(label) for label in trace.predictions]
         return [
-            # Before the first class is known there is no prediction, only the trace's filler.
-            (label, probability, target) if probability else (None, None, target)
+            (label, None if label is None else probability, target)
             for label, probability, target in zip(labels, probabilities, targets, strict=True)
         ]
 
@@ -222,6 +223,11 @@ class ModelSession:
         self.rows_without_target = int(facts["rows_without_target"])
         self._last_target = facts["last_target"]
         self._pending = list(zip(state["pending"], facts["pending_targets"], strict=True))
+
+
+def _known(value: float, lower: float, upper: float) -> Row:
+    """A prediction and its interval; nothing (an empty cell) before the first target is known."""
+    return (None, None, None) if math.isnan(value) else (value, lower, upper)
 
 
 def _as_python(label: Any) -> Any:
