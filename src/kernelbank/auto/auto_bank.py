@@ -34,8 +34,10 @@ from .auto_serialization import describe
 from .auto_status import auto_status
 from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import ClassificationModel
+from .column_encoder import ColumnEncoder
 from .config import AutoConfig
 from .default_slots import SIZES
+from .named_inputs import NamedInputs, learn_row, read_named, run_table
 from .pending_predictions import PendingPredictions
 from .prequential_run import PrequentialRun, make_trace
 from .regression import RegressionModel
@@ -137,6 +139,8 @@ class AutoBank:
         )
         self._config.check()
         self._model: TaskModel | None = None
+        self._encoder: ColumnEncoder | None = None
+        """Of rows with names, once one was learned."""
         self._pending = PendingPredictions()
         self._ledger = AutoLedger(self)
         self._turn = threading.RLock()
@@ -167,6 +171,13 @@ class AutoBank:
     def classes(self) -> tuple[Any, ...]:
         """The labels, in the order of the columns of probabilities."""
         return tuple(self._classes.known)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The names of the columns, if the bank has learned rows with names."""
+        if self._encoder is None:
+            raise AttributeError("this AutoBank has learned no rows with names")
+        return np.array(self._encoder.names, dtype=object)
 
     @property
     def ledger(self) -> AutoLedger:
@@ -316,22 +327,26 @@ class AutoBank:
         So the function can be drawn along an input. Without lags, `predict` does the same.
         """
         with self._turn:
-            rows = checked_inputs(X, self._dimension, "X")
+            rows = self._inputs(X, "X")
             model = self._model_for(rows.shape[1])
             lagged = np.tile(model.lagged, (len(rows), 1))
             return model.predict(rows, lagged, _tail(checked_coverage(coverage))).output
 
     def _predict_one(self, x: Any, coverage: float, *, distinct: bool = False) -> Prediction:
         with self._turn:
-            row = checked_inputs(x, self._dimension, "x", one=True)
+            named = self._named(x, "x", one=True)
+            row = (
+                checked_inputs(x, self._dimension, "x", one=True) if named is None else named.inputs
+            )
             model = self._model_for(row.shape[1])
             prediction = model.predict(row, model.lagged[None], _tail(coverage))
-            self._pending.add(row[0], prediction, distinct=distinct)
+            key = row if named is None else named.codes
+            self._pending.add(key[0], prediction, distinct=distinct)
             return prediction
 
     def _predict_many(self, X: Any, coverage: float) -> Floats:
         with self._turn:
-            rows = checked_inputs(X, self._dimension, "X")
+            rows = self._inputs(X, "X")
             model = self._model_for(rows.shape[1])
             if not self.lags:
                 return model.predict(rows, np.zeros((len(rows), 0)), _tail(coverage)).output
@@ -356,7 +371,12 @@ class AutoBank:
         from; else the present ones.
         """
         with self._turn:
-            row = checked_inputs(x, self._width_with(added), "x", one=True)
+            named = self._named(x, "x", one=True, added=added)
+            row = (
+                checked_inputs(x, self._width_with(added), "x", one=True)
+                if named is None
+                else named.inputs
+            )
             if self._task == "regression":
                 target, new = check.one_target(y), False
             else:
@@ -364,13 +384,17 @@ class AutoBank:
                 new = label not in self._classes
             self._add_inputs(added)
             model = self._model_for(row.shape[1])
-            past = self._pending.pop(row[0])
+            past = self._pending.pop(row[0] if named is None else named.codes[0])
             with defer_sigint():
                 if past is None and new:  # predicted without its class
                     past = model.predict(row, model.lagged[None], _tail(COVERAGE))
                 if self._task == "classification":
                     target = np.array([float(self._encode(label))])
-                model.update(row, target, _tail(COVERAGE), past=past)
+                if named is None:
+                    model.update(row, target, _tail(COVERAGE), past=past)
+                else:
+                    self._encoder = named.encoder
+                    learn_row(self, named, target, _tail(COVERAGE), past)
 
     def run(
         self,
@@ -398,7 +422,10 @@ class AutoBank:
         `predict_one` and `learn_one`.
         """
         with self._turn:
-            rows = checked_inputs(X, self._width_with(added), "X")
+            named = self._named(X, "X", added=added)
+            rows = (
+                checked_inputs(X, self._width_with(added), "X") if named is None else named.inputs
+            )
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
             fields = chosen_fields(record, self._task)
             tail = _tail(checked_coverage(coverage))
@@ -410,6 +437,10 @@ class AutoBank:
                 targets = np.zeros(len(rows))
             self._add_inputs(added)
             model = self._model_for(rows.shape[1])
+            if named is not None:
+                self._encoder = named.encoder
+                if named.encoder.statistics:
+                    return run_table(self, named, targets, labels, tail, fields, steps)
             return PrequentialRun(
                 model, rows, targets, labels, self._classes, self._encode, tail, fields, steps
             ).run()
@@ -429,6 +460,9 @@ class AutoBank:
         >>> round(bank.predict_one([3.0, float("nan")]), 1)
         3.0
         """
+        if self._encoder is not None:
+            remedy = "Start a new bank with the new columns, NaN in rows without them."
+            raise check.refuse("add_inputs", "have names for new columns", count, remedy)
         remedy = "Give how many inputs are added."
         self._add_inputs(check.count("count", count, "add_inputs", remedy, least=1, most=10**6))
 
@@ -453,6 +487,22 @@ class AutoBank:
         self._turn = threading.RLock()
 
     # --- internals ----------------------------------------------------------------------------
+
+    def _named(self, X: Any, name: str, *, one: bool = False, added: int = 0) -> NamedInputs | None:
+        """Rows with names, or for a bank with names; None for arrays that have none."""
+        if self._encoder is None and type(X) is np.ndarray:
+            return None
+        labels = self._task == "classification"
+        named = read_named(X, self._encoder, self._dimension, name, labels=labels, one=one)
+        if named is not None and added:
+            remedy = "Leave it out: columns with names are known."
+            raise check.refuse("added", "be 0 for rows with names", added, remedy)
+        return named
+
+    def _inputs(self, X: Any, name: str) -> Floats:
+        """(n, d): the inputs of the model."""
+        named = self._named(X, name)
+        return checked_inputs(X, self._dimension, name) if named is None else named.inputs
 
     @property
     def _dimension(self) -> int | None:

@@ -51,6 +51,17 @@ class ClassLabels:
         """The number of a known label's class."""
         return self._numbers[label]
 
+    def numbers_ahead(self, labels: Iterable[Any]) -> np.ndarray:
+        """(n,): the numbers of labels, as new ones among them will get them; adds none."""
+        ahead: dict[Any, int] = {}
+        numbers = [
+            self._numbers[label]
+            if label in self._numbers
+            else ahead.setdefault(label, len(self.known) + len(ahead))
+            for label in labels
+        ]
+        return np.array(numbers, dtype=np.float64)
+
     def check(self, y: Any, length: int | None, limit: int) -> list[Any]:
         """The labels of `length` rows, or of one (None), as plain values; refuses what is no label.
 

@@ -55,6 +55,12 @@ class PrequentialRun:
         self._records: list[Record] = []
 
     def run(self) -> Trace:
+        """The trace of all rows, predicted and learned."""
+        records = self.records()
+        task = "regression" if self._labels is None else "classification"
+        return make_trace(task, records, self._fields, self._model.names, self._classes)
+
+    def records(self) -> list[Record]:
         """Predict and learn all rows. A Ctrl-C waits until a batch is done."""
         row = 0
         while row < len(self._rows):
@@ -71,8 +77,7 @@ class PrequentialRun:
         while self._waiting:
             with defer_sigint():
                 self._learn_oldest()
-        task = "regression" if self._labels is None else "classification"
-        return make_trace(task, self._records, self._fields, self._model.names, self._classes)
+        return self._records
 
     def _batch_end(self, start: int) -> int:
         """The end of the rows that can be learned at once: no target is delayed, no class new."""

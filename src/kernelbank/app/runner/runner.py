@@ -68,8 +68,6 @@ class Runner:
         """Rows that were predicted when this process started."""
         self.started = time.monotonic()
         self._position: Any = None
-        self._known_categories = 0
-        """Categories that the model has as inputs. The encoder is up to a block ahead."""
         self._uncommitted_rows = 0
         self._columns_known = False
         self._sinks_started = False
@@ -130,6 +128,7 @@ class Runner:
         """Check the columns; None if they are unknown, as all rows so far are broken."""
         if columns is not None:
             self.encoder.set_columns(list(columns))
+            self.session.set_columns(self.encoder.columns)
             self._columns_known = True
 
     def _run_block(self, block: RowBlock) -> None:
@@ -157,7 +156,6 @@ class Runner:
         done = 0
         while done < count:
             part = batch.part(done, min(done + self.session.max_batch, count))
-            self._known_categories += part.new_inputs
             predictions = self.session.predict_and_learn(part, len(self.encoder.features))
             first = block.first + 1
             numbered = [
@@ -214,7 +212,6 @@ class Runner:
             "timings": self.timings.to_json(),
             "sinks": commits,
             "predictions": [sink.address for sink in self.sinks],
-            "categories": [list(one) for one in self.encoder.categories[: self._known_categories]],
             "features": self.encoder.features if self._columns_known else None,
             **facts,
         }
@@ -261,8 +258,6 @@ class Runner:
             raise ValueError(str(error)) from None  # `resume` adds the name of the file
         self._position = header["position"]
         self.rows = self.rows_before = int(header["rows"])
-        self.encoder.categories = [(str(c), str(name)) for c, name in header["categories"]]
-        self._known_categories = len(self.encoder.categories)
         self._sinks_started = True
 
     def close(self, *, complete: bool) -> None:
