@@ -34,7 +34,7 @@ from .auto_serialization import describe
 from .auto_status import auto_status
 from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import ClassificationModel
-from .column_encoder import ColumnEncoder
+from .column_encoder import NUMBER, ColumnEncoder
 from .config import AutoConfig
 from .default_slots import SIZES
 from .named_inputs import NamedInputs, learn_row, read_named, run_table
@@ -175,7 +175,7 @@ class AutoBank:
     @property
     def feature_names_in_(self) -> np.ndarray:
         """The names of the columns, if the bank has learned rows with names."""
-        if self._encoder is None:
+        if self._encoder is None or self._encoder.tentative:
             raise AttributeError("this AutoBank has learned no rows with names")
         return np.array(self._encoder.names, dtype=object)
 
@@ -252,7 +252,8 @@ class AutoBank:
         with self._turn:
             known = self._classes.known
             title = self._title()
-            return auto_status(title, self._task, self._config, self._ledger, self._model, known)
+            facts = (self._task, self._config, self._ledger, self._model, known, self._encoder)
+            return auto_status(title, *facts)
 
     # --- predicting ---------------------------------------------------------------------------
 
@@ -393,7 +394,7 @@ class AutoBank:
                 if named is None:
                     model.update(row, target, _tail(COVERAGE), past=past)
                 else:
-                    self._encoder = named.encoder
+                    self._keep_columns(named.encoder)
                     learn_row(self, named, target, _tail(COVERAGE), past)
 
     def run(
@@ -438,12 +439,38 @@ class AutoBank:
             self._add_inputs(added)
             model = self._model_for(rows.shape[1])
             if named is not None:
-                self._encoder = named.encoder
+                self._keep_columns(named.encoder)
                 if named.encoder.statistics:
                     return run_table(self, named, targets, labels, tail, fields, steps)
             return PrequentialRun(
                 model, rows, targets, labels, self._classes, self._encode, tail, fields, steps
             ).run()
+
+    def name_columns(self, names: Iterable[str]) -> None:
+        """Name the columns of a bank that will learn arrays of numbers.
+
+        Then tables and dictionaries with these names can be given too, and messages have the names.
+        A bank that learns tables takes the names from them.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank()
+        >>> bank.name_columns(["load", "wind"])
+        >>> bank.learn_one([1.0, 2.0], 3.0)
+        >>> bank.predict_one({"wind": 2.0, "load": 1.0})
+        3.0
+        """
+        remedy = 'Give one name for each column, such as ["load", "wind"], none twice.'
+        given = names if isinstance(names, Iterable) and not isinstance(names, str) else []
+        columns = [str(name) for name in given]
+        if not columns or len(set(columns)) < len(columns):
+            raise check.refuse("names", "be a list of different names", names, remedy)
+        with self._turn:
+            if self._encoder is not None and not self._encoder.tentative:
+                remedy = "Start a new bank for other names."
+                raise check.refuse("names", "be given once, before any row", columns, remedy)
+            check.check_width(len(columns), self._dimension, "names")
+            pairs = [(name, NUMBER) for name in columns]
+            self._encoder = ColumnEncoder(pairs, labels=self._task == "classification")
 
     def add_inputs(self, count: int = 1) -> None:
         """From now on, every input has `count` more numbers, behind the others.
@@ -460,7 +487,7 @@ class AutoBank:
         >>> round(bank.predict_one([3.0, float("nan")]), 1)
         3.0
         """
-        if self._encoder is not None:
+        if self._encoder is not None and not self._encoder.tentative:
             remedy = "Start a new bank with the new columns, NaN in rows without them."
             raise check.refuse("add_inputs", "have names for new columns", count, remedy)
         remedy = "Give how many inputs are added."
@@ -493,11 +520,28 @@ class AutoBank:
         if self._encoder is None and type(X) is np.ndarray:
             return None
         labels = self._task == "classification"
-        named = read_named(X, self._encoder, self._dimension, name, labels=labels, one=one)
+        encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
+        named = read_named(X, encoder, self._dimension, name, labels=labels, one=one)
         if named is not None and added:
             remedy = "Leave it out: columns with names are known."
             raise check.refuse("added", "be 0 for rows with names", added, remedy)
+        if encoder is None and self._dimension is None:
+            self._try_columns(None if named is None else named.encoder)
         return named
+
+    def _try_columns(self, encoder: ColumnEncoder | None) -> None:
+        """Take the columns of rows that are not learned yet, in place of others."""
+        now = None if self._encoder is None else self._encoder.columns
+        if now != (None if encoder is None else encoder.columns):
+            self._pending.items.clear()  # of other columns
+        self._encoder = encoder
+        if encoder is not None:
+            encoder.tentative = True
+
+    def _keep_columns(self, encoder: ColumnEncoder) -> None:
+        """The columns of the first learned rows are those of all later ones."""
+        encoder.tentative = False
+        self._encoder = encoder
 
     def _inputs(self, X: Any, name: str) -> Floats:
         """(n, d): the inputs of the model."""

@@ -20,8 +20,8 @@ from ..utils.validation import Floats
 MOST_CATEGORIES = 10_000
 """The most categories of a column that have a mean of their own; later ones share one."""
 
-PRIOR_ROWS = 2.0
-"""The mean of a category counts like one of all rows that is seen so many times more."""
+PRIOR_ROWS = 1.0
+"""The mean of a category is drawn towards the mean of all rows, as by so many rows with it."""
 
 CATEGORY_ROWS = 200
 """About so many rows back a category's mean reaches, once there are as many."""
@@ -60,8 +60,8 @@ class CategoryStatistics:
         self._means: list[list[float]] = []
         self.rows = 0
         """Learned rows with a category."""
-        self.rows_without_input = 0
-        """Learned rows whose category has no input of its own."""
+        self.rows_beyond = 0
+        """Learned rows whose category has no input of its own, since all are taken."""
         self._overall = [0.0] * width
         self._deviation = 0.0
 
@@ -74,6 +74,16 @@ class CategoryStatistics:
     def name(self, code: float) -> str:
         """The name of a category that was learned."""
         return self.names[self._index[code]]
+
+    @property
+    def codes(self) -> Sequence[float]:
+        """The categories in the order in which they were first learned."""
+        return self._codes
+
+    def count(self, code: float) -> float:
+        """How often a category was learned, at most CATEGORY_ROWS."""
+        index = self._index.get(code)
+        return 0.0 if index is None else self._counts[index]
 
     @property
     def is_full(self) -> bool:
@@ -93,7 +103,7 @@ class CategoryStatistics:
             for own, all_rows in zip(self._means[index], self._overall, strict=True)
         ]
 
-    def update(self, code: float, name: str, target: Sequence[float], *, own_input: bool) -> None:
+    def update(self, code: float, name: str, target: Sequence[float], *, beyond: bool) -> None:
         """Add the target of a row with a category; `name` is kept if the category is new."""
         index = self._index.get(code)
         if index is None:
@@ -105,7 +115,7 @@ class CategoryStatistics:
                 self._counts.append(0.0)
                 self._means.append([0.0] * self._width)
         self.rows += 1
-        self.rows_without_input += not own_input
+        self.rows_beyond += beyond
         values = self._clip(target) if self._clipped else target
         self._counts[index] = min(self._counts[index] + 1.0, CATEGORY_ROWS)
         mean = self._means[index]
@@ -131,7 +141,7 @@ class CategoryStatistics:
         return {
             "names": list(self.names),
             "rows": self.rows,
-            "rows_without_input": self.rows_without_input,
+            "rows_beyond": self.rows_beyond,
         }
 
     def array(self) -> Floats:
@@ -156,4 +166,4 @@ class CategoryStatistics:
         self._counts = array[:-1, 1].tolist()
         self._means = array[:-1, 2:].tolist()
         self._deviation, self._overall = float(array[-1, 0]), array[-1, 2:].tolist()
-        self.rows, self.rows_without_input = int(facts["rows"]), int(facts["rows_without_input"])
+        self.rows, self.rows_beyond = int(facts["rows"]), int(facts["rows_beyond"])

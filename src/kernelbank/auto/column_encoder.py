@@ -9,7 +9,8 @@ inputs of the model follow from codes and from what was learned:
 - per column of categories, the mean of the earlier targets with the same category (of labels: the
   shares of the second to fourth class);
 - for each of the first 32 categories of a column an input that is 1 for this category, else 0. They
-  stand behind the others, in the order in which they were first learned.
+  stand behind the others. To add inputs takes a while, so they are added in groups: when a category
+  without one is learned for the third time, all categories so far get theirs.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ KINDS = (NUMBER, TIME, CATEGORY)
 OWN_INPUTS = 32
 """The most categories of a column that have an input of their own. A stream of 400 sites is learned
 as well with 8, 16 or 32; hashing the others into 16 inputs made it slower and no better."""
+
+DUE_ROWS = 3
+"""When a category is learned this often, it gets an input of its own."""
 
 CLASS_SHARES = 3
 """How many classes have their share as an input, from the second class on."""
@@ -66,6 +70,8 @@ class ColumnEncoder:
 
     def __init__(self, columns: Sequence[tuple[str, str]], *, labels: bool) -> None:
         self.columns = tuple(columns)
+        self.tentative = False
+        """Whether rows were only predicted so far: the first learned row decides."""
         kinds = [kind for _, kind in self.columns]
         self._labels = labels
         self._numbers = [i for i, kind in enumerate(kinds) if kind == NUMBER]
@@ -114,13 +120,13 @@ class ColumnEncoder:
 
     @property
     def beyond(self) -> dict[str, dict[str, int]]:
-        """By column: how many categories have no input of their own, and how many learned rows."""
+        """By column: how many categories will have no input of their own, and in how many rows
+        they came since all inputs are taken."""
         found = {}
         for column, known in self.statistics.items():
-            if known.rows_without_input:
-                count = len(known) - self._own_counts[column]
-                rows = known.rows_without_input
-                found[self.columns[column][0]] = {"categories": count, "rows": rows}
+            if known.rows_beyond:
+                counts = {"categories": len(known) - OWN_INPUTS, "rows": known.rows_beyond}
+                found[self.columns[column][0]] = counts
         return found
 
     @property
@@ -194,14 +200,14 @@ class ColumnEncoder:
         return bool(self.statistics) and bool(self._new_inputs(codes[0].tolist()))
 
     def _new_inputs(self, row: list[float]) -> list[tuple[int, float]]:
-        """The categories of a row that get an input of their own when it is learned."""
-        return [
-            (column, row[column])
-            for column in self.statistics
-            if self._own_counts[column] < OWN_INPUTS
-            and not math.isnan(row[column])
-            and (column, row[column]) not in self._own
-        ]
+        """The categories that get an input of their own when a row is learned."""
+        found: list[tuple[int, float]] = []
+        for column, known in self.statistics.items():
+            free, code = OWN_INPUTS - self._own_counts[column], row[column]
+            if free and (column, code) not in self._own and known.count(code) + 1 >= DUE_ROWS:
+                waiting = [(column, other) for other in known.codes]
+                found += [pair for pair in waiting if pair not in self._own][:free]
+        return found
 
     def take(
         self, codes: Floats, targets: Floats, texts: Mapping[float, str]
@@ -227,17 +233,17 @@ class ColumnEncoder:
         for column, code in new:
             self._own[column, code] = len(self._own)
             self._own_counts[column] += 1
-        count = 1
-        while not new and count < len(rows) and not self._new_inputs(rows[count]):
-            count += 1
-        out = self._fixed_inputs(codes[:count])
-        for row, own, target in zip(rows, out, targets.tolist(), strict=False):
-            self._write_categories(row, own)
+        out = self._fixed_inputs(codes)
+        for t, (row, target) in enumerate(zip(rows, targets.tolist(), strict=True)):
+            if t and (new or self._new_inputs(row)):
+                return out[:t], len(new)
+            self._write_categories(row, out[t])
             for column, known in self.statistics.items():
                 code = row[column]
                 if not math.isnan(code):
-                    has_input = (column, code) in self._own
-                    known.update(code, texts.get(code, "?"), target, own_input=has_input)
+                    full = self._own_counts[column] == OWN_INPUTS
+                    beyond = full and (column, code) not in self._own
+                    known.update(code, texts.get(code, "?"), target, beyond=beyond)
         return out, len(new)
 
     def as_statistic(self, targets: Floats) -> Floats:
@@ -252,6 +258,7 @@ class ColumnEncoder:
         """Columns and names of categories as plain data."""
         return {
             "columns": [list(column) for column in self.columns],
+            "tentative": self.tentative,
             "categories": [known.to_json() for known in self.statistics.values()],
         }
 
@@ -273,6 +280,7 @@ class ColumnEncoder:
         if len(set(names)) < len(names) or any(kind not in KINDS for _, kind in columns):
             raise FileRefused("it has impossible columns.")
         encoder = cls(columns, labels=labels)
+        encoder.tentative = bool(facts["tentative"])
         if not encoder.statistics:
             return encoder
         for (i, known), one in zip(encoder.statistics.items(), facts["categories"], strict=True):

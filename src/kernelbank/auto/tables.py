@@ -72,7 +72,17 @@ def read_row(x: Any, name: str) -> Columns:
     return columns
 
 
+def text_columns(X: Any) -> list[str]:
+    """The columns of a table that hold no numbers; none of anything else."""
+    if not is_table(X):
+        return []
+    columns = read_table(X, "X")
+    return [name for name, values in columns.items() if kind_of(name, values) != NUMBER]
+
+
 def _pandas_array(column: Any) -> np.ndarray:
+    if hasattr(column.dtype, "categories"):
+        return _category_array(column.tolist())
     kind = getattr(column.dtype, "kind", "O")
     if kind in "biuf":
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -81,11 +91,15 @@ def _pandas_array(column: Any) -> np.ndarray:
     return np.asarray(column, dtype=None if kind == "m" else object)
 
 
+def _category_array(values: Iterable[Any]) -> np.ndarray:
+    """Categories as text, None where they are missing; they may be numbers."""
+    texts = [None if _is_missing(value) else as_category(value) for value in values]
+    return np.array([*texts, None], dtype=object)[:-1]
+
+
 def _arrow_array(column: Any) -> np.ndarray:
-    if hasattr(column.type, "value_type"):  # a dictionary, or a list
-        array = np.empty(len(column), dtype=object)
-        array[:] = column.to_pylist()
-        return array
+    if hasattr(column.type, "index_type"):  # a dictionary of categories
+        return _category_array(column.to_pylist())
     chunked = hasattr(column, "chunks")
     return np.asarray(column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False))
 
