@@ -37,10 +37,11 @@ from .classification import ClassificationModel
 from .column_encoder import NUMBER, ColumnEncoder
 from .config import AutoConfig
 from .default_slots import SIZES
-from .named_inputs import NamedInputs, learn_row, read_named, run_table
+from .named_inputs import NamedInputs, read_named
 from .pending_predictions import PendingPredictions
 from .prequential_run import PrequentialRun, make_trace
 from .regression import RegressionModel
+from .table_run import TableRun, learn_row
 from .task_model import Prediction, TaskModel
 
 if TYPE_CHECKING:
@@ -424,9 +425,10 @@ class AutoBank:
         """
         with self._turn:
             named = self._named(X, "X", added=added)
-            rows = (
-                checked_inputs(X, self._width_with(added), "X") if named is None else named.inputs
-            )
+            if named is None:
+                rows = checked_inputs(X, self._width_with(added), "X")
+            else:
+                rows = named.codes if named.encoder.statistics else named.inputs
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
             fields = chosen_fields(record, self._task)
             tail = _tail(checked_coverage(coverage))
@@ -437,11 +439,11 @@ class AutoBank:
                 labels = self._classes.check(y, len(rows), self._max_classes)
                 targets = np.zeros(len(rows))
             self._add_inputs(added)
-            model = self._model_for(rows.shape[1])
+            model = self._model_for(rows.shape[1] if named is None else named.encoder.width)
             if named is not None:
                 self._keep_columns(named.encoder)
                 if named.encoder.statistics:
-                    return run_table(self, named, targets, labels, tail, fields, steps)
+                    return TableRun(self, named, targets, labels, tail, fields).run(steps)
             return PrequentialRun(
                 model, rows, targets, labels, self._classes, self._encode, tail, fields, steps
             ).run()

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..bank.trace import Trace
 from ..errors import InvalidArgument
 from ..utils import validation as check
-from ..utils.interrupts import defer_sigint
 from ..utils.validation import LARGEST, Floats
 from . import tables
 from .arguments import checked_inputs
 from .column_encoder import CATEGORY, NUMBER, ColumnEncoder, EncodedRows
-from .prequential_run import PrequentialRun, make_trace
-from .scaling import CHUNK
-from .task_model import Prediction, Record
-
-if TYPE_CHECKING:
-    from .auto_bank import AutoBank
 
 LISTED = 5
 """Names that a message lists before the rest is only counted."""
@@ -160,123 +151,3 @@ def _check_range(codes: Floats, encoder: ColumnEncoder) -> None:
             f"column {encoder.names[column]!r} must be finite and at most {LARGEST:g} in size; got "
             f"{codes[row, column]!s}{where}. Repair it, or give NaN if it is missing."
         )
-
-
-# --- learning -------------------------------------------------------------------------------------
-
-
-def learn_row(
-    bank: AutoBank, named: NamedInputs, target: Floats, tail: float, past: Prediction | None
-) -> None:
-    """Learn one row, whose target (1,) is a number or the number of a class."""
-    model, encoder = bank._model, named.encoder
-    assert model is not None
-    if past is None and encoder.adds_inputs(named.codes):
-        # Predicted before it adds inputs, as by `predict_one`: the same bits.
-        past = model.predict(named.inputs, model.lagged[None], tail)
-    row, added = encoder.take(named.codes, encoder.as_statistic(target), named.texts)
-    if added:
-        model.add_inputs(added)
-    model.update(row, target, tail, past=past)
-
-
-def run_table(
-    bank: AutoBank,
-    named: NamedInputs,
-    targets: Floats,
-    labels: list[Any] | None,
-    tail: float,
-    fields: tuple[str, ...],
-    delay: int,
-) -> Trace:
-    """`AutoBank.run` for rows whose inputs depend on what was learned: categories."""
-    model, classes = bank._model, bank._classes
-    assert model is not None
-    records: list[Record] = []
-    run = _run_delayed if delay else _run_pieces
-    run(bank, named, targets, labels, tail, fields, delay, records)
-    task = "regression" if labels is None else "classification"
-    return make_trace(task, records, fields, model.names, classes)
-
-
-def _run_pieces(
-    bank: AutoBank,
-    named: NamedInputs,
-    targets: Floats,
-    labels: list[Any] | None,
-    tail: float,
-    fields: tuple[str, ...],
-    delay: int,
-    records: list[Record],
-) -> None:
-    """Pieces in which no row adds inputs. A Ctrl-C waits until a piece is done."""
-    model, encoder, classes = bank._model, named.encoder, bank._classes
-    assert model is not None
-    done = 0
-    while done < len(targets):
-        with defer_sigint():
-            if encoder.adds_inputs(named.codes[done : done + 1]):
-                prediction, record = _predict(bank, named, done, tail, fields)
-                _learn(bank, named, done, prediction, targets, labels, tail)
-                records.append(record)
-                done += 1
-                continue
-            piece = slice(done, done + CHUNK)
-            known = targets[piece] if labels is None else classes.numbers_ahead(labels[piece])
-            rows, _ = encoder.take(named.codes[piece], encoder.as_statistic(known), named.texts)
-            piece = slice(done, done + len(rows))
-            own = None if labels is None else labels[piece]
-            records += PrequentialRun(
-                model, rows, targets[piece], own, classes, bank._encode, tail, fields, delay
-            ).records()
-            done += len(rows)
-
-
-def _run_delayed(
-    bank: AutoBank,
-    named: NamedInputs,
-    targets: Floats,
-    labels: list[Any] | None,
-    tail: float,
-    fields: tuple[str, ...],
-    delay: int,
-    records: list[Record],
-) -> None:
-    """One row after the other: what a row's inputs are depends on the targets that have come."""
-    waiting: deque[tuple[int, Prediction]] = deque()
-    for row in range(len(targets)):
-        with defer_sigint():
-            prediction, record = _predict(bank, named, row, tail, fields)
-            records.append(record)
-            waiting.append((row, prediction))
-            if len(waiting) > delay:
-                _learn(bank, named, *waiting.popleft(), targets, labels, tail)
-    while waiting:
-        with defer_sigint():
-            _learn(bank, named, *waiting.popleft(), targets, labels, tail)
-
-
-def _predict(
-    bank: AutoBank, named: NamedInputs, row: int, tail: float, fields: tuple[str, ...]
-) -> tuple[Prediction, Record]:
-    model = bank._model
-    assert model is not None
-    inputs = named.encoder.expand(named.codes[row : row + 1])
-    prediction = model.predict(inputs, model.lagged[None], tail)
-    wanted = {*fields, "probabilities"}
-    found = model.record(prediction)
-    return prediction, {name: found[name] for name in found if name in wanted}
-
-
-def _learn(
-    bank: AutoBank,
-    named: NamedInputs,
-    row: int,
-    past: Prediction,
-    targets: Floats,
-    labels: list[Any] | None,
-    tail: float,
-) -> None:
-    number = targets[row] if labels is None else float(bank._encode(labels[row]))
-    one = EncodedRows(named.codes[row : row + 1], named.texts)
-    learn_row(bank, NamedInputs(named.encoder, one), np.array([number]), tail, past)
