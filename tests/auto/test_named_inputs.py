@@ -232,6 +232,19 @@ def test_status_names_columns():
     assert "input level of column 'jump'" in str(bank)
 
 
+def test_inputs_have_names_for_ranges_and_plots():
+    bank = kb.AutoBank(**SMALL)
+    assert bank.input_names == ()
+    bank.run(X, Y)
+    assert len(bank.input_names) == len(bank.input_ranges())
+    assert bank.input_names[:2] == ("load", "on")
+    figure = kb.plots.function(bank, "on")
+    assert figure.axes[0].get_xlabel() == "on"
+    plain = kb.AutoBank(**SMALL)
+    plain.run(X[["load", "on"]].to_numpy(dtype=float), Y)
+    assert plain.input_names == ("input 0", "input 1")
+
+
 def test_columns_of_arrays_can_be_named():
     bank = kb.AutoBank(**SMALL)
     bank.name_columns(["load", "on"])

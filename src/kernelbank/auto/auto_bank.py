@@ -230,6 +230,17 @@ class AutoBank:
                 raise InvalidArgument("input_ranges() needs inputs. Learn some rows first.")
             return self._model.scaling.input_ranges()
 
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """A name for every input of the model, in the order of `input_ranges`.
+
+        A column of times or categories gives several inputs; columns without names are numbered.
+        """
+        width = self._dimension or 0
+        if self._encoder is None or self._encoder.tentative or not width:
+            return tuple(f"input {k}" for k in range(width))
+        return tuple(self._encoder.input_names)
+
     def plot_weights(self, most: int = 15) -> Figure:
         """The present weights as bars; see `kb.plots.bars`."""
         return plots().bars(self, most)
@@ -329,7 +340,11 @@ class AutoBank:
         So the function can be drawn along an input. Without lags, `predict` does the same.
         """
         with self._turn:
-            rows = self._inputs(X, "X")
+            return self._predict_inputs(self._inputs(X, "X"), coverage)
+
+    def _predict_inputs(self, rows: Floats, coverage: float) -> Floats:
+        """`predict_at` for inputs of the model, which have been encoded."""
+        with self._turn:
             model = self._model_for(rows.shape[1])
             lagged = np.tile(model.lagged, (len(rows), 1))
             return model.predict(rows, lagged, _tail(checked_coverage(coverage))).output
