@@ -268,6 +268,20 @@ def test_notebook_shows_the_bank_below_the_diagram():
         assert "text/html" not in estimator._repr_mimebundle_()
 
 
+def test_column_of_text_is_refused_by_name():
+    X = pd.DataFrame({"load": np.arange(20.0), "site": ["u", "v"] * 10})
+    with pytest.raises(ValueError, match=r"column 'site' must hold numbers.*OneHotEncoder"):
+        KernelBankRegressor(size="small").fit(X, X["load"])
+
+
+def test_bank_of_an_estimator_knows_the_names():
+    X = pd.DataFrame({"load": np.arange(20.0), "wind": np.arange(20.0) % 3})
+    model = KernelBankRegressor(size="small").fit(X, X["load"])
+    assert model.bank_.feature_names_in_.tolist() == ["load", "wind"]
+    row = {"wind": 1.0, "load": 4.0}
+    assert model.bank_.predict_one(row) == model.predict(pd.DataFrame([row])[["load", "wind"]])[0]
+
+
 @pytest.mark.parametrize(("module", "package"), [("sklearn", "sklearn"), ("river", "river")])
 def test_missing_library_is_named_with_its_install_command(module, package):
     script = (

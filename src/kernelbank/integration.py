@@ -126,7 +126,7 @@ def _number(name: Any, value: Any) -> float:
         pass
     raise InvalidArgument(
         f"feature {name!r} must be a number, a boolean or None; got {value!r}. Encode text and "
-        "categories first, for instance with a one-hot encoder."
+        "categories first, for instance with a one-hot encoder; kb.AutoBank takes them as they are."
     )
 
 

@@ -170,8 +170,9 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
     _task = "regression"
 
     def predict_one(self, x: dict[Any, Any]) -> float:
-        """The prediction for one row."""
-        return float(self._bank.predict_one(self._query(x)))
+        """The prediction for one row; 0 before the first target is known, as in River."""
+        found = float(self._bank.predict_one(self._query(x)))
+        return found if self._bank.samples else 0.0
 
     def predict_interval_one(
         self, x: dict[Any, Any], coverage: float = COVERAGE
@@ -183,7 +184,8 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
         """A series of predictions, with the frame's index."""
         import pandas as pd
 
-        found: Any = self._bank.predict(self._columns.rows(X)) if len(X) else []
+        known = len(X) and self._bank.samples
+        found: Any = self._bank.predict(self._columns.rows(X)) if known else 0.0
         return pd.Series(found, index=X.index, dtype="float64")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .auto.auto_bank import COVERAGE, AutoBank
+from .auto.tables import text_columns
 from .integration import make_bank
 from .utils.validation import Floats
 
@@ -71,6 +72,8 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         """A new bank that has learned these rows."""
         draw = check_random_state(self.random_state)
         bank = make_bank(self, task, int(draw.randint(2**31 - 1)), classes)
+        if hasattr(self, "feature_names_in_"):
+            bank.name_columns(self.feature_names_in_)
         order = draw.permutation(len(X)) if self.shuffle else slice(None)
         bank.run(X[order], y[order])
         return bank
@@ -78,7 +81,16 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any, y: Any = "no_validation", *, reset: bool, **more: Any) -> Any:
         """Arrays of numbers; keeps or compares the names and number of features."""
         own = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
-        return validate_data(self, X, y, **own, **more)
+        try:
+            return validate_data(self, X, y, **own, **more)
+        except ValueError as error:
+            text = text_columns(X)
+            if not text:
+                raise
+            raise ValueError(
+                f"column {text[0]!r} must hold numbers: {error}. Encode it, for instance with "
+                "OneHotEncoder in a pipeline; kb.AutoBank takes text and times as they are."
+            ) from None
 
     def _query(self, X: Any) -> Floats:
         check_is_fitted(self)

@@ -1,7 +1,10 @@
 """Arguments of AutoBank that are refused, and change nothing."""
 
+import re
+
 import numpy as np
 import pytest
+from scipy import sparse
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
@@ -70,5 +73,39 @@ def test_wrong_rows_are_refused_and_change_nothing(tmp_path):
     assert labels.samples == 40
     assert labels.classes == ("a", "b")
     named = kb.AutoBank("classification", classes=["a", "b"], **SMALL)
-    with pytest.raises(InvalidArgument, match="at most 2 different labels"):
+    with pytest.raises(InvalidArgument, match="the label 'c', which is not one of the 2 classes"):
         named.learn_one(X[0], "c")
+
+
+TEXT = "takes text as categories and datetimes as times if columns have names"
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        (np.empty((0, 3)), [], "'X' must have at least one row and one column; got (0, 3)"),
+        ([[1.0, None]], [1.0], "got None at index (0, 1). Give float('nan') where a value is"),
+        ([[1.0, 2.0]], [None], "got None at index 0. A missing target cannot be learned"),
+        (sparse.csr_matrix(np.eye(2)), [1.0, 2.0], "a sparse csr_matrix'. Give X.toarray()"),
+        (np.array([[1.0, "a"]], dtype=object), [1.0], f"'a' at index (0, 1). kb.AutoBank {TEXT}"),
+        ([["a", "b"]], [1.0], f"got 'a' at index (0, 0). kb.AutoBank {TEXT}"),
+        (np.array([["2024-01-01"]], dtype="datetime64[s]"), [1.0], TEXT),
+        ([[1.0, 2.0]], ["hot"], "got 'hot' at index 0. Use kb.AutoBank(\"classification\")"),
+        ([{"a": 1.0}], [1.0], "Make a table of them: pandas.DataFrame(X)"),
+        ({"a": [1.0, 2.0]}, [1.0, 2.0], "Make a table of it, such as pandas.DataFrame(X)"),
+    ],
+)
+def test_messages_say_what_is_wrong_and_what_to_do(X, y, words):
+    bank = kb.AutoBank()
+    with pytest.raises(InvalidArgument, match=re.escape(words)):
+        bank.run(X, y)
+    assert bank.samples == 0
+
+
+def test_labels_one_and_one_point_zero_are_one_class():
+    bank = kb.AutoBank("classification", **SMALL)
+    bank.run(np.arange(8.0), [1, 1.0, 2, np.float32(2), np.int8(1), 2.0, 1, 2])
+    assert bank.classes == (1, 2)
+    named = kb.AutoBank("classification", classes=[0, 1], **SMALL)
+    named.learn_one([1.0], 1.0)
+    assert named.classes == (0, 1)

@@ -92,9 +92,10 @@ def test_predicting_changes_no_later_prediction():
 def test_predictions_before_the_first_row():
     X, _ = numbers(3)
     bank = kb.AutoBank()
-    assert bank.predict_one(X[0]) == 0.0
-    assert bank.predict_interval_one(X[0]) == (0.0, 0.0)
-    np.testing.assert_array_equal(bank.predict(X), np.zeros(3))
+    assert np.isnan(bank.predict_one(X[0]))
+    assert np.isnan(bank.predict_interval_one(X[0])).all()
+    assert np.isnan(bank.predict(X)).all()
+    assert np.isnan(bank.predict_at(X)).all()
     assert np.isnan(bank.ledger.mean_loss)
     assert bank.ledger.changes == ()
     labels = kb.AutoBank("classification")
@@ -102,6 +103,31 @@ def test_predictions_before_the_first_row():
     assert labels.predict_proba_one(X[0]) == {}
     with pytest.raises(InvalidArgument, match="needs to know the labels"):
         labels.predict(X)
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("lags", [0, 2])
+def test_rows_before_the_first_target_have_no_prediction_and_are_not_scored(delay, lags):
+    X, y = numbers(60)
+    bank = kb.AutoBank(lags=lags, **SMALL)
+    trace = bank.run(X, y, delay=delay, record="all")
+    for field in ("predictions", "lower", "upper", "slot_predictions"):
+        array = getattr(trace, field)
+        assert np.isnan(array[: delay + 1]).all(), field
+        assert np.isfinite(array[delay + 1 :]).all(), field
+    errors = (trace.predictions - y)[delay + 1 :]
+    assert bank.ledger.mean_loss == pytest.approx(np.mean(errors**2))
+    assert np.isfinite(bank.predict(X)).all()
+
+
+def test_label_before_the_first_target_is_none():
+    X, _ = numbers(10)
+    y = np.array(["a", "b"] * 5)
+    trace = kb.AutoBank("classification", **SMALL).run(X, y, delay=1)
+    assert trace.predictions[:2].tolist() == [None, None]
+    assert set(trace.predictions[2:]) <= {"a", "b"}
+    assert np.isnan(trace.probabilities[:2]).all()
+    assert np.allclose(trace.probabilities[2:].sum(axis=1), 1)
 
 
 def test_ledger_has_the_mean_losses_of_the_trace():

@@ -123,7 +123,7 @@ def test_too_many_classes_are_refused():
         labels.check(list(range(MAX_CLASSES + 1)), MAX_CLASSES + 1, MAX_CLASSES)
     named = ClassLabels(range(150))  # as many as one likes, if they are named
     assert named.check([149], 1, 150) == [149]
-    with pytest.raises(InvalidArgument, match="at most 150"):
+    with pytest.raises(InvalidArgument, match="not one of the 150 classes"):
         named.check([150], 1, 150)
 
 

@@ -111,8 +111,8 @@ def test_other_losses_row_by_row_and_through_files_have_the_bits_of_run(loss, tm
         if t in (3, 40, 200):
             bank.save(tmp_path / "bank.kb")
             bank = kb.load(tmp_path / "bank.kb")
-    start = 5 if task == "classification" else 0  # before there are two labels, any is right
-    assert (np.array(found[start:]) == expected[start:]).all()
+    assert found[1:] == expected.tolist()[1:]
+    assert found[0] is None or np.isnan(found[0])  # nothing is known yet
 
 
 @pytest.mark.parametrize("loss", ["absolute", "logistic"])
@@ -150,12 +150,12 @@ def test_hostile_streams_with_other_losses_give_finite_predictions(name):
     bank = kb.AutoBank(lags=1, loss="absolute", **SMALL)
     trace = bank.run(X, y, record="all")
     for field in trace.fields:
-        assert np.isfinite(getattr(trace, field)).all(), field
-    assert np.abs(trace.predictions).max() <= 2 * np.abs(y).max() + 1e-300
+        assert np.isfinite(getattr(trace, field)[1:].astype(float)).all(), field
+    assert np.nanmax(np.abs(trace.predictions)) <= 2 * np.abs(y).max() + 1e-300
     labels = np.where(y > np.median(y), 1, 0)
     trace = kb.AutoBank("classification", loss="hinge", **SMALL).run(X, labels, record="all")
     for field in trace.fields:
-        assert np.isfinite(getattr(trace, field)).all(), field
+        assert np.isfinite(getattr(trace, field)[1:].astype(float)).all(), field
 
 
 def test_three_classes_are_learned_with_the_squared_hinge():

@@ -60,8 +60,12 @@ def checked_inputs(X: Any, dimension: int | None, name: str, *, one: bool = Fals
         array = array.reshape(1, -1)
     elif array.ndim == 1:
         array = array[:, None]
-    if array.ndim != 2 or array.size == 0:
+    if array.ndim != 2:
         raise check.refuse(name, shape, array.shape, remedy)
+    if array.size == 0:
+        rule = "have at least one row and one column"
+        remedy = "Leave the call out where there are no rows."
+        raise check.refuse(name, rule, array.shape, remedy)
     check.check_width(array.shape[1], dimension, name)
     if not check.is_within_range(array):
         check.within_range(name, np.where(np.isnan(array), 0.0, array))

@@ -35,11 +35,15 @@ from .auto_serialization import describe
 from .auto_status import auto_status
 from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import ClassificationModel
+from .column_encoder import NUMBER, ColumnEncoder
 from .config import AutoConfig
 from .default_slots import SIZES
+from .named_inputs import NamedInputs, read_named
 from .pending_predictions import PendingPredictions
 from .prequential_run import PrequentialRun, make_trace
 from .regression import RegressionModel
+from .single_row import SingleRowCalls
+from .table_run import TableRun, learn_row
 from .task_model import Prediction, TaskModel
 
 if TYPE_CHECKING:
@@ -138,6 +142,8 @@ class AutoBank:
         )
         self._config.check()
         self._model: TaskModel | None = None
+        self._encoder: ColumnEncoder | None = None
+        """Of rows with names, once one was learned."""
         self._listed = PendingPredictions()
         self._unlisted = False
         """Whether the newest prediction is still in the model's arrays, not in the list."""
@@ -170,6 +176,13 @@ class AutoBank:
     def classes(self) -> tuple[Any, ...]:
         """The labels, in the order of the columns of probabilities."""
         return tuple(self._classes.known)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The names of the columns, if the bank has learned rows with names."""
+        if self._encoder is None or self._encoder.tentative:
+            raise AttributeError("this AutoBank has learned no rows with names")
+        return np.array(self._encoder.names, dtype=object)
 
     @property
     def ledger(self) -> AutoLedger:
@@ -221,6 +234,17 @@ class AutoBank:
                 raise InvalidArgument("input_ranges() needs inputs. Learn some rows first.")
             return self._model.scaling.input_ranges()
 
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """A name for every input of the model, in the order of `input_ranges`.
+
+        A column of times or categories gives several inputs; columns without names are numbered.
+        """
+        width = self._dimension or 0
+        if self._encoder is None or self._encoder.tentative or not width:
+            return tuple(f"input {k}" for k in range(width))
+        return tuple(self._encoder.input_names)
+
     def plot_weights(self, most: int = 15) -> Figure:
         """The present weights as bars; see `kb.plots.bars`."""
         return plots().bars(self, most)
@@ -244,12 +268,15 @@ class AutoBank:
         with self._turn:
             known = self._classes.known
             title = self._title()
-            return auto_status(title, self._task, self._config, self._ledger, self._model, known)
+            facts = (self._task, self._config, self._ledger, self._model, known, self._encoder)
+            return auto_status(title, *facts)
 
     # --- predicting ---------------------------------------------------------------------------
 
     def predict_one(self, x: Any) -> Any:
         """The prediction for one input: a number, or a label. Learns nothing.
+
+        Before the first target is known there is none: NaN, or None without known classes.
 
         The prediction is kept until its target comes, so that a delayed target is learned with what
         was known when the prediction was made (see `learn_one`).
@@ -317,7 +344,11 @@ class AutoBank:
         So the function can be drawn along an input. Without lags, `predict` does the same.
         """
         with self._turn:
-            rows = checked_inputs(X, self._dimension, "X")
+            return self._predict_inputs(self._inputs(X, "X"), coverage)
+
+    def _predict_inputs(self, rows: Floats, coverage: float) -> Floats:
+        """`predict_at` for inputs of the model, which have been encoded."""
+        with self._turn:
             model = self._model_for(rows.shape[1])
             lagged = np.tile(model.lagged, (len(rows), 1))
             return model.predict(rows, lagged, _tail(checked_coverage(coverage))).output
@@ -328,8 +359,7 @@ class AutoBank:
         The prediction of such a call stays in the model's arrays, and is listed when necessary.
         """
         with self._turn:
-            model = self._model
-            calls = None if model is None else model.row_calls()
+            calls = self._row_calls()
             key = None if calls is None else calls.key(x)
             if calls is not None and key is not None:
                 if self._unlisted and key != calls.last_key:
@@ -338,6 +368,10 @@ class AutoBank:
                     self._unlisted = True
                     return calls.last_output.tolist()
             return self._predict_one(x, coverage).output[0].tolist()
+
+    def _row_calls(self) -> SingleRowCalls | None:
+        """The compiled calls for one row of an array; columns with names are encoded before."""
+        return None if self._model is None or self._encoder is not None else self._model.row_calls()
 
     def _list_newest(self) -> None:
         """Put the newest prediction into the list, if it is in the model's arrays."""
@@ -355,15 +389,19 @@ class AutoBank:
 
     def _predict_one(self, x: Any, coverage: float, *, distinct: bool = False) -> Prediction:
         with self._turn:
-            row = checked_inputs(x, self._dimension, "x", one=True)
+            named = self._named(x, "x", one=True)
+            row = (
+                checked_inputs(x, self._dimension, "x", one=True) if named is None else named.inputs
+            )
             model = self._model_for(row.shape[1])
             prediction = model.predict(row, model.lagged[None], _tail(coverage))
-            self._pending.add(row[0], prediction, distinct=distinct)
+            key = row if named is None else named.codes
+            self._pending.add(key[0], prediction, distinct=distinct)
             return prediction
 
     def _predict_many(self, X: Any, coverage: float) -> Floats:
         with self._turn:
-            rows = checked_inputs(X, self._dimension, "X")
+            rows = self._inputs(X, "X")
             model = self._model_for(rows.shape[1])
             if not self.lags:
                 return model.predict(rows, np.zeros((len(rows), 0)), _tail(coverage)).output
@@ -390,7 +428,12 @@ class AutoBank:
         with self._turn:
             if not added and self._learn_plain(x, y):
                 return
-            row = checked_inputs(x, self._width_with(added), "x", one=True)
+            named = self._named(x, "x", one=True, added=added)
+            row = (
+                checked_inputs(x, self._width_with(added), "x", one=True)
+                if named is None
+                else named.inputs
+            )
             if self._task == "regression":
                 target, new = check.one_target(y), False
             else:
@@ -398,18 +441,22 @@ class AutoBank:
                 new = label not in self._classes
             self._add_inputs(added)
             model = self._model_for(row.shape[1])
-            past = self._pending.pop(row[0])
+            past = self._pending.pop(row[0] if named is None else named.codes[0])
             with defer_sigint():
                 if past is None and new:  # predicted without its class
                     past = model.predict(row, model.lagged[None], _tail(COVERAGE))
                 if self._task == "classification":
                     target = np.array([float(self._encode(label))])
-                model.update(row, target, _tail(COVERAGE), past=past)
+                if named is None:
+                    model.update(row, target, _tail(COVERAGE), past=past)
+                else:
+                    self._keep_columns(named.encoder)
+                    learn_row(self, named, target, _tail(COVERAGE), past)
 
     def _learn_plain(self, x: Any, y: Any) -> bool:
         """Learn by one compiled call, if x and y are plain and no older prediction waits."""
         model = self._model
-        calls = None if model is None else model.row_calls()
+        calls = self._row_calls()
         key = None if calls is None else calls.key(x)
         if model is None or calls is None or key is None or key in self._listed:
             return False
@@ -456,7 +503,11 @@ class AutoBank:
         `predict_one` and `learn_one`.
         """
         with self._turn:
-            rows = checked_inputs(X, self._width_with(added), "X")
+            named = self._named(X, "X", added=added)
+            if named is None:
+                rows = checked_inputs(X, self._width_with(added), "X")
+            else:
+                rows = named.codes if named.encoder.statistics else named.inputs
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
             fields = chosen_fields(record, self._task)
             tail = _tail(checked_coverage(coverage))
@@ -468,10 +519,40 @@ class AutoBank:
                 targets = np.zeros(len(rows))
             self._add_inputs(added)
             self._list_newest()
-            model = self._model_for(rows.shape[1])
+            model = self._model_for(rows.shape[1] if named is None else named.encoder.width)
+            if named is not None:
+                self._keep_columns(named.encoder)
+                if named.encoder.statistics:
+                    return TableRun(self, named, targets, labels, tail, fields).run(steps)
             return PrequentialRun(
                 model, rows, targets, labels, self._classes, self._encode, tail, fields, steps
             ).run()
+
+    def name_columns(self, names: Iterable[str]) -> None:
+        """Name the columns of a bank that will learn arrays of numbers.
+
+        Then tables and dictionaries with these names can be given too, and messages have the names.
+        A bank that learns tables takes the names from them.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank()
+        >>> bank.name_columns(["load", "wind"])
+        >>> bank.learn_one([1.0, 2.0], 3.0)
+        >>> bank.predict_one({"wind": 2.0, "load": 1.0})
+        3.0
+        """
+        remedy = 'Give one name for each column, such as ["load", "wind"], none twice.'
+        given = names if isinstance(names, Iterable) and not isinstance(names, str) else []
+        columns = [str(name) for name in given]
+        if not columns or len(set(columns)) < len(columns):
+            raise check.refuse("names", "be a list of different names", names, remedy)
+        with self._turn:
+            if self._encoder is not None and not self._encoder.tentative:
+                remedy = "Start a new bank for other names."
+                raise check.refuse("names", "be given once, before any row", columns, remedy)
+            check.check_width(len(columns), self._dimension, "names")
+            pairs = [(name, NUMBER) for name in columns]
+            self._encoder = ColumnEncoder(pairs, labels=self._task == "classification")
 
     def add_inputs(self, count: int = 1) -> None:
         """From now on, every input has `count` more numbers, behind the others.
@@ -488,6 +569,9 @@ class AutoBank:
         >>> round(bank.predict_one([3.0, float("nan")]), 1)
         3.0
         """
+        if self._encoder is not None and not self._encoder.tentative:
+            remedy = "Start a new bank with the new columns, NaN in rows without them."
+            raise check.refuse("add_inputs", "have names for new columns", count, remedy)
         remedy = "Give how many inputs are added."
         self._add_inputs(check.count("count", count, "add_inputs", remedy, least=1, most=10**6))
 
@@ -513,6 +597,39 @@ class AutoBank:
         self._turn = threading.RLock()
 
     # --- internals ----------------------------------------------------------------------------
+
+    def _named(self, X: Any, name: str, *, one: bool = False, added: int = 0) -> NamedInputs | None:
+        """Rows with names, or for a bank with names; None for arrays that have none."""
+        if self._encoder is None and type(X) is np.ndarray:
+            return None
+        labels = self._task == "classification"
+        encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
+        named = read_named(X, encoder, self._dimension, name, labels=labels, one=one)
+        if named is not None and added:
+            remedy = "Leave it out: columns with names are known."
+            raise check.refuse("added", "be 0 for rows with names", added, remedy)
+        if encoder is None and self._dimension is None:
+            self._try_columns(None if named is None else named.encoder)
+        return named
+
+    def _try_columns(self, encoder: ColumnEncoder | None) -> None:
+        """Take the columns of rows that are not learned yet, in place of others."""
+        now = None if self._encoder is None else self._encoder.columns
+        if now != (None if encoder is None else encoder.columns):
+            self._pending.clear()  # of other columns
+        self._encoder = encoder
+        if encoder is not None:
+            encoder.tentative = True
+
+    def _keep_columns(self, encoder: ColumnEncoder) -> None:
+        """The columns of the first learned rows are those of all later ones."""
+        encoder.tentative = False
+        self._encoder = encoder
+
+    def _inputs(self, X: Any, name: str) -> Floats:
+        """(n, d): the inputs of the model."""
+        named = self._named(X, name)
+        return checked_inputs(X, self._dimension, name) if named is None else named.inputs
 
     @property
     def _dimension(self) -> int | None:

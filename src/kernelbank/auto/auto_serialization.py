@@ -38,11 +38,14 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
         "regularization": config.regularization,
         "classes": auto._classes.known,
         "max_classes": auto._max_classes,
+        "columns": None if auto._encoder is None else auto._encoder.to_json(),
         "dimension": None,
         "counters": None,
         "banks": [],
     }
     arrays: Arrays = {}
+    if auto._encoder is not None:
+        arrays |= {f"columns/{name}": array for name, array in auto._encoder.arrays().items()}
     if model is None:
         return header, arrays
     header["dimension"] = model.dimension
@@ -55,6 +58,12 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
         header["banks"].append(inner)
         arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
     return header, arrays
+
+
+def pending_width(auto: AutoBank) -> int:
+    """How many numbers a pending input has: as many as columns, where they have names."""
+    assert auto._model is not None
+    return auto._model.dimension if auto._encoder is None else len(auto._encoder.columns)
 
 
 def _pending_arrays(auto: AutoBank) -> Arrays:
@@ -70,7 +79,7 @@ def _pending_arrays(auto: AutoBank) -> Arrays:
     arrays = {
         "rows_before": np.zeros(len(items)),
         "sizes": np.zeros((len(items), 3)),
-        "inputs": np.zeros((len(items), model.dimension)),
+        "inputs": np.zeros((len(items), pending_width(auto))),
         "lagged": np.zeros((len(items), auto.lags)),
         "scores": np.full((len(items), banks), np.nan),
         "slots": np.full((len(items), banks, len(model.names)), np.nan),

@@ -14,6 +14,7 @@ from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_
 from ..utils.rendering import shortened
 from . import task_model
 from .auto_ledger import AutoLedger
+from .column_encoder import ColumnEncoder
 from .config import AutoConfig
 from .task_model import MAX_CHANGES, TaskModel
 
@@ -29,6 +30,7 @@ def auto_status(
     ledger: AutoLedger,
     model: TaskModel | None,
     classes: Sequence[Any],
+    encoder: ColumnEncoder | None = None,
 ) -> Status:
     """The status of an `AutoBank`; title and settings alone before the first row is learned."""
     settings = {
@@ -43,12 +45,13 @@ def auto_status(
     if model is None or not model.rows:
         return Status(title, settings)
     lags = f" and {config.lags} lagged target{'s' * (config.lags > 1)}" if config.lags else ""
-    notes = {"inputs": columns_note(model.dimension) + lags}
+    columns = model.dimension if encoder is None else len(encoder.columns)
+    notes = {"inputs": columns_note(columns) + lags}
     if task == "classification":
         notes["classes"] = _class_list(classes)
     notes["combiner"] = short_name(config.effective_combiner)
     notes |= engine_note(config.engine)
-    notes["last change"] = _last_change(model)
+    notes["last change"] = _last_change(model, encoder)
     status = Status(title, settings, model.rows, _metrics(task, ledger, model), notes)
     count = len(model.banks)
     if not count:
@@ -89,11 +92,14 @@ def _class_list(classes: Sequence[Any]) -> str:
     return f"{len(classes)}: {listed}{', ...' if len(classes) > MAX_LABELS else ''}"
 
 
-def _last_change(model: TaskModel) -> str:
+def _last_change(model: TaskModel, encoder: ColumnEncoder | None) -> str:
     if not model.changes:
         return "none so far"
     last = model.changes[-1]
-    column = f" of column {last.column}" if last.column >= 0 else ""
+    column = ""
+    if last.column >= 0:
+        name = last.column if encoder is None else repr(encoder.input_names[last.column])
+        column = f" of column {name}"
     count = len(model.changes)
     more = " or more" if count >= MAX_CHANGES else ""
     total = f"the last of {count}{more}" if count > 1 else "the only one"

@@ -14,6 +14,9 @@ from ..utils import validation as check
 MAX_CLASSES = 100
 """More classes than this have to be named: such a target may be a number."""
 
+LISTED = 12
+"""Labels that a message lists."""
+
 _REMEDY = "Give booleans, whole or other finite numbers, or text."
 
 
@@ -51,6 +54,17 @@ class ClassLabels:
         """The number of a known label's class."""
         return self._numbers[label]
 
+    def numbers_ahead(self, labels: Iterable[Any]) -> np.ndarray:
+        """(n,): the numbers of labels, as new ones among them will get them; adds none."""
+        ahead: dict[Any, int] = {}
+        numbers = [
+            self._numbers[label]
+            if label in self._numbers
+            else ahead.setdefault(label, len(self.known) + len(ahead))
+            for label in labels
+        ]
+        return np.array(numbers, dtype=np.float64)
+
     def check(self, y: Any, length: int | None, limit: int) -> list[Any]:
         """The labels of `length` rows, or of one (None), as plain values; refuses what is no label.
 
@@ -60,6 +74,14 @@ class ClassLabels:
         found = [plain(value, "y") for value in values]
         most = max(limit, len(self.known))
         new = [label for label in dict.fromkeys(found) if label not in self._numbers]
+        if len(self.known) + len(new) > most and limit != MAX_CLASSES:
+            more = ", ..." if len(self.known) > LISTED else ""
+            listed = ", ".join(map(repr, self.known[:LISTED])) + more
+            raise InvalidArgument(
+                f"'y' has the label {new[0]!r}, which is not one of the {most} classes that were "
+                f"named: {listed}. Name all labels that may come, or leave classes out: then they "
+                "are found in the stream."
+            )
         if len(self.known) + len(new) > most:
             raise check.refuse(
                 "y",

@@ -21,8 +21,9 @@ from ..io import checkpoint
 from ..io.specs import from_spec
 from ..utils import validation as check
 from .auto_bank import AutoBank
-from .auto_serialization import AUTO_BANK, Arrays
+from .auto_serialization import AUTO_BANK, Arrays, pending_width
 from .classification import ClassificationModel
+from .column_encoder import ColumnEncoder
 from .pending_predictions import LARGEST_LIMIT
 from .running_stats import CHANGE_AFTER
 from .task_model import Prediction
@@ -142,13 +143,19 @@ def _restore_auto(
         raise FileRefused("its classes are not labels.")
     auto._classes.add(labels)
     auto._max_classes = int(header["max_classes"])
+    if header["columns"] is not None:
+        own = under("columns/", arrays)
+        labels_given = auto.task == "classification"
+        auto._encoder = ColumnEncoder.restore(header["columns"], own, labels=labels_given)
     if header["dimension"] is None:
-        if arrays:
+        if any(not name.startswith("columns/") for name in arrays):
             raise FileRefused("it has arrays but no inputs.")
         return auto
     _restore_model(auto, header, under("model/", arrays))
     model = auto._model
     assert model is not None
+    if auto._encoder is not None and auto._encoder.width != model.dimension:
+        raise FileRefused("its columns do not fit its inputs.")
     template = auto._config.make_bank(model.scaling)
     for number, inner in enumerate(header["banks"]):
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
@@ -196,7 +203,7 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
     shapes = {
         "rows_before": (count,),
         "sizes": (count, 3),
-        "inputs": (count, model.dimension),
+        "inputs": (count, pending_width(auto)),
         "lagged": (count, auto.lags),
         "scores": (count, banks),
         "slots": (count, banks, len(model.names)),

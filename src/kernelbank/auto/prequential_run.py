@@ -55,6 +55,12 @@ class PrequentialRun:
         self._records: list[Record] = []
 
     def run(self) -> Trace:
+        """The trace of all rows, predicted and learned."""
+        records = self.records()
+        task = "regression" if self._labels is None else "classification"
+        return make_trace(task, records, self._fields, self._model.names, self._classes)
+
+    def records(self) -> list[Record]:
         """Predict and learn all rows. A Ctrl-C waits until a batch is done."""
         row = 0
         while row < len(self._rows):
@@ -71,10 +77,7 @@ class PrequentialRun:
         while self._waiting:
             with defer_sigint():
                 self._learn_oldest()
-        task = "regression" if self._labels is None else "classification"
-        return make_trace(
-            task, self._records, self._fields, self._model.names, self._classes, self._labels
-        )
+        return self._records
 
     def _batch_end(self, start: int) -> int:
         """The end of the rows that can be learned at once: no target is delayed, no class new."""
@@ -122,12 +125,10 @@ def make_trace(
     fields: tuple[str, ...],
     names: Sequence[str],
     classes: ClassLabels,
-    labels: list[Any] | None = None,
 ) -> Trace:
     """The trace of consecutive records.
 
-    Where no class was known yet, the predicted label is one that differs from the row's label, if
-    there is any; None if `labels` are not given.
+    Where no class was known yet, the predicted label is None, and probabilities are NaN.
     """
     arrays = {
         name: _stack([record[name] for record in records]) for name in fields if name in records[0]
@@ -135,20 +136,29 @@ def make_trace(
     samples = sum(len(next(iter(record.values()))) for record in records)
     if task == "classification" and "predictions" in fields:
         numbers = np.concatenate([best_class(record["probabilities"]) for record in records])
-        unknown = np.flatnonzero(numbers < 0)
-        if labels is None and len(unknown):
-            arrays["predictions"] = np.full(samples, None, dtype=object)
-        else:
-            for t in unknown:
-                numbers[t] = (classes.number(labels[t]) + 1) % len(classes)  # type: ignore[index]
+        known_rows = np.flatnonzero(numbers >= 0)
+        if len(known_rows) == samples:
             arrays["predictions"] = classes.array(numbers)
+        else:
+            arrays["predictions"] = np.full(samples, None, dtype=object)
+            arrays["predictions"][known_rows] = classes.array(numbers[known_rows]).tolist()
     known = tuple(classes.known)
     return Trace(samples, tuple(names), fields, task=task, classes=known, arrays=arrays)
 
 
 def _stack(parts: list[Floats]) -> Floats:
-    """Parts one after the other; classes that appear later have probability 0 before."""
+    """Parts one after the other; classes that appear later have probability 0 before.
+
+    Where no class was known, there are no probabilities: NaN.
+    """
     if parts[0].ndim == 1:
         return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
-    return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
+    return np.concatenate(
+        [
+            np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=0.0)
+            if part.shape[1]
+            else np.full((len(part), width), np.nan)
+            for part in parts
+        ]
+    )

@@ -91,7 +91,7 @@ class RegressionModel(TaskModel):
         mean, sd = self.scaling.target_scale
         slots: Floats | None = None
         if not self.banks:
-            mean = float(self.buffer.latest(self.rows)[2].mean()) if self.rows else 0.0
+            mean = float(self.buffer.latest(self.rows)[2].mean()) if self.rows else np.nan
             sd = 0.0
             scores = np.zeros(len(X))
         elif len(X) == 1:
@@ -195,7 +195,8 @@ class RegressionModel(TaskModel):
         mean, sd = self.scaling.target_scale
         loss = self.error_stats[calibration.LOSS]
         batch = self._batch
-        batch.output[0, 0] = prediction.output[0, 0]
+        # NaN, before the first target, must not enter the statistics; its error does not count.
+        batch.output[0, 0] = prediction.output[0, 0] if prediction.rows_before else 0.0
         batch.scale[0, 0] = mean
         batch.scale[0, 1] = sd
         batch.targets[0] = target

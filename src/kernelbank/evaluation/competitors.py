@@ -209,9 +209,15 @@ def run_auto_bank(
     trace = bank.run(X, y, record=fields, coverage=COVERAGE)
     seconds = (time.perf_counter() - start) / len(y)
     extras: dict[str, Any] = {name: np.asarray(getattr(trace, name)) for name in fields[1:]}
+    predictions = trace.predictions
+    if stream.task == CLASSIFICATION:  # no label is known before the first row: it counts as wrong
+        predictions = np.array([-1 if label is None else label for label in predictions])
+    else:  # no target is known before the first row: 0, as for the other models
+        predictions = np.nan_to_num(predictions, nan=0.0)
+        extras = {name: np.nan_to_num(array, nan=0.0) for name, array in extras.items()}
     if stream.task == CLASSIFICATION and "slot_predictions" in extras and bank.classes[0]:
         extras["slot_predictions"] = -extras["slot_predictions"]  # label 1 was seen first
-    return CompetitorRun(np.asarray(trace.predictions, dtype=np.float64), seconds, **extras)
+    return CompetitorRun(np.asarray(predictions, dtype=np.float64), seconds, **extras)
 
 
 def auto_bank(loss: Loss) -> AutoBank | Competitor:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from datetime import date
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,13 +18,15 @@ LARGEST = 1e150
 _FLOAT64 = np.dtype(np.float64)
 
 
-def refuse(name: str, rule: str, value: Any, remedy: str, owner: str = "") -> InvalidArgument:
-    """The error to raise when argument `name` breaks `rule`."""
+def refuse(
+    name: str, rule: str, value: Any, remedy: str, owner: str = "", where: str = ""
+) -> InvalidArgument:
+    """The error to raise when argument `name` breaks `rule`; `where` says at which place."""
     of = f" of {owner}" if owner else ""
     shown = " ".join(line.strip() for line in repr(value).splitlines())
     if len(shown) > 80:
         shown = shown[:77] + "..."
-    return InvalidArgument(f"'{name}'{of} must {rule}; got {shown}. {remedy}")
+    return InvalidArgument(f"'{name}'{of} must {rule}; got {shown}{where}. {remedy}")
 
 
 def number(
@@ -92,15 +95,52 @@ def floats(name: str, value: Any, remedy: str) -> Floats:
         return value
     if isinstance(value, np.ma.MaskedArray) and value.mask.any():
         raise refuse(name, "have no masked members", value, "Fill or remove them.")
+    if hasattr(value, "toarray"):
+        remedy = f"Give {name}.toarray()."
+        raise refuse(name, "be a dense array", f"a sparse {type(value).__name__}", remedy)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError):
         raise refuse(name, "be a rectangular array of numbers", value, remedy) from None
     if array.dtype.kind not in "fiub":
-        raise refuse(name, "hold numbers", value, remedy)
+        raise _not_numbers(name, array, remedy)
     result = np.asarray(array, dtype=np.float64, order="C")
     # Writeable, so that each compiled loop has one signature.
     return result if result.flags.writeable else result.copy()
+
+
+_ADVICE = {
+    "x": (
+        "Give float('nan') where a value is missing: kb.AutoBank fills it in.",
+        "kb.AutoBank takes text as categories and datetimes as times if columns have names: give a "
+        "table of pandas, polars or arrow, or a dictionary; else encode them as numbers.",
+    ),
+    "y": (
+        "A missing target cannot be learned: leave the row out, predicting it needs no target.",
+        'Use kb.AutoBank("classification") for labels.',
+    ),
+}
+"""By argument: what to do about None, and about text and times."""
+
+
+def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
+    """The error for an array that does not hold numbers; it has the first wrong value."""
+    wrong = ((where, value) for where, value in np.ndenumerate(array) if not _is_number(value))
+    where, value = next(wrong, ((), array.tolist()))
+    index = f" at index {where if len(where) > 1 else where[0]}" if where else ""
+    missing, other = _ADVICE.get(name.lower(), (remedy, remedy))
+    if value is None or type(value).__name__ == "NAType":
+        remedy = missing
+    elif isinstance(value, (str, np.datetime64, date)):
+        remedy = other
+    elif isinstance(value, dict):
+        remedy = f"Make a table of them: pandas.DataFrame({name})."
+    shown = str(value) if isinstance(value, np.str_) else value
+    return refuse(name, "hold numbers", shown, remedy, where=index)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, np.datetime64)
 
 
 def is_within_range(array: Floats) -> bool:

@@ -118,7 +118,7 @@ FORGED = [
     ("source", 5),
     ("predictions", None),
     ("features", 7),
-    ("categories", [["a"]]),
+    ("bank.columns", {"columns": [["a", "colour"]]}),
     ("rows", [1]),
     ("rows", "a"),
     ("rejected_rows", {"count": 3, "first": [], "last": []}),

@@ -1,14 +1,18 @@
 """`kernelbank run`: which columns and rows the bank sees, and how."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelbank as kb
 from kernelbank.app.runner import model_session
-from kernelbank.app.runner.feature_encoder import MAX_CATEGORIES, PERIODS, encode_time
+from kernelbank.app.runner.status import RunStatus
+from kernelbank.auto.column_encoder import OWN_INPUTS, encode_time
 from support import run_command
 from support.run_command import (
     ROWS,
@@ -67,16 +71,8 @@ def test_category_that_appears_late_becomes_a_new_input(tmp_path):
     options = ("--target", "y", "--categorical", "site")
     succeed(path, *options, "--predictions", tmp_path / "out.csv")
     bank = kb.AutoBank(size="small")
-    is_level = [words == level for level in dict.fromkeys(words)]
-    inputs = np.column_stack([X[:, 0], *is_level]).astype(float)
-    second = int(np.flatnonzero(words != words[0])[0])
-    parts = [
-        bank.run(inputs[:second, :2], Y[:second]),
-        bank.run(inputs[second:200, :3], Y[second:200], added=1),
-        bank.run(inputs[200:], Y[200:], added=1),
-    ]
-    found = read_column(tmp_path / "out.csv", "prediction")
-    assert same_bits(found, np.concatenate([part.predictions for part in parts]))
+    trace = bank.run(pd.DataFrame({"site": words, "a": X[:, 0]}), Y)  # one encoder for both
+    assert same_bits(read_column(tmp_path / "out.csv", "prediction"), trace.predictions)
     # Gone on with in the middle of a block, before a category that is in the same block.
     state = ("--state", tmp_path / "state", "--predictions", tmp_path / "two.csv")
     succeed(path, *options, *state, "--max-rows", 150)
@@ -84,22 +80,26 @@ def test_category_that_appears_late_becomes_a_new_input(tmp_path):
     assert (tmp_path / "two.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
 
 
-def test_categories_beyond_the_limit_have_no_input(tmp_path, monkeypatch):
+def test_categories_beyond_the_limit_are_counted(tmp_path, monkeypatch):
     words = [f"k{n % 130}" for n in range(ROWS)]
     path = write_csv(tmp_path / "s.csv", ["a", "k", "y"], zip(X[:, 0], words, Y, strict=True))
     monkeypatch.setattr(model_session, "make_model", one_slot_model)
     out = tmp_path / "out.csv"
     options = ("--target", "y", "--categorical", "k", "--state", tmp_path / "state")
-    succeed(path, *options, "--predictions", out)
-    header, _ = read_state(tmp_path / "state")
-    assert header["categories"] == [["k", f"k{n}"] for n in range(MAX_CATEGORIES)]
-    assert header["bank"]["dimension"] == 1 + MAX_CATEGORIES
-    bank, found = one_slot_model(), []
-    for n, word in enumerate(words):
-        known = min(n + 1, MAX_CATEGORIES)
-        x = [X[n, 0], *(float(word == f"k{level}") for level in range(known))]
-        found.append(bank.run([x], Y[n : n + 1], added=int(0 < n < MAX_CATEGORIES)).predictions[0])
-    assert same_bits(read_column(out, "prediction"), found)
+    page = tmp_path / "page.html"
+    text = succeed(path, *options, "--predictions", out, "--report", page).err
+    # All inputs are taken when the first category comes for the third time.
+    rows = sum(n % 130 >= OWN_INPUTS for n in range(260, ROWS))
+    beyond = 130 - OWN_INPUTS
+    counted = f"{beyond} without an input of their own, in {rows} rows"
+    assert re.search(f"categories of k +{counted}", text)
+    assert f"{beyond} more, in {rows} rows" in page.read_text()
+    status = RunStatus.of_state(tmp_path / "state")
+    assert status.categories == [("k", f"k{n}") for n in range(OWN_INPUTS)]
+    found = {"k": {"categories": beyond, "rows": rows}}
+    assert status.to_json()["categories_beyond_limit"] == found
+    trace = one_slot_model().run(pd.DataFrame({"a": X[:, 0], "k": words}), Y)
+    assert same_bits(read_column(out, "prediction"), trace.predictions)
 
 
 def test_time_in_every_format_gives_the_same_inputs(tmp_path):
@@ -116,7 +116,7 @@ def test_time_in_every_format_gives_the_same_inputs(tmp_path):
         "microseconds": [f"{moment.timestamp() * 1000:.0f}000" for moment in moments],
         "nanoseconds": [f"{moment.timestamp() * 1000:.0f}000000" for moment in moments],
     }
-    waves = np.array([encode_time(repr(moment.timestamp())) for moment in moments])
+    waves = np.array([encode_time(moment.timestamp()) for moment in moments])
     trace = kb.AutoBank(size="small").run(np.column_stack([X[:, 0], waves]), Y)
     for name, cells in forms.items():
         path = write_csv(
@@ -124,14 +124,39 @@ def test_time_in_every_format_gives_the_same_inputs(tmp_path):
         )
         succeed(path, "--target", "y", "--time", "t", "--predictions", tmp_path / f"{name}.out.csv")
         check_predictions(tmp_path / f"{name}.out.csv", trace, Y)
+    table = pd.DataFrame({"t": moments, "a": X[:, 0]})
+    assert same_bits(kb.AutoBank(size="small").run(table, Y).predictions, trace.predictions)
 
 
-def test_encode_time_gives_day_week_and_year():
-    assert list(PERIODS) == ["day", "week", "year"]
-    noon = encode_time("1970-01-01T12:00:00")
-    assert np.allclose(noon[:2], [0, -1])
-    six = str(1704067200 + 6 * 3600)
-    assert np.allclose(encode_time("2024-01-01T08:00:00+02:00"), encode_time(six))
+def test_labels_one_and_one_point_zero_are_one_class(tmp_path):
+    cells = ["1", "1.0", "2", "2.", "-3.00", "-3", "1.5", "one.0", "01"] * 30
+    path = write_csv(tmp_path / "s.csv", ["a", "y"], zip(X[:, 0], cells, strict=False))
+    options = ("--target", "y", "--task", "classification", "--predictions", tmp_path / "o.csv")
+    succeed(path, *options, "--state", tmp_path / "state")
+    header, _ = read_state(tmp_path / "state")
+    assert header["bank"]["classes"] == ["1", "2", "-3", "1.5", "one.0", "01"]
+    _, rows = read_csv(tmp_path / "o.csv")
+    assert [row[-1] for row in rows[:6]] == ["1", "1", "2", "2", "-3", "-3"]
+
+
+def test_first_rows_have_empty_cells_and_the_summary_says_so(source, tmp_path):
+    out = tmp_path / "out.csv"
+    text = succeed(source, "--target", "y", "--predictions", out, "--delay", 2).err
+    _, rows = read_csv(out)
+    assert len(rows) == ROWS
+    assert [row[1:4] for row in rows[:3]] == [["", "", ""]] * 3
+    assert all(all(row) for row in rows[3:])
+    assert re.search("not scored +3: no target was known before them", text)
+
+
+def test_saved_bank_of_a_run_knows_its_columns(tmp_path):
+    words = ["north" if x > 0 else "south" for x in X[:, 1]]
+    path = write_csv(tmp_path / "s.csv", ["site", "a", "y"], zip(words, X[:, 0], Y, strict=True))
+    succeed(path, "--target", "y", "--categorical", "site", "--state", tmp_path / "state")
+    bank = kb.load(tmp_path / "state" / "state.kb")
+    assert bank.feature_names_in_.tolist() == ["a", "site"]
+    near, far = (bank.predict_one({"site": s, "a": 0.0}) for s in ("north", "south"))
+    assert near != far
 
 
 # --- how many rows --------------------------------------------------------------------------------
@@ -195,16 +220,36 @@ def test_missing_inputs_are_refused_or_given_to_the_model(tmp_path):
     check_predictions(tmp_path / "out.csv", kb.AutoBank(size="small").run(inputs, Y), Y)
 
 
-def test_missing_category_is_nan_in_all_its_inputs(tmp_path):
+def test_missing_category_is_missing_as_in_a_table(tmp_path):
     words = ["u" if n % 2 else "" if n % 6 == 4 else "v" for n in range(100)]
     path = write_csv(
         tmp_path / "s.csv", ["a", "k", "y"], zip(X[:100, 0], words, Y[:100], strict=True)
     )
     out = tmp_path / "out.csv"
     succeed(path, "--target", "y", "--categorical", "k", "--allow-missing", "--predictions", out)
-    coded = {"v": (1.0, 0.0), "u": (0.0, 1.0), "": (np.nan, np.nan)}
-    inputs = np.array([[x, *coded[word]] for x, word in zip(X[:100, 0], words, strict=True)])
-    bank = kb.AutoBank(size="small")
-    first = bank.run(inputs[:1, :2], Y[:1]).predictions
-    rest = bank.run(inputs[1:], Y[1:100], added=1).predictions
-    assert same_bits(read_column(out, "prediction"), np.concatenate([first, rest]))
+    table = pd.DataFrame({"a": X[:100, 0], "k": [word or None for word in words]})
+    trace = kb.AutoBank(size="small").run(table, Y[:100])
+    assert same_bits(read_column(out, "prediction"), trace.predictions)
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_many_categories_resumed_anywhere_give_the_same_bytes(delay, task, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    words = [f"k{(n * n) % 61}" for n in range(ROWS)]
+    targets = (
+        Y if task == "regression" else np.where(Y > 20, "high", np.where(Y > 18, "mid", "low"))
+    )
+    path = write_csv(tmp_path / "s.csv", ["a", "k", "y"], zip(X[:, 0], words, targets, strict=True))
+    options = ("--target", "y", "--categorical", "k", "--task", task, "--delay", delay)
+    succeed(path, *options, "--predictions", tmp_path / "whole.csv")
+    two = (*options, "--predictions", tmp_path / "two.csv", "--state", tmp_path / "state")
+    for rows in (2, 37, 150):
+        succeed(path, *two, "--max-rows", rows)
+    succeed(path, *two)
+    assert (tmp_path / "two.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    model = one_slot_model(SimpleNamespace(task=task, lags=0))
+    trace = model.run(pd.DataFrame({"a": X[:, 0], "k": words}), targets, delay=delay)
+    _, rows = read_csv(tmp_path / "two.csv")
+    expected = [None if x is None or x != x else x for x in trace.predictions.tolist()]  # noqa: PLR0124
+    assert [row[1] for row in rows] == ["" if x is None else str(x) for x in expected]

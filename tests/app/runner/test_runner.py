@@ -286,7 +286,7 @@ def test_checkpoint_interval_changes_no_bit(delay, tmp_path, monkeypatch):
         out, state = tmp_path / f"{every}.csv", tmp_path / f"{every}"
         succeed(path, *options, "--predictions", out, "--state", state, "--checkpoint-every", every)
         header, arrays = read_state(state)
-        found[every] = (out.read_bytes(), header["history"], header["categories"], arrays)
+        found[every] = (out.read_bytes(), header["history"], header["bank"]["columns"], arrays)
     first = found.pop(10_000)
     assert first[1]["snapshots"] == [64, 128, 256, 512, 1024]
     for other in found.values():

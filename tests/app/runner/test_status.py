@@ -45,7 +45,9 @@ def test_status_of_a_run_and_of_its_checkpoint_agree(finished):
 
 def test_status_errors_are_rmse_over_scored_predictions(finished):
     status, _, rows = finished
-    prediction, lower, upper, target = np.array([row[1:] for row in rows], dtype=float).T
+    prediction, lower, upper, target = np.array(
+        [[cell or "nan" for cell in row[1:]] for row in rows], dtype=float
+    ).T
     assert status.scored == COUNT - 1  # the first row has no baseline
     error, baseline = (prediction - target)[1:], np.diff(target)
     assert status.error == pytest.approx(math.sqrt(np.mean(error**2)))

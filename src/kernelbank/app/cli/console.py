@@ -186,6 +186,12 @@ def summary_table(
         rows.append(("  done before", f"{status.rows_before:,}"))
     if status.rows_without_target:
         rows.append(("  without a target", f"{status.rows_without_target:,}"))
+    unscored = status.rows - status.rows_without_target - status.scored
+    if unscored > 0:
+        rows.append(("  not scored", f"{unscored:,}: no target was known before them"))
+    for column, beyond in status.categories_beyond.items():
+        text = f"{beyond['categories']:,} without an input of their own, in {beyond['rows']:,} rows"
+        rows.append((f"categories of {column}", text))
     new = status.rows > status.rows_before
     speed = f"{status.rows_per_second:,.0f} rows/s" if new else "no new rows"
     rows.append(("time", f"{_duration(status.seconds)}, {speed}"))

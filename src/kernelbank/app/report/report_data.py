@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -144,7 +144,9 @@ def _details(status: RunStatus) -> list[list[Any]]:
     ]
     for column in options.categorical:
         found = [category for name, category in status.categories if name == column]
-        data.append([f"categories of {column}", _listed(found)])
+        beyond = status.categories_beyond.get(column)
+        more = f"; {_beyond(beyond)}" if beyond else ""
+        data.append([f"categories of {column}", _listed(found) + more])
     if options.time:
         data.append(["time", options.time])
     for address in status.predictions:
@@ -163,6 +165,13 @@ def _details(status: RunStatus) -> list[list[Any]]:
     versions = status.timings["versions"].items()
     sections = {"Data": data, "Settings": chosen, "Versions": versions}
     return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
+
+
+def _beyond(counts: Mapping[str, int]) -> str:
+    return (
+        f"{counts['categories']:,} more, in {counts['rows']:,} rows, have no input of their own: "
+        "they count by their mean target"
+    )
 
 
 _SLOT_TERMS = {

@@ -1,25 +1,22 @@
-"""Rows of a source to inputs of a model: numbers, waves of a time, one-hot categories."""
+"""Rows of a source to codes of a model's columns; `auto/column_encoder.py` makes inputs of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...auto.category_statistics import category_code
+from ...auto.column_encoder import CATEGORY, NUMBER, TIME
 from ...errors import RunRefused
-from ...io.sources import ParsedRows, RejectedRow, RowBlock
+from ...io.sources import RejectedRow, RowBlock
 from ...io.sources.parsing import shortened
 from ...io.times import parse_time
 from ...utils.validation import Floats
 from .options import RunOptions, listed_columns
-
-MAX_CATEGORIES = 100
-"""The most categories of a column that get an input; a later category has none of them set."""
-
-PERIODS = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
-"""Seconds."""
 
 
 class Batch(NamedTuple):
@@ -28,27 +25,24 @@ class Batch(NamedTuple):
     rows: list[int]
     """(n,) their indices in the block; no bad row is between them."""
     X: Floats
-    """(n, d) inputs."""
+    """(n, columns) codes: numbers first, then the time in seconds since 1970, then categories."""
     targets: list[Any]
     """(n,) numbers or labels; [None] where the target is missing."""
-    new_inputs: int
-    """How many of the last columns of X are new from this batch on."""
+    texts: Mapping[float, str]
+    """Categories by their codes."""
 
     def part(self, begin: int, end: int) -> Batch:
         """Rows `begin` to `end` of the batch."""
         cut = slice(begin, end)
-        new = 0 if begin else self.new_inputs
-        return Batch(self.rows[cut], self.X[cut], self.targets[cut], new)
+        return Batch(self.rows[cut], self.X[cut], self.targets[cut], self.texts)
 
 
 class FeatureEncoder:
-    """Chooses the columns of the source that the model sees, and encodes them."""
+    """Chooses the columns of the source that the model sees, and writes them as codes."""
 
     def __init__(self, options: RunOptions) -> None:
         self._options = options
         self._features = None if options.features is None else list(options.features)
-        self.categories: list[tuple[str, str]] = []
-        """(column, category) of the one-hot inputs, which stand behind the other inputs."""
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -81,6 +75,14 @@ class FeatureEncoder:
         if not self._features and not others:
             raise RunRefused("There are no inputs beside the target. Use --lags for its past.")
 
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """The columns of the codes, with their kinds: numbers, the time, categories."""
+        options = self._options
+        found = [(name, NUMBER) for name in self.features]
+        found += [(options.time, TIME)] if options.time else []
+        return found + [(name, CATEGORY) for name in options.categorical]
+
     # --- rows -----------------------------------------------------------------------------------
 
     def encode(self, block: RowBlock) -> tuple[list[Batch], list[RejectedRow]]:
@@ -94,84 +96,64 @@ class FeatureEncoder:
         may_miss += [options.target] if options.predict_missing else []
         parsed = block.parse(numeric, text, allow_missing=may_miss)
         rejected = list(parsed.rejected)
-        inputs = parsed.numbers[:, : len(self.features)]
         usable = np.ones(len(parsed), dtype=bool)
+        codes = np.full((len(parsed), len(self.columns)), np.nan)
+        codes[:, : len(self.features)] = parsed.numbers[:, : len(self.features)]
         if options.time:
-            waves = np.zeros((len(parsed), 2 * len(PERIODS)))
             for i, cell in enumerate(parsed.texts[options.time]):
                 try:
-                    waves[i] = encode_time(cell)
+                    codes[i, len(self.features)] = parse_time(cell)
                 except ValueError as error:
                     usable[i] = False
                     row = int(parsed.rows[i])
                     where, value = block.where(row), shortened(str(cell))
                     rejected.append(RejectedRow(row, where, options.time, value, str(error)))
-            inputs = np.hstack([inputs, waves])
+        texts: dict[float, str] = {}
+        for column, name in enumerate(
+            options.categorical, codes.shape[1] - len(options.categorical)
+        ):
+            for i, category in enumerate(parsed.texts[name]):
+                if category is not None:
+                    codes[i, column] = code = category_code(category)
+                    texts[code] = category
         targets: list[Any]
         if regression:
             targets = [None if math.isnan(y) else y for y in parsed.numbers[:, -1].tolist()]
         else:
-            targets = list(parsed.texts[options.target])
+            targets = [as_label(text) for text in parsed.texts[options.target]]
         rejected.sort(key=lambda one: one.row)
         cuts = {one.row for one in rejected}
-        return list(self._batches(parsed, inputs, targets, usable, cuts)), rejected
-
-    def _batches(
-        self,
-        parsed: ParsedRows,
-        inputs: Floats,
-        targets: list[Any],
-        usable: np.ndarray,
-        cuts: set[int],
-    ) -> Iterator[Batch]:
-        """Cut where a category is new, at bad rows, and around rows without a target."""
-        columns = self._options.categorical
-        index = {pair: i for i, pair in enumerate(self.categories)}
-        counts = {name: sum(c == name for c, _ in self.categories) for name in columns}
-        collected: list[int] = []
-        added = 0
-
-        def batch(some: list[int], new: int) -> Batch:
-            one_hot = np.zeros((len(some), len(self.categories)))
-            for line, i in enumerate(some):
-                for name in columns:
-                    category = parsed.texts[name][i]
-                    if category is None:
-                        one_hot[line, [k for pair, k in index.items() if pair[0] == name]] = np.nan
-                    elif (name, category) in index:
-                        one_hot[line, index[name, category]] = 1.0
-            X = np.hstack([inputs[some], one_hot])
-            if not X.shape[1]:
-                X = np.zeros((len(some), 1))
-            return Batch([int(parsed.rows[i]) for i in some], X, [targets[i] for i in some], new)
-
-        for i in np.flatnonzero(usable).tolist():
-            new = []
-            for name in columns:
-                category = parsed.texts[name][i]
-                known = category is None or (name, category) in index
-                if not known and counts[name] < MAX_CATEGORIES:
-                    new.append((name, str(category)))
-                    counts[name] += 1
-            before = int(parsed.rows[collected[-1]]) if collected else 0
-            cut = any(row in cuts for row in range(before + 1, int(parsed.rows[i])))
-            if collected and (new or cut or targets[i] is None):
-                yield batch(collected, added)
-                collected, added = [], 0
-            for pair in new:
-                index[pair] = len(self.categories)
-                self.categories.append(pair)
-                added += 1
-            collected.append(i)
-            if targets[i] is None:
-                yield batch(collected, added)
-                collected, added = [], 0
-        if collected:
-            yield batch(collected, added)
+        rows = parsed.rows.tolist()
+        batches = [
+            Batch([rows[i] for i in some], codes[some], [targets[i] for i in some], texts)
+            for some in _cut(rows, targets, usable, cuts)
+        ]
+        return batches, rejected
 
 
-def encode_time(cell: str | None) -> list[float]:
-    """Sine and cosine of the time of day, week and year; ValueError if the cell is not a time."""
-    seconds = parse_time(cell)
-    angles = [2 * math.pi * math.fmod(seconds, period) / period for period in PERIODS.values()]
-    return [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
+def _cut(
+    rows: list[int], targets: list[Any], usable: np.ndarray, cuts: set[int]
+) -> Iterator[list[int]]:
+    """The usable rows, cut at bad rows and around rows without a target."""
+    collected: list[int] = []
+    for i in np.flatnonzero(usable).tolist():
+        before = rows[collected[-1]] if collected else 0
+        cut = any(row in cuts for row in range(before + 1, rows[i]))
+        if collected and (cut or targets[i] is None):
+            yield collected
+            collected = []
+        collected.append(i)
+        if targets[i] is None:
+            yield collected
+            collected = []
+    if collected:
+        yield collected
+
+
+_WHOLE = re.compile(r"([+-]?\d+)\.0*")
+
+
+def as_label(cell: str | None) -> str | None:
+    """A label as text: 1.0 is the label 1, whether a file has whole numbers or others."""
+    found = None if cell is None else _WHOLE.fullmatch(cell)
+    return cell if found is None else found[1]

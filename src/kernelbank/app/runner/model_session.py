@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...auto import AutoBank
 from ...auto.auto_serialization import describe
+from ...auto.category_statistics import category_code
+from ...auto.column_encoder import ColumnEncoder, EncodedRows
 from ...auto.loading import restore
 from ...bank.engines import as_engine
 from ...bank.layout import Slot
 from ...bank.runtime import under
 from ...combiners import Simplex
+from ...errors import RunRefused
 from ...io.sinks.base import Row
 from ...kernels.dictionary import gaussian_grid
 from ...learners import Norma
@@ -60,14 +64,27 @@ class ModelSession:
         self._engine = engine
         self._snapshot_due = False
         self._last_target: Any = None
-        self._pending: list[tuple[Floats, Any]] = []
-        """Rows that were predicted and whose target has not come: (inputs, target)."""
+        self._pending: list[tuple[EncodedRows, Any]] = []
+        """Rows that were predicted and whose target has not come: (row, target)."""
         self._raise_pending_limit()
 
     def _raise_pending_limit(self) -> None:
         """Let the bank keep as many predicted rows as wait for their targets."""
         pending = self.bank._pending
         pending.limit = max(pending.limit, self.options.delay + 1)
+
+    def set_columns(self, columns: Sequence[tuple[str, str]]) -> None:
+        """Tell the bank the names and kinds of its columns; a resumed bank must have the same."""
+        if self.bank._encoder is None:
+            labels = self.options.task == "classification"
+            self.bank._encoder = ColumnEncoder(columns, labels=labels)
+        known = self.bank._encoder.columns
+        if list(known) != list(columns):
+            earlier, now = (", ".join(name for name, _ in some) for some in (known, columns))
+            raise RunRefused(
+                f"The inputs are other columns than before: they were {earlier or 'none'}, now "
+                f"{now or 'none'}. Name the earlier ones with --features, or give another --state."
+            )
 
     @property
     def max_batch(self) -> int:
@@ -79,31 +96,30 @@ class ModelSession:
 
         Snapshots are taken along the first `features` inputs.
         """
-        X, targets, new_inputs = batch.X, batch.targets, batch.new_inputs
+        rows, targets = EncodedRows(batch.X, batch.texts), batch.targets
         with self.timings.measure(MODEL):
             if self.options.delay:
-                predictions = self._run_delayed(X, targets, new_inputs)
+                predictions = self._run_delayed(rows, targets)
             elif targets == [None]:
-                predictions = [self._predict_only(X, new_inputs)]
+                predictions = [self._predict_only(rows)]
             else:
-                predictions = self._run_batch(X, targets, new_inputs)
+                predictions = self._run_batch(rows, targets)
         with self.timings.measure(SNAPSHOTS):
             self._take_snapshot(features)
         return predictions
 
-    def _run_batch(self, X: Floats, targets: list[Any], new_inputs: int) -> list[Row]:
-        trace = self.bank.run(
-            X, targets, record="all", coverage=self.options.coverage, added=new_inputs
-        )
+    def _run_batch(self, rows: EncodedRows, targets: list[Any]) -> list[Row]:
+        trace = self.bank.run(rows, targets, record="all", coverage=self.options.coverage)
         self._record(trace, targets)
         return self._prediction_rows(trace, targets)
 
-    def _run_delayed(self, X: Floats, targets: list[Any], new_inputs: int) -> list[Row]:
-        self._add_inputs(new_inputs)
+    def _run_delayed(self, rows: EncodedRows, targets: list[Any]) -> list[Row]:
         predictions: list[Row] = []
-        for x, target in zip(X, targets, strict=True):
+        for codes, target in zip(rows.codes, targets, strict=True):
+            own = {code: rows.texts[code] for code in codes.tolist() if code in rows.texts}
+            x = EncodedRows(codes[None], own)
             if target is None:  # it waits like the others: targets are learned `delay` rows later
-                predictions.append(self._predict_only(x[None], 0))
+                predictions.append(self._predict_only(x))
             else:
                 trace = self.bank.predict_trace_one(x, record="all", coverage=self.options.coverage)
                 self._record(trace, [target])
@@ -113,24 +129,18 @@ class ModelSession:
                 self._learn_oldest()
         return predictions
 
-    def _add_inputs(self, count: int) -> None:
-        if count:
-            self.bank.add_inputs(count)
-            self._pending = [(np.append(x, [np.nan] * count), y) for x, y in self._pending]
-
     def _learn_oldest(self) -> None:
         x, target = self._pending.pop(0)
         if target is not None:
             self.bank.learn_one(x, target)
             self._last_target = target
 
-    def _predict_only(self, X: Floats, new_inputs: int) -> Row:
+    def _predict_only(self, X: EncodedRows) -> Row:
         """A row without a target: predicted and not learned; the bank does not wait for it."""
         self.rows_without_target += 1
-        self._add_inputs(new_inputs)
         if self.options.task == "regression":
             low, high = self.bank.predict_interval(X, self.options.coverage)[0].tolist()
-            return float(self.bank.predict(X)[0]), low, high, None
+            return *_known(float(self.bank.predict(X)[0]), low, high), None
         if not self.bank.classes:
             return None, None, None
         probabilities = self.bank.predict_proba(X)[0]
@@ -139,12 +149,12 @@ class ModelSession:
     def _prediction_rows(self, trace: Any, targets: list[Any]) -> list[Row]:
         if self.options.task == "regression":
             columns = (trace.predictions.tolist(), trace.lower.tolist(), trace.upper.tolist())
-            return list(zip(*columns, targets, strict=True))
+            rows = zip(*columns, strict=True)
+            return [(*_known(*row), y) for row, y in zip(rows, targets, strict=True)]
         probabilities = trace.probabilities.max(axis=1, initial=0.0).tolist()
         labels = [_as_python(label) for label in trace.predictions]
         return [
-            # Before the first class is known there is no prediction, only the trace's filler.
-            (label, probability, target) if probability else (None, None, target)
+            (label, None if label is None else probability, target)
             for label, probability, target in zip(labels, probabilities, targets, strict=True)
         ]
 
@@ -202,10 +212,11 @@ class ModelSession:
         state = {f"bank/{name}": array for name, array in arrays.items()}
         if self.history is not None:
             state |= {f"history/{name}": array for name, array in self.history.arrays().items()}
-        state["pending"] = np.array([x for x, _ in self._pending] or np.zeros((0, 0)))
+        state["pending"] = np.array([x.codes[0] for x, _ in self._pending] or np.zeros((0, 0)))
         facts = {
             "rows_without_target": self.rows_without_target,
             "pending_targets": [y for _, y in self._pending],
+            "pending_categories": [list(x.texts.values()) for x, _ in self._pending],
             "last_target": self._last_target,
             "bank": header,
             "history": None if self.history is None else self.history.to_json(),
@@ -221,7 +232,17 @@ class ModelSession:
             self.history = History.restore(facts["history"], under("history/", state))
         self.rows_without_target = int(facts["rows_without_target"])
         self._last_target = facts["last_target"]
-        self._pending = list(zip(state["pending"], facts["pending_targets"], strict=True))
+        waiting = zip(state["pending"], facts["pending_categories"], strict=True)
+        rows = [
+            EncodedRows(codes[None].copy(), {category_code(str(text)): str(text) for text in texts})
+            for codes, texts in waiting
+        ]
+        self._pending = list(zip(rows, facts["pending_targets"], strict=True))
+
+
+def _known(value: float, lower: float, upper: float) -> Row:
+    """A prediction and its interval; nothing (an empty cell) before the first target is known."""
+    return (None, None, None) if math.isnan(value) else (value, lower, upper)
 
 
 def _as_python(label: Any) -> Any:

@@ -77,8 +77,6 @@ class Runner:
         self.compiled_before = progress.seconds
         """Seconds in which this process had compiled functions before."""
         self._position: Any = None
-        self._known_categories = 0
-        """Categories that the model has as inputs. The encoder is up to a block ahead."""
         self._uncommitted_rows = 0
         self._columns_known = False
         self._sinks_started = False
@@ -149,6 +147,7 @@ class Runner:
             advice = header_advice(self.options, columns, self.source)
             raise RunRefused(f"{error} {advice}".rstrip()) from None
         self._kept.check(columns)
+        self.session.set_columns(self.encoder.columns)
         self._columns_known = True
 
     def _run_block(self, block: RowBlock) -> None:
@@ -186,7 +185,6 @@ class Runner:
         done = 0
         while done < count:
             part = batch.part(done, min(done + self.session.max_batch, count))
-            self._known_categories += part.new_inputs
             predictions = self.session.predict_and_learn(part, len(self.encoder.features))
             first = block.first + 1
             numbered = [
@@ -250,7 +248,6 @@ class Runner:
             "timings": self.timings.to_json(),
             "sinks": commits,
             "predictions": [sink.address for sink in self.sinks],
-            "categories": [list(one) for one in self.encoder.categories[: self._known_categories]],
             "features": self.encoder.features if self._columns_known else None,
             **facts,
         }
@@ -320,8 +317,6 @@ class Runner:
             raise ValueError(str(error)) from None  # `resume` adds the name of the file
         self._position = header["position"]
         self.rows = self.rows_before = int(header["rows"])
-        self.encoder.categories = [(str(c), str(name)) for c, name in header["categories"]]
-        self._known_categories = len(self.encoder.categories)
         self._sinks_started = True
 
     def close(self, *, complete: bool) -> None:

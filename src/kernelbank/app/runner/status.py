@@ -48,7 +48,6 @@ class RunStatus:
     predictions: Sequence[str]
     """Where the predictions are written."""
     features: Sequence[str]
-    categories: Sequence[tuple[str, str]]
     bank: AutoBank
     """The model."""
     history: History | None
@@ -73,7 +72,6 @@ class RunStatus:
             source=run.source.fingerprint,
             predictions=[sink.address for sink in run.sinks],
             features=run.encoder.features,
-            categories=run.encoder.categories,
             bank=run.bank,
             history=run.history,
             rows=run.rows,
@@ -111,7 +109,6 @@ class RunStatus:
                 source=dict(header["source"]),
                 predictions=[str(address) for address in header["predictions"]],
                 features=[str(name) for name in header["features"] or []],
-                categories=[(str(column), str(name)) for column, name in header["categories"]],
                 bank=bank,
                 history=history,
                 rows=int(header["rows"]),
@@ -131,6 +128,16 @@ class RunStatus:
     def model(self) -> Status:
         """The status of the model: its slots, weights, metrics and notes."""
         return self.bank.status()
+
+    @property
+    def categories(self) -> Sequence[tuple[str, str]]:
+        """(column, category) of the inputs of single categories."""
+        return [] if self.bank._encoder is None else self.bank._encoder.categories
+
+    @property
+    def categories_beyond(self) -> Mapping[str, Mapping[str, int]]:
+        """By column: how many categories have no input of their own, and how many rows."""
+        return {} if self.bank._encoder is None else self.bank._encoder.beyond
 
     @property
     def is_classification(self) -> bool:
@@ -203,6 +210,8 @@ class RunStatus:
             "rows": self.rows,
             "bad_rows": self.rejected.count,
             "rows_without_target": self.rows_without_target,
+            "scored": self.scored,
+            "categories_beyond_limit": dict(self.categories_beyond),
             "seconds": round(self.seconds, 3),
             "rows_per_second": round(self.rows_per_second, 1),
             "error": self.error,

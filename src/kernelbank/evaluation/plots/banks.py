@@ -84,7 +84,7 @@ def _present_weights(bank: AnyBank) -> tuple[Floats, tuple[str, ...]]:
 
 def function(
     bank: AnyBank,
-    along: int = 0,
+    along: int | str = 0,
     at: Any = None,
     between: tuple[float, float] | None = None,
     coverage: float = 0.9,
@@ -99,7 +99,7 @@ def function(
     Parameters
     ----------
     bank : a `KernelBank` or an `AutoBank` that has learned something.
-    along : the index of the input that varies.
+    along : the index of the input that varies, or for an `AutoBank` its name (`input_names`).
     at : (d,), the values of the others. By default, for an `AutoBank`, their medians; a
         `KernelBank` of one input needs none.
     between : the ends of the range. By default, for an `AutoBank`, the range of the last values;
@@ -121,6 +121,9 @@ def function(
         count = check.count("points", points, "function", "Give how many, such as 300.", least=2)
         usual = _usual_inputs(bank, at, between)
         remedy = f"Give a number from 0 to {len(usual) - 1}."
+        names = bank.input_names if isinstance(bank, AutoBank) else ()
+        if isinstance(along, str) and along in names:
+            along = names.index(along)
         column = check.count("along", along, "function", remedy, least=0, most=len(usual) - 1)
         rows = np.tile(usual[:, 0], (count, 1))
         grid = rows[:, column] = np.linspace(*_ends(between, usual[column]), count)
@@ -134,20 +137,21 @@ def function(
             axes.plot(grid, bank.predict(rows), color=BLUE, lw=1.5, zorder=3, label="the bank")
             axes.set_ylabel("prediction")
         elif bank.task == "regression":
-            value, low, high = bank.predict_at(rows, coverage).T
+            value, low, high = bank._predict_inputs(rows, coverage).T
             axes.plot(grid, value, color=BLUE, lw=1.5, zorder=3, label="prediction")
             style = {"color": BLUE, "alpha": 0.22, "lw": 0}
             axes.fill_between(grid, low, high, label=f"interval of {coverage:.0%}", **style)
             axes.set_ylabel("prediction")
         else:
             for index, (label, curve) in enumerate(
-                zip(bank.classes, bank.predict_at(rows).T, strict=True)
+                zip(bank.classes, bank._predict_inputs(rows, coverage).T, strict=True)
             ):
                 colour = CLASS_COLOURS[index % len(CLASS_COLOURS)]
                 dash = ("-", "--", "-.", ":")[index % 4]
                 axes.plot(grid, curve, color=colour, ls=dash, lw=1.5, label=plain(label))
             axes.set(ylabel="probability", ylim=(-0.02, 1.02))
-        axes.set(xlabel=f"input {column}", xlim=(grid[0], grid[-1]))
+        name = names[column] if names else f"input {column}"
+        axes.set(xlabel=plain(name), xlim=(grid[0], grid[-1]))
         axes.legend()
     return figure_of(axes)
 

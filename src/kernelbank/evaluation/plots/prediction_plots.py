@@ -95,10 +95,11 @@ def _numbers(axes: Any, trace: Trace, y: Any) -> None:
 
 def _classes(axes: Any, trace: Trace, y: Any) -> None:
     check_trace(trace, "probabilities")
+    probabilities = np.nan_to_num(trace.probabilities, nan=0.0)  # before any class is known
     if y is None:
-        _stack(axes, trace.probabilities, trace.classes)  # type: ignore[union-attr]
+        _stack(axes, probabilities, trace.classes)
     else:
-        _probability_of_truth(axes, trace.probabilities, trace.classes, labels(y, trace))  # type: ignore[union-attr]
+        _probability_of_truth(axes, probabilities, trace.classes, labels(y, trace))
 
 
 def _probability_of_truth(

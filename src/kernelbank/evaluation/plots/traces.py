@@ -94,13 +94,16 @@ def _losses(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
         raise check.refuse("y", "be given", y, remedy)
     if are_labels(trace):
         pairs = zip(trace.predictions.tolist(), labels(y, trace), strict=True)
-        wrong = np.array([predicted != true for predicted, true in pairs], dtype=float)
+        # Before any label is known there is no prediction, and so no loss; likewise below.
+        wrong = np.array([one is not None and one != true for one, true in pairs], dtype=float)
         return wrong, None, "wrong labels so far"
     target = numbers(y, trace)
     alone = None
+    unknown = np.isnan(trace.predictions)
     if "slot_predictions" in trace.fields:
-        alone = (trace.slot_predictions - target[:, None]) ** 2
-    return (trace.predictions - target) ** 2, alone, "cumulative squared error"
+        alone = np.where(unknown[:, None], 0.0, (trace.slot_predictions - target[:, None]) ** 2)
+    own = np.where(unknown, 0.0, (trace.predictions - target) ** 2)
+    return own, alone, "cumulative squared error"
 
 
 def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:

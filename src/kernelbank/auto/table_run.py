@@ -1,0 +1,144 @@
+"""Learning rows whose inputs depend on what was learned before: those of categories.
+
+Inputs of categories hold means of earlier targets, and learning may add inputs. So rows are encoded
+just before they are predicted or learned.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..bank.trace import Trace
+from ..utils.interrupts import defer_sigint
+from ..utils.validation import Floats
+from .column_encoder import EncodedRows
+from .named_inputs import NamedInputs
+from .prequential_run import PrequentialRun, make_trace
+from .scaling import CHUNK
+from .task_model import Prediction, Record
+
+if TYPE_CHECKING:
+    from .auto_bank import AutoBank
+
+
+def learn_row(
+    bank: AutoBank, named: NamedInputs, target: Floats, tail: float, past: Prediction | None
+) -> None:
+    """Learn one row, whose target (1,) is a number or the number of a class."""
+    model, encoder = bank._model, named.encoder
+    assert model is not None
+    if past is None and encoder.adds_inputs(named.codes):
+        # Predicted before it adds inputs, as by `predict_one`: the same bits.
+        past = model.predict(named.inputs, model.lagged[None], tail)
+    row, added = encoder.take(named.codes, encoder.as_statistic(target), named.texts)
+    if added:
+        model.add_inputs(added)
+    model.update(row, target, tail, past=past)
+
+
+class TableRun:
+    """Test, then train, over the rows of a table; as `PrequentialRun`.
+
+    Parameters
+    ----------
+    bank : its model predicts and learns.
+    named : the rows.
+    targets : (n,); zeros for labels.
+    labels : the labels of the rows; None for regression.
+    tail : probability beyond each end of the intervals.
+    fields : what the trace records.
+    """
+
+    def __init__(
+        self,
+        bank: AutoBank,
+        named: NamedInputs,
+        targets: Floats,
+        labels: list[Any] | None,
+        tail: float,
+        fields: tuple[str, ...],
+    ) -> None:
+        assert bank._model is not None
+        self._bank = bank
+        self._model = bank._model
+        self._named = named
+        self._encoder = named.encoder
+        self._targets = targets
+        self._labels = labels
+        self._tail = tail
+        self._fields = fields
+        self._records: list[Record] = []
+
+    def run(self, delay: int) -> Trace:
+        """Predict each row, and learn it `delay` rows later."""
+        if delay:
+            self._run_delayed(delay)
+        else:
+            self._run_pieces()
+        task = "regression" if self._labels is None else "classification"
+        names, classes = self._model.names, self._bank._classes
+        return make_trace(task, self._records, self._fields, names, classes)
+
+    def _run_pieces(self) -> None:
+        """Pieces in which no row adds inputs. A Ctrl-C waits until a piece is done."""
+        done, codes = 0, self._named.codes
+        while done < len(codes):
+            with defer_sigint():
+                if self._encoder.adds_inputs(codes[done : done + 1]):
+                    self._learn(done, self._predict(done))
+                    done += 1
+                else:
+                    done = self._run_piece(done)
+
+    def _run_piece(self, start: int) -> int:
+        """Predict and learn some rows; returns the end of these rows."""
+        bank, encoder, targets = self._bank, self._encoder, self._targets
+        piece = slice(start, start + CHUNK)
+        labels = None if self._labels is None else self._labels[piece]
+        known = targets[piece] if labels is None else bank._classes.numbers_ahead(labels)
+        seen = encoder.as_statistic(known)
+        rows, _ = encoder.take(self._named.codes[piece], seen, self._named.texts)
+        end = start + len(rows)
+        self._records += PrequentialRun(
+            self._model,
+            rows,
+            targets[start:end],
+            None if labels is None else labels[: len(rows)],
+            bank._classes,
+            bank._encode,
+            self._tail,
+            self._fields,
+            delay=0,
+        ).records()
+        return end
+
+    def _run_delayed(self, delay: int) -> None:
+        """One row after the other: its inputs depend on which targets have come."""
+        waiting: deque[tuple[int, Prediction]] = deque()
+        for row in range(len(self._targets)):
+            with defer_sigint():
+                waiting.append((row, self._predict(row)))
+                if len(waiting) > delay:
+                    self._learn(*waiting.popleft())
+        while waiting:
+            with defer_sigint():
+                self._learn(*waiting.popleft())
+
+    def _predict(self, row: int) -> Prediction:
+        inputs = self._encoder.expand(self._named.codes[row : row + 1])
+        prediction = self._model.predict(inputs, self._model.lagged[None], self._tail)
+        wanted = (*self._fields, "probabilities")
+        found = self._model.record(prediction)
+        self._records.append({name: found[name] for name in wanted if name in found})
+        return prediction
+
+    def _learn(self, row: int, past: Prediction) -> None:
+        number = self._targets[row]
+        if self._labels is not None:
+            number = float(self._bank._encode(self._labels[row]))
+        one = EncodedRows(self._named.codes[row : row + 1], self._named.texts)
+        named = NamedInputs(self._encoder, one)
+        learn_row(self._bank, named, np.array([number]), self._tail, past)
