@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import RunRefused
 from ...io.sources import ParsedRows, RejectedRow, RowBlock
+from ...io.sources.parsing import shortened
+from ...io.times import parse_time
 from ...utils.validation import Floats
 from .options import RunOptions
 
@@ -102,12 +103,11 @@ class FeatureEncoder:
             for i, cell in enumerate(parsed.texts[options.time]):
                 try:
                     waves[i] = encode_time(cell)
-                except ValueError:
+                except ValueError as error:
                     usable[i] = False
                     row = int(parsed.rows[i])
-                    reason = "is not a time: give seconds since 1970, or ISO 8601"
-                    where = block.where(row)
-                    rejected.append(RejectedRow(row, where, options.time, str(cell), reason))
+                    where, value = block.where(row), shortened(str(cell))
+                    rejected.append(RejectedRow(row, where, options.time, value, str(error)))
             inputs = np.hstack([inputs, waves])
         targets: list[Any]
         if regression:
@@ -174,16 +174,6 @@ class FeatureEncoder:
 
 def encode_time(cell: str | None) -> list[float]:
     """Sine and cosine of the time of day, week and year; ValueError if the cell is not a time."""
-    if cell is None or "_" in cell:
-        raise ValueError
-    try:
-        seconds = float(cell)
-    except ValueError:
-        moment = datetime.fromisoformat(cell.strip())
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        seconds = moment.timestamp()
-    if not math.isfinite(seconds) or abs(seconds) > 1e15:
-        raise ValueError
+    seconds = parse_time(cell)
     angles = [2 * math.pi * math.fmod(seconds, period) / period for period in PERIODS.values()]
     return [wave(angle) for angle in angles for wave in (math.sin, math.cos)]

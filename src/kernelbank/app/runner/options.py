@@ -88,8 +88,8 @@ class RunOptions:
         "Text inputs: each category becomes an input of its own.", (), metavar="A,B", saved=FIXED
     )
     time: str | None = _columns(
-        "Column of times (ISO 8601, or seconds since 1970): becomes the time of day, week and "
-        "year.",
+        "Column of times (ISO 8601, or seconds, milli-, micro- or nanoseconds since 1970): becomes "
+        "the time of day, week and year.",
         None,
         metavar="NAME",
         saved=FIXED,
