@@ -89,7 +89,7 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
     before = bank.predict(X).tobytes()
     with pytest.raises(InvalidArgument, match=r"at least lower=0; got -1.0. Correct .* row 2"):
         bank.run(X[:3], [1.0, 2.0, -1.0])
-    with pytest.raises(InvalidArgument, match="at most upper=20; got 21.0"):
+    with pytest.raises(InvalidArgument, match=r"at most upper=20; got 21\.0"):
         bank.learn_one(X[0], 21.0)
     assert bank.samples == len(X)
     assert bank.predict(X).tobytes() == before

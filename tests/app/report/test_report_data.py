@@ -7,9 +7,23 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.app.report.report_data import POINTS_PER_PART, ReportData, slot_terms
+from kernelbank.app.report.report_data import (
+    POINTS_PER_PART,
+    ReportData,
+    change_groups,
+    slot_terms,
+)
 from kernelbank.app.runner import model_session
-from kernelbank.app.runner.history import EXTREMES, POINTS, TOTALS, History
+from kernelbank.app.runner.history import (
+    DRAWN,
+    EARLY,
+    EXTREMES,
+    POINTS,
+    SNAPSHOTS,
+    TOTALS,
+    History,
+)
+from kernelbank.app.runner.snapshots import MOST_INPUTS
 from kernelbank.app.runner.status import RunStatus
 from support.run_command import make_rows, one_slot_model, succeed, write_csv
 
@@ -94,7 +108,10 @@ def test_points_of_a_regression_are_those_of_the_model(state):
 
 def test_curves_are_those_of_the_model(state):
     parts = report_of(state)
-    assert parts["run"]["inputs"] == ["a", "b"]
+    assert [(one["kind"], one["name"]) for one in parts["run"]["inputs"]] == [
+        ("number", "a"),
+        ("number", "b"),
+    ]
     bank, done = kb.AutoBank(size="small"), 0
     for name, row in [*((f"curves/{n}", n) for n in (64, 128, 256, 512)), ("curves/now", ROWS)]:
         bank.run(X[done:row], Y[done:row])
@@ -143,7 +160,8 @@ def test_curves_of_lagged_targets_are_those_of_the_model(tmp_path):
     source = write_csv(tmp_path / "s.csv", ["y"], Y[:, None])
     succeed(source, "--target", "y", "--lags", 3, "--state", tmp_path / "state")
     parts = report_of(tmp_path / "state")
-    assert parts["run"]["inputs"] == ["y, 1 before", "y, 2 before", "y, 3 before"]
+    names = [one["name"] for one in parts["run"]["inputs"]]
+    assert names == ["y, 1 before", "y, 2 before", "y, 3 before"]
     bank = kb.AutoBank(size="small", lags=3)
     bank.run(np.zeros((ROWS, 1)), Y)
     where = np.linspace(Y.min(), Y.max(), 24)
@@ -186,8 +204,9 @@ def test_changes_with_delay_have_the_row_at_which_they_were_noticed(tmp_path, mo
         succeed(source, "--target", "y", "--state", folder, "--delay", delay)
         changes = kb.load(folder / "state.kb").ledger.changes
         found[delay] = report_of(folder)["changes"]
-        assert found[delay] == [[c.row + delay, c.what, ""] for c in changes]
-    assert "target level" in {what for _, what, _ in found[0]}
+        signals = [[c.row + delay, c.what, ""] for c in changes]
+        assert found[delay] == change_groups(signals, ROWS)
+    assert "target level" in {what for _, _, kinds in found[0] for what, _, _ in kinds}
 
 
 def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
@@ -233,10 +252,10 @@ def test_report_of_many_rows_and_slots_is_small(state):
     slots = len(_large().names)
     given = dataclasses.replace(RunStatus.of_state(state), history=filled_history(100_000, slots))
     parts = ReportData().parts(given)
-    snapshots = (
-        len(parts["curves/now"]) * 40 * 4
-    )  # of eight inputs instead of two, and all there can be
-    assert sum(map(len, parts.values())) + snapshots < 1.6e6
+    line = len(parts["curves/now"]) / 2
+    # As many snapshots of as many inputs as there can be, and the present function along them all.
+    snapshots = line * (DRAWN * (SNAPSHOTS + len(EARLY)) + MOST_INPUTS)
+    assert sum(map(len, parts.values())) + snapshots < 1.7e6
 
 
 def _large():

@@ -9,6 +9,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.app.runner import model_session
 from kernelbank.app.runner.feature_encoder import MAX_CATEGORIES, PERIODS, encode_time
+from kernelbank.io.times import parse_time
 from support import run_command
 from support.run_command import (
     ROWS,
@@ -116,7 +117,7 @@ def test_time_in_every_format_gives_the_same_inputs(tmp_path):
         "microseconds": [f"{moment.timestamp() * 1000:.0f}000" for moment in moments],
         "nanoseconds": [f"{moment.timestamp() * 1000:.0f}000000" for moment in moments],
     }
-    waves = np.array([encode_time(repr(moment.timestamp())) for moment in moments])
+    waves = np.array([encode_time(moment.timestamp()) for moment in moments])
     trace = kb.AutoBank(size="small").run(np.column_stack([X[:, 0], waves]), Y)
     for name, cells in forms.items():
         path = write_csv(
@@ -128,10 +129,10 @@ def test_time_in_every_format_gives_the_same_inputs(tmp_path):
 
 def test_encode_time_gives_day_week_and_year():
     assert list(PERIODS) == ["day", "week", "year"]
-    noon = encode_time("1970-01-01T12:00:00")
+    noon = encode_time(parse_time("1970-01-01T12:00:00"))
     assert np.allclose(noon[:2], [0, -1])
-    six = str(1704067200 + 6 * 3600)
-    assert np.allclose(encode_time("2024-01-01T08:00:00+02:00"), encode_time(six))
+    six = parse_time("2024-01-01T08:00:00+02:00")
+    assert np.allclose(encode_time(six), encode_time(1704067200 + 6 * 3600))
 
 
 # --- how many rows --------------------------------------------------------------------------------

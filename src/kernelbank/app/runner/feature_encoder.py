@@ -33,12 +33,14 @@ class Batch(NamedTuple):
     """(n,) numbers or labels; [None] where the target is missing."""
     new_inputs: int
     """How many of the last columns of X are new from this batch on."""
+    times: Floats
+    """(n,) the times in seconds since 1970; NaN without `--time`."""
 
     def part(self, begin: int, end: int) -> Batch:
         """Rows `begin` to `end` of the batch."""
         cut = slice(begin, end)
         new = 0 if begin else self.new_inputs
-        return Batch(self.rows[cut], self.X[cut], self.targets[cut], new)
+        return Batch(self.rows[cut], self.X[cut], self.targets[cut], new, self.times[cut])
 
 
 class FeatureEncoder:
@@ -98,11 +100,13 @@ class FeatureEncoder:
         rejected = list(parsed.rejected)
         inputs = parsed.numbers[:, : len(self.features)]
         usable = np.ones(len(parsed), dtype=bool)
+        times = np.full(len(parsed), np.nan)
         if options.time:
             waves = np.zeros((len(parsed), 2 * len(PERIODS)))
             for i, cell in enumerate(parsed.texts[options.time]):
                 try:
-                    waves[i] = encode_time(cell)
+                    times[i] = parse_time(cell)
+                    waves[i] = encode_time(float(times[i]))
                 except ValueError as error:
                     usable[i] = False
                     row = int(parsed.rows[i])
@@ -112,17 +116,25 @@ class FeatureEncoder:
         targets: list[Any]
         if regression:
             targets = [None if math.isnan(y) else y for y in parsed.numbers[:, -1].tolist()]
+            for i, y in enumerate(targets):
+                reason = options.beyond_bounds(y)
+                if reason and usable[i]:
+                    usable[i] = False
+                    row = int(parsed.rows[i])
+                    where = block.where(row)
+                    rejected.append(RejectedRow(row, where, options.target, f"{y:.12g}", reason))
         else:
             targets = list(parsed.texts[options.target])
         rejected.sort(key=lambda one: one.row)
         cuts = {one.row for one in rejected}
-        return list(self._batches(parsed, inputs, targets, usable, cuts)), rejected
+        return list(self._batches(parsed, inputs, targets, times, usable, cuts)), rejected
 
     def _batches(
         self,
         parsed: ParsedRows,
         inputs: Floats,
         targets: list[Any],
+        times: Floats,
         usable: np.ndarray,
         cuts: set[int],
     ) -> Iterator[Batch]:
@@ -145,7 +157,8 @@ class FeatureEncoder:
             X = np.hstack([inputs[some], one_hot])
             if not X.shape[1]:
                 X = np.zeros((len(some), 1))
-            return Batch([int(parsed.rows[i]) for i in some], X, [targets[i] for i in some], new)
+            rows, own = [int(parsed.rows[i]) for i in some], [targets[i] for i in some]
+            return Batch(rows, X, own, new, times[some])
 
         for i in np.flatnonzero(usable).tolist():
             new = []
@@ -172,8 +185,7 @@ class FeatureEncoder:
             yield batch(collected, added)
 
 
-def encode_time(cell: str | None) -> list[float]:
-    """Sine and cosine of the time of day, week and year; ValueError if the cell is not a time."""
-    seconds = parse_time(cell)
+def encode_time(seconds: float) -> list[float]:
+    """Sine and cosine of the time of day, week and year."""
     angles = [2 * math.pi * math.fmod(seconds, period) / period for period in PERIODS.values()]
     return [wave(angle) for angle in angles for wave in (math.sin, math.cos)]

@@ -10,6 +10,7 @@ import numpy as np
 from ...auto import AutoBank
 from ...auto.auto_serialization import describe
 from ...auto.loading import restore
+from ...auto.task_model import best_class
 from ...bank.engines import as_engine
 from ...bank.layout import Slot
 from ...bank.runtime import under
@@ -20,8 +21,10 @@ from ...learners import Norma
 from ...utils.validation import Floats
 from .feature_encoder import Batch
 from .history import EARLY, EXTREMES, TOTALS, History
+from .label_scores import log_loss
 from .options import RunOptions
-from .snapshots import take_snapshot
+from .recent_rows import FIELDS
+from .snapshots import InputLayout, take_snapshot
 from .timings import MODEL, SNAPSHOTS, Timings
 
 REGRESSION_COLUMNS = ("row", "prediction", "lower", "upper", "target")
@@ -45,6 +48,7 @@ def make_model(options: RunOptions, engine: Any) -> AutoBank:
             "window": 10,
             "regularization": 0.01,
         }
+    own |= {"lower": options.lower, "upper": options.upper}
     return AutoBank(options.task, options.lags, options.size, engine=engine, **own)
 
 
@@ -74,40 +78,41 @@ class ModelSession:
         """How many rows may be learned at once: none beyond the next snapshot."""
         return EARLY[0] if self.history is None else self.history.until_snapshot
 
-    def predict_and_learn(self, batch: Batch, features: int) -> list[Row]:
-        """The predictions of a batch; targets that have come are learned.
-
-        Snapshots are taken along the first `features` inputs.
-        """
+    def predict_and_learn(self, batch: Batch, layout: InputLayout) -> list[Row]:
+        """The predictions of a batch; targets that have come are learned."""
         X, targets, new_inputs = batch.X, batch.targets, batch.new_inputs
         with self.timings.measure(MODEL):
             if self.options.delay:
-                predictions = self._run_delayed(X, targets, new_inputs)
+                predictions = self._run_delayed(X, targets, batch.times, new_inputs)
             elif targets == [None]:
-                predictions = [self._predict_only(X, new_inputs)]
+                predictions = [self._predict_only(X, batch.times, new_inputs)]
             else:
-                predictions = self._run_batch(X, targets, new_inputs)
+                predictions = self._run_batch(X, targets, batch.times, new_inputs)
         with self.timings.measure(SNAPSHOTS):
-            self._take_snapshot(features)
+            if self.history is not None:
+                self.history.seen.add(X[:, : len(layout.features)], batch.times)
+            self._take_snapshot(layout)
         return predictions
 
-    def _run_batch(self, X: Floats, targets: list[Any], new_inputs: int) -> list[Row]:
+    def _run_batch(
+        self, X: Floats, targets: list[Any], times: Floats, new_inputs: int
+    ) -> list[Row]:
         trace = self.bank.run(
             X, targets, record="all", coverage=self.options.coverage, added=new_inputs
         )
-        self._record(trace, targets)
-        return self._prediction_rows(trace, targets)
+        return self._record(trace, targets, times)
 
-    def _run_delayed(self, X: Floats, targets: list[Any], new_inputs: int) -> list[Row]:
+    def _run_delayed(
+        self, X: Floats, targets: list[Any], times: Floats, new_inputs: int
+    ) -> list[Row]:
         self._add_inputs(new_inputs)
         predictions: list[Row] = []
-        for x, target in zip(X, targets, strict=True):
+        for x, target, time in zip(X, targets, times, strict=True):
             if target is None:  # it waits like the others: targets are learned `delay` rows later
-                predictions.append(self._predict_only(x[None], 0))
+                predictions.append(self._predict_only(x[None], time[None], 0))
             else:
                 trace = self.bank.predict_trace_one(x, record="all", coverage=self.options.coverage)
-                self._record(trace, [target])
-                predictions += self._prediction_rows(trace, [target])
+                predictions += self._record(trace, [target], time[None])
             self._pending.append((x, target))
             if len(self._pending) > self.options.delay:
                 self._learn_oldest()
@@ -124,10 +129,15 @@ class ModelSession:
             self.bank.learn_one(x, target)
             self._last_target = target
 
-    def _predict_only(self, X: Floats, new_inputs: int) -> Row:
+    def _predict_only(self, X: Floats, times: Floats, new_inputs: int) -> Row:
         """A row without a target: predicted and not learned; the bank does not wait for it."""
         self.rows_without_target += 1
         self._add_inputs(new_inputs)
+        row = self._prediction_of(X)
+        self._add_recent(times, [row], [None])
+        return row
+
+    def _prediction_of(self, X: Floats) -> Row:
         if self.options.task == "regression":
             low, high = self.bank.predict_interval(X, self.options.coverage)[0].tolist()
             return float(self.bank.predict(X)[0]), low, high, None
@@ -150,8 +160,8 @@ class ModelSession:
 
     # --- history ----------------------------------------------------------------------------------
 
-    def _record(self, trace: Any, targets: list[Any]) -> None:
-        """Add the predictions of a trace to the history."""
+    def _record(self, trace: Any, targets: list[Any], times: Floats) -> list[Row]:
+        """Add the predictions of a trace to the history; the rows of the predictions."""
         slots = trace.weights.shape[1]
         if self.history is None:
             self.history = History(slots)
@@ -167,8 +177,10 @@ class ModelSession:
             totals[:, 3] = (np.array(baseline) - y) ** 2
             totals[:, 4] = (trace.lower <= y) & (y <= trace.upper)
             totals[:, 5] = trace.upper - trace.lower
+            totals[:, 6] = np.abs(trace.predictions - y)
+            totals[:, 7] = np.abs(np.array(baseline) - y)
             losses = (trace.slot_predictions - y[:, None]) ** 2
-            extremes[:, 1:] = np.column_stack([y, trace.predictions, y, trace.predictions])
+            extremes[:, 1:5] = np.column_stack([y, trace.predictions, y, trace.predictions])
         else:
             totals[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
             totals[:, 3] = [a != b for a, b in zip(baseline, targets, strict=True)]
@@ -177,7 +189,17 @@ class ModelSession:
             numbers = {label: number for number, label in enumerate(trace.classes)}
             classes = np.array([numbers.get(label, -2) for label in targets])
             losses = (trace.slot_classes != classes[:, None]).astype(np.float64)
+            pairs = zip(trace.probabilities, classes, strict=True)
+            own = [float(p[k]) if 0 <= k < len(p) else 0.0 for p, k in pairs]
+            totals[:, 8] = [log_loss(p) for p in own]
+            scored = slice(int(first), None)
+            self.history.labels.add(
+                classes[scored],
+                best_class(trace.probabilities[scored]),
+                trace.probabilities[scored],
+            )
         extremes[:, 0] = totals[:, 2]
+        extremes[:, 5] = extremes[:, 6] = times
         if first:  # the first prediction was made before any target was known: not scored
             totals[0, 1:] = 0.0
             losses[0] = 0.0
@@ -186,11 +208,30 @@ class ModelSession:
             self._last_target = targets[-1]
         self.history.add(totals, extremes, trace.weights, losses)
         self._snapshot_due = self.history.due(self.history.rows)
+        rows = self._prediction_rows(trace, targets)
+        self._add_recent(times, rows, [None, *baseline[1:]] if first else baseline)
+        return rows
 
-    def _take_snapshot(self, features: int) -> None:
+    def _add_recent(self, times: Floats, predictions: list[Row], baseline: list[Any]) -> None:
+        """Add rows to the last rows."""
+        if self.history is None:
+            return
+        numbers = {label: number for number, label in enumerate(self.bank.classes)}
+        labels = self.options.task == "classification"
+        rows = np.full((len(predictions), len(FIELDS)), np.nan)
+        rows[:, 0] = times
+        for out, (predicted, *ends, target), last in zip(rows, predictions, baseline, strict=True):
+            values = [target, predicted, last]
+            values = [numbers.get(label) for label in values] if labels else values
+            known = [*values[:2], ends[0], ends[-1], values[2]]
+            out[1:] = [np.nan if value is None else value for value in known]
+        self.history.recent.add(rows)
+
+    def _take_snapshot(self, layout: InputLayout) -> None:
         if self.history is not None and self._snapshot_due:
             self._snapshot_due = False
-            taken = take_snapshot(self.bank, self.history, features, self.options.coverage)
+            coverage = self.options.coverage
+            taken = take_snapshot(self.bank, self.history, layout, coverage, kept=True)
             if taken is not None:
                 self.history.add_snapshot(taken)
 

@@ -24,6 +24,7 @@ from .history import History
 from .model_session import ModelSession
 from .options import RunOptions
 from .rejected_rows import RejectedRows
+from .snapshots import InputLayout
 from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
 
 BLOCK_ROWS = 1024
@@ -158,7 +159,7 @@ class Runner:
         while done < count:
             part = batch.part(done, min(done + self.session.max_batch, count))
             self._known_categories += part.new_inputs
-            predictions = self.session.predict_and_learn(part, len(self.encoder.features))
+            predictions = self.session.predict_and_learn(part, self._layout())
             first = block.first + 1
             numbered = [
                 (first + row, *values) for row, values in zip(part.rows, predictions, strict=True)
@@ -169,6 +170,14 @@ class Runner:
             self.rows += len(part.rows)
             self._advance(block, part.rows[-1], len(part.rows))
             done += len(part.rows)
+
+    def _layout(self) -> InputLayout:
+        """What the inputs of the model are by now."""
+        options, encoder = self.options, self.encoder
+        categories = encoder.categories[: self._known_categories]
+        return InputLayout(
+            options.target, encoder.features, options.time, options.categorical, categories
+        )
 
     def _advance(self, block: RowBlock, row: int, count: int) -> None:
         """`count` more rows are done, up to row `row` of the block; commit if it is time."""
