@@ -64,6 +64,7 @@ const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 // A share of a day, week or year as text.
 const SHARE_TEXTS = {
+  __proto__: null,
   day: (share) => {
     const minutes = Math.round(24 * 60 * share);
     return `${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`;
@@ -74,7 +75,7 @@ const SHARE_TEXTS = {
   },
   year: (share) => MONTHS[Math.floor(12 * share + 1e-9) % 12],
 };
-const SHARE_TICKS = { day: 8, week: 7, year: 12 }; // parts of the axis
+const SHARE_TICKS = { __proto__: null, day: 8, week: 7, year: 12 }; // parts of the axis
 
 const categoryName = (index) => inputAt(inputIndex()).labels?.[index] ?? "";
 
