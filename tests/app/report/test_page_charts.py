@@ -123,6 +123,19 @@ class TestInputs:
 
 
 class TestCharts:
+    def test_coverage_is_the_mean_of_enough_rows_before_each_point(self, show):
+        """A twentieth of all: 5,000 rows, ten points of 500."""
+        report = sample_report()
+        shown = show(report)
+        shown.page.locator("#coverage-chart .chart").focus()
+        for key in ("End", "PageUp", "PageUp"):
+            shown.page.keyboard.press(key)
+        covered, scored = column(report, "covered"), column(report, "scored")
+        mean = sum(covered[170:180]) / sum(scored[170:180])
+        assert f"inside {100 * mean:.1f} %" in readout(shown, "coverage")
+        width = sum(column(report, "width")[170:180]) / sum(scored[170:180])
+        assert f"mean width {width:.4g}" in readout(shown, "width")
+
     def test_all_charts_of_a_report_are_drawn(self, show):
         shown = show(sample_report(), color_scheme="light")
         for chart in CHARTS:

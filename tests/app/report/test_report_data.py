@@ -209,6 +209,44 @@ def test_changes_with_delay_have_the_row_at_which_they_were_noticed(tmp_path, mo
     assert "target level" in {what for _, _, kinds in found[0] for what, _, _ in kinds}
 
 
+def test_signals_close_together_are_one_group_with_counts():
+    signals = [[100, "error grew", ""]]
+    signals += [[110 + k, "input level", "a"] for k in range(5)]
+    signals += [[120, "input level", "b"], [180, "weights", ""], [1000, "weights", ""]]
+    assert change_groups(signals, 2000) == [
+        [100, 120, [["error grew", "", 1], ["input level", "a", 5], ["input level", "b", 1]]],
+        [180, 180, [["weights", "", 1]]],
+        [1000, 1000, [["weights", "", 1]]],
+    ]
+    assert [group[:2] for group in change_groups(signals, 50_000)] == [[100, 1000]]
+    assert change_groups([], 10) == []
+
+
+@pytest.mark.parametrize("count", [2, 20])
+def test_confusion_matrix_has_the_most_frequent_labels_and_the_others(count, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    draw = np.random.default_rng(0)
+    labels = np.array([f"l{k}" for k in np.minimum(draw.geometric(0.2, ROWS), count)])
+    rows = np.column_stack([X.astype(object), labels])
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)
+    succeed(source, "--target", "y", "--task", "classification", "--state", tmp_path / "state")
+    parts = report_of(tmp_path / "state")
+    found, names = np.array(parts["labels"]["confusion"]), parts["labels"]["labels"]
+    assert found.sum() == parts["status"]["scored"] == ROWS - 1
+    values, counts = np.unique(labels[1:], return_counts=True)
+    frequency = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    assert len(names) == min(count, 12)
+    assert len(found) == len(names) + (count > 12)
+    assert found[: len(names)].sum(axis=1).tolist() == [frequency[name] for name in names]
+    least = min(frequency[name] for name in names)
+    assert all(n <= least for name, n in frequency.items() if name not in names)
+    right = np.trace(found[: len(names), : len(names)])
+    wrong = parts["status"]["error"] * (ROWS - 1)
+    assert right + wrong == pytest.approx(ROWS - 1)  # rare labels are never predicted here
+    assert 0 < parts["status"]["log_loss"] < 14
+    assert 0 < parts["status"]["area_under_curve"] < 1
+
+
 def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
     """Also if the parts were made again and again."""
     kept, repeated = {}, ReportData()
