@@ -54,9 +54,9 @@ const widthChart = new Chart("width-chart", {
 });
 
 // From below nearly all shares up to 100 %; the first rows may lie far below.
-function rangeOfShares(lists) {
+function rangeOfShares(lists, highest) {
   const values = lists.flat().filter(known).sort((one, other) => one - other);
-  const low = Math.min(quantile(values, 0.02) ?? 0, 0.85);
+  const low = Math.min(quantile(values, 0.02) ?? 0, highest);
   return [Math.max(0, Math.floor(20 * low - 0.2) / 20), 1.004];
 }
 
@@ -82,7 +82,8 @@ function drawIntervals(report) {
   const requested = xs.map(() => run.coverage ?? null);
   const rows = whole(smoothedRows(lastOf(report.scored)));
   const compared = isClassification ? width.recent : requested;
-  coverageRange = rangeOfShares([covered.recent, covered.cumulative, compared]);
+  const shares = [covered.recent, covered.cumulative, compared];
+  coverageRange = rangeOfShares(shares, isClassification ? 0.98 : 0.85);
   const what = isClassification ? "correct" : "inside";
   coverageChart.setLegend([
     [`${what}, mean of ${rows} rows`, "model"],
