@@ -64,3 +64,17 @@ def test_last_rows_are_those_of_the_predictions(tmp_path, monkeypatch):
     wrong = recent["prediction"][known] != recent["target"][known]
     assert 0 < wrong.mean() < 0.6
     assert ((recent["low"] > 0.3) & (recent["low"] <= 1)).all()
+
+
+def test_first_of_the_last_rows_has_no_baseline(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    succeed(source, "--target", "y", "--state", tmp_path / "state", "--max-rows", 50)
+    recent = RunStatus.of_state(tmp_path / "state").history.recent
+    assert len(recent) == 50
+    assert np.isnan(recent["baseline"][0])
+    assert same_bits(recent["baseline"][1:], Y[:49])
+    assert same_bits(recent["target"], Y[:50])
+    assert ((recent["low"] <= recent["prediction"]) & (recent["prediction"] <= recent["high"]))[
+        1:
+    ].all()
