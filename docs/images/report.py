@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from PIL import Image
@@ -22,16 +23,19 @@ ROWS, WIDTH = 12_000, 1100
 
 
 def write_stream(path: Path) -> None:
-    """Sensors of a plant whose load depends on them in another way in each third."""
+    """Hours of a plant whose load depends on the weather in another way in each third."""
     rng = random.Random(3)
+    start = datetime(2024, 1, 1, tzinfo=UTC)
     with open(path, "w", newline="") as file:
         table = csv.writer(file)
-        table.writerow(["wind", "rain", "sun", "load"])
+        table.writerow(["when", "wind", "rain", "sun", "load"])
         for n in range(ROWS):
             wind, rain, sun = (round(rng.gauss(0, 1), 3) for _ in range(3))
             third = 3 * n // ROWS
             loads = (3 * wind + rain, 4 * math.sin(2 * wind) * sun, 3 * abs(wind) - 2 * (rain > 0))
-            table.writerow([wind, rain, sun, round(20 + loads[third] + rng.gauss(0, 0.3), 3)])
+            load = 20 + loads[third] + 4 * math.sin(2 * math.pi * n / 24) + rng.gauss(0, 0.3)
+            when = (start + timedelta(hours=n)).isoformat()
+            table.writerow([when, wind, rain, sun, round(load, 3)])
 
 
 def main() -> None:
@@ -39,8 +43,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         write_stream(folder / "plant.csv")
-        words = ["kernelbank", "run", "plant.csv", "--target", "load", "--report", "page.html"]
-        subprocess.run([sys.executable, "-m", *words, "--quiet"], cwd=folder, check=True)
+        words = ["kernelbank", "run", "plant.csv", "--target", "load", "--time", "when"]
+        words += ["--report", "page.html", "--quiet"]
+        subprocess.run([sys.executable, "-m", *words], cwd=folder, check=True)
         with sync_playwright() as playwright:
             chromium = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
@@ -48,12 +53,12 @@ def main() -> None:
             page = chromium.new_page(viewport={"width": WIDTH, "height": 900})
             page.goto((folder / "page.html").as_uri())
             screenshots = []
-            for selector in ("header", "#error", "#weights"):
+            for selector in ("header", "#stream", "#error", "#weights"):
                 page.locator(selector).first.screenshot(path=folder / "section.png")
                 screenshots.append(Image.open(folder / "section.png").convert("RGB"))
             background = screenshots[0].getpixel((0, 0))
             chromium.close()
-        screenshots[2] = screenshots[2].crop((0, 0, screenshots[2].width, 780))
+        screenshots[-1] = screenshots[-1].crop((0, 0, screenshots[-1].width, 780))
         height = sum(screenshot.height + 20 for screenshot in screenshots)
         joined = Image.new("RGB", (WIDTH, height), background)
         top = 0

@@ -32,6 +32,14 @@ def test_new_input_level_is_learned_and_signalled():
     assert ("input level", 0, 405) in [(c.what, c.column, c.row) for c in bank.ledger.changes]
 
 
+def test_encoded_category_that_appears_late_is_no_new_input_level():
+    X, y = numbers(700)
+    X[:, 0] = np.arange(700) % 400 >= 350
+    bank = kb.AutoBank(**SMALL)
+    bank.run(X, y)
+    assert not [c for c in bank.ledger.changes if c.what == "input level"]
+
+
 def test_single_extreme_values_do_not_spoil_later_predictions():
     X, y = numbers(500)
     clean = kb.AutoBank(**SMALL).run(X, y)

@@ -19,7 +19,8 @@ NAN = math.nan
 class Intervals:
     """The compiled functions for up to `count` rows, on stats and quantiles."""
 
-    def __init__(self, stats, quantiles, count=1):
+    def __init__(self, stats, quantiles, count=1, bounds=(-np.inf, np.inf)):
+        self.bounds = np.array(bounds)
         self.tail, self.scores, self.targets = np.zeros(1), np.zeros(count), np.zeros(count)
         self.scale, self.output = np.zeros((count, 2)), np.zeros((count, 3))
         own = {"tracked": len(TAILS), "stats": stats, "tails": TAILS, "quantiles": quantiles}
@@ -52,11 +53,11 @@ def probabilities(function, scores, platt, out, labels=None):
 class CalibrationPair:
     """Predictions in both forms, fed the same rows."""
 
-    def __init__(self, quantiles=None):
+    def __init__(self, quantiles=None, bounds=(-np.inf, np.inf)):
         start = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1)) if quantiles is None else quantiles
-        self.naive = naive.Calibration(TAILS, start)
+        self.naive = naive.Calibration(TAILS, start, bounds)
         self.stats, self.quantiles = np.zeros(calibration.ERROR_STATS), start.astype(float)
-        self.own = Intervals(self.stats, self.quantiles)
+        self.own = Intervals(self.stats, self.quantiles, bounds=bounds)
 
     def feed(self, scores, scale, targets, tails):
         for score, (mean, sd), y, tail in zip(scores, scale, targets, tails, strict=True):
@@ -79,6 +80,20 @@ class CalibrationPair:
             lowest, highest = min(self.naive.targets), max(self.naive.targets)
             assert abs(self.stats[calibration.LOW] - lowest) <= 8 * EPS * (abs(lowest) + 20 * sd)
             assert abs(self.stats[calibration.HIGH] - highest) <= 8 * EPS * (abs(highest) + 20 * sd)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, np.inf), (-np.inf, 0.3), (-0.2, 0.4)])
+def test_bounded_predictions_and_intervals_equal_the_naive_form(bounds):
+    draw = np.random.default_rng(7)
+    count = 200
+    scale = np.column_stack([draw.normal(size=count), 0.5 + draw.random(count)])
+    targets = np.clip(draw.normal(size=count), *bounds)
+    pair = CalibrationPair(bounds=bounds)
+    pair.feed(draw.normal(size=count), scale, targets, draw.uniform(1e-5, 0.5, size=count))
+    value, ends = pair.own.predict(-50.0, 0.0, 1.0, 0.05)
+    assert bounds[0] <= min(value, *ends)
+    value, ends = pair.own.predict(50.0, 0.0, 1.0, 0.05)
+    assert bounds[1] >= max(value, *ends)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -164,6 +164,18 @@ def test_five_far_values_in_a_row_are_a_new_level():
     level_of([1e9, 2e9, 1e10, 1e9, 3e9], 1)
 
 
+@pytest.mark.parametrize("memory", [5, 1000])
+def test_column_that_steps_through_a_few_values_has_no_new_level(memory):
+    pair = ColumnPair(memory)
+    pair.fit([0.0] * 128)
+    pair.feed([0.0] * 500 + [1.0] * 20 + [0.0] * 900 + [1.0] * 50 + [2.0] * 50)
+    assert pair.levels == 0
+    pair = ColumnPair(1000)
+    pair.fit(np.arange(128.0) % 6)
+    pair.feed([1000.0] * 6)  # six different values before: a sensor that is stuck
+    assert pair.levels == 1
+
+
 @pytest.mark.slow
 def test_new_scale_counts_beyond_a_factor_of_four():
     """Four times and a quarter of the old sd are where the new one begins to count."""

@@ -12,7 +12,7 @@ import pytest
 
 from kernelbank.app.report.page import content_security_policy, render_page
 
-CHARTS = ("error", "targets", "loss", "weights", "curves", "coverage", "width")
+CHARTS = ("recent", "targets", "error", "loss", "weights", "curves", "coverage", "width")
 LIGHT_MODEL, DARK_MODEL = (0x00, 0x72, 0xB2), (0x56, 0xB4, 0xE9)  # the colour of the model
 
 CHROMIUM = shutil.which("chromium")

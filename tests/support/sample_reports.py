@@ -86,6 +86,11 @@ def sample_errors(columns, slots, task):
     }
 
 
+def sample_lines(count, share, rng, task):
+    """The lines of all inputs."""
+    return [{"input": k, **sample_curve(k, share, rng, task)} for k in range(count)]
+
+
 def sample_curve(number, share, rng, task):
     """The prediction along input `number` after a share of the run, with its interval."""
     x = np.linspace(-2, 2.5, 24)
@@ -154,7 +159,39 @@ TIMES = [
 ]
 
 
-def sample_report(points=200, slots=39, task="regression", stride=None, seed=0, inputs=4):
+def sample_recent(rng, task, time):
+    """The last 200 rows."""
+    row = np.arange(200)
+    times = START + MINUTE * row if time else [np.nan] * 200
+    if task == "classification":
+        target = rng.integers(2, size=200)
+        prediction = np.where(rng.random(200) < 0.9, target, 1 - target)
+        low = high = 0.5 + 0.5 * rng.random(200)
+    else:
+        target = 12 + 5 * np.sin(row / 9) + 0.3 * rng.normal(size=200)
+        prediction = target + 0.4 * rng.normal(size=200)
+        low, high = prediction - 1, prediction + 1
+    fields = {"target": target, "prediction": prediction, "low": low, "high": high}
+    return {
+        "time": rounded(times, 13),
+        **{name: rounded(values, 7) for name, values in fields.items()},
+        "baseline": rounded(np.roll(target, 1), 7),
+    }
+
+
+LABELS = {
+    "labels": ["spam", "ham"],
+    "confusion": [[40.0, 10.0], [5.0, 45.0]],
+    "areas": [0.93, 0.93],
+    "reliability": [[0.55, 0.6, 30.0], [0.75, 0.7, 30.0], [0.95, 0.97, 40.0]],
+}
+
+START, MINUTE = 1704067200.0, 60.0
+
+
+def sample_report(
+    points=200, slots=39, task="regression", stride=None, seed=0, inputs=4, time=False
+):
     """All parts of a report, as Python values by name."""
     rng = np.random.default_rng(seed)
     stride = stride or max(2, 100_000 // max(1, points))
@@ -163,6 +200,13 @@ def sample_report(points=200, slots=39, task="regression", stride=None, seed=0, 
     if points:
         columns = sample_points(rng, points, slots, task, stride)
         rows = sum(columns["rows"])
+        ends = np.cumsum(columns["rows"])
+        times = START + MINUTE * ends if time else np.full(points, np.nan)
+        starts = START + MINUTE * (ends - columns["rows"] + 1) if time else times
+        columns |= {"time_high": rounded(times, 13), "time_low": rounded(starts, 13)}
+        report["recent"] = sample_recent(rng, task, time)
+        if task == "classification":
+            report["labels"] = LABELS
         for first in range(0, points, 32):
             report[f"points/{first // 32}"] = {
                 "stride": stride,
@@ -178,11 +222,26 @@ def sample_report(points=200, slots=39, task="regression", stride=None, seed=0, 
         "coverage": 0.9,
         "weights_of": "",
         "classes": ["spam", "ham"] if task == "classification" else [],
-        "inputs": ["wind", "sun", "hour of the day", "day"][:inputs],
+        "time": "when" if time else None,
+        "inputs": [
+            {"kind": "number", "name": name, "labels": []}
+            for name in ["wind", "sun", "hour of the day", "day"][:inputs]
+        ],
     }
     report["status"] = {
         **(sample_errors(columns, report["run"]["slots"], task) if points else {}),
         "phase": "ended",
+        "lately": {
+            "period": "24 hours" if time else None,
+            "rows": 1440,
+            "whole": False,
+            "loss": 0.1,
+            "baseline_loss": 0.2,
+            "absolute_error": 3.14159,
+            "baseline_absolute_error": 5.4,
+        }
+        if points
+        else None,
         "rows": rows,
         "stride": stride,
         "points": points,
@@ -196,11 +255,10 @@ def sample_report(points=200, slots=39, task="regression", stride=None, seed=0, 
         "updated": "2026-01-05T09:14:25+00:00",
     }
     changes = [
-        [int(rows * 0.55), "error grew", ""],
-        [int(rows * 0.553), "target level", ""],
-        [int(rows * 0.57), "weights", ""],
-        [int(rows * 0.61), "error fell", ""],
-        [int(rows * 0.8), "input level", "wind"],
+        [int(rows * 0.55), int(rows * 0.553), [["error grew", "", 1], ["target level", "", 3]]],
+        [int(rows * 0.57), int(rows * 0.57), [["weights", "", 1]]],
+        [int(rows * 0.61), int(rows * 0.61), [["error fell", "", 1]]],
+        [int(rows * 0.8), int(rows * 0.8), [["input level", "wind", 1]]],
     ]
     report["changes"] = changes if points > 1 else []
     examples = [dict(one) for one in BAD_ROWS] if rows else []
@@ -208,8 +266,8 @@ def sample_report(points=200, slots=39, task="regression", stride=None, seed=0, 
     if points and inputs:
         shares = np.linspace(0.01, 1, min(40, points))
         for share in shares[:-1]:
-            lines = [sample_curve(number, share, rng, task) for number in range(inputs)]
+            lines = sample_lines(inputs, share, rng, task)
             report[f"curves/{int(share * rows)}"] = {"row": int(share * rows), "lines": lines}
-        lines = [sample_curve(number, 1.0, rng, task) for number in range(inputs)]
+        lines = sample_lines(inputs, 1.0, rng, task)
         report["curves/now"] = {"row": rows, "lines": lines}
     return report

@@ -35,6 +35,41 @@ def checked_loss(loss: Any, task: str) -> Loss:
     return found
 
 
+def checked_bounds(lower: Any, upper: Any, task: str) -> tuple[float | None, float | None]:
+    """What no target lies below and above; None for no bound."""
+    found = []
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if bound is not None and task == "classification":
+            remedy = "Leave it out: labels have no bounds."
+            raise check.refuse(name, "be left out for classification", bound, remedy, "AutoBank")
+        remedy = "Give the number that no target can pass, or leave it out."
+        known = bound is not None
+        most = check.LARGEST
+        found.append(
+            check.number(name, bound, "AutoBank", remedy, least=-most, most=most) if known else None
+        )
+    low, high = found
+    if low is not None and high is not None and not low < high:
+        remedy = "Give the smaller number as lower and the larger one as upper."
+        raise check.refuse("lower", f"be less than upper, which is {high:g}", low, remedy)
+    return low, high
+
+
+def check_within_bounds(targets: Floats, bounds: Floats) -> None:
+    """Refuse targets beyond the bounds: predictions never go there, so they could not be right."""
+    if not (targets.min() >= bounds[0] and targets.max() <= bounds[1]):
+        outside = (targets < bounds[0]) | (targets > bounds[1])
+        row = int(np.argmax(outside))
+        below = targets[row] < bounds[0]
+        name, bound = ("lower", bounds[0]) if below else ("upper", bounds[1])
+        raise check.refuse(
+            "y",
+            f"be {'at least' if below else 'at most'} {name}={bound:g}",
+            float(targets[row]),
+            f"Correct the target of row {row}, or make the AutoBank with another {name}.",
+        )
+
+
 def checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
     """The names of scalings, in their usual order; `usual` if None is given."""
     if scalings is None:

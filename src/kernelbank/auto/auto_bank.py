@@ -24,6 +24,8 @@ from ..utils.interrupts import defer_sigint
 from ..utils.lazy import plots
 from ..utils.validation import Floats
 from .arguments import (
+    check_within_bounds,
+    checked_bounds,
     checked_coverage,
     checked_inputs,
     checked_loss,
@@ -80,6 +82,8 @@ class AutoBank:
     window, regularization : of the inner bank; see `KernelBank`. The default slots need neither.
     scalings : some of "standard", "asinh", "rank" and "none" (inputs as they are, for kernels that
         know their units); by default those of the size, or "standard" alone for slots of your own.
+    lower, upper : numbers that no target lies below or above, such as lower=0 for a load that
+        cannot be negative. Predictions and intervals stay within; a target beyond is refused.
     engine : where the slots run: "serial" or "threads". Same bits.
     seed : whole number from which random features and random cuts follow.
 
@@ -109,6 +113,8 @@ class AutoBank:
         window: int = 1,
         regularization: float = 0.0,
         scalings: Any = None,
+        lower: float | None = None,
+        upper: float | None = None,
         engine: Any = "serial",
         seed: int = 0,
     ) -> None:
@@ -139,6 +145,7 @@ class AutoBank:
             checked_loss(loss, self._task),
             window,
             regularization,
+            *checked_bounds(lower, upper, self._task),
         )
         self._config.check()
         self._model: TaskModel | None = None
@@ -166,6 +173,16 @@ class AutoBank:
     def size(self) -> str:
         """ "small", "default" or "large"."""
         return self._config.size
+
+    @property
+    def lower(self) -> float | None:
+        """What no target lies below; None for no bound."""
+        return self._config.lower
+
+    @property
+    def upper(self) -> float | None:
+        """What no target lies above; None for no bound."""
+        return self._config.upper
 
     @property
     def samples(self) -> int:
@@ -436,6 +453,7 @@ class AutoBank:
             )
             if self._task == "regression":
                 target, new = check.one_target(y), False
+                check_within_bounds(target, self._config.bounds)
             else:
                 (label,) = self._classes.check(y, None, self._max_classes)
                 new = label not in self._classes
@@ -514,6 +532,7 @@ class AutoBank:
             labels: list[Any] | None = None
             if self._task == "regression":
                 targets = check.targets(y, len(rows))
+                check_within_bounds(targets, self._config.bounds)
             else:
                 labels = self._classes.check(y, len(rows), self._max_classes)
                 targets = np.zeros(len(rows))

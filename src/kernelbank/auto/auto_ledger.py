@@ -61,7 +61,7 @@ class AutoLedger:
         wrong; each false at most once in 10,000 rows on average while errors are exchangeable),
         "weights" (more than half of the weight has moved to other slots), "target level" (five in a
         row beyond 10 standard deviations that were not predicted) or "input level" (five in a row
-        beyond 10 standard deviations).
+        beyond 10 standard deviations; not of an input that only steps through a few values).
         """
         return () if self._model is None else tuple(self._model.changes)
 

@@ -36,6 +36,8 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
         "loss": to_spec(config.loss),
         "window": config.window,
         "regularization": config.regularization,
+        "lower": config.lower,
+        "upper": config.upper,
         "classes": auto._classes.known,
         "max_classes": auto._max_classes,
         "columns": None if auto._encoder is None else auto._encoder.to_json(),

@@ -40,6 +40,7 @@ INTERVALS = Arguments(
     tails=floats("tracked"),  # tail probabilities, ascending
     quantiles=floats(2, "tracked"),  # of the errors below and above
     tail=floats(1),  # the probability beyond each end of an interval
+    bounds=floats(2),  # of targets, known beforehand; infinite for none
     scores=floats(None),  # scaled predictions
     scale=floats(None, 2),  # the target's mean and standard deviation before each row
     targets=floats(None),
@@ -49,15 +50,23 @@ INTERVALS = Arguments(
 
 
 @inline
-def predict_value(f, mean, sd, stats):
-    """The prediction mean + sd * f, within the widened range of the targets."""
+def within(value, bounds):
+    """The value, or the bound that it lies beyond."""
+    if value < bounds[0]:
+        return bounds[0]
+    return bounds[1] if value > bounds[1] else value
+
+
+@inline
+def predict_value(f, mean, sd, stats, bounds):
+    """The prediction mean + sd * f, within the widened range of the targets and the bounds."""
     value = mean + sd * f
     if not math.isfinite(value):
         value = mean
     if stats[ROWS] >= RANGE_AFTER:
         room = MARGIN * (stats[HIGH] - stats[LOW])
         value = min(max(value, stats[LOW] - room), stats[HIGH] + room)
-    return value
+    return within(value, bounds)
 
 
 @inline
@@ -82,16 +91,16 @@ def quantile(tails, quantiles, tail):
 def _predict(a, t):
     """output[t]: the prediction, and an interval that leaves tail[0] beyond each of its ends.
 
-    Both ends are at the prediction if they cross.
+    Both ends are at the prediction if they cross. All three lie within the bounds.
     """
     out, stats = a.output[t], a.stats
-    value = predict_value(a.scores[t], a.scale[t, 0], a.scale[t, 1], stats)
+    value = predict_value(a.scores[t], a.scale[t, 0], a.scale[t, 1], stats, a.bounds)
     width = math.sqrt(stats[VARIANCE])
     low = value - width * quantile(a.tails, a.quantiles[0], a.tail[0])
     high = value + width * quantile(a.tails, a.quantiles[1], a.tail[0])
     if not (math.isfinite(low) and math.isfinite(high)) or low > high:
         low = high = value
-    out[0], out[1], out[2] = value, low, high
+    out[0], out[1], out[2] = value, within(low, a.bounds), within(high, a.bounds)
 
 
 @inline

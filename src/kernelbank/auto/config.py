@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from ..bank.bank import KernelBank
 from ..bank.layout import Slot
@@ -12,6 +15,7 @@ from ..bank.widening import accepts_columns
 from ..combiners import Combiner
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared
+from ..utils.validation import Floats
 from .default_slots import SIZES, default_combiner, default_slots
 from .scaling import Scaling
 
@@ -30,6 +34,14 @@ class AutoConfig:
     loss: Loss = field(default_factory=Squared)
     window: int = 1
     regularization: float = 0.0
+    lower: float | None = None
+    upper: float | None = None
+
+    @cached_property
+    def bounds(self) -> Floats:
+        """(2,): what no target and no prediction may lie below and above."""
+        lower = -np.inf if self.lower is None else self.lower
+        return np.array([lower, np.inf if self.upper is None else self.upper])
 
     def check(self) -> None:
         """Refuse settings that cannot work together, before there is a stream."""

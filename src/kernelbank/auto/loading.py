@@ -136,6 +136,8 @@ def _restore_auto(
         window=header["window"],
         regularization=header["regularization"],
         scalings=header["scalings"],
+        lower=header["lower"],
+        upper=header["upper"],
         engine=engine,
         seed=header["seed"],
     )

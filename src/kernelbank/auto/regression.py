@@ -44,6 +44,7 @@ class RegressionBatch(ModelBatch):
             "tails": TAILS,
             "quantiles": model.quantiles,
             "tail": self.tail,
+            "bounds": model.bounds,
             "scores": self.scores,
             "scale": self.scale,
             "targets": self.targets,
@@ -73,6 +74,7 @@ class RegressionModel(TaskModel):
         self.quantiles = np.array([normal, normal])
         """(2, tails): quantiles of the errors below and above, in their root mean squares."""
         self.held = HeldTargets()
+        self.bounds = config.bounds
 
     @cached_property
     def _batch(self) -> RegressionBatch:
@@ -103,6 +105,8 @@ class RegressionModel(TaskModel):
             scores = self.banks[0].predict(self.scaling.scale_rows(X, lagged))
         output = self._with_intervals(scores, mean, sd, tail)
         output += self.held.expected_error(self.scaling)
+        if self.held:
+            np.clip(output, *self.bounds, out=output)
         if slots is None:
             slots = np.zeros((1, 0, len(self.names)))
         return Prediction(self.rows, lagged.copy(), scores[:, None], slots, output)

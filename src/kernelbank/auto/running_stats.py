@@ -238,8 +238,36 @@ def remember_last(column, value, forms):
 
 
 @inline
+def _only_steps(column, ring, kept):
+    """Whether the column steps through a few values, as an encoded category or a switch does.
+
+    That is so if the last CHANGE_AFTER values are equal, and the ring holds at most as many
+    different values as `kept`, which is scratch. Such a step is no change of the stream.
+    """
+    newest = int(column[SEEN])
+    last = ring[(newest - 1) % len(ring)]
+    for i in range(2, CHANGE_AFTER + 1):
+        if ring[(newest - i) % len(ring)] != last:
+            return False
+    different = 0
+    for i in range(ring_count(column, ring)):
+        known = False
+        for j in range(different):
+            known = known or kept[j] == ring[i]
+        if not known:
+            if different == len(kept):
+                return False
+            kept[different] = ring[i]
+            different += 1
+    return True
+
+
+@inline
 def update_column(column, ring, value, forms, kept):
-    """Add a value with its `forms` to the statistics; 1 if it made a new level, else 0."""
+    """Add a value with its `forms` to the statistics; 1 if it made a new level, else 0.
+
+    A column that only steps through a few values makes none, though its statistics start anew.
+    """
     remember_last(column, value, forms)
     if math.isnan(value):
         return 0
@@ -250,8 +278,9 @@ def update_column(column, ring, value, forms, kept):
         # A forged file may claim anything: no streak may last for ever.
         column[STREAK] = column[STREAK] + 1.0 if 0.0 <= column[STREAK] < CHANGE_AFTER else 1.0
         if column[STREAK] >= CHANGE_AFTER and column[SEEN] >= CHANGE_AFTER:
+            steps = _only_steps(column, ring, kept)
             restart_column(column, ring, kept)
-            return 1
+            return 0 if steps else 1
     else:
         column[STREAK] = 0.0
     return 0

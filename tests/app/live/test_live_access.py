@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_path_without_the_exact_token_is_refused_and_reveals_nothing(page):
         "/",
         "/events",
         "//",
-        f"/{token}",
+        f"/{token}x",
         f"/{token}x/",
         f"/{token[:-1]}/",
         f"/{token[:-1]}/events",
@@ -77,6 +78,16 @@ def test_path_without_the_exact_token_is_refused_and_reveals_nothing(page):
         assert len(body) < 100, path
         assert token.encode() not in body, path
         assert b"rows" not in body, path
+
+
+def test_address_without_its_last_slash_leads_to_the_page(page):
+    status, headers, body = request(page.address, f"/{token_of(page)}")
+    assert (status, body) == (308, b"")
+    assert headers["location"] == f"{token_of(page)}/"  # relative: also behind a tunnel
+    assert headers["referrer-policy"] == "no-referrer"
+    with urllib.request.urlopen(page.address.rstrip("/")) as found:
+        assert found.url == page.address
+        assert SECRET.encode() in found.read()
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"])

@@ -21,7 +21,121 @@ from support.sample_reports import sample_report
 chromium, show = browser.chromium, browser.show
 
 
+class TestTime:
+    """2024 began when the sample report begins; its rows are a minute apart."""
+
+    def test_axes_and_readouts_are_in_time_where_there_is_one(self, show):
+        shown = show(sample_report(points=3, stride=720, time=True))
+        shown.page.locator("#error-chart .chart").focus()
+        shown.page.keyboard.press("Home")
+        for chart in ("error", "targets", "weights", "coverage", "width"):
+            assert "720, 1 Jan 2024, 12:00" in readout(shown, chart), chart
+        assert "after row 720, 1 Jan 2024, 12:00" in readout(shown, "loss")
+        assert readout(shown, "recent").startswith("row 1,680, 1 Jan 2024, 03:19")
+        grouped = shown.page.locator("#changes-list tbody tr").last.text_content()
+        assert grouped.startswith(
+            "924 to 929the error grew; the level of the target moved (3 times)"
+        )
+        assert grouped.endswith("1 Jan 2024, 15:24")
+
+    @pytest.mark.parametrize("broken", [None, 0.0])
+    def test_axes_are_in_rows_where_times_are_missing_or_go_back(self, show, broken):
+        report = sample_report(points=3, stride=720, time=True)
+        report["points/0"]["time_high"][1] = broken
+        shown = show(report)
+        assert "2024" not in readout(shown, "error")
+        assert "rows 1 to 1,680" in readout(shown, "error")
+
+    @pytest.mark.parametrize(
+        ("seconds", "first", "labels"),
+        [
+            (86400 * 1500, 1704067200, ["2024", "2025", "2026", "2027", "2028"]),
+            (86400 * 130, 1704067200, ["Jan 2024", "Feb 2024", "Mar 2024", "Apr 2024", "May 2024"]),
+            (86400 * 5, 1704067200, ["1 Jan", "2 Jan", "3 Jan", "4 Jan", "5 Jan", "6 Jan"]),
+            (7200, 1704067200 + 36600, ["1 Jan, 10:30", "11:00", "11:30", "12:00"]),
+            (20, 1704067200 - 10, ["23:59:50", "23:59:55", "1 Jan", "00:00:05", "00:00:10"]),
+        ],
+    )
+    def test_labels_of_a_time_axis_are_round(self, show, seconds, first, labels):
+        report = sample_report(points=3, time=True)
+        times = [first + seconds * share for share in (1 / 3, 2 / 3, 1)]
+        report["points/0"] |= {"time_high": times, "time_low": [first, *times[:2]]}
+        shown = show(report, width=620)
+        drawn = drawn_labels(shown)[: len(labels) + 1]
+        assert drawn[:-1] == labels
+        assert float(drawn[-1]) == 0.0  # the first of the other axis
+
+
+DRAWN_LABELS = """() => {
+    const texts = [];
+    const original = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+        if (this.canvas.closest("#error-chart")) texts.push(text);
+        return original.call(this, text, ...rest);
+    };
+    window.labels = texts;
+}"""
+
+
+def drawn_labels(shown):
+    """The texts of the axes of the error chart, drawn again: those of the time, then the others."""
+    shown.page.evaluate(DRAWN_LABELS)
+    shown.page.locator("#theme").click()  # paints all charts again
+    shown.wait_until(lambda: shown.page.evaluate("window.labels.length"))
+    texts = shown.page.evaluate("window.labels")
+    assert texts[0] == "when (UTC)"
+    return texts[1:]
+
+
+class TestInputs:
+    def report(self, kind, x, labels=()):
+        report = sample_report(points=3)
+        report["run"]["inputs"][2] = {"kind": kind, "name": "site", "labels": list(labels)}
+        values = {"x": x, "prediction": [12.0] * len(x)}
+        values |= {"low": [11.0] * len(x), "high": [13.0] * len(x)}
+        report["curves/now"]["lines"][2] = {"input": 2, **values}
+        for name, curves in report.items():
+            if name.startswith("curves/") and name != "curves/now":
+                del curves["lines"][2]
+        return report
+
+    def shown(self, show, report):
+        shown = show(report, color_scheme="light")
+        shown.page.locator("#curves-input").select_option(index=2)
+        return shown
+
+    def test_categories_are_dots_with_their_names(self, show):
+        shown = self.shown(show, self.report("category", [0, 2], ["north", "east", "hill"]))
+        shown.page.locator("#curves-chart .chart").focus()
+        shown.page.keyboard.press("End")
+        assert "site is hill prediction 12 interval 11 to 13" in readout(shown, "curves")
+        assert count_pixels(shown, "curves", LIGHT_MODEL) > 100
+        assert shown.page.locator("#curves-slider").is_disabled()  # only the present one is kept
+
+    @pytest.mark.parametrize(
+        ("kind", "text"), [("day", "at 08:30"), ("week", "at Wed 12:00"), ("year", "at May")]
+    )
+    def test_parts_of_time_are_named(self, show, kind, text):
+        shown = self.shown(show, self.report(kind, [8.5 / 24, 9.5 / 24, 20.5 / 24]))
+        shown.page.locator("#curves-chart .chart").focus()
+        shown.page.keyboard.press("Home")
+        assert text in readout(shown, "curves")
+
+
 class TestCharts:
+    def test_coverage_is_the_mean_of_enough_rows_before_each_point(self, show):
+        """A twentieth of all: 5,000 rows, ten points of 500."""
+        report = sample_report()
+        shown = show(report)
+        shown.page.locator("#coverage-chart .chart").focus()
+        for key in ("End", "PageUp", "PageUp"):
+            shown.page.keyboard.press(key)
+        covered, scored = column(report, "covered"), column(report, "scored")
+        mean = sum(covered[170:180]) / sum(scored[170:180])
+        assert f"inside {100 * mean:.1f} %" in readout(shown, "coverage")
+        width = sum(column(report, "width")[170:180]) / sum(scored[170:180])
+        assert f"mean width {width:.4g}" in readout(shown, "width")
+
     def test_all_charts_of_a_report_are_drawn(self, show):
         shown = show(sample_report(), color_scheme="light")
         for chart in CHARTS:
@@ -42,7 +156,7 @@ class TestCharts:
             "best-slot": math.sqrt(min(alone) / scored),
             "baseline": math.sqrt(sum(column(report, "baseline_loss")) / scored),
             "coverage": sum(column(report, "covered")) / scored,
-            "changes": 5,
+            "changes": 4,
             "bad-rows": 3,
             "rows-s": 4672.9,
         }

@@ -113,7 +113,7 @@ class TestDisplay:
 
     def test_charts_have_labels_and_sections_have_links(self, show):
         shown = show(sample_report(points=40))
-        for chart in shown.page.locator(".chart").all():
+        for chart in shown.page.locator(".chart:visible").all():
             assert chart.get_attribute("aria-label")
             described = chart.get_attribute("aria-describedby")
             assert shown.text(f"#{described}")
@@ -129,14 +129,17 @@ class TestDisplay:
 class TestTexts:
     def test_tables_list_changes_bad_rows_times_and_settings(self, show):
         report = sample_report(points=40)
-        report["changes"] = [[10 * number, "error grew", ""] for number in range(1, 25)]
-        report["changes"].append([900, "input level", "wind"])
+        one = [["error grew", "", 1]]
+        report["changes"] = [[10 * number, 10 * number, one] for number in range(1, 25)]
+        kinds = [["input level", "wind", 5], ["weights", "", 1]]
+        report["changes"].append([900, 950, kinds])
         shown = show(report)
         rows = (
             shown.page.locator("#changes-list table").first.locator("tbody tr").all_text_contents()
         )
         assert len(rows) == 20
-        assert rows[0] == "900the level of an input moved: wind"
+        moved = "the level of an input moved: wind (5 times); the weights moved to other slots"
+        assert rows[0] == f"900 to 950{moved}"
         assert rows[1] == "240the error grew"
         shown.page.locator("#changes-list summary").click()
         assert shown.text("#changes-list summary") == "Show 5 older changes"
@@ -173,7 +176,7 @@ class TestTexts:
         assert shown.text("#summary") == "Waiting for the first rows."
         assert shown.text("#state-text") == "waiting"
         assert shown.page.locator("canvas").count() == 1  # the colour scale, hidden
-        assert shown.page.locator("section .empty:visible").count() == 10
+        assert shown.page.locator("section .empty:visible").count() == 11
 
     @pytest.mark.parametrize(
         ("status", "words"),
@@ -189,7 +192,7 @@ class TestTexts:
 
     def test_report_without_points_has_no_charts(self, show):
         shown = show(sample_report(points=0))
-        assert shown.page.locator("section .empty:visible").count() == 9
+        assert shown.page.locator("section .empty:visible").count() == 10
         assert shown.text("#title") == "load from sensors.csv"
 
     def test_report_of_one_point_is_drawn(self, show):
@@ -222,14 +225,48 @@ class TestTexts:
         assert tile(shown, "mean-probability") == pytest.approx(
             sum(column(report, "width")) / scored
         )
-        assert not shown.page.locator("#targets").is_visible()
         assert not shown.page.locator("#width-chart").is_visible()
         assert shown.text("#intervals-heading") == "Calibration"
         assert shown.text("#curves-chart .caption").startswith("probability of spam along wind")
         assert shown.text("#weights-chart .caption") == "slots that predict the label spam"
         assert "correct so far" in readout(shown, "coverage")
-        for chart in ("error", "loss", "curves", "coverage"):
+        assert not shown.page.locator("#targets-chart").is_visible()
+        assert count_pixels(shown, "recent", (0xC2, 0x54, 0x00)) > 50  # wrong ones
+        assert readout(shown, "reliability") == "predicted 95.0 % correct 97.0 % rows 40"
+        cells = shown.page.locator(".confusion tbody tr").first.locator("td").all_text_contents()
+        assert cells == ["40", "10", "80.0 %", "0.930"]
+        for chart in ("error", "loss", "curves", "coverage", "reliability"):
             assert count_pixels(shown, chart, LIGHT_MODEL) > 300, chart
+
+    def test_first_sentence_says_how_good_the_predictions_were_lately(self, show):
+        report = sample_report(points=40, time=True)
+        lately = report["status"]["lately"]
+        expected = {
+            5.4: ", 42 % better than repeating the last value.",
+            3.14: ", about as well as by repeating the last value.",
+            2.5: ", 26 % worse than repeating the last value.",
+            0.5: ", 6.3 times the error of repeating the last value.",
+            None: ".",
+        }
+        for baseline, end in expected.items():
+            lately["baseline_absolute_error"] = baseline
+            text = show(report).text("#headline")
+            start = "The last 24 hours of load were predicted to within ±3.1 on average"
+            assert text == start + end
+        lately["period"] = None
+        assert show(report).text("#headline").startswith("The last 1,440 rows of load were")
+        report["status"]["lately"] = None
+        assert show(report).text("#headline").startswith("Too few rows")
+
+    def test_first_sentence_about_labels_is_honest(self, show):
+        report = sample_report(points=40, task="classification", time=True)
+        text = show(report).text("#headline")
+        assert text == (
+            "The last 24 hours: load was predicted correctly in 90.0 % of the rows. Repeating the "
+            "last label would have been correct in 80.0 %."
+        )
+        report["status"]["lately"]["baseline_loss"] = 0.05
+        assert show(report).text("#headline").endswith("95.0 %, which would have been better.")
 
     @pytest.mark.parametrize("size", [1e-250, 1e-17, 1e17, 1e250])
     def test_numbers_of_any_size_are_drawn(self, show, size):

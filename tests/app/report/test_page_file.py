@@ -11,7 +11,7 @@ import pytest
 from kernelbank.app.report.page import content_security_policy, render_page
 from support import browser
 from support.browser import as_parts, column, readout, tile
-from support.sample_reports import sample_report
+from support.sample_reports import LABELS, sample_report
 
 chromium, show = browser.chromium, browser.show
 
@@ -108,7 +108,7 @@ def hostile(value, attacks):
     if isinstance(value, list):
         return [hostile(each, attacks) for each in value]
     if isinstance(value, dict):
-        kept = ("task", "phase", "started", "updated")
+        kept = ("task", "phase", "started", "updated", "kind", "period")
         return {
             name: each if name in kept else hostile(each, attacks) for name, each in value.items()
         }
@@ -135,17 +135,38 @@ class TestHostile:
         assert shown.text("#title") == run["title"]
         assert run["slots"][1] in readout(shown, "weights")
         texts = shown.page.locator("#curves-input option").all_text_contents()
-        assert texts == run["inputs"]
+        assert texts == [one["name"] for one in run["inputs"]]
         cells = (
             shown.page.locator("#bad-rows-list tbody tr").first.locator("td").all_text_contents()
         )
         assert cells[1:] == [bad[name] for name in ("where", "column", "value", "reason")]
         cells = shown.page.locator("#changes-list tbody tr").first.locator("td").all_text_contents()
-        assert cells[1:] == [": ".join(report["changes"][-1][1:])]
+        assert cells[1:] == [": ".join(report["changes"][-1][2][0][:2])]
         facts = [text for _, pairs in run["details"] for pair in pairs for text in pair]
         assert shown.page.locator("#details-list :is(dt, dd)").all_text_contents() == facts
         labels = [label for label, _ in report["status"]["time"]]
         assert set(labels) <= set(shown.page.locator("#times-list .label").all_text_contents())
+        assert shown.page.evaluate("document.documentElement.scrollWidth") == 360
+
+    def test_scripts_in_labels_and_categories_are_shown_as_text_and_never_run(self, show):
+        report = sample_report(points=3, slots=12, task="classification", time=True)
+        report["labels"] = {**LABELS, "labels": report["run"]["classes"]}
+        line = report["curves/now"]["lines"][1]
+        report["run"]["inputs"][1] |= {"kind": "category", "labels": ["x"] * len(line["x"])}
+        for number in (1, 2):
+            line = {name: values[:3] for name, values in line.items() if name != "input"}
+            report["curves/now"]["lines"][number] = {"input": number, **line, "x": [0, 1, 2]}
+        report = hostile(report, itertools.cycle(ATTACKS))
+        report["labels"]["labels"] = report["run"]["classes"]
+        shown = show(report, width=360)
+        shown.page.locator("#curves-input").select_option(index=1)
+        category = report["run"]["inputs"][1]["labels"][1]
+        assert f"is {category}" in readout(shown, "curves")
+        headings = shown.page.locator(".confusion tbody th").all_text_contents()
+        assert headings == report["run"]["classes"]
+        assert report["run"]["target"] in shown.text("#headline")
+        assert shown.page.evaluate("window.attacked") is None
+        assert shown.page.locator("main img, main svg, main script").count() == 0
         assert shown.page.evaluate("document.documentElement.scrollWidth") == 360
 
     def test_parts_with_unknown_names_are_ignored(self, show):

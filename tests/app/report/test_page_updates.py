@@ -96,7 +96,7 @@ class TestUpdates:
         assert "best slot" not in readout(shown, "loss")  # but the selected one
         server.send(dict.fromkeys(name for name in report if name != "run"))
         shown.wait_until(lambda: shown.text("#summary") == "Waiting for the first rows.")
-        assert shown.page.locator("section .empty:visible").count() == 9
+        assert shown.page.locator("section .empty:visible").count() == 10
         shown.page.mouse.move(1, 1)
         server.send(report)
         shown.wait_until(lambda: "best slot" in readout(shown, "loss"))

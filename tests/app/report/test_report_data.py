@@ -7,9 +7,23 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.app.report.report_data import POINTS_PER_PART, ReportData, slot_terms
+from kernelbank.app.report.report_data import (
+    POINTS_PER_PART,
+    ReportData,
+    change_groups,
+    slot_terms,
+)
 from kernelbank.app.runner import model_session
-from kernelbank.app.runner.history import EXTREMES, POINTS, TOTALS, History
+from kernelbank.app.runner.history import (
+    DRAWN,
+    EARLY,
+    EXTREMES,
+    POINTS,
+    SNAPSHOTS,
+    TOTALS,
+    History,
+)
+from kernelbank.app.runner.snapshots import MOST_INPUTS
 from kernelbank.app.runner.status import RunStatus
 from support.run_command import make_rows, one_slot_model, succeed, write_csv
 
@@ -94,7 +108,10 @@ def test_points_of_a_regression_are_those_of_the_model(state):
 
 def test_curves_are_those_of_the_model(state):
     parts = report_of(state)
-    assert parts["run"]["inputs"] == ["a", "b"]
+    assert [(one["kind"], one["name"]) for one in parts["run"]["inputs"]] == [
+        ("number", "a"),
+        ("number", "b"),
+    ]
     bank, done = kb.AutoBank(size="small"), 0
     for name, row in [*((f"curves/{n}", n) for n in (64, 128, 256, 512)), ("curves/now", ROWS)]:
         bank.run(X[done:row], Y[done:row])
@@ -143,7 +160,8 @@ def test_curves_of_lagged_targets_are_those_of_the_model(tmp_path):
     source = write_csv(tmp_path / "s.csv", ["y"], Y[:, None])
     succeed(source, "--target", "y", "--lags", 3, "--state", tmp_path / "state")
     parts = report_of(tmp_path / "state")
-    assert parts["run"]["inputs"] == ["y, 1 before", "y, 2 before", "y, 3 before"]
+    names = [one["name"] for one in parts["run"]["inputs"]]
+    assert names == ["y, 1 before", "y, 2 before", "y, 3 before"]
     bank = kb.AutoBank(size="small", lags=3)
     bank.run(np.zeros((ROWS, 1)), Y)
     where = np.linspace(Y.min(), Y.max(), 24)
@@ -186,8 +204,47 @@ def test_changes_with_delay_have_the_row_at_which_they_were_noticed(tmp_path, mo
         succeed(source, "--target", "y", "--state", folder, "--delay", delay)
         changes = kb.load(folder / "state.kb").ledger.changes
         found[delay] = report_of(folder)["changes"]
-        assert found[delay] == [[c.row + delay, c.what, ""] for c in changes]
-    assert "target level" in {what for _, what, _ in found[0]}
+        signals = [[c.row + delay, c.what, ""] for c in changes]
+        assert found[delay] == change_groups(signals, ROWS)
+    assert "target level" in {what for _, _, kinds in found[0] for what, _, _ in kinds}
+
+
+def test_signals_close_together_are_one_group_with_counts():
+    signals = [[100, "error grew", ""]]
+    signals += [[110 + k, "input level", "a"] for k in range(5)]
+    signals += [[120, "input level", "b"], [180, "weights", ""], [1000, "weights", ""]]
+    assert change_groups(signals, 2000) == [
+        [100, 120, [["error grew", "", 1], ["input level", "a", 5], ["input level", "b", 1]]],
+        [180, 180, [["weights", "", 1]]],
+        [1000, 1000, [["weights", "", 1]]],
+    ]
+    assert [group[:2] for group in change_groups(signals, 50_000)] == [[100, 1000]]
+    assert change_groups([], 10) == []
+
+
+@pytest.mark.parametrize("count", [2, 20])
+def test_confusion_matrix_has_the_most_frequent_labels_and_the_others(count, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    draw = np.random.default_rng(0)
+    labels = np.array([f"l{k}" for k in np.minimum(draw.geometric(0.2, ROWS), count)])
+    rows = np.column_stack([X.astype(object), labels])
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)
+    succeed(source, "--target", "y", "--task", "classification", "--state", tmp_path / "state")
+    parts = report_of(tmp_path / "state")
+    found, names = np.array(parts["labels"]["confusion"]), parts["labels"]["labels"]
+    assert found.sum() == parts["status"]["scored"] == ROWS - 1
+    values, counts = np.unique(labels[1:], return_counts=True)
+    frequency = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    assert len(names) == min(count, 12)
+    assert len(found) == len(names) + (count > 12)
+    assert found[: len(names)].sum(axis=1).tolist() == [frequency[name] for name in names]
+    least = min(frequency[name] for name in names)
+    assert all(n <= least for name, n in frequency.items() if name not in names)
+    right = np.trace(found[: len(names), : len(names)])
+    wrong = parts["status"]["error"] * (ROWS - 1)
+    assert right + wrong == pytest.approx(ROWS - 1)  # rare labels are never predicted here
+    assert 0 < parts["status"]["log_loss"] < 14
+    assert 0 < parts["status"]["area_under_curve"] < 1
 
 
 def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
@@ -233,10 +290,10 @@ def test_report_of_many_rows_and_slots_is_small(state):
     slots = len(_large().names)
     given = dataclasses.replace(RunStatus.of_state(state), history=filled_history(100_000, slots))
     parts = ReportData().parts(given)
-    snapshots = (
-        len(parts["curves/now"]) * 40 * 4
-    )  # of eight inputs instead of two, and all there can be
-    assert sum(map(len, parts.values())) + snapshots < 1.6e6
+    line = len(parts["curves/now"]) / 2
+    # As many snapshots of as many inputs as there can be, and the present function along them all.
+    snapshots = line * (DRAWN * (SNAPSHOTS + len(EARLY)) + MOST_INPUTS)
+    assert sum(map(len, parts.values())) + snapshots < 1.7e6
 
 
 def _large():

@@ -88,7 +88,7 @@ class Column:
         self.values = [*self.values, value][-self.memory :]
 
     def take(self, value):
-        """Whether the value made a new level."""
+        """Whether the value made a new level; steps between a few values are none."""
         self._notice(value)
         if math.isnan(value):
             return False
@@ -98,8 +98,9 @@ class Column:
         self.far_in_a_row = self.far_in_a_row + 1 if far else 0
         if self.far_in_a_row < ROW:
             return False
+        steps = len(set(self.values[-ROW:])) == 1 and len(set(self.values)) <= ROW
         self.change_level()
-        return True
+        return not steps
 
     def _enter(self, value, most):
         if self.sd > 0:
@@ -241,7 +242,8 @@ class RegressionSteps:
 class Calibration:
     """Predictions in the target's units, and quantiles of their errors."""
 
-    def __init__(self, levels, quantiles):
+    def __init__(self, levels, quantiles, bounds=(-np.inf, np.inf)):
+        self.bounds = bounds
         self.levels = np.array(levels)
         self.quantiles = np.array(quantiles, dtype=float)
         self.targets = []  # each at most 10 sd from the mean at that time
@@ -253,11 +255,11 @@ class Calibration:
 
     def predict(self, score, mean, sd):
         value = mean + sd * score
-        if self.rows < 30:
-            return value
-        low, high = min(self.targets), max(self.targets)
-        room = 0.05 * (high - low)
-        return float(np.clip(value, low - room, high + room))
+        if self.rows >= 30:
+            low, high = min(self.targets), max(self.targets)
+            room = 0.05 * (high - low)
+            value = np.clip(value, low - room, high + room)
+        return float(np.clip(value, *self.bounds))
 
     def quantile(self, side, tail):
         """Smaller tails never have smaller quantiles; beyond the smallest the last line goes on."""
@@ -270,7 +272,7 @@ class Calibration:
     def interval(self, value, tail):
         unit = math.sqrt(self.variance)
         ends = value - unit * self.quantile(0, tail), value + unit * self.quantile(1, tail)
-        return ends if ends[0] <= ends[1] else (value, value)
+        return np.clip(ends if ends[0] <= ends[1] else (value, value), *self.bounds)
 
     def score(self, value, mean, sd, y):
         if not self.rows:

@@ -7,6 +7,7 @@ character.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import sys
@@ -204,9 +205,13 @@ def summary_table(
             level = f"{100 * status.options.coverage:.4g} %"
             inside = f"{100 * status.coverage:.1f} % of the targets inside their {level} intervals"
             rows.append(("coverage", inside))
+        else:
+            area = status.area_under_curve
+            known = "" if math.isnan(area) else f", area under the curve {area:.4f}"
+            rows.append(("log loss", f"{status.log_loss:.4f}{known}"))
     for number, (slot, weight) in enumerate(status.largest_weights):
         rows.append(("" if number else "largest weights", f"{weight:.2f}  {slot}"))
-    changes = status.bank.ledger.changes
+    changes = status.changes
     if changes:
         last = changes[-1]
         text = f"{len(changes)}, the last after row {last.row:,}: {last.what}"

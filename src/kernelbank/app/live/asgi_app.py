@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 
 from starlette.datastructures import Headers, QueryParams
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
@@ -46,6 +47,7 @@ class AccessControl:
         self.hosts = None if host is None else _LOOPBACK_NAMES | {host.lower(), f"[{host.lower()}]"}
         """None if other machines may ask: this machine then has names that are not known here."""
         routes = [
+            Route("/{token}", _add_slash),
             Route("/{token}/", PageRoute(parts, limits.page_interval)),
             Route("/{token}/events", EventsRoute(parts, limits.heartbeat)),
         ]
@@ -68,6 +70,15 @@ class AccessControl:
         if not secrets.compare_digest(given[0].encode(), self.token):
             return _refusal(403)
         return None
+
+
+async def _add_slash(request: Request) -> Response:
+    """Send a viewer whose address has lost its last slash to the page.
+
+    The new address is relative: it holds behind a tunnel or a proxy too.
+    """
+    location = f"{request.path_params['token']}/"
+    return Response(status_code=308, headers={**HEADERS, "location": location})
 
 
 def _host_name(host: str) -> str:

@@ -6,7 +6,10 @@ by itself.
 
 - run: title, task, settings, names of slots and inputs
 - status: progress, errors and times at this moment
-- changes: changes of the stream that were detected; bad_rows: rows that could not be used
+- recent: the last rows, one by one
+- labels: confusion matrix and reliability, for classification
+- changes: changes of the stream that were detected, in groups; bad_rows: rows that could not be
+  used
 - points/K: totals, weights and losses of the points 32 K, 32 K + 1, ...
 - curves/ROW: prediction curves after that row; curves/now: the present ones
 """
@@ -26,8 +29,10 @@ from ...errors import RunRefused
 from ...io.sinks.base import named_os_errors
 from ...utils.validation import Floats
 from ..runner.history import EXTREMES, TOTALS, History, Snapshot
-from ..runner.snapshots import snapshot_inputs, take_snapshot
+from ..runner.recent_rows import FIELDS
+from ..runner.snapshots import drawn_inputs, kept_inputs, take_snapshot
 from ..runner.status import RunStatus
+from .lately import lately
 from .page import render_page
 
 POINTS_PER_PART = 32
@@ -37,6 +42,9 @@ COUNTS = ("rows", "scored", "covered")
 
 LISTED = 12
 """Names that are listed before the rest is only counted."""
+
+TIME_DIGITS = 13
+"""Of times in seconds since 1970: milliseconds."""
 
 
 class ReportData:
@@ -51,11 +59,15 @@ class ReportData:
         parts = {
             "run": _encode(_run(status)),
             "status": _encode(_status(status)),
-            "changes": _encode(_changes(status)),
+            "changes": _encode(change_groups(_changes(status), status.rows)),
             "bad_rows": _encode(_bad_rows(status)),
         }
         history = status.history
         if history is not None:
+            parts["recent"] = _recent(history)
+            if status.is_classification:
+                parts["labels"] = _encode(_labels(status, history))
+            kept = kept_inputs(drawn_inputs(status.layout, status.bank))
             for first in range(0, history.points, POINTS_PER_PART):
                 name = f"points/{first // POINTS_PER_PART}"
                 count = min(history.points - first, POINTS_PER_PART)
@@ -63,10 +75,10 @@ class ReportData:
                 parts[name] = self._cached(name, (history.stride, rows), _points, history, first)
             for taken in history.snapshots:
                 name = f"curves/{taken.row}"
-                parts[name] = self._cached(name, taken, _curves, taken)
+                parts[name] = self._cached(name, taken, _curves, taken, kept)
             if curves or self._present_curves is None:
-                features, coverage = len(status.features), status.options.coverage
-                present = take_snapshot(status.bank, history, features, coverage)
+                layout, coverage = status.layout, status.options.coverage
+                present = take_snapshot(status.bank, history, layout, coverage, kept=False)
                 self._present_curves = None if present is None else _curves(present)
             if self._present_curves is not None:
                 parts["curves/now"] = self._present_curves
@@ -126,7 +138,11 @@ def _run(status: RunStatus) -> dict[str, Any]:
         "coverage": options.coverage,
         "weights_of": classes[0] if len(classes) > 2 else "",
         "classes": classes,
-        "inputs": snapshot_inputs(status.features, bank, options.target),
+        "time": options.time,
+        "inputs": [
+            {"kind": one.kind, "name": one.name, "labels": list(one.labels)}
+            for one in drawn_inputs(status.layout, bank)
+        ],
     }
 
 
@@ -162,6 +178,9 @@ def _details(status: RunStatus) -> list[list[Any]]:
     ]
     if not status.is_classification:
         chosen.append(["coverage of intervals", f"{100 * options.coverage:.4g} %"])
+        for name, bound in (("lower", options.lower), ("upper", options.upper)):
+            if bound is not None:
+                chosen.append([f"{name} bound of targets", f"{bound:.12g}"])
     versions = status.timings["versions"].items()
     sections = {"Data": data, "Settings": chosen, "Versions": versions}
     return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
@@ -209,6 +228,7 @@ def _status(status: RunStatus) -> dict[str, Any]:
         "scored": status.scored,
         "stride": 1 if history is None else history.stride,
         "points": 0 if history is None else history.points,
+        "lately": None if history is None else lately(history, labels=status.is_classification),
         "time": [[activity, spent] for activity, spent in timings["seconds"].items()],
         "started": timings["started"],
         "starts": timings["starts"],
@@ -225,8 +245,31 @@ def _changes(status: RunStatus) -> list[list[Any]]:
             change.what,
             names[change.column] if 0 <= change.column < len(names) else "",
         ]
-        for change in status.bank.ledger.changes
+        for change in status.changes
     ]
+
+
+def change_groups(changes: Sequence[Sequence[Any]], rows: int) -> list[list[Any]]:
+    """Signals of change, of which those close together are one group.
+
+    changes : [row, kind, input] of each signal, by row.
+    rows : of the run. A group spans at most a fiftieth of them, or 50.
+
+    Returns [first row, last row, [[kind, input, count], ...]] for each group.
+    """
+    width = max(50, rows // 50)
+    groups: list[list[Any]] = []
+    for row, what, column in changes:
+        if not groups or row - groups[-1][0] > width:
+            groups.append([row, row, []])
+        groups[-1][1] = row
+        kinds = groups[-1][2]
+        same = next((one for one in kinds if one[:2] == [what, column]), None)
+        if same is None:
+            kinds.append([what, column, 1])
+        else:
+            same[2] += 1
+    return groups
 
 
 def _bad_rows(status: RunStatus) -> dict[str, Any]:
@@ -240,7 +283,8 @@ def _points(history: History, first: int) -> str:
     for name in TOTALS:
         fields[name] = _numbers(history.totals[name][group], 12 if name in COUNTS else 7)
     for name in EXTREMES:
-        fields[name] = _numbers(history.extremes[name][group], 6)
+        digits = TIME_DIGITS if name.startswith("time") else 6
+        fields[name] = _numbers(history.extremes[name][group], digits)
     fields["weights"] = _encode(_ten_thousandths(history.weights[group]))
     fields["weights_high"] = _encode(_ten_thousandths(history.highest_weights[group]))
     losses = history.losses[group].tolist()
@@ -248,13 +292,46 @@ def _points(history: History, first: int) -> str:
     return _object(fields)
 
 
-def _curves(taken: Snapshot) -> str:
+def _curves(taken: Snapshot, inputs: Sequence[int] | None = None) -> str:
+    """The lines of a snapshot; `inputs` are the numbers of its inputs, None if it has all."""
     names = ("x", "prediction", "low", "high")
-    lines = [
-        _object({name: _numbers(line, 6) for name, line in zip(names, lines, strict=True)})
-        for lines in taken.values
-    ]
+    lines = []
+    for number, values in zip(inputs or range(len(taken.values)), taken.values, strict=True):
+        seen = values[:, np.isfinite(values[0])]
+        line = {name: _numbers(one, 6) for name, one in zip(names, seen, strict=True)}
+        lines.append(_object({"input": str(number), **line}))
     return _object({"row": str(taken.row), "lines": f"[{','.join(lines)}]"})
+
+
+def _recent(history: History) -> str:
+    recent = history.recent
+    texts = {name: _numbers(recent[name], 7) for name in FIELDS}
+    return _object({**texts, "time": _numbers(recent["time"], TIME_DIGITS)})
+
+
+def _labels(status: RunStatus, history: History) -> dict[str, Any]:
+    """The confusion matrix of the most frequent labels and the others, and reliability."""
+    scores, names = history.labels, [str(label) for label in status.bank.classes]
+    counts = scores.confusion.sum(axis=1)[1:]
+    frequent = sorted(range(scores.classes), key=lambda k: (-counts[k], k))[:LISTED]
+    listed = sorted(frequent)
+    rest = [0, *(k + 1 for k in range(scores.classes) if k not in frequent)]
+    groups = [*([k + 1] for k in listed), rest]
+    table = [[float(scores.confusion[np.ix_(a, b)].sum()) for b in groups] for a in groups]
+    if not any(table[-1]) and not any(row[-1] for row in table):
+        table = [row[:-1] for row in table[:-1]]
+    areas = scores.areas()
+    rows, probability, correct = scores.reliability
+    return {
+        "labels": [names[k] for k in listed],
+        "confusion": table,
+        "areas": [float(areas[k]) for k in listed],
+        "reliability": [
+            [float(p / n), float(c / n), float(n)]
+            for n, p, c in zip(rows, probability, correct, strict=True)
+            if n
+        ],
+    }
 
 
 # --- JSON -----------------------------------------------------------------------------------------

@@ -30,11 +30,13 @@ class Batch(NamedTuple):
     """(n,) numbers or labels; [None] where the target is missing."""
     texts: Mapping[float, str]
     """Categories by their codes."""
+    times: Floats
+    """(n,) the times in seconds since 1970; NaN without `--time`."""
 
     def part(self, begin: int, end: int) -> Batch:
         """Rows `begin` to `end` of the batch."""
         cut = slice(begin, end)
-        return Batch(self.rows[cut], self.X[cut], self.targets[cut], self.texts)
+        return Batch(self.rows[cut], self.X[cut], self.targets[cut], self.texts, self.times[cut])
 
 
 class FeatureEncoder:
@@ -99,10 +101,11 @@ class FeatureEncoder:
         usable = np.ones(len(parsed), dtype=bool)
         codes = np.full((len(parsed), len(self.columns)), np.nan)
         codes[:, : len(self.features)] = parsed.numbers[:, : len(self.features)]
+        times = np.full(len(parsed), np.nan)
         if options.time:
             for i, cell in enumerate(parsed.texts[options.time]):
                 try:
-                    codes[i, len(self.features)] = parse_time(cell)
+                    times[i] = codes[i, len(self.features)] = parse_time(cell)
                 except ValueError as error:
                     usable[i] = False
                     row = int(parsed.rows[i])
@@ -119,13 +122,22 @@ class FeatureEncoder:
         targets: list[Any]
         if regression:
             targets = [None if math.isnan(y) else y for y in parsed.numbers[:, -1].tolist()]
+            for i, y in enumerate(targets):
+                reason = options.beyond_bounds(y)
+                if reason and usable[i]:
+                    usable[i] = False
+                    row = int(parsed.rows[i])
+                    where = block.where(row)
+                    rejected.append(RejectedRow(row, where, options.target, f"{y:.12g}", reason))
         else:
             targets = [as_label(text) for text in parsed.texts[options.target]]
         rejected.sort(key=lambda one: one.row)
         cuts = {one.row for one in rejected}
         rows = parsed.rows.tolist()
         batches = [
-            Batch([rows[i] for i in some], codes[some], [targets[i] for i in some], texts)
+            Batch(
+                [rows[i] for i in some], codes[some], [targets[i] for i in some], texts, times[some]
+            )
             for some in _cut(rows, targets, usable, cuts)
         ]
         return batches, rejected

@@ -3,7 +3,8 @@
 A *point* holds sums and extremes over a number of consecutive rows. When there are POINTS points,
 neighbours are merged and later points have twice as many rows: so there are between POINTS / 2 and
 POINTS points, all with the same number of rows except the last. Snapshots of the function are
-thinned out in the same way. All of it depends on the rows alone, not on how they came in blocks.
+thinned out in the same way. Beside them are the last rows, the ranges of the inputs and the scores
+of labels. All of it depends on the rows alone, not on how they came in blocks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import numpy as np
 
 from ...errors import FileRefused
 from ...utils.validation import Floats
+from .label_scores import LabelScores
+from .recent_rows import RecentRows
+from .seen_inputs import CLOCK, SeenInputs
 
 POINTS = 512
 """The most points; an even number."""
@@ -22,10 +26,10 @@ POINTS = 512
 SNAPSHOTS = 32
 """The most snapshots after the early ones; an even number."""
 
-GRID = 24
-"""How many values of an input a snapshot has."""
+GRID = CLOCK
+"""The most values of an input that a snapshot has."""
 
-DRAWN = 8
+DRAWN = 12
 """The most inputs of a snapshot."""
 
 EARLY = (64, 128, 256, 512)
@@ -34,17 +38,24 @@ EARLY = (64, 128, 256, 512)
 FIRST_SNAPSHOT = 1024
 """Rows between the later snapshots, before they are thinned out."""
 
-TOTALS = ("rows", "scored", "loss", "baseline_loss", "covered", "width")
+TOTALS = (
+    "rows", "scored", "loss", "baseline_loss", "covered", "width",
+    "absolute_error", "baseline_absolute_error", "log_loss",
+)  # fmt: skip
 """Sums over the rows of a point: all rows; the rows that are scored (a target was known before the
 prediction); and over the scored rows the squared errors, or wrong labels, of the model and of the
 baseline (last value); targets inside their interval, or correct labels; widths of the intervals, or
-predicted probabilities."""
+predicted probabilities; the absolute errors of model and baseline, 0 for labels; the log losses, 0
+for numbers."""
 
-EXTREMES = ("worst_loss", "target_high", "prediction_high", "target_low", "prediction_low")
+EXTREMES = (
+    "worst_loss", "target_high", "prediction_high", "target_low", "prediction_low",
+    "time_high", "time_low",
+)  # fmt: skip
 """Over the rows of a point, so that merged points keep spikes: the largest loss; the highest and
-lowest target and prediction. Labels have no order: NaN."""
+lowest target and prediction, NaN for labels, which have no order; the first and the last time."""
 
-_SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
+_SIGNS = np.array([-1.0 if name.endswith("_low") else 1.0 for name in EXTREMES])
 """The lowest value is kept as the highest of the negative values."""
 
 _MOST_ROWS = 2**53
@@ -61,6 +72,9 @@ class History:
         self._tops = np.full((POINTS, len(EXTREMES) + slots), -np.inf)
         self.snapshots: list[Snapshot] = []
         self.snapshot_stride = FIRST_SNAPSHOT
+        self.recent = RecentRows()
+        self.seen = SeenInputs()
+        self.labels = LabelScores()
 
     @property
     def points(self) -> int:
@@ -153,7 +167,7 @@ class History:
         own = {"sums": self._sums[: self.points].copy(), "tops": self._tops[: self.points].copy()}
         for number, snapshot in enumerate(self.snapshots):
             own[f"snapshot{number}"] = snapshot.values
-        return own
+        return own | {"recent": self.recent.array()} | self.seen.arrays() | self.labels.arrays()
 
     @classmethod
     def restore(cls, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> History:
@@ -191,6 +205,9 @@ class History:
                 raise FileRefused("a snapshot has an impossible shape.")
             history.snapshots.append(Snapshot(row, values))
             before = row
+        history.recent = RecentRows.restore(state["recent"])
+        history.seen = SeenInputs.restore(state)
+        history.labels = LabelScores.restore(state)
         return history
 
 
@@ -212,8 +229,8 @@ class Snapshot:
     """The function along some inputs after row `row`, with the other inputs at their medians.
 
     values : (inputs, 4, GRID): the input, the prediction, and the ends of its interval; for
-        classification the probability of the first class, three times. `snapshot_inputs` names the
-        inputs.
+        classification the probability of the first class, three times. NaN where the input has not
+        been. `kept_inputs` says which inputs they are.
     """
 
     def __init__(self, row: int, values: Floats) -> None:

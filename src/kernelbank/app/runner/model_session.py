@@ -13,6 +13,7 @@ from ...auto.auto_serialization import describe
 from ...auto.category_statistics import category_code
 from ...auto.column_encoder import ColumnEncoder, EncodedRows
 from ...auto.loading import restore
+from ...auto.task_model import best_class
 from ...bank.engines import as_engine
 from ...bank.layout import Slot
 from ...bank.runtime import under
@@ -24,8 +25,10 @@ from ...learners import Norma
 from ...utils.validation import Floats
 from .feature_encoder import Batch
 from .history import EARLY, EXTREMES, TOTALS, History
+from .label_scores import log_loss
 from .options import RunOptions
-from .snapshots import take_snapshot
+from .recent_rows import FIELDS
+from .snapshots import InputLayout, take_snapshot
 from .timings import MODEL, SNAPSHOTS, Timings
 
 REGRESSION_COLUMNS = ("row", "prediction", "lower", "upper", "target")
@@ -49,6 +52,7 @@ def make_model(options: RunOptions, engine: Any) -> AutoBank:
             "window": 10,
             "regularization": 0.01,
         }
+    own |= {"lower": options.lower, "upper": options.upper}
     return AutoBank(options.task, options.lags, options.size, engine=engine, **own)
 
 
@@ -91,39 +95,36 @@ class ModelSession:
         """How many rows may be learned at once: none beyond the next snapshot."""
         return EARLY[0] if self.history is None else self.history.until_snapshot
 
-    def predict_and_learn(self, batch: Batch, features: int) -> list[Row]:
-        """The predictions of a batch; targets that have come are learned.
-
-        Snapshots are taken along the first `features` inputs.
-        """
-        rows, targets = EncodedRows(batch.X, batch.texts), batch.targets
+    def predict_and_learn(self, batch: Batch, layout: InputLayout) -> list[Row]:
+        """The predictions of a batch; targets that have come are learned."""
+        rows, targets, times = EncodedRows(batch.X, batch.texts), batch.targets, batch.times
         with self.timings.measure(MODEL):
             if self.options.delay:
-                predictions = self._run_delayed(rows, targets)
+                predictions = self._run_delayed(rows, targets, times)
             elif targets == [None]:
-                predictions = [self._predict_only(rows)]
+                predictions = [self._predict_only(rows, times)]
             else:
-                predictions = self._run_batch(rows, targets)
+                predictions = self._run_batch(rows, targets, times)
         with self.timings.measure(SNAPSHOTS):
-            self._take_snapshot(features)
+            if self.history is not None:
+                self.history.seen.add(batch.X[:, : len(layout.features)], batch.times)
+            self._take_snapshot(layout)
         return predictions
 
-    def _run_batch(self, rows: EncodedRows, targets: list[Any]) -> list[Row]:
+    def _run_batch(self, rows: EncodedRows, targets: list[Any], times: Floats) -> list[Row]:
         trace = self.bank.run(rows, targets, record="all", coverage=self.options.coverage)
-        self._record(trace, targets)
-        return self._prediction_rows(trace, targets)
+        return self._record(trace, targets, times)
 
-    def _run_delayed(self, rows: EncodedRows, targets: list[Any]) -> list[Row]:
+    def _run_delayed(self, rows: EncodedRows, targets: list[Any], times: Floats) -> list[Row]:
         predictions: list[Row] = []
-        for codes, target in zip(rows.codes, targets, strict=True):
+        for codes, target, time in zip(rows.codes, targets, times, strict=True):
             own = {code: rows.texts[code] for code in codes.tolist() if code in rows.texts}
             x = EncodedRows(codes[None], own)
             if target is None:  # it waits like the others: targets are learned `delay` rows later
-                predictions.append(self._predict_only(x))
+                predictions.append(self._predict_only(x, time[None]))
             else:
                 trace = self.bank.predict_trace_one(x, record="all", coverage=self.options.coverage)
-                self._record(trace, [target])
-                predictions += self._prediction_rows(trace, [target])
+                predictions += self._record(trace, [target], time[None])
             self._pending.append((x, target))
             if len(self._pending) > self.options.delay:
                 self._learn_oldest()
@@ -135,9 +136,14 @@ class ModelSession:
             self.bank.learn_one(x, target)
             self._last_target = target
 
-    def _predict_only(self, X: EncodedRows) -> Row:
+    def _predict_only(self, X: EncodedRows, times: Floats) -> Row:
         """A row without a target: predicted and not learned; the bank does not wait for it."""
         self.rows_without_target += 1
+        row = self._prediction_of(X)
+        self._add_recent(times, [row], [None])
+        return row
+
+    def _prediction_of(self, X: EncodedRows) -> Row:
         if self.options.task == "regression":
             low, high = self.bank.predict_interval(X, self.options.coverage)[0].tolist()
             return *_known(float(self.bank.predict(X)[0]), low, high), None
@@ -160,8 +166,8 @@ class ModelSession:
 
     # --- history ----------------------------------------------------------------------------------
 
-    def _record(self, trace: Any, targets: list[Any]) -> None:
-        """Add the predictions of a trace to the history."""
+    def _record(self, trace: Any, targets: list[Any], times: Floats) -> list[Row]:
+        """Add the predictions of a trace to the history; the rows of the predictions."""
         slots = trace.weights.shape[1]
         if self.history is None:
             self.history = History(slots)
@@ -177,8 +183,10 @@ class ModelSession:
             totals[:, 3] = (np.array(baseline) - y) ** 2
             totals[:, 4] = (trace.lower <= y) & (y <= trace.upper)
             totals[:, 5] = trace.upper - trace.lower
+            totals[:, 6] = np.abs(trace.predictions - y)
+            totals[:, 7] = np.abs(np.array(baseline) - y)
             losses = (trace.slot_predictions - y[:, None]) ** 2
-            extremes[:, 1:] = np.column_stack([y, trace.predictions, y, trace.predictions])
+            extremes[:, 1:5] = np.column_stack([y, trace.predictions, y, trace.predictions])
         else:
             totals[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
             totals[:, 3] = [a != b for a, b in zip(baseline, targets, strict=True)]
@@ -187,7 +195,17 @@ class ModelSession:
             numbers = {label: number for number, label in enumerate(trace.classes)}
             classes = np.array([numbers.get(label, -2) for label in targets])
             losses = (trace.slot_classes != classes[:, None]).astype(np.float64)
+            pairs = zip(trace.probabilities, classes, strict=True)
+            own = [float(p[k]) if 0 <= k < len(p) else 0.0 for p, k in pairs]
+            totals[:, 8] = [log_loss(p) for p in own]
+            scored = slice(int(first), None)
+            self.history.labels.add(
+                classes[scored],
+                best_class(trace.probabilities[scored]),
+                trace.probabilities[scored],
+            )
         extremes[:, 0] = totals[:, 2]
+        extremes[:, 5] = extremes[:, 6] = times
         if first:  # the first prediction was made before any target was known: not scored
             totals[0, 1:] = 0.0
             losses[0] = 0.0
@@ -196,11 +214,30 @@ class ModelSession:
             self._last_target = targets[-1]
         self.history.add(totals, extremes, trace.weights, losses)
         self._snapshot_due = self.history.due(self.history.rows)
+        rows = self._prediction_rows(trace, targets)
+        self._add_recent(times, rows, [None, *baseline[1:]] if first else baseline)
+        return rows
 
-    def _take_snapshot(self, features: int) -> None:
+    def _add_recent(self, times: Floats, predictions: list[Row], baseline: list[Any]) -> None:
+        """Add rows to the last rows."""
+        if self.history is None:
+            return
+        numbers = {label: number for number, label in enumerate(self.bank.classes)}
+        labels = self.options.task == "classification"
+        rows = np.full((len(predictions), len(FIELDS)), np.nan)
+        rows[:, 0] = times
+        for out, (predicted, *ends, target), last in zip(rows, predictions, baseline, strict=True):
+            values = [target, predicted, last]
+            values = [numbers.get(label) for label in values] if labels else values
+            known = [*values[:2], ends[0], ends[-1], values[2]]
+            out[1:] = [np.nan if value is None else value for value in known]
+        self.history.recent.add(rows)
+
+    def _take_snapshot(self, layout: InputLayout) -> None:
         if self.history is not None and self._snapshot_due:
             self._snapshot_due = False
-            taken = take_snapshot(self.bank, self.history, features, self.options.coverage)
+            coverage = self.options.coverage
+            taken = take_snapshot(self.bank, self.history, layout, coverage, kept=True)
             if taken is not None:
                 self.history.add_snapshot(taken)
 

@@ -20,6 +20,9 @@ BROKER_SCHEMES = (*REDIS_SCHEMES, "kafka://")
 ID = "id"
 """The column of the predictions with the id of each row of a broker, if `--keep` is given."""
 
+LARGEST = 1e150
+"""The largest number in data: `utils.validation.LARGEST`, which the help must not import."""
+
 FIXED = "fixed"
 """Saved in the checkpoint; a resumed run must have the same value."""
 
@@ -156,6 +159,22 @@ class RunOptions:
         open_range=True,
         saved=FIXED,
     )
+    lower: float | None = _learning(
+        "No target lies below this: predictions and intervals stay above, other rows are bad.",
+        None,
+        metavar="NUMBER",
+        low=-LARGEST,
+        high=LARGEST,
+        saved=FIXED,
+    )
+    upper: float | None = _learning(
+        "No target lies above this: predictions and intervals stay below, other rows are bad.",
+        None,
+        metavar="NUMBER",
+        low=-LARGEST,
+        high=LARGEST,
+        saved=FIXED,
+    )
     engine: str = _learning(
         "Where the slots run; the results are the same.",
         "serial",
@@ -242,7 +261,30 @@ class RunOptions:
             raise RunRefused("--ray-address needs --engine ray.")
         if self.shards is not None and self.engine == "serial":
             raise RunRefused("--shards needs --engine threads or --engine ray.")
+        self._check_bounds()
         self._check_predictions()
+
+    def _check_bounds(self) -> None:
+        for name in ("lower", "upper"):
+            bound = getattr(self, name)
+            if bound is not None and self.task == "classification":
+                raise RunRefused(
+                    f"{flag(name)} is for numbers; with --task classification leave it out."
+                )
+        if self.lower is not None and self.upper is not None and not self.lower < self.upper:
+            raise RunRefused(
+                f"--lower must be less than --upper; got {self.lower:g} and {self.upper:g}."
+            )
+
+    def beyond_bounds(self, target: float | None) -> str:
+        """Why a target is beyond --lower or --upper, as the end of a sentence; "" if it is not."""
+        if target is None:
+            return ""
+        if self.lower is not None and target < self.lower:
+            return f"is below --lower {self.lower:g}: correct it, or begin anew with a lower bound"
+        if self.upper is not None and target > self.upper:
+            return f"is above --upper {self.upper:g}: correct it, or begin anew with a higher bound"
+        return ""
 
     def _check_predictions(self) -> None:
         address = self.predictions

@@ -1,36 +1,91 @@
-"""The model's function along one input, with the other inputs at their medians."""
+"""The model's function along one input, with the other inputs at usual values.
+
+The usual value of a number is its median, of a category the most frequent one, of the time the last
+one. Numbers are drawn over the range in which they were seen lately, times where there was a row.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ...auto import AutoBank
+from ...auto.category_statistics import category_code
+from ...auto.column_encoder import PERIODS, ColumnEncoder, encode_time
 from ...utils.validation import Floats
 from .history import DRAWN, GRID, History, Snapshot
+from .seen_inputs import CLOCK, STARTS
 
 RECENT = 1024
 """Rows whose targets give the range along which a lagged target is drawn."""
 
-
-def snapshot_inputs(features: Sequence[str], bank: AutoBank, target: str) -> list[str]:
-    """The names of the inputs of a snapshot: numeric features, and lagged targets."""
-    inputs, lags = _counts(len(features), bank)
-    return [*features[:inputs], *(f"{target}, {k + 1} before" for k in range(lags))]
+MOST_INPUTS = 100
+"""The most inputs along which the present function is drawn."""
 
 
-def _counts(features: int, bank: AutoBank) -> tuple[int, int]:
-    """How many numeric features, and how many lagged targets, a snapshot has."""
+class InputLayout(NamedTuple):
+    """What the inputs of the model come from: numbers, then a time, then categories."""
+
+    target: str
+    features: Sequence[str]
+    """The numeric columns."""
+    time: str | None
+    categorical: Sequence[str]
+    """The columns of categories."""
+    categories: Sequence[tuple[str, str]]
+    """(column, category) of those that have an input of their own."""
+
+    def of_column(self, column: str) -> list[str]:
+        """The categories of a column, in the order in which they got their inputs."""
+        return [category for name, category in self.categories if name == column]
+
+
+class DrawnInput(NamedTuple):
+    """An input along which the function is drawn."""
+
+    kind: str
+    """number; day, week or year, in shares of the period; category, by its number; lag."""
+    name: str
+    place: int
+    """Of a number or a lagged target its column; of a period its number."""
+    labels: Sequence[str] = ()
+    """The categories."""
+
+
+def drawn_inputs(layout: InputLayout, bank: AutoBank) -> list[DrawnInput]:
+    """All inputs along which the function can be drawn, at most MOST_INPUTS."""
+    found = [DrawnInput("number", name, k) for k, name in enumerate(layout.features)]
+    if layout.time:
+        found += [DrawnInput(p, f"{layout.time}: time of {p}", k) for k, p in enumerate(PERIODS)]
+    for k, column in enumerate(layout.categorical):
+        found.append(DrawnInput("category", column, k, layout.of_column(column)))
     lags = bank.lags if bank.task == "regression" else 0  # labels have no order
-    inputs = min(features, DRAWN - min(lags, 1))
-    return inputs, min(lags, DRAWN - inputs)
+    found += [DrawnInput("lag", f"{layout.target}, {k + 1} before", k) for k in range(lags)]
+    return [found[k] for k in _some(found, MOST_INPUTS)]
+
+
+def _some(inputs: Sequence[DrawnInput], most: int) -> list[int]:
+    """The indices of at most so many inputs: the first of each kind, the second of each, ..."""
+    groups = [_group(one) for one in inputs]
+    order = sorted(range(len(inputs)), key=lambda k: (groups[:k].count(groups[k]), k))
+    return sorted(order[:most])
+
+
+def _group(one: DrawnInput) -> str:
+    return "time" if one.kind in PERIODS else one.kind
+
+
+def kept_inputs(inputs: Sequence[DrawnInput]) -> list[int]:
+    """The indices of the inputs along which snapshots are kept."""
+    return _some(inputs, DRAWN)
 
 
 def take_snapshot(
-    bank: AutoBank, history: History, features: int, coverage: float
+    bank: AutoBank, history: History, layout: InputLayout, coverage: float, *, kept: bool
 ) -> Snapshot | None:
-    """The present function along some of the first `features` inputs and the lagged targets.
+    """The present function along the inputs that are kept, or along all of them.
 
     None before the model has learned. Lagged targets that are not drawn along keep their present
     values.
@@ -38,23 +93,75 @@ def take_snapshot(
     model = bank._model
     if model is None or not model.banks:
         return None
-    inputs, lags = _counts(features, bank)
+    inputs = drawn_inputs(layout, bank)
+    if kept:
+        inputs = [inputs[k] for k in kept_inputs(inputs)]
+    encoder = bank._encoder
+    assert encoder is not None  # every run has one
     ranges = model.scaling.input_ranges()  # (d, 3): median, low, high
-    values = np.empty((inputs + lags, 4, GRID))
-    rows = np.tile(ranges[:, 0], (len(values) * GRID, 1))
+    values = np.full((len(inputs), 4, GRID), np.nan)
+    usual = _usual_row(layout, history, ranges[:, 0], encoder)
+    rows = np.tile(usual, (len(values) * GRID, 1))
     lagged = np.tile(model.lagged, (len(rows), 1))
-    for k in range(inputs + lags):
+    for k, one in enumerate(inputs):
         own = slice(k * GRID, (k + 1) * GRID)
-        if k < inputs:
-            values[k, 0] = rows[own, k] = np.linspace(ranges[k, 1], ranges[k, 2], GRID)
+        if one.kind == "number":
+            low, high = ranges[one.place, 1:]
+            if one.place < len(history.seen.ranges):
+                low, high = np.clip([low, high], *history.seen.ranges[one.place])
+            values[k, 0] = rows[own, one.place] = np.linspace(low, high, GRID)
+        elif one.kind == "lag":
+            values[k, 0] = lagged[own, one.place] = np.linspace(*_target_range(history), GRID)
+        elif one.kind == "category":
+            _step_through_categories(one, encoder, values[k, 0], rows[own])
         else:
-            values[k, 0] = lagged[own, k - inputs] = np.linspace(*_target_range(history), GRID)
+            seen = history.seen.clock[one.place] > 0
+            shares = (np.arange(CLOCK) + 0.5) / CLOCK
+            values[k, 0] = np.where(seen, shares, np.nan)
+            waves = slice(2 * one.place, 2 * one.place + 2)
+            first = len(layout.features) + 2 * one.place
+            seconds = STARTS[one.kind] + shares * PERIODS[one.kind]
+            rows[own, first : first + 2] = [encode_time(float(s))[waves] for s in seconds]
     if len(values):
         predictions = model.predict(rows, lagged, 0.5 * (1 - coverage)).output
         if bank.task == "classification":
             predictions = np.repeat(predictions[:, :1], 3, axis=1)
         values[:, 1:] = predictions.reshape(len(values), GRID, 3).transpose(0, 2, 1)
+        values[:, 1:][np.isnan(np.repeat(values[:, :1], 3, axis=1))] = np.nan
     return Snapshot(history.rows, values)
+
+
+def _usual_row(
+    layout: InputLayout, history: History, medians: Floats, encoder: ColumnEncoder
+) -> Floats:
+    """(d,): a usual value for every input."""
+    row = medians.copy()
+    times = history.recent["time"]
+    if layout.time and len(times) and np.isfinite(times[-1]):
+        first = len(layout.features)
+        row[first : first + 2 * len(PERIODS)] = encode_time(float(times[-1]))
+    for column in layout.categorical:
+        labels = layout.of_column(column)
+        if labels:
+            frequent = _by_frequency(column, labels, encoder)[0]
+            encoder.set_category(column, category_code(labels[frequent]), row)
+    return row
+
+
+def _by_frequency(column: str, labels: Sequence[str], encoder: ColumnEncoder) -> list[int]:
+    """The indices of categories, the most frequent first."""
+    known = encoder.statistics[encoder.names.index(column)]
+    return sorted(range(len(labels)), key=lambda k: (-known.count(category_code(labels[k])), k))
+
+
+def _step_through_categories(
+    one: DrawnInput, encoder: ColumnEncoder, numbers: Floats, rows: Floats
+) -> None:
+    """Let rows (GRID, d) have one category each, the most frequent ones; `numbers` are theirs."""
+    frequent = _by_frequency(one.name, one.labels, encoder)[:GRID]
+    for line, k in enumerate(sorted(frequent)):
+        numbers[line] = k
+        encoder.set_category(one.name, category_code(one.labels[k]), rows[line])
 
 
 def _target_range(history: History) -> tuple[float, float]:

@@ -15,14 +15,16 @@ import numpy as np
 
 from ...auto import AutoBank
 from ...auto.loading import DAMAGE
+from ...auto.task_model import Change
 from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
 from ...native.progress import progress
 from .checkpoint_dir import STATE, read_checkpoint
-from .history import History
+from .history import TOTALS, History
 from .model_session import ModelSession
 from .options import RunOptions
 from .rejected_rows import RejectedRows
+from .snapshots import InputLayout
 from .timings import COMPILING, Timings, check_timings
 
 if TYPE_CHECKING:
@@ -145,6 +147,20 @@ class RunStatus:
         return self.options.task == "classification"
 
     @property
+    def layout(self) -> InputLayout:
+        """What the inputs of the model are."""
+        options = self.options
+        return InputLayout(
+            options.target, self.features, options.time, options.categorical, self.categories
+        )
+
+    @property
+    def changes(self) -> list[Change]:
+        """Signals of change, without those of inputs that were made from a time or a category:
+        these only step through their values."""
+        return [c for c in self.bank.ledger.changes if c.column < len(self.features)]
+
+    @property
     def rows_per_second(self) -> float:
         """The mean speed of the present process."""
         spent = max(self.seconds - self.compiling_seconds, 1e-9)
@@ -172,6 +188,21 @@ class RunStatus:
             return math.nan
         return self._totals["covered"] / self.scored
 
+    @property
+    def absolute_error(self) -> float:
+        """The mean absolute error of the model; NaN for classification."""
+        return math.nan if self.is_classification else self._mean("absolute_error")
+
+    @property
+    def log_loss(self) -> float:
+        """The mean log loss of the probabilities; NaN for regression."""
+        return self._mean("log_loss") if self.is_classification else math.nan
+
+    @property
+    def area_under_curve(self) -> float:
+        """The mean area under the curve of the labels; NaN for regression."""
+        return math.nan if self.history is None else self.history.labels.area
+
     @cached_property
     def best_slot(self) -> tuple[str, float]:
         """The name and the error of the slot that alone has the smallest error."""
@@ -194,8 +225,11 @@ class RunStatus:
     @cached_property
     def _totals(self) -> dict[str, float]:
         if self.history is None:
-            return {"scored": 0.0, "loss": 0.0, "baseline_loss": 0.0, "covered": 0.0}
+            return dict.fromkeys(TOTALS, 0.0)
         return {name: float(values.sum()) for name, values in self.history.totals.items()}
+
+    def _mean(self, name: str) -> float:
+        return self._totals[name] / self.scored if self.scored else math.nan
 
     def _error(self, loss: float) -> float:
         if not self.scored:
@@ -218,7 +252,10 @@ class RunStatus:
             "baseline_error": self.baseline_error,
             "best_slot": name or None,
             "best_slot_error": error,
+            "mean_absolute_error": self.absolute_error,
             "coverage": self.coverage,
+            "log_loss": self.log_loss,
+            "area_under_curve": self.area_under_curve,
             "weights": dict(self.largest_weights),
         }
         return {

@@ -10,13 +10,14 @@ class Chart {
   // The spec of a chart; [optional]:
   //   label, empty                description for screen readers; text when there are no data
   //   height(), yRange()          pixels; [low, high]
-  //   [xRange(), xLabel()]        for charts that are not over rows
+  //   [xRange(), xLabel(), xAxis] for charts that are not over rows or time
   //   series, [bands], [legend]   colours by name; entries of the legend are [text, classes]
+  //                               hidden() of a series or band says whether it is not drawn
   //   [yAxis, downwards]          options of uPlot's axis; the first value at the top
   //   [paintBelow, paintAbove]    paint on the canvas, below and above the lines
   //   readout(index)              the entries of the readout: [[label, value, role], ...]
   //   [defaultIndex(), xOf(index), indexAt(plot, x)]   where the cursor is, if not at a point
-  //   [overTime]                  shares its cursor with all other charts over time
+  //   [overTime]                  over rows or time; shares its cursor with all others over time
   //   [horizontalCursor, cursorY, moveVertically, onHover, onLeave]   for a second direction
   constructor(id, spec) {
     this.spec = spec;
@@ -164,7 +165,7 @@ function plotOptions(chart) {
       points: { size: 8, width: 2, stroke: () => colours.card },
     },
     scales: {
-      x: { time: false, range: () => drawableRange(spec.xRange?.() ?? [0, lastOf(chart.data[0])]) },
+      x: { time: false, range: () => drawableRange(spec.xRange?.() ?? timeline.range) },
       y: { dir: spec.downwards ? -1 : 1, range: () => drawableRange(spec.yRange()) },
     },
     axes: [
@@ -173,8 +174,9 @@ function plotOptions(chart) {
         size: 28,
         gap: 4,
         space: 74,
-        ...numberAxis,
-        label: (plot) => cropText(plot.ctx, spec.xLabel?.() ?? "row", 0.8 * plot.bbox.width),
+        ...(spec.overTime ? timelineAxis : numberAxis),
+        ...spec.xAxis,
+        label: (plot) => cropText(plot.ctx, spec.xLabel?.() ?? timelineLabel(), 0.8 * plot.bbox.width),
         labelFont: FONT,
         labelSize: 18,
       },
@@ -182,8 +184,11 @@ function plotOptions(chart) {
     ],
     series: [
       {},
-      ...spec.series.map(({ colour, alpha = 1, width = 2, ...rest }) => ({
-        stroke: () => (alpha === 1 ? colours[colour] : translucent(colour, alpha)),
+      ...spec.series.map(({ colour, alpha = 1, width = 2, hidden, ...rest }) => ({
+        stroke: () => {
+          if (hidden?.()) return "transparent";
+          return alpha === 1 ? colours[colour] : translucent(colour, alpha);
+        },
         width,
         points: { show: hasFewPoints, size: 6 },
         pxAlign: 0, // or slow curves become stairs
@@ -191,9 +196,9 @@ function plotOptions(chart) {
         ...rest,
       })),
     ],
-    bands: (spec.bands ?? []).map(({ colour, alpha, series }) => ({
+    bands: (spec.bands ?? []).map(({ colour, alpha, series, hidden }) => ({
       series,
-      fill: () => translucent(colour, alpha),
+      fill: () => (hidden?.() ? "transparent" : translucent(colour, alpha)),
     })),
     hooks: {
       drawAxes: [(plot) => spec.paintBelow && paintClipped(plot, spec.paintBelow)],

@@ -1,7 +1,7 @@
 // The colours of the theme, for what is painted on a canvas. The style sheet defines them all.
 
 const COLOUR_NAMES = [
-  "card", "muted", "grid", "model", "best", "baseline", "change", "slot", "selected",
+  "card", "ink", "muted", "grid", "model", "best", "baseline", "change", "slot", "selected",
   "heat-0", "heat-1", "heat-2", "heat-3", "heat-4",
 ];
 const colours = {};

@@ -18,15 +18,15 @@ const errorChart = new Chart("error-chart", {
     { colour: "best", width: 2 },
     { colour: "model", width: 2.5 },
   ],
-  paintBelow: (plot, context) => paintChanges(plot, context, errorReport.changes),
+  paintBelow: (plot, context) => paintChanges(plot, context, errorReport),
   paintAbove: (plot, context) => errorMode === "segment" && paintWorst(plot, context),
   readout: (at) => {
     const { model, best, baseline, worst, starts, ends, isClassification } = errorReport;
+    const from = errorMode === "cumulative" ? 1 : starts[at] + 1;
     const text = (error) => errorText(errorReport, error);
     const slot = errorMode === "cumulative" ? best.slots[at] : best.slot;
-    const first = errorMode === "cumulative" ? 1 : starts[at] + 1;
     const entries = [
-      [rowRange(first, ends[at]), ""],
+      [pointText(errorReport, at, from), ""],
       ["model", text(model[errorMode][at]), "model"],
       ["best slot", withSlotName(text(best[errorMode][at]), slot), "best"],
       ["baseline", text(baseline[errorMode][at]), "baseline"],
@@ -43,26 +43,29 @@ function withSlotName(text, slot) {
   return create("span", {}, `${text} (`, dataText(errorReport.slots.names[slot]), ")");
 }
 
-// The entries of a readout for the changes inside a segment.
+// The entries of a readout for the groups of changes that begin inside a segment.
 function changesBetween(first, last) {
   const inside = errorReport.changes.filter(([row]) => row >= first && row <= last);
   if (!inside.length) return [];
-  const texts = inside.slice(0, 3).map(([row, kind]) => `${kind} at ${whole(row)}`);
+  const texts = inside.slice(0, 3).map(([row, , kinds]) =>
+    `${kinds.map(([kind]) => kind).join(", ")} at ${whole(row)}`);
   if (inside.length > 3) texts.push(`and ${inside.length - 3} more`);
-  return [["change", texts.join(", "), "change"]];
+  return [["change", texts.join("; "), "change"]];
 }
 
-// A tick at the top for each change; lines through the chart only while they do not fill it.
-function paintChanges(plot, context, changes) {
+// A tick at the top for each group of changes, as wide as the group; lines through the chart only
+// while they do not fill it.
+function paintChanges(plot, context, { changes, timeline: line }) {
   const { top, height } = plot.bbox;
   const ratio = devicePixelRatio;
   const drawLines = changes.length <= 40;
-  for (const [row] of changes) {
-    const x = Math.round(plot.valToPos(row, "x", true));
+  const pixelOf = (row) => Math.round(plot.valToPos(line.positionOf(row), "x", true));
+  for (const [first, last] of changes) {
+    const [from, to] = [pixelOf(first), pixelOf(last)];
     context.fillStyle = translucent("change", 0.45);
-    if (drawLines) context.fillRect(x, top, Math.max(1, ratio), height);
+    if (drawLines) context.fillRect(from, top, Math.max(1, ratio), height);
     context.fillStyle = colours.change;
-    context.fillRect(x - ratio, top, 3 * ratio, 7 * ratio);
+    context.fillRect(from - ratio, top, Math.max(3 * ratio, to - from), 7 * ratio);
   }
 }
 
@@ -72,7 +75,7 @@ function paintWorst(plot, context) {
   context.fillStyle = translucent("model", 0.55);
   errorReport.worst.forEach((worst, at) => {
     if (worst === null || errorReport.isClassification) return;
-    const x = plot.valToPos(errorReport.ends[at], "x", true);
+    const x = plot.valToPos(errorReport.timeline.xs[at], "x", true);
     const y = plot.valToPos(Math.min(worst, errorAxisTop), "y", true);
     context.fillRect(x - 2.5 * ratio, y, 5 * ratio, ratio);
   });
@@ -91,7 +94,8 @@ function drawError(report) {
     ...(showWorst ? [["largest error of the model", "mark"]] : []),
     ...(report.changes.length ? [["detected change", "change upright"]] : []),
   ]);
-  errorChart.setData(report.scored.some((rows) => rows > 0) ? [report.ends, ...lines] : null, {
+  const { xs } = report.timeline;
+  errorChart.setData(report.scored.some((rows) => rows > 0) ? [xs, ...lines] : null, {
     caption: report.isClassification
       ? "error rate"
       : ["RMSE of ", dataText(report.run.target ?? "the target")],

@@ -19,6 +19,9 @@ function number(value) {
   return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
 }
 
+// Two significant digits, for sentences.
+const brief = (value) => number(known(value) ? Number(value.toPrecision(2)) : value);
+
 function scientific(value, digits) {
   const [mantissa, exponent] = value.toExponential(digits).split("e");
   const signs = exponent.replace("+", "").replace("-", "⁻");

@@ -24,11 +24,11 @@ function drawHeader(report) {
   setText(byId("title"), title);
   if (run.title) document.title = run.title;
   drawTiles(report);
+  setChildren(byId("headline"), ...headline(report));
   setText(byId("summary"), summarize(report));
   const measure = isClassification ? "Share of wrong labels" : "RMSE of the predictions";
   setText(byId("error-about"),
     `${measure}. Each row is predicted before its target is learned. Lower is better.`);
-  byId("to-targets").hidden = isClassification;
   setText(byId("to-intervals"), isClassification ? "Calibration" : "Intervals");
   drawState(status);
 }
@@ -51,6 +51,9 @@ function drawTiles(report) {
     const probability = lastOf(report.width.cumulative);
     const correct = known(error) ? `${percent(1 - error)} correct` : "";
     tiles.push(createTile("mean probability", "", probability, percent(probability), correct));
+    const { log_loss: logLoss, area_under_curve: area } = status;
+    const auc = known(area) ? `AUC ${area.toFixed(3)}` : "";
+    tiles.push(createTile("log loss", "", logLoss, number(logLoss), auc));
   } else {
     const requested = known(run.coverage) ? `${percent(run.coverage)} requested` : "";
     tiles.push(createTile("coverage", "", coverage, percent(coverage), requested));
@@ -77,6 +80,40 @@ function comparedWith(error, other) {
 function withoutRows({ phase, bad_rows: bad }) {
   if (!phase || phase === "running") return "Waiting for the first rows.";
   return bad ? `No rows: ${counted(bad, "bad row was", "bad rows were")} skipped.` : "No rows.";
+}
+
+// How good the predictions were lately, for a reader who knows nothing of the model.
+function headline(report) {
+  const { status: { lately, rows }, run } = report;
+  if (!lately) return rows ? ["Too few rows so far to say how good the predictions are."] : [];
+  const target = dataText(run.target ?? "the target");
+  const count = counted(lately.rows, "row", "rows");
+  const span = lately.period ? `The last ${lately.period}`
+    : lately.whole ? `The first ${count}` : `The last ${count}`;
+  if (report.isClassification) {
+    const [right, before] = [1 - lately.loss, 1 - lately.baseline_loss];
+    const better = right >= before ? "" : ", which would have been better";
+    return [
+      `${span}: `, target, ` was predicted correctly in ${percent(right)} of the rows. Repeating ` +
+      `the last label would have been correct in ${percent(before)}${better}.`,
+    ];
+  }
+  const { absolute_error: error, baseline_absolute_error: baseline } = lately;
+  return [
+    `${span} of `, target, ` were predicted to within ±${brief(error)} on average`,
+    comparison(error, baseline), ".",
+  ];
+}
+
+function comparison(error, baseline) {
+  const share = 1 - error / baseline;
+  if (!Number.isFinite(share)) return "";
+  const size = Math.round(100 * Math.abs(share));
+  if (size < 1) return ", about as well as by repeating the last value";
+  if (share > 0) return `, ${size} % better than repeating the last value`;
+  const times = error / baseline;
+  const worse = times >= 3 ? `${brief(times)} times the error of` : `${size} % worse than`;
+  return `, ${worse} repeating the last value`;
 }
 
 // The run in one sentence.

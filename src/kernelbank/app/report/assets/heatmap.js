@@ -26,12 +26,13 @@ function heatImage(report, highest, width, height) {
   const slots = report.slots.names.length;
   const lines = Math.min(slots, height);
   const shades = new Uint8ClampedArray(width * lines);
-  const total = report.ends[report.count - 1] || 1;
+  const { xs, range: [first, last], startOf } = report.timeline;
+  const pixelOf = (x) => Math.round(((x - first) / (last - first || 1)) * width);
   for (let at = 0; at < report.count; at += 1) {
     const weights = report.points.weights[at];
     if (!weights) continue;
-    const from = Math.min(width - 1, Math.round((report.starts[at] / total) * width));
-    const to = Math.max(from + 1, Math.round((report.ends[at] / total) * width));
+    const from = Math.min(width - 1, pixelOf(startOf(at)));
+    const to = Math.max(from + 1, pixelOf(xs[at]));
     for (let slot = 0; slot < slots; slot += 1) {
       const shade = shadeOf(weights[slot] ?? 0, highest);
       if (shade === 0) continue;

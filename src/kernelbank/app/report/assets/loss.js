@@ -23,9 +23,10 @@ const lossChart = new Chart("loss-chart", {
   ],
   paintBelow: (plot, context) => paintSlots(plot, context),
   readout: (at) => {
-    const { model, baseline, best, slots, ends } = lossReport;
+    const { model, baseline, best, slots, ends, timeline: line } = lossReport;
+    const time = line.name === null ? "" : `, ${timeText(line.xs[at])}`;
     const entries = [
-      [`after row ${whole(ends[at])}`, ""],
+      [`after row ${whole(ends[at])}${time}`, ""],
       ["model", number(model.totals[at]), "model"],
       ["baseline", number(baseline.totals[at]), "baseline"],
     ];
@@ -50,10 +51,10 @@ const lossChart = new Chart("loss-chart", {
 });
 
 function paintSlots(plot, context) {
-  const { slots, count, ends } = lossReport;
+  const { slots, count } = lossReport;
   const step = Math.max(1, Math.ceil((slots.totals.length * count) / MAX_SEGMENTS));
   const last = count - 1;
-  const xs = ends.map((end) => plot.valToPos(end, "x", true));
+  const xs = lossReport.timeline.xs.map((x) => plot.valToPos(x, "x", true));
   const zero = plot.valToPos(0, "y", true);
   const scale = (plot.valToPos(lossAxisTop, "y", true) - zero) / lossAxisTop;
   context.lineWidth = devicePixelRatio;
@@ -93,9 +94,9 @@ function selectSlot(slot) {
 const asLine = (totals) => Array.from(totals, (total) => (known(total) ? total : null));
 
 function lossData() {
-  const { ends, model, baseline, slots } = lossReport;
-  const selected = selectedSlot === null ? ends.map(() => null) : asLine(slots.totals[selectedSlot]);
-  return [ends, asLine(baseline.totals), asLine(model.totals), selected];
+  const { model, baseline, slots, timeline: { xs } } = lossReport;
+  const selected = selectedSlot === null ? xs.map(() => null) : asLine(slots.totals[selectedSlot]);
+  return [xs, asLine(baseline.totals), asLine(model.totals), selected];
 }
 
 // The axis holds lines that end within six times the larger loss of model and best slot.

@@ -2,12 +2,13 @@
 // again whenever new parts arrive.
 
 const SECTIONS = [
-  drawHeader, drawError, drawTargets, drawLoss, drawWeights, drawCurves, drawIntervals,
-  drawChanges, drawBadRows, drawTimes, drawDetails,
+  drawHeader, drawStream, drawTargets, drawError, drawLoss, drawWeights, drawCurves, drawIntervals,
+  drawLabels, drawChanges, drawBadRows, drawTimes, drawDetails,
 ];
 
 function draw() {
   const report = computeReport();
+  timeline = report.timeline;
   for (const drawSection of SECTIONS) {
     try {
       drawSection(report);

@@ -14,6 +14,7 @@ const part = (name, fallback) => parts.get(name) ?? fallback;
 
 const COLUMNS = [
   "rows", "scored", "loss", "baseline_loss", "covered", "width", "worst_loss",
+  "time_low", "time_high",
   "target_low", "target_high", "prediction_low", "prediction_high",
   "weights", "weights_high", "losses",
 ];
@@ -81,14 +82,18 @@ function computeReport() {
   const meanSeries = (sums) => ({
     cumulative: means(runningSums(sums), scored),
     segment: means(sums, points.scored),
+    recent: recentMeans(sums, points.scored, smoothedRows(lastOf(scored))),
   });
   const ends = runningSums(points.rows.map((rows) => rows ?? 0));
+  const timeline = computeTimeline(run, points, ends);
   const slots = slotLosses(run, points, count);
   const bestSlots = bestSlotAtEachPoint(slots.totals, count);
   const bestSlot = bestSlots[count - 1] ?? null;
   return {
-    run, points, count, isClassification, errorOf, scored, ends, slots,
+    run, points, count, isClassification, errorOf, scored, ends, slots, timeline,
     status: part("status", {}),
+    recent: readRecent(),
+    labels: part("labels", {}),
     changes: part("changes", []),
     badRows: part("bad_rows", { count: 0, examples: [] }),
     starts: ends.map((end, at) => end - (points.rows[at] ?? 0)),
@@ -106,6 +111,54 @@ function computeReport() {
     covered: meanSeries(points.covered), // or the share of correct labels
     width: meanSeries(points.width), // or the mean predicted probability
   };
+}
+
+// Where the points are on the axis: at their last time, if the run has a time that only grows; else
+// at their last row.
+function computeTimeline(run, { time_low, time_high }, ends) {
+  const isTime = time_high.length > 1 && time_low.every(known) && time_high.every(
+    (time, at) => known(time) && (at === 0 || time >= time_high[at - 1]));
+  const xs = isTime && lastOf(time_high) > time_low[0] ? time_high : ends;
+  const first = xs === time_high ? time_low[0] : 0;
+  const name = xs === time_high ? run.time ?? "time" : null;
+  const startOf = (at) => (at > 0 ? xs[at - 1] : first);
+  const positionOf = (row) => {
+    const found = ends.findIndex((end) => end >= row);
+    const at = found < 0 ? ends.length - 1 : found;
+    if (at < 0) return 0;
+    const before = at > 0 ? ends[at - 1] : 0;
+    const share = ends[at] > before ? (row - before) / (ends[at] - before) : 1;
+    return startOf(at) + Math.min(1, share) * (xs[at] - startOf(at));
+  };
+  return { name, xs, range: [first, lastOf(xs) ?? 1], startOf, positionOf };
+}
+
+// The last rows. They are numbered back from the last row of the run.
+function readRecent() {
+  const recent = part("recent", {});
+  const { time = [], target = [], prediction = [], low = [], high = [] } = recent;
+  const last = part("status", {}).rows ?? prediction.length;
+  const rows = prediction.map((_, at) => last - prediction.length + 1 + at);
+  const grows = time.length > 1 && lastOf(time) > time[0] && time.every(
+    (one, at) => known(one) && (at === 0 || one >= time[at - 1]));
+  return { rows, xs: grows ? time : rows, isTime: grows, target, prediction, low, high };
+}
+
+// Means over so many scored rows before each point that chance hardly shows: a twentieth of all.
+const smoothedRows = (scored) => Math.max(200, Math.round((scored ?? 0) / 20));
+
+function recentMeans(sums, scored, rows) {
+  let [first, sum, count] = [0, 0, 0];
+  return sums.map((value, at) => {
+    sum += value ?? NaN;
+    count += scored[at] ?? 0;
+    while (first < at && count - (scored[first] ?? 0) >= rows) {
+      sum -= sums[first];
+      count -= scored[first] ?? 0;
+      first += 1;
+    }
+    return count > 0 && known(sum) ? sum / count : null;
+  });
 }
 
 // Cumulative loss of each slot alone (NaN once it is unknown), and names for all slots.

@@ -10,21 +10,31 @@ const CHANGE_KINDS = {
   "input level": "the level of an input moved",
 };
 
+// A line per group of changes that are close together, each kind with its count.
 function changesTable(caption, changes) {
   const columns = [["row", "number"], ["change", "text"]];
   const text = (kind) => (Object.hasOwn(CHANGE_KINDS, kind) ? CHANGE_KINDS[kind] : dataText(kind));
-  const rows = changes.map(([row, kind, input]) => [
-    whole(row), create("span", {}, text(kind), ...(input ? [": ", dataText(input)] : [])),
+  const sentence = ([kind, input, count], at) => create("span", {},
+    at ? "; " : "", text(kind), ...(input ? [": ", dataText(input)] : []),
+    count > 1 ? ` (${whole(count)} times)` : "");
+  const rows = changes.map(([first, last, kinds]) => [
+    whole(first) + (last > first ? ` to ${whole(last)}` : ""),
+    create("span", {}, ...kinds.map(sentence), changeTime(first)),
   ]);
   return createTable("", caption, columns, rows);
 }
 
+const changeTime = (row) => (changesTimeline.name === null
+  ? "" : ` – ${timeText(changesTimeline.positionOf(row))}`);
+
+let changesTimeline = { name: null };
 let olderChanges = [];
 const newestChanges = create("div");
 const olderChangesTable = new Collapsible(() => [changesTable("Older changes", olderChanges)]);
 byId("changes-list").append(newestChanges, olderChangesTable.element);
 
-function drawChanges({ changes }) {
+function drawChanges({ changes, timeline: line }) {
+  changesTimeline = line;
   const newest = [...changes].reverse();
   olderChanges = newest.slice(CHANGES_LISTED);
   setChildren(newestChanges, newest.length

@@ -1,11 +1,11 @@
-// Bands from the lowest to the highest target and prediction of each segment of rows.
+// The whole run: bands from the lowest to the highest target and prediction of each segment.
 
 let targetsReport = null;
 let targetsRange = [0, 1];
 
 const targetsChart = new Chart("targets-chart", {
   label: "Lowest and highest target and prediction over rows",
-  height: () => (innerWidth < 600 ? 200 : 240),
+  height: () => (innerWidth < 600 ? 170 : 190),
   overTime: true,
   empty: "No target has been seen yet.",
   yRange: () => targetsRange,
@@ -21,10 +21,10 @@ const targetsChart = new Chart("targets-chart", {
   ],
   legend: [["targets", "muted block"], ["predictions", "model block"]],
   readout: (at) => {
-    const { points, starts, ends } = targetsReport;
+    const { points } = targetsReport;
     const range = (low, high) => `${number(low)} to ${number(high)}`;
     return [
-      [rowRange(starts[at] + 1, ends[at]), ""],
+      [pointText(targetsReport, at), ""],
       ["targets", range(points.target_low[at], points.target_high[at]), "muted"],
       ["predictions", range(points.prediction_low[at], points.prediction_high[at]), "model"],
     ];
@@ -45,7 +45,7 @@ function rangeOfTargets({ target_low, target_high, prediction_low, prediction_hi
 
 function drawTargets(report) {
   targetsReport = report;
-  byId("targets").hidden = report.isClassification;
+  targetsChart.element.hidden = report.isClassification;
   const { points } = report;
   if (report.isClassification || !points.target_low.some(known)) {
     targetsChart.setData(null);
@@ -56,8 +56,9 @@ function drawTargets(report) {
   const outside = report.ends.filter(
     (_, at) => points.prediction_low[at] < low || points.prediction_high[at] > high).length;
   const lines = ["target_low", "target_high", "prediction_low", "prediction_high"];
-  targetsChart.setData([report.ends, ...lines.map((name) => points[name])], {
-    caption: dataText(report.run.target ?? "target"),
+  targetsChart.setData([report.timeline.xs, ...lines.map((name) => points[name])], {
+    caption: ["the whole run: lowest to highest ", dataText(report.run.target ?? "target"),
+      " of each segment of rows"],
     note: outside
       ? `Predictions leave the chart in ${counted(outside, "segment", "segments")}.`
       : "",

@@ -21,7 +21,7 @@ const weightsChart = new Chart("weights-chart", {
   empty: "No weights yet.",
   downwards: true,
   yRange: () => [0, weightsReport.slots.names.length],
-  xOf: (at) => (weightsReport.starts[at] + weightsReport.ends[at]) / 2,
+  xOf: (at) => (weightsReport.timeline.startOf(at) + weightsReport.timeline.xs[at]) / 2,
   series: [{ colour: "muted", width: 0, points: { show: false } }],
   yAxis: {
     size: nameWidth,
@@ -38,17 +38,17 @@ const weightsChart = new Chart("weights-chart", {
   },
   paintAbove: (plot, context) => paintHeat(plot, context),
   indexAt: (plot, x) => {
-    const row = plot.posToVal(x, "x");
-    const at = weightsReport.ends.findIndex((end) => row <= end);
+    const here = plot.posToVal(x, "x");
+    const at = weightsReport.timeline.xs.findIndex((end) => here <= end);
     return at < 0 ? weightsReport.count - 1 : at;
   },
   onHover: (plot, at, y) => chooseSlot(Math.floor(plot.posToVal(y, "y"))),
   moveVertically: (step) => chooseSlot(weightsSlot + step),
   cursorY: (plot) => plot.valToPos(weightsSlot + 0.5, "y"),
   readout: (at) => {
-    const { points, slots, starts, ends } = weightsReport;
+    const { points, slots } = weightsReport;
     return [
-      [rowRange(starts[at] + 1, ends[at]), ""],
+      [pointText(weightsReport, at), ""],
       [dataText(slots.names[weightsSlot]), "", "slot-name"],
       ["mean weight", weightPercent(points.weights[at]?.[weightsSlot])],
       ["highest", weightPercent(points.weights_high[at]?.[weightsSlot])],
@@ -101,7 +101,8 @@ function drawWeights(report) {
     for (const weight of weights ?? []) if (weight > highestWeight) highestWeight = weight;
   }
   heatLegend.draw(highestWeight);
-  weightsChart.setData([report.ends, report.ends.map(() => null)], {
+  const { xs } = report.timeline;
+  weightsChart.setData([xs, xs.map(() => null)], {
     caption: report.run.weights_of
       ? ["slots that predict the label ", dataText(report.run.weights_of)]
       : "slots",
