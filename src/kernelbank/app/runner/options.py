@@ -93,7 +93,7 @@ class RunOptions:
         "Numeric inputs; by default all other columns.", None, metavar="A,B,C", saved=FIXED
     )
     categorical: tuple[str, ...] = _columns(
-        "Text inputs: each category becomes an input of its own.", (), metavar="A,B", saved=FIXED
+        "Text inputs: categories, known by their mean target.", (), metavar="A,B", saved=FIXED
     )
     time: str | None = _columns(
         "Column of times (ISO 8601, or seconds, milli-, micro- or nanoseconds since 1970): becomes "
