@@ -13,14 +13,13 @@ from kernelbank.app.runner.snapshots import (
     take_snapshot,
 )
 from kernelbank.app.runner.status import RunStatus
-from kernelbank.auto.category_statistics import category_code
 from kernelbank.auto.column_encoder import PERIODS, encode_time
 from kernelbank.auto.task_model import Change
 from support.run_command import make_rows, succeed, write_csv
 
-ROWS = 400
+ROWS = 700
 X, Y = make_rows(ROWS)
-SITES = np.array(["north", "south", "hill"])[np.arange(ROWS) % 7 % 3]
+SITES = np.array(["south", "north", "hill"])[(np.arange(ROWS) % 7 + 1) // 3 % 3]
 TIMES = 1704067200.0 + 3600.0 * (24 * (np.arange(ROWS) // 10) + 8 + np.arange(ROWS) % 10)
 """Ten rows a day, from 8 to 17 o'clock."""
 
@@ -41,14 +40,24 @@ def present(status):
     return {one.name: (one, values) for one, values in zip(inputs, taken.values, strict=True)}
 
 
-def usual_row(status, site="north"):
+def usual_row(status):
     """Medians, waves of the last time, the most frequent category."""
-    a, b = status.bank.input_ranges()[:2, 0]
-    return status.bank._encoder.expand(np.array([[a, b, TIMES[-1], category_code(site)]]))[0]
+    medians = status.bank.input_ranges()[:, 0]
+    row = medians.copy()
+    row[2:8] = encode_time(TIMES[-1])
+    set_site(status, 1, row)  # north is the most frequent
+    return row
 
 
-def predict(status, rows):
-    """Predictions and intervals for inputs of the model, with the present lagged targets."""
+def set_site(status, number, row):
+    """The mean target of a category, and one input for each."""
+    known = status.bank._encoder.statistics[3]
+    row[8] = known.mean(known.codes[number])[0]
+    row[9:] = np.eye(3)[number]
+
+
+def predict_at(status, rows):
+    """Predictions of inputs as the model has them."""
     model = status.bank._model
     return model.predict(rows, np.tile(model.lagged, (len(rows), 1)), 0.05).output
 
@@ -65,16 +74,18 @@ def test_every_input_is_drawn(status):
         ("lag", "y, 1 before"),
         ("lag", "y, 2 before"),
     ]
-    assert status.layout.categories == [("site", "north"), ("site", "south"), ("site", "hill")]
+    assert status.categories == [("site", "south"), ("site", "north"), ("site", "hill")]
 
 
 def test_categories_are_drawn_one_by_one(status):
     one, (numbers, prediction, low, high) = present(status)["site"]
-    assert list(one.labels) == ["north", "south", "hill"]
+    assert list(one.labels) == ["south", "north", "hill"]
     assert numbers[:3].tolist() == [0.0, 1.0, 2.0]
     assert np.isnan(numbers[3:]).all()
-    rows = np.array([usual_row(status, site) for site in one.labels])
-    expected = predict(status, rows)
+    rows = np.tile(usual_row(status), (3, 1))
+    for number, row in enumerate(rows):
+        set_site(status, number, row)
+    expected = predict_at(status, rows)
     assert np.allclose(np.column_stack([prediction, low, high])[:3], expected, rtol=1e-12)
 
 
@@ -85,7 +96,7 @@ def test_time_is_drawn_where_there_were_rows(status):
     assert np.array_equal(np.isfinite(prediction), seen)
     rows = np.tile(usual_row(status), (24, 1))
     rows[:, 2:4] = [encode_time(3600.0 * (hour + 0.5))[:2] for hour in range(24)]
-    expected = predict(status, rows)
+    expected = predict_at(status, rows)
     assert np.allclose(prediction[seen], expected[seen, 0], rtol=1e-12)
     _, (weeks, *_) = present(status)["when: time of week"]
     assert np.isfinite(weeks).sum() < 24  # never at night
@@ -114,11 +125,11 @@ def test_kept_inputs_are_some_of_every_kind(status, numbers, time, categories, l
         [f"x{k}" for k in range(numbers)],
         "when" if time else None,
         [f"c{k}" for k in range(categories)],
-        [],
+        {},
     )
 
     class Bank:
-        task = "regression"
+        task, _encoder = "regression", None
 
     Bank.lags = lags
     inputs = drawn_inputs(layout, Bank)

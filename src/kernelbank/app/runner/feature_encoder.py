@@ -30,13 +30,11 @@ class Batch(NamedTuple):
     """(n,) numbers or labels; [None] where the target is missing."""
     texts: Mapping[float, str]
     """Categories by their codes."""
-    times: Floats
-    """(n,) the times in seconds since 1970; NaN without `--time`."""
 
     def part(self, begin: int, end: int) -> Batch:
         """Rows `begin` to `end` of the batch."""
         cut = slice(begin, end)
-        return Batch(self.rows[cut], self.X[cut], self.targets[cut], self.texts, self.times[cut])
+        return Batch(self.rows[cut], self.X[cut], self.targets[cut], self.texts)
 
 
 class FeatureEncoder:
@@ -101,11 +99,10 @@ class FeatureEncoder:
         usable = np.ones(len(parsed), dtype=bool)
         codes = np.full((len(parsed), len(self.columns)), np.nan)
         codes[:, : len(self.features)] = parsed.numbers[:, : len(self.features)]
-        times = np.full(len(parsed), np.nan)
         if options.time:
             for i, cell in enumerate(parsed.texts[options.time]):
                 try:
-                    times[i] = codes[i, len(self.features)] = parse_time(cell)
+                    codes[i, len(self.features)] = parse_time(cell)
                 except ValueError as error:
                     usable[i] = False
                     row = int(parsed.rows[i])
@@ -135,9 +132,7 @@ class FeatureEncoder:
         cuts = {one.row for one in rejected}
         rows = parsed.rows.tolist()
         batches = [
-            Batch(
-                [rows[i] for i in some], codes[some], [targets[i] for i in some], texts, times[some]
-            )
+            Batch([rows[i] for i in some], codes[some], [targets[i] for i in some], texts)
             for some in _cut(rows, targets, usable, cuts)
         ]
         return batches, rejected

@@ -28,7 +28,7 @@ from .history import EARLY, EXTREMES, TOTALS, History
 from .label_scores import log_loss
 from .options import RunOptions
 from .recent_rows import FIELDS
-from .snapshots import InputLayout, take_snapshot
+from .snapshots import InputLayout, layout_of, take_snapshot
 from .timings import MODEL, SNAPSHOTS, Timings
 
 REGRESSION_COLUMNS = ("row", "prediction", "lower", "upper", "target")
@@ -95,9 +95,12 @@ class ModelSession:
         """How many rows may be learned at once: none beyond the next snapshot."""
         return EARLY[0] if self.history is None else self.history.until_snapshot
 
-    def predict_and_learn(self, batch: Batch, layout: InputLayout) -> list[Row]:
+    def predict_and_learn(self, batch: Batch) -> list[Row]:
         """The predictions of a batch; targets that have come are learned."""
-        rows, targets, times = EncodedRows(batch.X, batch.texts), batch.targets, batch.times
+        rows, targets = EncodedRows(batch.X, batch.texts), batch.targets
+        layout = layout_of(self.options, self.bank)
+        numbers = len(layout.features)
+        times = batch.X[:, numbers] if layout.time else np.full(len(targets), np.nan)
         with self.timings.measure(MODEL):
             if self.options.delay:
                 predictions = self._run_delayed(rows, targets, times)
@@ -107,7 +110,7 @@ class ModelSession:
                 predictions = self._run_batch(rows, targets, times)
         with self.timings.measure(SNAPSHOTS):
             if self.history is not None:
-                self.history.seen.add(batch.X[:, : len(layout.features)], batch.times)
+                self.history.seen.add(batch.X[:, :numbers], times)
             self._take_snapshot(layout)
         return predictions
 

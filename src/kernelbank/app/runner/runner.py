@@ -27,7 +27,6 @@ from .kept_columns import KeptColumns
 from .model_session import ModelSession
 from .options import RunOptions
 from .rejected_rows import RejectedRows
-from .snapshots import InputLayout
 from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
 
 BLOCK_ROWS = 1024
@@ -186,7 +185,7 @@ class Runner:
         done = 0
         while done < count:
             part = batch.part(done, min(done + self.session.max_batch, count))
-            predictions = self.session.predict_and_learn(part, self._layout())
+            predictions = self.session.predict_and_learn(part)
             first = block.first + 1
             numbered = [
                 (first + row, *values, *kept[row])
@@ -198,14 +197,6 @@ class Runner:
             self.rows += len(part.rows)
             self._advance(block, part.rows[-1], len(part.rows))
             done += len(part.rows)
-
-    def _layout(self) -> InputLayout:
-        """What the inputs of the model are by now."""
-        options, encoder = self.options, self.session.bank._encoder
-        categories = [] if encoder is None else encoder.categories
-        return InputLayout(
-            options.target, self.encoder.features, options.time, options.categorical, categories
-        )
 
     def _advance(self, block: RowBlock, row: int, count: int) -> None:
         """`count` more rows are done, up to row `row` of the block; commit if it is time."""

@@ -6,16 +6,17 @@ one. Numbers are drawn over the range in which they were seen lately, times wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ...auto import AutoBank
-from ...auto.category_statistics import category_code
-from ...auto.column_encoder import PERIODS, ColumnEncoder, encode_time
+from ...auto.column_encoder import NUMBER, PERIODS, encode_time
+from ...auto.running_stats import MEAN
 from ...utils.validation import Floats
 from .history import DRAWN, GRID, History, Snapshot
+from .options import RunOptions
 from .seen_inputs import CLOCK, STARTS
 
 RECENT = 1024
@@ -25,8 +26,12 @@ MOST_INPUTS = 100
 """The most inputs along which the present function is drawn."""
 
 
+MOST_LABELS = 1000
+"""The most categories of a column whose names are in a page."""
+
+
 class InputLayout(NamedTuple):
-    """What the inputs of the model come from: numbers, then a time, then categories."""
+    """What the inputs of the model are: numbers, a time, categories."""
 
     target: str
     features: Sequence[str]
@@ -34,12 +39,18 @@ class InputLayout(NamedTuple):
     time: str | None
     categorical: Sequence[str]
     """The columns of categories."""
-    categories: Sequence[tuple[str, str]]
-    """(column, category) of those that have an input of their own."""
+    categories: Mapping[str, Sequence[float]]
+    """By column the codes of the categories that were learned, in their order."""
 
-    def of_column(self, column: str) -> list[str]:
-        """The categories of a column, in the order in which they got their inputs."""
-        return [category for name, category in self.categories if name == column]
+
+def layout_of(options: RunOptions, bank: AutoBank) -> InputLayout:
+    """The layout of the inputs of a run's model."""
+    encoder = bank._encoder
+    numbers = [] if encoder is None else [n for n, kind in encoder.columns if kind == NUMBER]
+    known = {}
+    if encoder is not None:
+        known = {encoder.columns[i][0]: one.codes for i, one in encoder.statistics.items()}
+    return InputLayout(options.target, numbers, options.time, options.categorical, known)
 
 
 class DrawnInput(NamedTuple):
@@ -60,10 +71,19 @@ def drawn_inputs(layout: InputLayout, bank: AutoBank) -> list[DrawnInput]:
     if layout.time:
         found += [DrawnInput(p, f"{layout.time}: time of {p}", k) for k, p in enumerate(PERIODS)]
     for k, column in enumerate(layout.categorical):
-        found.append(DrawnInput("category", column, k, layout.of_column(column)))
+        found.append(DrawnInput("category", column, k, _labels(bank, layout, column)))
     lags = bank.lags if bank.task == "regression" else 0  # labels have no order
     found += [DrawnInput("lag", f"{layout.target}, {k + 1} before", k) for k in range(lags)]
     return [found[k] for k in _some(found, MOST_INPUTS)]
+
+
+def _labels(bank: AutoBank, layout: InputLayout, column: str) -> list[str]:
+    """The names of the categories of a column, the first MOST_LABELS."""
+    codes, encoder = layout.categories.get(column, ()), bank._encoder
+    if encoder is None:
+        return []
+    known = encoder.statistics[encoder.names.index(column)] if codes else None
+    return [] if known is None else [known.name(code) for code in codes[:MOST_LABELS]]
 
 
 def _some(inputs: Sequence[DrawnInput], most: int) -> list[int]:
@@ -96,11 +116,9 @@ def take_snapshot(
     inputs = drawn_inputs(layout, bank)
     if kept:
         inputs = [inputs[k] for k in kept_inputs(inputs)]
-    encoder = bank._encoder
-    assert encoder is not None  # every run has one
     ranges = model.scaling.input_ranges()  # (d, 3): median, low, high
     values = np.full((len(inputs), 4, GRID), np.nan)
-    usual = _usual_row(layout, history, ranges[:, 0], encoder)
+    usual = _usual_row(bank, layout, history, ranges[:, 0])
     rows = np.tile(usual, (len(values) * GRID, 1))
     lagged = np.tile(model.lagged, (len(rows), 1))
     for k, one in enumerate(inputs):
@@ -113,7 +131,7 @@ def take_snapshot(
         elif one.kind == "lag":
             values[k, 0] = lagged[own, one.place] = np.linspace(*_target_range(history), GRID)
         elif one.kind == "category":
-            _step_through_categories(one, encoder, values[k, 0], rows[own])
+            _step_through_categories(bank, one.name, layout, values[k, 0], rows[own])
         else:
             seen = history.seen.clock[one.place] > 0
             shares = (np.arange(CLOCK) + 0.5) / CLOCK
@@ -131,37 +149,49 @@ def take_snapshot(
     return Snapshot(history.rows, values)
 
 
-def _usual_row(
-    layout: InputLayout, history: History, medians: Floats, encoder: ColumnEncoder
-) -> Floats:
+def _usual_row(bank: AutoBank, layout: InputLayout, history: History, medians: Floats) -> Floats:
     """(d,): a usual value for every input."""
     row = medians.copy()
-    times = history.recent["time"]
+    times, first = history.recent["time"], len(layout.features)
     if layout.time and len(times) and np.isfinite(times[-1]):
-        first = len(layout.features)
         row[first : first + 2 * len(PERIODS)] = encode_time(float(times[-1]))
     for column in layout.categorical:
-        labels = layout.of_column(column)
-        if labels:
-            frequent = _by_frequency(column, labels, encoder)[0]
-            encoder.set_category(column, category_code(labels[frequent]), row)
+        frequent = _frequent(bank, column, layout)
+        if frequent and bank._encoder is not None:
+            bank._encoder.set_category(column, layout.categories[column][frequent[0]], row)
     return row
 
 
-def _by_frequency(column: str, labels: Sequence[str], encoder: ColumnEncoder) -> list[int]:
-    """The indices of categories, the most frequent first."""
-    known = encoder.statistics[encoder.names.index(column)]
-    return sorted(range(len(labels)), key=lambda k: (-known.count(category_code(labels[k])), k))
+def _frequent(bank: AutoBank, column: str, layout: InputLayout) -> list[int]:
+    """The numbers of the categories of a column, the most frequent one first.
+
+    The mean of a category's own input is its share of the rows; others have counts up to a limit.
+    """
+    encoder, model = bank._encoder, bank._model
+    codes = layout.categories.get(column, ())[:MOST_LABELS]
+    if encoder is None or model is None or not codes:
+        return []
+    index = encoder.names.index(column)
+    known, shares = encoder.statistics[index], model.scaling.columns[:, MEAN]
+    own = {code: number for (at, code), number in encoder._own.items() if at == index}
+
+    def rank(k: int) -> tuple[float, float, int]:
+        number = own.get(codes[k])
+        share = 0.0 if number is None else float(shares[encoder.first_category + number])
+        return -share, -known.count(codes[k]), k
+
+    return sorted(range(len(codes)), key=rank)
 
 
 def _step_through_categories(
-    one: DrawnInput, encoder: ColumnEncoder, numbers: Floats, rows: Floats
+    bank: AutoBank, column: str, layout: InputLayout, numbers: Floats, rows: Floats
 ) -> None:
     """Let rows (GRID, d) have one category each, the most frequent ones; `numbers` are theirs."""
-    frequent = _by_frequency(one.name, one.labels, encoder)[:GRID]
+    frequent = _frequent(bank, column, layout)[:GRID]
     for line, k in enumerate(sorted(frequent)):
         numbers[line] = k
-        encoder.set_category(one.name, category_code(one.labels[k]), rows[line])
+        if bank._encoder is not None:
+            bank._encoder.set_category(column, layout.categories[column][k], rows[line])
 
 
 def _target_range(history: History) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from .history import TOTALS, History
 from .model_session import ModelSession
 from .options import RunOptions
 from .rejected_rows import RejectedRows
-from .snapshots import InputLayout
+from .snapshots import InputLayout, layout_of
 from .timings import COMPILING, Timings, check_timings
 
 if TYPE_CHECKING:
@@ -149,10 +149,7 @@ class RunStatus:
     @property
     def layout(self) -> InputLayout:
         """What the inputs of the model are."""
-        options = self.options
-        return InputLayout(
-            options.target, self.features, options.time, options.categorical, self.categories
-        )
+        return layout_of(self.options, self.bank)
 
     @property
     def changes(self) -> list[Change]:

@@ -77,11 +77,6 @@ function comparedWith(error, other) {
   return share > 0 ? `${percent(share)} below` : `${percent(-share)} above`;
 }
 
-function withoutRows({ phase, bad_rows: bad }) {
-  if (!phase || phase === "running") return "Waiting for the first rows.";
-  return bad ? `No rows: ${counted(bad, "bad row was", "bad rows were")} skipped.` : "No rows.";
-}
-
 // How good the predictions were lately, for a reader who knows nothing of the model.
 function headline(report) {
   const { status: { lately, rows }, run } = report;
@@ -114,6 +109,11 @@ function comparison(error, baseline) {
   const times = error / baseline;
   const worse = times >= 3 ? `${brief(times)} times the error of` : `${size} % worse than`;
   return `, ${worse} repeating the last value`;
+}
+
+function withoutRows({ phase, bad_rows: bad }) {
+  if (!phase || phase === "running") return "Waiting for the first rows.";
+  return bad ? `No rows: ${counted(bad, "bad row was", "bad rows were")} skipped.` : "No rows.";
 }
 
 // The run in one sentence.
