@@ -39,13 +39,13 @@ class PendingPredictions:
                 self.items[index] = (key, prediction)
                 return
         self.append(key, prediction)
-
-    def append(self, key: bytes, prediction: Prediction) -> None:
-        """Keep the prediction of a row of its own; the oldest may have to go."""
-        self.items.append((key, prediction))
-        self._counts[key] += 1
         while len(self.items) > self.limit:
             self._forget(self.items.pop(0)[0])
+
+    def append(self, key: bytes, prediction: Prediction) -> None:
+        """Keep the prediction of a row of its own, whatever the limit."""
+        self.items.append((key, prediction))
+        self._counts[key] += 1
 
     def _forget(self, key: bytes) -> None:
         self._counts[key] -= 1
