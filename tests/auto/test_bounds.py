@@ -93,3 +93,15 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
         bank.learn_one(X[0], 21.0)
     assert bank.samples == len(X)
     assert bank.predict(X).tobytes() == before
+
+
+def test_target_beyond_is_refused_after_the_first_rows_too():
+    """When single rows are learned by a compiled call."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(200, 2))
+    bank = kb.AutoBank(lower=0.0, **SMALL)
+    bank.run(X, np.abs(X[:, 0]))
+    bank.learn_one(X[0], 1.0)
+    with pytest.raises(InvalidArgument, match="lower"):
+        bank.learn_one(X[1], -1.0)
+    assert bank.samples == 201

@@ -92,6 +92,18 @@ def test_delayed_targets_of_tables_row_by_row_have_the_bits_of_run(task, tmp_pat
     assert same(found, expected)
 
 
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_rows_that_were_not_predicted_are_learned_with_the_same_bits(task, tmp_path):
+    y = Y if task == "regression" else LABELS
+    whole, single = kb.AutoBank(task, **SMALL), kb.AutoBank(task, **SMALL)
+    whole.run(X, y)
+    for row, target in zip(X.to_dict("records"), y, strict=True):
+        single.learn_one(row, target)
+    for bank, name in ((whole, "whole"), (single, "single")):
+        bank.save(tmp_path / name)
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "single").read_bytes()
+
+
 def test_numbers_with_names_have_the_bits_of_arrays():
     table = X[["load", "on"]]
     array = table.to_numpy(dtype=float)

@@ -118,7 +118,7 @@ def test_predictions_in_any_order_give_the_bits_of_the_path_with_all_checks(
     assert quick[0] > 50
     slow_path(monkeypatch)
     other = make(task, lags=1)
-    assert play(other, X, y, task) == found
+    assert repr(play(other, X, y, task)) == repr(found)  # NaN before the first target
     assert saved(one, tmp_path, "one") == saved(other, tmp_path, "other")
 
 

@@ -387,8 +387,10 @@ class AutoBank:
             return self._predict_one(x, coverage).output[0].tolist()
 
     def _row_calls(self) -> SingleRowCalls | None:
-        """The compiled calls for one row of an array; columns with names are encoded before."""
-        return None if self._model is None or self._encoder is not None else self._model.row_calls()
+        """The compiled calls for one row, where the numbers of a row are the inputs."""
+        if self._model is None or (self._encoder is not None and not self._encoder.is_numeric):
+            return None
+        return self._model.row_calls()
 
     def _list_newest(self) -> None:
         """Put the newest prediction into the list, if it is in the model's arrays."""
@@ -474,6 +476,11 @@ class AutoBank:
     def _learn_plain(self, x: Any, y: Any) -> bool:
         """Learn by one compiled call, if x and y are plain and no older prediction waits."""
         model = self._model
+        low, high = self._config.lower, self._config.upper
+        if (low is not None or high is not None) and not (
+            isinstance(y, float) and (low is None or y >= low) and (high is None or y <= high)
+        ):
+            return False  # to be refused with a message
         calls = self._row_calls()
         key = None if calls is None else calls.key(x)
         if model is None or calls is None or key is None or key in self._listed:

@@ -76,6 +76,8 @@ class ColumnEncoder:
         self._labels = labels
         self._numbers = [i for i, kind in enumerate(kinds) if kind == NUMBER]
         self._times = [i for i, kind in enumerate(kinds) if kind == TIME]
+        self.is_numeric = bool(self.columns) and len(self._numbers) == len(self.columns)
+        """Whether all columns are numbers: then codes are inputs."""
         self.targets_width = CLASS_SHARES if labels else 1
         self.statistics = {
             i: CategoryStatistics(self.targets_width, clipped=not labels)
@@ -93,11 +95,6 @@ class ColumnEncoder:
     def names(self) -> list[str]:
         """The names of the columns."""
         return [name for name, _ in self.columns]
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether all columns are numbers: then codes are inputs."""
-        return bool(self.columns) and len(self._numbers) == len(self.columns)
 
     @property
     def first_category(self) -> int:
