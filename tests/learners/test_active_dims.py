@@ -136,9 +136,9 @@ def test_active_dims_need_memory_for_these_columns_only():
     view = [70, 3]
     line = shapes(K.ActiveDims(K.Linear(), view), L.LinearRLS())
     assert line["coefficients"] == (3,)
-    assert line["covariance"] == (6,)
+    assert line["covariance"] == (16,)  # 3 features, padded to 4
     cells = shapes(K.ActiveDims(K.TreeKernel(), view), L.PartitionTree(nodes=7, split_after=5))
-    assert cells["entries"] == (4, 5, 2 + 4)
+    assert cells["entries"] == (4, 2 + 4, 5)
     for learner in (L.FourierRLS(features=16), L.FourierSGD(features=16)):
         waves = shapes(K.ActiveDims(K.Gaussian(1.0) + K.Linear(), view), learner)
         assert waves["frequencies"] == (2, 16 + 4)
