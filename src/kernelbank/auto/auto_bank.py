@@ -476,14 +476,14 @@ class AutoBank:
     def _learn_plain(self, x: Any, y: Any) -> bool:
         """Learn by one compiled call, if x and y are plain and no older prediction waits."""
         model = self._model
-        low, high = self._config.lower, self._config.upper
-        if (low is not None or high is not None) and not (
-            isinstance(y, float) and (low is None or y >= low) and (high is None or y <= high)
-        ):
-            return False  # to be refused with a message
         calls = self._row_calls()
         key = None if calls is None else calls.key(x)
-        if model is None or calls is None or key is None or key in self._listed:
+        if (
+            model is None
+            or calls is None
+            or key is None
+            or (self._listed.items and key in self._listed)
+        ):
             return False
         if not (self._unlisted and key == calls.last_key) and (
             self._unlisted or not calls.predict(key, _tail(COVERAGE))

@@ -166,7 +166,7 @@ class ClassificationModel(TaskModel):
             lagged=steps.lagged,
             **replay.state(),
         )
-        update_scaling = steps.phase(scaling_steps.scale_and_update)
+        update_scaling = steps.phase(scaling_steps.update_scaled_row)
         learning = [count, batch.copy_weights(self), batch.update_platt, batch.detect_changes]
         return SingleRowCalls(
             self,

@@ -130,7 +130,7 @@ class RegressionModel(TaskModel):
 
     def _make_row_calls(self) -> SingleRowCalls:
         batch = self._batch
-        update_scaling = self.scaling.batch.phase(scaling_steps.scale_and_update)
+        update_scaling = self.scaling.batch.phase(scaling_steps.update_scaled_row)
         before = [batch.copy_weights(self), batch.score_rows, batch.detect_changes, update_scaling]
         return SingleRowCalls(
             self,

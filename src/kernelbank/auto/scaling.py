@@ -105,6 +105,7 @@ class ScalingBatch:
         self.levels = np.zeros(CHUNK, dtype=np.int64)
         self.result = np.zeros(2, dtype=np.int64)
         self.shift = np.zeros(1)
+        self.forms = np.zeros((inputs, FORMS))
         self._arguments: dict[str, Any] = {
             **self.__dict__,
             "inputs": inputs,
@@ -117,7 +118,6 @@ class ScalingBatch:
             "target_ring": target_ring,
             "quantiles": normal_quantiles(),
             "places": places,
-            "forms": np.zeros((inputs, FORMS)),
             "target_forms": np.zeros(FORMS),
             "kept": np.zeros(CHANGE_AFTER),
         }

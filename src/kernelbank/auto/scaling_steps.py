@@ -189,6 +189,23 @@ def scale_and_update(a, first, count):
             _add_target(a.target, a.target_ring, a.y[t], a.target_forms)
 
 
+@native(BATCH)
+def update_scaled_row(a, first, count):
+    """Add row 0, which has just been scaled, to the statistics; scaled[0], scale[0], new_levels.
+
+    Its target is not far; out[0] and forms are those of `scale_rows`.
+    """
+    a.result[0], a.result[1] = 1, 0
+    if a.has_target:
+        a.scaled[0] = deviation(a.target, a.y[0])
+        a.scale[0, 0] = a.target[CENTER]
+        a.scale[0, 1] = a.target[SCALE]
+    _update_inputs(a, 0)
+    if a.has_target:
+        normalize(a.target, a.target_ring, a.quantiles, a.y[0], a.target_forms)
+        _add_target(a.target, a.target_ring, a.y[0], a.target_forms)
+
+
 # --- the target ---------------------------------------------------------------------------------
 
 

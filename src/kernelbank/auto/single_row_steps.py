@@ -8,7 +8,7 @@ from ..native.arguments import Arguments, floats, ints
 from ..native.formulas import call_phase
 from ..native.functions import native
 from ..native.jit import inline
-from .running_stats import CENTER, FAR_DEVIATIONS, SCALE, STATS, deviation
+from .running_stats import CENTER, FAR_DEVIATIONS, FORMS, SCALE, STATS, deviation
 
 PREDICTED = 1
 """A result besides `DECLINED`, `LEARNED` and `DIAGNOSE`."""
@@ -143,10 +143,12 @@ ROW = Arguments(
     "single_row",
     inputs=int,
     lags=int,
+    width=int,  # of a scaled row
     banks=int,
     outputs=int,
     numbers=int,  # whether targets are numbers, not classes
     largest=float,
+    bounds=floats(2),  # of targets that are numbers
     run_phases=int,  # address
     predict_phases=int,  # addresses of tables of phases
     learn_phases=int,
@@ -166,11 +168,15 @@ ROW = Arguments(
     last_scores=floats("banks"),
     last_scale=floats(2),
     last_output=floats("outputs"),
+    last_row=floats("width"),  # scaled
+    last_forms=floats("inputs", FORMS),  # of the inputs
     # The arrays of a batch, of which row 0 is used:
     scaling_x=floats(None, "inputs"),
     scaling_lagged=floats(None, "lags"),
     scaling_y=floats(None),
     scaling_result=ints(2),
+    scaled_row=floats(None, "width"),
+    forms=floats("inputs", FORMS),
     scores=floats(None, "banks"),
     scale=floats(None, 2),  # if targets are numbers
     targets=floats(None),  # numbers or classes
@@ -213,6 +219,9 @@ def predict_row(a, first, count):
             return
     _copy(a.x_bits, a.last_bits)
     _copy(a.output[0], a.last_output)
+    _copy(a.scaled_row[0], a.last_row)
+    for k in range(a.inputs):
+        _copy(a.forms[k], a.last_forms[k])
     a.result[0] = PREDICTED
 
 
@@ -225,7 +234,8 @@ def learn_row(a, first, count):
     a.result[0] = DECLINED
     y = a.y[0]
     if a.numbers:
-        if not -a.largest <= y <= a.largest or not abs(deviation(a.target, y)) <= FAR_DEVIATIONS:
+        possible = -a.largest <= y <= a.largest and a.bounds[0] <= y <= a.bounds[1]
+        if not possible or not abs(deviation(a.target, y)) <= FAR_DEVIATIONS:
             return
         a.scale[0, 0], a.scale[0, 1] = a.target[CENTER], a.target[SCALE]
     for k in range(a.inputs):
@@ -236,6 +246,9 @@ def learn_row(a, first, count):
     a.targets[0] = y
     _copy(a.x, a.scaling_x[0])
     _copy(a.last_lagged, a.scaling_lagged[0])
+    _copy(a.last_row, a.scaled_row[0])
+    for k in range(a.inputs):
+        _copy(a.last_forms[k], a.forms[k])
     a.scaling_y[0] = y
     a.diagnose[0] = 0
     call_phase(a.run_phases, a.learn_phases, np.int64(0), np.int64(1))

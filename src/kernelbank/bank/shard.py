@@ -90,6 +90,9 @@ class Shard:
             learner.prepare(group.trained)
             self.groups.append(group)
         self.scored = [group.scored for group in self.groups]
+        self.backward_phases: Phases
+        """`learn_phases` in another order, with the same result. If a sample begins with the slots
+        that the one before has ended with, then these are still in the cache."""
         self.learn_phases = self._learn_phases(workspace)
         self.mix_phases = Phases([self._mix(workspace)])
         self.query_phases = self._query_phases(workspace)
@@ -105,11 +108,18 @@ class Shard:
     # --- the two phases of a block --------------------------------------------------------------
 
     def _learn_phases(self, workspace: Workspace) -> Phases:
-        phases = [phase for group in self.groups for phase in group.phases(self.buffer, workspace)]
-        phases.append(self._score(workspace))
+        own = {group: group.phases(self.buffer, workspace) for group in self.groups}
+        after = [self._score(workspace)]
         if workspace.values.size:
-            phases.append(self._gather(workspace))
-        return Phases(phases)
+            after.append(self._gather(workspace))
+        bases = [group for group in self.groups if group.base is None]
+        others = [group for group in self.groups if group.base is not None]  # after their bases
+        orders = [[*bases, *others], [*bases[::-1], *others]]
+        forward, self.backward_phases = (
+            Phases([*(phase for group in order for phase in own[group]), *after])
+            for order in orders
+        )
+        return forward
 
     @cached_property
     def _columns(self) -> np.ndarray:

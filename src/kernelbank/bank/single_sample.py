@@ -28,7 +28,8 @@ from .ledger import Ledger
 SINGLE_SAMPLE = Arguments(
     "single_sample",
     run_phases=int,  # address
-    learn_phases=int,  # address of their table
+    learn_phases=int,  # addresses of their tables
+    backward_phases=int,  # the same in another order, for every other sample
     query_phases=int,
     dimension=int,
     largest=float,
@@ -75,7 +76,8 @@ def learn_sample(a, first, count):
         return
     number = np.int64(a.running[SAMPLES])
     quarantined, effect = a.running[QUARANTINED], a.running[EFFECT]
-    call_phase(a.run_phases, a.learn_phases, number, np.int64(1))
+    phases = a.learn_phases if number % 2 == 0 else a.backward_phases
+    call_phase(a.run_phases, phases, number, np.int64(1))
     seen = number + 1
     a.result[0] = LEARNED
     if a.running[QUARANTINED] != quarantined or a.running[EFFECT] != effect:
@@ -91,6 +93,7 @@ class SingleSampleCalls:
     def __init__(
         self,
         learning: Phases,
+        backward: Phases,
         predicting: Phases,
         objective: Objective,
         ledger: Ledger,
@@ -106,6 +109,7 @@ class SingleSampleCalls:
         arguments = {
             "run_phases": run_phases.address,
             "learn_phases": learning.address,
+            "backward_phases": backward.address,
             "query_phases": predicting.address,
             "dimension": self._dimension,
             "largest": LARGEST,
@@ -119,7 +123,7 @@ class SingleSampleCalls:
             "result": self.result,
         }
         predict, learn = Phase(predict_sample, **arguments), Phase(learn_sample, **arguments)
-        self._phases = (learning, predicting, predict, learn)  # their tables must stay
+        self._phases = (learning, backward, predicting, predict, learn)  # their tables must stay
         self._predict, self._learn = predict.bound(), learn.bound()
         self.predict_entry, self.learn_entry = predict.entry, learn.entry
         """Addresses of functions and tables, to be called from compiled code."""

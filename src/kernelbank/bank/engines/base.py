@@ -158,7 +158,7 @@ class Executor:
 
     # --- predictions ------------------------------------------------------------------------------
 
-    def single_sample_phases(self) -> tuple[Phases, Phases] | None:
+    def single_sample_phases(self) -> tuple[Phases, Phases, Phases] | None:
         """The phases of a block of one and of a query, if they run in the calling thread."""
         return None
 

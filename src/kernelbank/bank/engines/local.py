@@ -44,19 +44,25 @@ class LocalExecutor(Executor):
         for shard in self._shards:
             query += shard.query_phases
         self._query_phases = query + stage.combine_query
+        self._phases, self._backward_phases = (
+            self._block_phases([getattr(shard, order) for shard in self._shards], stage)
+            for order in ("learn_phases", "backward_phases")
+        )
+
+    def _block_phases(self, learning: list[Phases], stage: CombineStage) -> Phases:
+        """All phases of a block, with those that learn."""
         phases = Phases([self._buffer.add_samples])
-        for shard in self._shards:
-            phases += shard.learn_phases
-        phases += stage.weight_phases
+        for part in [*learning, stage.weight_phases]:
+            phases += part
         for shard in self._shards:
             phases += shard.mix_phases
-        self._phases = phases + stage.cost_phases
+        return phases + stage.cost_phases
 
     def run_block(self, first: int, count: int) -> None:
         self._phases.run(first, count)  # one call: a block is learned whole or not at all
 
-    def single_sample_phases(self) -> tuple[Phases, Phases] | None:
-        return self._phases, self._query_phases
+    def single_sample_phases(self) -> tuple[Phases, Phases, Phases] | None:
+        return self._phases, self._backward_phases, self._query_phases
 
     def predict_query(self, seen: int) -> None:
         self._query_phases.run(seen, 1)

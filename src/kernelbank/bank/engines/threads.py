@@ -104,7 +104,7 @@ class ThreadExecutor(LocalExecutor):
             for stage in self._stages:
                 self._together(stage, first, count)
 
-    def single_sample_phases(self) -> tuple[Phases, Phases] | None:
+    def single_sample_phases(self) -> tuple[Phases, Phases, Phases] | None:
         return None if self._worth_it(1) else super().single_sample_phases()
 
     def _worth_it(self, count: int) -> bool:
