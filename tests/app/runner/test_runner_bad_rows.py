@@ -129,6 +129,13 @@ def test_bad_row_after_quoted_line_breaks_has_the_right_line(tmp_path):
     assert "s.csv, line 6, column 'y': '?' is not a number." in message
 
 
+def test_bad_first_row_is_not_said_to_come_after_saved_ones(tmp_path):
+    path = write_csv(tmp_path / "s.csv", ["a", "y"], [("x", 2), (2, 3)])
+    message = refusal(path, "--target", "y", "--state", tmp_path / "state")
+    assert "saved" not in message
+    assert message.endswith("or skip such rows with --on-bad-row skip.\n")
+
+
 def test_bad_row_after_max_rows_is_ignored(tmp_path):
     path = write_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), (2, 3), ("x", 4), (4, 5)])
     for every in (1, 10_000):
