@@ -225,6 +225,18 @@ def test_advice_names_the_option_that_keeps_the_rows(name, tmp_path):
     assert advice in refusal(path, "--target", "y", *options)
 
 
+def test_advice_after_good_rows_names_no_option_that_a_state_would_refuse(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("a,y\n1,2\n2,fault\n")
+    state = ("--state", tmp_path / "state")
+    assert "'fault' is not a number. Everything" in refusal(path, "--target", "y", *state)
+    path.write_text("a,y\n1,2\n8b,3\n")
+    advice = "If the whole column is text, begin anew with --categorical a"
+    assert f"{advice}. To go on" in refusal(path, "--target", "y")
+    message = refusal(path, "--target", "y", "--state", tmp_path / "other")
+    assert f"{advice} and another --state. Everything before it is saved." in message
+
+
 def test_advice_for_other_sources_than_csv_names_no_option_of_csv(tmp_path):
     path = tmp_path / "s.jsonl"
     path.write_text('{"a;b": "0,94", "y": 2}\n')
