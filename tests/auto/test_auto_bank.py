@@ -137,6 +137,7 @@ def test_ledger_has_the_mean_losses_of_the_trace():
     assert bank.ledger.mean_loss == pytest.approx(np.mean((trace.predictions - y)[1:] ** 2))
     assert bank.ledger.baseline_loss == pytest.approx(np.mean(np.diff(y) ** 2))
     assert "200 samples" in repr(bank.ledger)
+    assert repr(kb.AutoBank(**SMALL).ledger).endswith("; 0 signals of change)")
     assert "200 samples" in repr(bank)
     labels = np.where(y > np.median(y), 1, 0)
     bank = kb.AutoBank("classification", **SMALL)

@@ -45,3 +45,14 @@ def test_without_standard_error_nothing_is_printed(monkeypatch, capsys):
     progress.compiling()
     progress.finished()
     assert capsys.readouterr().out == ""
+
+
+def test_nothing_is_told_by_a_process_whose_parent_reports(monkeypatch):
+    stream = Stream(True)
+    monkeypatch.setattr(module.sys, "stderr", stream)
+    progress = module._Progress()
+    progress.quiet = True
+    progress.compiling()
+    progress.compiling()
+    progress.finished()
+    assert stream.getvalue() == ""

@@ -66,7 +66,8 @@ class AutoLedger:
         return () if self._model is None else tuple(self._model.changes)
 
     def __repr__(self) -> str:
+        count = len(self.changes)
         return (
             f"AutoLedger({self.samples} samples; mean loss {self.mean_loss:.6g}, baseline "
-            f"{self.baseline_loss:.6g}; {len(self.changes)} signals of change)"
+            f"{self.baseline_loss:.6g}; {count} signal{'s' * (count != 1)} of change)"
         )

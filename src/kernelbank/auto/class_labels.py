@@ -83,11 +83,10 @@ class ClassLabels:
                 "are found in the stream."
             )
         if len(self.known) + len(new) > most:
-            raise check.refuse(
-                "y",
-                f"have at most {most} different labels",
-                new[-1],
-                'Use task="regression" for numbers, or name all the classes: classes=[...].',
+            raise InvalidArgument(
+                f"'y' must have at most {most} different labels; got more, such as {new[-1]!r}. "
+                'For numbers use task="regression" (in a command: --task regression); for more '
+                "labels name them all, in Python: classes=[...]."
             )
         return found
 

@@ -36,6 +36,7 @@ from .library import (
     source_files,
     write_description,
 )
+from .progress import progress
 
 OBJECTS = FOLDER / "objects"
 """Object files, by function, level and fingerprint."""
@@ -104,6 +105,7 @@ def _emit(function: Any, level: str) -> bytes:
 
 def _work(level: str, claims: Path) -> None:
     """Compile functions that no other process has claimed, those with most code first."""
+    progress.quiet = True  # `_wait` counts the functions of all processes
     functions = _functions()
     order = sorted(functions, key=lambda s: -len(functions[s].function.__code__.co_code))
     for symbol in order:

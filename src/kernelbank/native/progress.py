@@ -27,12 +27,16 @@ class _Progress:
     def __init__(self) -> None:
         self.seconds = 0.0
         """How long this process has compiled so far."""
+        self.quiet = False
+        """Whether nothing is reported: for processes whose parent reports."""
         self._count = 0
         self._start = 0.0
         self._told = False
 
     def compiling(self) -> None:
         """Report that one more function is compiled, because it is not on disk yet."""
+        if self.quiet:
+            return
         self._count += 1
         if self._count == 1:
             self._start = time.perf_counter()

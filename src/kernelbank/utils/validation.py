@@ -131,6 +131,8 @@ def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
     missing, other = _ADVICE.get(name.lower(), (remedy, remedy))
     if value is None or type(value).__name__ == "NAType":
         remedy = missing
+    elif name == "y" and isinstance(value, str) and _reads_as_number(value):
+        remedy = f"Turn text into numbers first, as by float({str(value)!r}). {other}"
     elif isinstance(value, (str, np.datetime64, date)):
         remedy = other
     elif isinstance(value, dict):
@@ -141,6 +143,14 @@ def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, np.datetime64)
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_within_range(array: Floats) -> bool:
@@ -155,9 +165,12 @@ def within_range(name: str, array: Floats) -> None:
     bad = ~(np.abs(array) <= LARGEST)
     where = tuple(int(i) for i in np.argwhere(bad)[0])
     index = f" at index {where if len(where) > 1 else where[0]}" if where else ""
+    remedy = "Remove or repair such samples before they reach the bank."
+    if name == "y" and np.isnan(array[where]):
+        remedy = _ADVICE["y"][0]
     raise InvalidArgument(
         f"'{name}' must be finite and at most {LARGEST:g} in size; got {array[where]!s}{index}. "
-        "Remove or repair such samples before they reach the bank."
+        f"{remedy}"
     )
 
 

@@ -145,6 +145,12 @@ def test_bad_cell_is_refused_in_one_line_with_line_and_column(tmp_path):
     assert result.exit_code == 2
     assert result.output.startswith(f"kernelbank: {path}, line 3, column 'a': 'yes' is no")
     assert len(result.output.strip().splitlines()) == 1
+    assert "name columns that have them with --features and --target" in result.output
+    path.write_text("a,y\n1,2\n,3\n")
+    assert (
+        "is missing. `kernelbank compare` needs a number in every cell"
+        in run("compare", path).output
+    )
 
 
 def test_short_file_is_refused_with_a_smaller_scale(tmp_path):

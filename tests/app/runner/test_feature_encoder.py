@@ -147,6 +147,8 @@ def test_first_rows_have_empty_cells_and_the_summary_says_so(source, tmp_path):
     assert [row[1:4] for row in rows[:3]] == [["", "", ""]] * 3
     assert all(all(row) for row in rows[3:])
     assert re.search("not scored +3: no target was known before them", text)
+    text = succeed(source, "--target", "y").err
+    assert re.search("not scored +1: no target was known before it\n", text)
 
 
 def test_saved_bank_of_a_run_knows_its_columns(tmp_path):

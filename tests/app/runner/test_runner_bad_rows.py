@@ -129,6 +129,13 @@ def test_bad_row_after_quoted_line_breaks_has_the_right_line(tmp_path):
     assert "s.csv, line 6, column 'y': '?' is not a number." in message
 
 
+def test_bad_first_row_is_not_said_to_come_after_saved_ones(tmp_path):
+    path = write_csv(tmp_path / "s.csv", ["a", "y"], [("x", 2), (2, 3)])
+    message = refusal(path, "--target", "y", "--state", tmp_path / "state")
+    assert "saved" not in message
+    assert message.endswith("or skip such rows with --on-bad-row skip.\n")
+
+
 def test_bad_row_after_max_rows_is_ignored(tmp_path):
     path = write_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), (2, 3), ("x", 4), (4, 5)])
     for every in (1, 10_000):
@@ -216,6 +223,18 @@ def test_advice_names_the_option_that_keeps_the_rows(name, tmp_path):
     path = tmp_path / "s.csv"
     path.write_text(text)
     assert advice in refusal(path, "--target", "y", *options)
+
+
+def test_advice_after_good_rows_names_no_option_that_a_state_would_refuse(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("a,y\n1,2\n2,fault\n")
+    state = ("--state", tmp_path / "state")
+    assert "'fault' is not a number. Everything" in refusal(path, "--target", "y", *state)
+    path.write_text("a,y\n1,2\n8b,3\n")
+    advice = "If the whole column is text, begin anew with --categorical a"
+    assert f"{advice}. To go on" in refusal(path, "--target", "y")
+    message = refusal(path, "--target", "y", "--state", tmp_path / "other")
+    assert f"{advice} and another --state. Everything before it is saved." in message
 
 
 def test_advice_for_other_sources_than_csv_names_no_option_of_csv(tmp_path):

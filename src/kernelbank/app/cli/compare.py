@@ -16,13 +16,15 @@ from rich.table import Table
 
 from ... import combiners, learners
 from ...bank.bank import KernelBank
-from ...errors import InvalidArgument, KernelBankWarning
+from ...errors import FileRefused, InvalidArgument, KernelBankWarning
 from ...evaluation import datasets
 from ...evaluation.comparison import compare as run_comparison
 from ...evaluation.competitors import auto_bank
 from ...evaluation.plots import styled
 from ...evaluation.results import Comparison, table_cells
+from ...io.sources.parsing import MISSING, NOT_A_NUMBER
 from ...losses import as_loss
+from ...utils.validation import Floats
 from . import component_parser as parts
 
 
@@ -128,7 +130,7 @@ def open_streams(options: CompareOptions) -> dict[str, Any]:
             raise InvalidArgument(
                 f"{source}: this is not the name of a stream ({names}) nor a .csv or .csv.gz file."
             )
-        pair = datasets.read_csv(source, options.target, options.features, options.samples)
+        pair = _read(source, options)
         rows = len(pair[1])
         if options.skip is None and rows <= options.scale:
             raise InvalidArgument(
@@ -141,6 +143,19 @@ def open_streams(options: CompareOptions) -> dict[str, Any]:
         name = Path(source).name.removesuffix(".gz").removesuffix(".csv")
         found[source if name in found else name] = pair
     return found
+
+
+def _read(source: str, options: CompareOptions) -> tuple[Floats, Floats]:
+    """A file's inputs and targets; an error about a cell says what may be done."""
+    try:
+        return datasets.read_csv(source, options.target, options.features, options.samples)
+    except FileRefused as error:
+        if not str(error).endswith((f"{NOT_A_NUMBER}.", f"{MISSING}.")):
+            raise
+        raise FileRefused(
+            f"{error} `kernelbank compare` needs a number in every cell: name columns that have "
+            "them with --features and --target; `kernelbank run` takes text, times and empty cells."
+        ) from None
 
 
 def stream_table(comparison: Comparison, stream: str) -> Table:

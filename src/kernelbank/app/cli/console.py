@@ -189,7 +189,8 @@ def summary_table(
         rows.append(("  without a target", f"{status.rows_without_target:,}"))
     unscored = status.rows - status.rows_without_target - status.scored
     if unscored > 0:
-        rows.append(("  not scored", f"{unscored:,}: no target was known before them"))
+        them = "it" if unscored == 1 else "them"
+        rows.append(("  not scored", f"{unscored:,}: no target was known before {them}"))
     for column, beyond in status.categories_beyond.items():
         text = f"{beyond['categories']:,} without an input of their own, in {beyond['rows']:,} rows"
         rows.append((f"categories of {column}", text))

@@ -131,7 +131,7 @@ def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Pub
             raise BadRow(
                 f"{runner.source.name}: {error} {_how_to_go_on(runner)}".rstrip()
             ) from None
-        raise BadRow(f"{error} {_how_to_pass_bad_row(runner.checkpoints)}") from None
+        raise BadRow(f"{error} {_how_to_pass_bad_row(runner)}") from None
     publisher.end(runner, "stopped" if reason == "stopped" else "ended")
     return reason
 
@@ -190,8 +190,8 @@ def _command(*more: str) -> str:
     return shell_command(["kernelbank", *sys.argv[1:], *more])
 
 
-def _how_to_pass_bad_row(checkpoints: CheckpointDir | None) -> str:
-    if checkpoints is None:
+def _how_to_pass_bad_row(runner: Runner) -> str:
+    if runner.checkpoints is None or not runner.rows:
         return "To go on, correct the row, or skip such rows with --on-bad-row skip."
     return (
         "Everything before it is saved. To go on, correct the row and give the same command again, "

@@ -25,9 +25,12 @@ _LISTED = 8
 
 
 def bad_row_advice(  # noqa: PLR0911  (one for each cause)
-    rejected: RejectedRow, options: RunOptions, features: Sequence[str], source: Source
+    rejected: RejectedRow, options: RunOptions, features: Sequence[str], source: Source, rows: int
 ) -> str:
-    """What to do about a bad row, as sentences; "" if there is nothing to do but correct it."""
+    """What to do about a bad row, as sentences; "" if there is nothing to do but correct it.
+
+    After `rows` good ones, a column that held numbers so far most likely has a wrong cell.
+    """
     name = rejected.column
     if name is None or name == options.time:
         return ""
@@ -43,8 +46,12 @@ def bad_row_advice(  # noqa: PLR0911  (one for each cause)
         if options.decimal == "," and _DECIMAL_POINT.fullmatch(rejected.value.strip()):
             return "If the point is its decimal point, leave out --decimal ','."
     if name == options.target:
-        return "If the targets are labels, use --task classification."
-    ways = [f"if the column is text, use --categorical {_listed([*options.categorical, name])}"]
+        return "" if rows else "If the targets are labels, use --task classification."
+    categorical = f"--categorical {_listed([*options.categorical, name])}"
+    if rows:
+        other = "" if options.state is None else " and another --state"
+        return f"If the whole column is text, begin anew with {categorical}{other}."
+    ways = [f"if the column is text, use {categorical}"]
     if options.time is None:
         ways.append(f"if it is a time, use --time {_listed([name])}")
     if _is_time(rejected.value):

@@ -170,7 +170,8 @@ class Runner:
                 self._skip(block, step)
 
     def _advice(self, rejected: RejectedRow) -> str:
-        return bad_row_advice(rejected, self.options, self.encoder.features, self.source)
+        features = self.encoder.features
+        return bad_row_advice(rejected, self.options, features, self.source, self.rows)
 
     def _first_bad_row(self) -> str:
         """The first bad row and what to do about it."""

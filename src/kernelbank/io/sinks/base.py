@@ -66,8 +66,8 @@ class Sink(ABC):
 def occupied(address: object) -> RunRefused:
     """The error for a sink that exists before its run."""
     return RunRefused(
-        f"{address} exists, and belongs to no run with this --state. Move it away, or give "
-        "another name."
+        f"{address} exists, and belongs to no run with this --state: it is not overwritten. Move "
+        "it away, or give another name; to resume the run that wrote it, give its --state."
     )
 
 
