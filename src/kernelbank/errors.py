@@ -60,6 +60,10 @@ class FeaturesIgnored(KernelBankWarning):
     """There are more named features than a bank may make columns of."""
 
 
+class NumbersAsText(KernelBankWarning):
+    """A value that reads as a number is text, and so is taken for a category."""
+
+
 class RunRefused(KernelBankError):
     """A run cannot start or go on: its folder, source or output does not allow it."""
 

@@ -286,3 +286,11 @@ def test_wrong_single_rows_are_refused(x, words):
     with pytest.raises(InvalidArgument, match=words):
         bank.learn_one(x, 1.0)
     assert bank.samples == 20
+
+
+def test_numbers_as_text_in_a_row_are_told():
+    """As csv.DictReader gives them."""
+    bank = kb.AutoBank(**SMALL)
+    with pytest.warns(kb.errors.NumbersAsText, match=r"'a' is the text '93\.85'.*float"):
+        bank.learn_one({"a": "93.85", "site": "north"}, 1.0)
+    bank.learn_one({"a": "94.1", "site": "north"}, 1.0)  # once

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, NumbersAsText
 from ..utils import validation as check
 from ..utils.validation import LARGEST, Floats
 from . import tables
@@ -70,6 +71,8 @@ def read_named(
         raise check.refuse(name, "have at least one row and one column", _size(columns), remedy)
     if encoder is None:
         kinds = [(column, tables.kind_of(column, values)) for column, values in columns.items()]
+        if isinstance(X, dict):
+            _warn_of_numbers_as_text(columns, kinds)
         fresh = ColumnEncoder(kinds, labels=labels)
         if dimension is None:
             encoder = fresh
@@ -83,6 +86,27 @@ def read_named(
     )
     _check_range(codes, encoder)
     return NamedInputs(encoder, EncodedRows(codes, texts))
+
+
+def _warn_of_numbers_as_text(columns: tables.Columns, kinds: list[tuple[str, str]]) -> None:
+    """Rows of csv.DictReader hold text only: learned as categories, numbers say little."""
+    texts = {name: str(columns[name][0]) for name, kind in kinds if kind == CATEGORY}
+    name = next((name for name, text in texts.items() if _reads_as_number(text)), None)
+    if name is not None:
+        warnings.warn(
+            f"{name!r} is the text {texts[name]!r}, and is taken for a category. If it is a "
+            "number, start a new bank and give float(...).",
+            NumbersAsText,
+            stacklevel=5,
+        )
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _size(columns: tables.Columns) -> tuple[int, int]:

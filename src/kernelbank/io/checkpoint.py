@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..errors import FileRefused
 
 MAGIC = b"KERNELBANK\n"
-VERSION = 2
+VERSION = 3
 _PREFIX = struct.Struct("<IQQ")
 _DIGEST = 32
 _DTYPES: dict[str, np.dtype[Any]] = {"<f8": np.dtype("<f8"), "<f4": np.dtype("<f4")}
