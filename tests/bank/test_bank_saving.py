@@ -71,7 +71,7 @@ def test_foreign_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("difference", "words"),
-    [(1, r"version 3; .* up to 2. Upgrade kernelbank"), (-1, r"version 1, .* that wrote it")],
+    [(1, r"version 4; .* up to 3. Upgrade kernelbank"), (-1, r"version 2, .* that wrote it")],
 )
 def test_file_of_another_version_is_refused(saved, tmp_path, difference, words):
     data = bytearray(saved)
