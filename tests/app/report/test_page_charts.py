@@ -21,6 +21,7 @@ from support.sample_reports import sample_report
 chromium, show = browser.chromium, browser.show
 
 
+@pytest.mark.slow
 class TestTime:
     """2024 began when the sample report begins; its rows are a minute apart."""
 
@@ -87,6 +88,7 @@ def drawn_labels(shown):
     return texts[1:]
 
 
+@pytest.mark.slow
 class TestInputs:
     def report(self, kind, x, labels=()):
         report = sample_report(points=3)
@@ -259,6 +261,7 @@ class TestCharts:
         assert count_pixels(shown, "loss", purple) == 0
 
 
+@pytest.mark.slow
 class TestCurves:
     def line(self, report, number, index=0):
         """Row and line of the curves with this number, along one input."""
