@@ -225,6 +225,15 @@ def test_advice_names_the_option_that_keeps_the_rows(name, tmp_path):
     assert advice in refusal(path, "--target", "y", *options)
 
 
+def test_advice_for_a_first_row_names_the_options_of_all_its_columns(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("when,site,a,b,y\n2024-01-01T00:00,north,1.5,,3\n2024-01-02,south,2,1,4\n")
+    text = refusal(path, "--target", "y")
+    advice = "--time when --categorical site --allow-missing"
+    assert f"not numbers: 'when', 'site', 'b'. Use {advice}." in text
+    succeed(path, "--target", "y", *advice.split())
+
+
 def test_advice_after_good_rows_names_no_option_that_a_state_would_refuse(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("a,y\n1,2\n2,fault\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...io.sources import RejectedRow, Source
 from ...io.sources.parsing import MISSING, NOT_A_NUMBER
@@ -58,6 +58,37 @@ def bad_row_advice(  # noqa: PLR0911  (one for each cause)
         ways.reverse()
     text = "; ".join(ways) + _or_leave_out(name, features)
     return f"{text[0].upper()}{text[1:]}."
+
+
+def first_row_advice(cells: Mapping[str, str | None], options: RunOptions) -> str:
+    """The options for all columns of a first row that are not numbers; "" for fewer than two.
+
+    cells : the numeric columns and their cells, None where one is empty.
+    """
+    if options.decimal != ".":
+        return ""
+    texts = {name: cell for name, cell in cells.items() if cell is not None and not _reads(cell)}
+    if any(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in texts.values()):
+        return ""
+    empty = [name for name, cell in cells.items() if cell is None and not options.allow_missing]
+    if len(texts) + len(empty) < 2:
+        return ""
+    times = [name for name, cell in texts.items() if _is_time(cell) and options.time is None][:1]
+    others = [name for name in texts if name not in times]
+    words = [f"--time {_listed(times)}"] if times else []
+    words += [f"--categorical {_listed([*options.categorical, *others])}"] if others else []
+    words += ["--allow-missing"] if empty else []
+    names = ", ".join(repr(name) for name in [*texts, *empty][:_LISTED])
+    return f"In this first row these columns are not numbers: {names}. Use {' '.join(words)}."
+
+
+def _reads(cell: str) -> bool:
+    """Whether a cell reads as a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def header_advice(options: RunOptions, columns: Sequence[str], source: Source) -> str:

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ... import __version__
 from ...auto import AutoBank
 from ...auto.loading import DAMAGE
@@ -19,7 +21,7 @@ from ...io.sinks.base import Row, Sink
 from ...io.sources import RejectedRow, RowBlock, Source
 from ...native.progress import progress
 from ...utils.validation import Floats
-from .advice import bad_row_advice, header_advice
+from .advice import bad_row_advice, first_row_advice, header_advice
 from .checkpoint_dir import CheckpointDir
 from .feature_encoder import Batch, FeatureEncoder
 from .history import History
@@ -165,9 +167,20 @@ class Runner:
             if isinstance(step, Batch):
                 self._run_batch(block, step, kept)
             elif self.options.on_bad_row == "stop":
-                raise BadRow(f"{step} {self._advice(step)}".rstrip())
+                advice = self._first_row_advice(block, step) or self._advice(step)
+                raise BadRow(f"{step} {advice}".rstrip())
             else:
                 self._skip(block, step)
+
+    def _first_row_advice(self, block: RowBlock, rejected: RejectedRow) -> str:
+        """What to do about all columns of a bad first row at once; "" if it has one or none."""
+        if self.rows or rejected.column not in self.encoder.features:
+            return ""
+        features = self.encoder.features
+        parsed = block.parse(text=features, allow_missing=True)
+        found = np.flatnonzero(parsed.rows == rejected.row)
+        cells = {name: parsed.texts[name][int(i)] for i in found[:1] for name in features}
+        return first_row_advice(cells, self.options)
 
     def _advice(self, rejected: RejectedRow) -> str:
         features = self.encoder.features
