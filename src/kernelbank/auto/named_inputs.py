@@ -91,7 +91,7 @@ def read_named(
 def _warn_of_numbers_as_text(columns: tables.Columns, kinds: list[tuple[str, str]]) -> None:
     """Rows of csv.DictReader hold text only: learned as categories, numbers say little."""
     texts = {name: str(columns[name][0]) for name, kind in kinds if kind == CATEGORY}
-    name = next((name for name, text in texts.items() if _reads_as_number(text)), None)
+    name = next((name for name, text in texts.items() if check.reads_as_number(text)), None)
     if name is not None:
         warnings.warn(
             f"{name!r} is the text {texts[name]!r}, and is taken for a category. If it is a "
@@ -99,14 +99,6 @@ def _warn_of_numbers_as_text(columns: tables.Columns, kinds: list[tuple[str, str
             NumbersAsText,
             stacklevel=5,
         )
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _size(columns: tables.Columns) -> tuple[int, int]:

@@ -131,7 +131,7 @@ def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
     missing, other = _ADVICE.get(name.lower(), (remedy, remedy))
     if value is None or type(value).__name__ == "NAType":
         remedy = missing
-    elif name == "y" and isinstance(value, str) and _reads_as_number(value):
+    elif name == "y" and isinstance(value, str) and reads_as_number(value):
         remedy = f"Turn text into numbers first, as by float({str(value)!r}). {other}"
     elif isinstance(value, (str, np.datetime64, date)):
         remedy = other
@@ -145,7 +145,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, np.datetime64)
 
 
-def _reads_as_number(text: str) -> bool:
+def reads_as_number(text: str) -> bool:
+    """Whether a text reads as a number."""
     try:
         float(text)
     except ValueError:

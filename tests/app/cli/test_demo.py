@@ -1,17 +1,14 @@
 """`kernelbank demo`: what it writes and prints, and that the commands it names work."""
 
 import csv
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from kernelbank.app.cli import commands, demo_stream
 from support.run_command import read_csv
+from support.shell import run_script
 
 
 def kernelbank_demo(out):
@@ -112,17 +109,8 @@ def test_commands_that_the_demo_prints_work_as_printed(played, tmp_path):
     live = re.sub(r"while .*; done", slow, live)
     own = own.replace("FILE.csv", "own.csv").replace("COLUMN", "y")
     (tmp_path / "own.csv").write_text("a,y\n" + "".join(f"{n % 7},{n % 5}\n" for n in range(50)))
-    text = "\n".join(["set -e", first, resumable, resumable, model, live, own, options])
-    places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", text],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": places},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    commands = [first, resumable, resumable, model, live, own, options]
+    done = run_script("\n".join(commands), tmp_path)
     assert "Live page: http://" in done.stderr
     assert "AutoBank" in done.stdout
     assert (out / "other.csv").read_bytes() == (out / "predictions.csv").read_bytes()

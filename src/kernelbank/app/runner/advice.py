@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from ...io.sources import RejectedRow, Source
 from ...io.sources.parsing import MISSING, NOT_A_NUMBER
 from ...io.times import parse_time
+from ...utils.validation import reads_as_number
 from .options import RunOptions
 
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
@@ -67,7 +68,9 @@ def first_row_advice(cells: Mapping[str, str | None], options: RunOptions) -> st
     """
     if options.decimal != ".":
         return ""
-    texts = {name: cell for name, cell in cells.items() if cell is not None and not _reads(cell)}
+    texts = {
+        name: cell for name, cell in cells.items() if cell is not None and not reads_as_number(cell)
+    }
     if any(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in texts.values()):
         return ""
     empty = [name for name, cell in cells.items() if cell is None and not options.allow_missing]
@@ -80,15 +83,6 @@ def first_row_advice(cells: Mapping[str, str | None], options: RunOptions) -> st
     words += ["--allow-missing"] if empty else []
     names = ", ".join(repr(name) for name in [*texts, *empty][:_LISTED])
     return f"In this first row these columns are not numbers: {names}. Use {' '.join(words)}."
-
-
-def _reads(cell: str) -> bool:
-    """Whether a cell reads as a number."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def header_advice(options: RunOptions, columns: Sequence[str], source: Source) -> str:

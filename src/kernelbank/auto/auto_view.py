@@ -1,0 +1,170 @@
+"""What an AutoBank tells of itself: its settings, its state, and how it is shown."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..bank.bank import KernelBank
+from ..bank.status import Status
+from ..errors import InvalidArgument
+from ..native.callbacks import inside_callback
+from ..utils.lazy import plots
+from ..utils.validation import Floats
+from .auto_ledger import AutoLedger
+from .auto_status import auto_status
+from .class_labels import ClassLabels
+from .column_encoder import ColumnEncoder
+from .config import AutoConfig
+from .task_model import TaskModel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class AutoBankView:
+    """The part of `AutoBank` that changes nothing."""
+
+    _task: str
+    _config: AutoConfig
+    _model: TaskModel | None
+    _classes: ClassLabels
+    _encoder: ColumnEncoder | None
+    _ledger: AutoLedger
+    _turn: threading.RLock
+
+    @property
+    def task(self) -> str:
+        """ "regression" or "classification"."""
+        return self._task
+
+    @property
+    def lags(self) -> int:
+        """How many of the last targets are inputs."""
+        return self._config.lags
+
+    @property
+    def size(self) -> str:
+        """ "small", "default" or "large"."""
+        return self._config.size
+
+    @property
+    def lower(self) -> float | None:
+        """What no target lies below; None for no bound."""
+        return self._config.lower
+
+    @property
+    def upper(self) -> float | None:
+        """What no target lies above; None for no bound."""
+        return self._config.upper
+
+    @property
+    def samples(self) -> int:
+        """How many rows have been learned."""
+        return self._ledger.samples
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels, in the order of the columns of probabilities."""
+        return tuple(self._classes.known)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The names of the columns, if the bank has learned rows with names."""
+        if self._encoder is None or self._encoder.tentative:
+            raise AttributeError("this AutoBank has learned no rows with names")
+        return np.array(self._encoder.names, dtype=object)
+
+    @property
+    def ledger(self) -> AutoLedger:
+        """Errors so far, and signals of change."""
+        return self._ledger
+
+    @property
+    def bank(self) -> KernelBank | None:
+        """The inner bank, on scaled inputs; None before the fifth row.
+
+        With more than two classes, the bank of the first; all are in `banks`.
+        """
+        return self.banks[0] if self.banks else None
+
+    @property
+    def banks(self) -> tuple[KernelBank, ...]:
+        """The inner banks: one, or one per class if there are more than two."""
+        return () if self._model is None else tuple(self._model.banks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the slots; empty before the first row.
+
+        A default slot is named `scaling: method`. The scalings are "standard" (deviations from the
+        running mean), "asinh" (the same, for heavy tails) and "rank". The methods:
+
+        - "random features, no forgetting": least squares on random features of the kernels;
+          "..., forgetting": old rows count less; "..., adaptive bias": and the constant follows the
+          last errors;
+        - "linear, no forgetting" and "linear, adaptive bias": least squares on the inputs;
+        - "tree 1": a partition tree; "... + tree 1": another slot plus a tree on its residual;
+        - "... + slow shift", "... + fast shift": another slot plus gradient steps on the loss, for
+          other losses than the squared one.
+        """
+        return () if self._model is None else tuple(self._model.names)
+
+    def input_ranges(self) -> Floats:
+        """(inputs, 3): median, minimum and maximum of the last values of every input.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank(size="small")
+        >>> for n in range(101):
+        ...     bank.learn_one([n, n % 2], n)
+        >>> bank.input_ranges()[0]
+        array([ 50.,   0., 100.])
+        """
+        with self._turn:
+            if self._model is None or not self._model.rows:
+                raise InvalidArgument("input_ranges() needs inputs. Learn some rows first.")
+            return self._model.scaling.input_ranges()
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """A name for every input of the model, in the order of `input_ranges`.
+
+        A column of times or categories gives several inputs; columns without names are numbered.
+        """
+        width = self._dimension or 0
+        if self._encoder is None or self._encoder.tentative or not width:
+            return tuple(f"input {k}" for k in range(width))
+        return tuple(self._encoder.input_names)
+
+    def plot_weights(self, most: int = 15) -> Figure:
+        """The present weights as bars; see `kb.plots.bars`."""
+        return plots().bars(self, most)
+
+    def _title(self) -> str:
+        lags = f", lags={self.lags}" if self.lags else ""
+        size = "" if self.size == "default" else f", size={self.size!r}"
+        slots = f"; {len(self.names)} slots" if self.names else ""
+        return f"AutoBank({self.task!r}{lags}{size}{slots}; {self.samples} samples)"
+
+    def __repr__(self) -> str:
+        return self.status().text()
+
+    def _repr_html_(self) -> str:
+        return self.status().html()
+
+    def status(self) -> Status:
+        """What the model is, how well it does and which slots carry it, at this moment."""
+        if inside_callback():  # by a bank that is busy, perhaps for this one: do not wait for it
+            return Status(self._title())
+        with self._turn:
+            known = self._classes.known
+            title = self._title()
+            facts = (self._task, self._config, self._ledger, self._model, known, self._encoder)
+            return auto_status(title, *facts)
+
+    @property
+    def _dimension(self) -> int | None:
+        """The width of the inputs, once something was learned: a prediction fixes nothing."""
+        return None if self._model is None or not self._model.rows else self._model.dimension
