@@ -118,7 +118,7 @@ def test_loss_before_a_resumed_run_is_refused(server, sink, open_sink):
     resumed.rewind({"last": 5})
     server.client.delete(sink._stream)
     resumed.write(rows(6, 7))
-    with pytest.raises(FileRefused, match="has lost rows 1 to 5, .* only those from row 6 on"):
+    with pytest.raises(FileRefused, match=r"has lost rows 1 to 5, .* only those from row 6 on"):
         resumed.commit()
 
 
@@ -136,7 +136,7 @@ def test_stream_that_is_removed_while_rows_are_sent_is_noticed(server, sink, mon
     with monkeypatch.context() as patch:
         patch.setattr(sink, "_is_whole", remove_after)
         write(sink, 11, 12)
-    with pytest.raises(FileRefused, match="up to row 11, .*: 10 are missing, because .* removed"):
+    with pytest.raises(FileRefused, match=r"up to row 11, .*: 10 are missing, because .* removed"):
         sink.commit()
 
 
@@ -225,8 +225,7 @@ def test_random_losses_leave_every_row_once_or_an_error(server, sink, monkeypatc
                 else:
                     server.lose()
             sink.commit()
-        except FileRefused as error:
-            assert "has lost rows" in str(error)
+        except FileRefused:
             return
     seen |= set(numbers(server, sink))
     assert seen == set(range(1, done + 1))

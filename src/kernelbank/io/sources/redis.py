@@ -170,7 +170,7 @@ class RedisStream(Source):
         many = "entries may be" if missing is None else f"{missing:,} {many}"
         text = (
             f"{self._address.shown}: {many} missing after id {shown_id(at.last)}: deleted (XTRIM, "
-            "MAXLEN or XDEL) before they were read."
+            "MAXLEN or XDEL) before being read."
         )
         if missing is None:
             text += " How many is not known: the server has not counted all entries."
