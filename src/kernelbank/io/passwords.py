@@ -8,18 +8,10 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from ..errors import RunRefused
-from .addresses import REDIS_PASSWORD, without_password
+from .addresses import PLAIN_SETTINGS, REDIS_PASSWORD, without_password
 
 _LONGEST = 4096
 """Bytes of a password."""
-
-_PLAIN_SETTINGS = frozenset(
-    (
-        "client.id", "group.id", "sasl.mechanism", "sasl.mechanisms", "sasl.username",
-        "security.protocol", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
-    )
-)  # fmt: skip
-"""Settings of Kafka that a shown command may hold; any other may be a secret."""
 
 
 def read_password(path: Path, option: str) -> str:
@@ -35,7 +27,7 @@ def read_password(path: Path, option: str) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise RunRefused(f"{option}: {path} cannot be read: {error.strerror}.") from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise RunRefused(f"{option} must name a regular file; {path} is none.")
@@ -45,7 +37,9 @@ def read_password(path: Path, option: str) -> str:
                 f"{stat.S_IMODE(status.st_mode):03o}. Use chmod 600 {path}; where that cannot be "
                 f"done, set {REDIS_PASSWORD}."
             )
-        content = file.read(_LONGEST + 1)
+        content = os.read(descriptor, _LONGEST + 1)
+    finally:
+        os.close(descriptor)
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -78,7 +72,7 @@ def typed_without_password(word: str) -> str:
     query = parts.query
     if parts.scheme == "kafka":
         kept = [(name, value) for name, value in settings if name != "sasl.password"]
-        kept = [(name, value if name in _PLAIN_SETTINGS else "***") for name, value in kept]
+        kept = [(name, value if name in PLAIN_SETTINGS else "***") for name, value in kept]
         if kept != settings:
             query = urlencode(kept, safe="*", quote_via=quote)
     if not colon and query == parts.query:

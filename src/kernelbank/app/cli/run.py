@@ -207,12 +207,13 @@ def _command(*more: str) -> str:
 
 def _command_text(*more: str) -> str:
     """The command again, and how to give a password that is left out."""
-    if not any(word != typed_without_password(word) for word in sys.argv):
+    hidden = [word for word in sys.argv[1:] if word != typed_without_password(word)]
+    if not hidden:
         return _command(*more)
-    return (
-        f"{_command(*more)} (without its password, which belongs in a file for "
-        f"--redis-password-file, in {REDIS_PASSWORD} or in {KAFKA_PASSWORD})"
-    )
+    place = f"in a file for --redis-password-file or in {REDIS_PASSWORD}"
+    if all("kafka://" in word for word in hidden):
+        place = f"in {KAFKA_PASSWORD}"
+    return f"{_command(*more)} (its password is left out; it belongs {place})"
 
 
 def _how_to_pass_bad_row(runner: Runner) -> str:

@@ -120,7 +120,7 @@ class RunStatus:
                 rows_before=0,
                 rows_without_target=session.rows_without_target,
                 rejected=rejected,
-                missing_rows=int(header["missing_rows"]),
+                missing_rows=int(header.get("missing_rows", 0)),
                 timings=timings,
                 seconds=max(sum(timings["seconds"].values()), 1e-9),
                 compiling_seconds=timings["seconds"].get(COMPILING, 0.0),

@@ -84,9 +84,8 @@ class KafkaTopic(Source):
         try:
             self._consumer = Consumer({**settings, "error_cb": self._on_error})
         except KafkaException as error:
-            raise FileRefused(
-                f"{address.shown}: {_error_text(error)}. Check the settings."
-            ) from None
+            text = address.hidden(_error_text(error))
+            raise FileRefused(f"{address.shown}: {text}. Check the settings.") from None
 
     def blocks(
         self,
