@@ -86,10 +86,12 @@ class _GroupedCommand(click.Command):
         except click.UsageError as error:
             from ...io.passwords import typed_without_password
 
-            message = error.format_message()
+            message = shown = error.format_message()
             for word in words:
-                message = message.replace(word, typed_without_password(word))
-            raise click.UsageError(message, context) from None
+                shown = shown.replace(word, typed_without_password(word))
+            if shown == message:
+                raise
+            raise click.UsageError(shown, context) from None
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
