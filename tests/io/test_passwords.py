@@ -22,19 +22,20 @@ def secret_file(path, content=b"s3cret\n", mode=0o600):
     ("content", "password"),
     [(b"s3cret\n", "s3cret"), (b"s3cret", "s3cret"), (b" a b \r\n", " a b "), ("é@/\n".encode(), "é@/")],
 )  # fmt: skip
-def test_password_is_the_line_of_a_file(tmp_path, content, password):
-    path = secret_file(tmp_path / "secret", content, 0o400)
+@pytest.mark.parametrize("mode", [0o400, 0o440, 0o600])
+def test_password_is_the_line_of_a_file(tmp_path, content, password, mode):
+    path = secret_file(tmp_path / "secret", content, mode)
     assert read_password(path, "--redis-password-file") == password
     link = tmp_path / "link"
     link.symlink_to(path)  # as secrets of containers are
     assert read_password(link, "--redis-password-file") == password
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666, 0o601])
+@pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o666, 0o601])
 def test_file_that_others_may_read_is_refused(tmp_path, mode):
     path = secret_file(tmp_path / "secret", mode=mode)
     with pytest.raises(
-        RunRefused, match=f"--x .* only its owner may read; .* mode {mode:o}. Use chmod 600"
+        RunRefused, match=f"--x .* that others may not read; .* mode {mode:o}. Use chmod 600"
     ):
         read_password(path, "--x")
 

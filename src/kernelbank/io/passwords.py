@@ -19,7 +19,7 @@ def read_password(path: Path, option: str) -> str:
 
     Parameters
     ----------
-    path : a regular file of one line that only its owner may read.
+    path : a regular file of one line that others than its owner and group may not read.
     option : the option that names the file, for messages.
     """
     try:
@@ -31,9 +31,10 @@ def read_password(path: Path, option: str) -> str:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise RunRefused(f"{option} must name a regular file; {path} is none.")
-        if stat.S_IMODE(status.st_mode) & 0o077:
+        # Its group may read it: so systemd and Kubernetes give secrets to a service.
+        if stat.S_IMODE(status.st_mode) & 0o037:
             raise RunRefused(
-                f"{option} must name a file that only its owner may read; {path} has mode "
+                f"{option} must name a file that others may not read; {path} has mode "
                 f"{stat.S_IMODE(status.st_mode):03o}. Use chmod 600 {path}; where that cannot be "
                 f"done, set {REDIS_PASSWORD}."
             )

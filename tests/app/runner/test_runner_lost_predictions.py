@@ -1,7 +1,10 @@
 """`kernelbank run` with predictions in a Redis that loses them, and a source that is trimmed."""
 
+import random
 import re
+import threading
 import uuid
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from kernelbank.io.sinks import redis as redis_sink
 from kernelbank.io.sinks.redis import RedisSink
 from support import run_command
-from support.run_command import X, Y, read_state, refusal, run, succeed, write_csv
+from support.run_command import X, Y, make_rows, read_state, refusal, run, succeed, write_csv
 from support.source_fixtures import RedisServer, needs_redis_server
 
 ROWS = 300
@@ -118,6 +121,43 @@ def test_trimmed_source_is_refused_or_its_missing_rows_are_counted(redis_server,
     )
     succeed(kept, "--target", "y", "--predictions", tmp_path / "same.csv")
     assert (tmp_path / "out.csv").read_text() == (tmp_path / "same.csv").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("keeps", [("--appendonly", "yes"), ("--save", "1 1")])
+def test_server_that_is_killed_again_and_again(tmp_path, keeps, seed):
+    """Every row once, or an error that says which rows are lost; with `appendonly yes` no error."""
+    needs_redis_server()
+    (tmp_path / "redis").mkdir()
+    server = RedisServer(tmp_path / "redis", *keeps)
+    X, Y = make_rows(20_000, seed)
+    file = write_csv(tmp_path / "rows.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    draw, ended = random.Random(seed), threading.Event()
+
+    def kill():
+        while not ended.wait(draw.uniform(0.05, 1.0)):
+            server.lose()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        words = [*options(server, tmp_path)[:-1], draw.choice([500, 5000])]
+        with mock.patch.object(redis_sink, "HELD_ROWS", draw.choice([0, 10_000])):
+            done = run(file, *words, "--quiet")
+    finally:
+        ended.set()
+        killer.join()
+    if done.code == 0:
+        # A kill after the last commit may lose rows where the server does not keep them.
+        found = numbers(server)
+        assert found == list(range(1, len(found) + 1))
+        assert len(found) == 20_000 or keeps[0] == "--save"
+    else:
+        assert keeps[0] == "--save"
+        assert "has lost rows" in done.err
+    server.client.close()
+    server.stop()
 
 
 def test_options_for_redis_need_redis(tmp_path):

@@ -72,6 +72,10 @@ def test_redis_sink_with_entries_of_others_is_refused(server):
     with pytest.raises(FileRefused, match="at id 5-1"):
         between.commit()
     server.client.xadd(name, {"p": 1})  # with an id of Redis, which is a time
+    other = sink_at(server, name)
+    other.write([(1, 0.5)])
+    with pytest.raises(FileRefused, match="not written"):  # not taken for rows that were trimmed
+        other.commit()
     for resumed in (sink_at(server, name), skipped):
         with pytest.raises(FileRefused, match=r"not written \(at id \d{13}-\d\)"):
             resumed.check({"last": 7}) if resumed is not skipped else resumed.commit()

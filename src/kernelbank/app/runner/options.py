@@ -199,7 +199,7 @@ class RunOptions:
         metavar="PLACE",
     )
     redis_password_file: Path | None = _results(  # noqa: RUF009
-        "File with the password of Redis (source and predictions), readable by its owner only; or "
+        "File with the password of Redis (source and predictions), which others may not read; or "
         "set KERNELBANK_REDIS_PASSWORD.",
         None,
         metavar="FILE",

@@ -112,8 +112,7 @@ class RedisSink(Sink):
                 f"{self.address} has lost rows {last[0] + 1:,} to {written:,}, which were written. "
                 f"{RESTORE} {_APPENDONLY}"
             )
-        if written:
-            self._check_ours(last)
+        self._check_ours(last)
 
     def rewind(self, commit: Mapping[str, Any]) -> None:
         """Rows that are there already stay; they are compared when they are written again."""
@@ -214,8 +213,7 @@ class RedisSink(Sink):
     def _is_whole(self, info: StreamInfo) -> bool:
         """Whether the stream has all acknowledged rows; if not, go back to the first lost one."""
         reached, acknowledged = info.last[0], self._last_row
-        if acknowledged:
-            self._check_ours(info.last)
+        self._check_ours(info.last)
         if reached >= acknowledged:
             added, self._added = self._added, info.added
             if added is None or info.added is None or info.added >= added:
