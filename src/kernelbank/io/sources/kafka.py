@@ -23,8 +23,9 @@ from .base import (
     foreign_position,
     position_count,
 )
-from .jsonl import JsonRows, first_object_keys, parse_object
-from .row_block import Position, RowBlock, RowLocations, empty_block
+from .jsonl import first_object_keys
+from .kafka_rows import OffsetLocations, json_rows
+from .row_block import Position, RowBlock, empty_block
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -39,8 +40,6 @@ PARTITION_PERIOD = 30.0
 
 SLOW_START_SECONDS = 10.0
 """Seconds to wait for messages that are known to be there."""
-
-EMPTY = "is a message without a value"
 
 
 class KafkaTopic(Source):
@@ -123,7 +122,7 @@ class KafkaTopic(Source):
                 locations = OffsetLocations(
                     self.name, count, messages, dict(offsets), self.missing_rows
                 )
-                data = _json_rows(messages)
+                data = json_rows(messages)
                 self.columns = self.columns or first_object_keys(data.rows)
                 yield RowBlock(data, locations)
                 count += len(messages)
@@ -259,58 +258,6 @@ class KafkaTopic(Source):
 
     def close(self) -> None:
         self._consumer.close()
-
-
-class OffsetLocations(RowLocations):
-    """Messages by partition and offset."""
-
-    def __init__(
-        self,
-        name: str,
-        first: int,
-        messages: Sequence[Any],
-        before: dict[int, int],
-        missing: int,
-    ) -> None:
-        self.first = first
-        self._missing = missing
-        self._name = name
-        self._offsets = [(message.partition(), message.offset()) for message in messages]
-        self._before = before
-
-    def reached(self, row: int) -> dict[int, int]:
-        """For every partition the next offset after a row."""
-        offsets = dict(self._before)
-        for partition, offset in self._offsets[: row + 1]:
-            offsets[partition] = offset + 1
-        return offsets
-
-    def where(self, row: int) -> str:
-        partition, offset = self._offsets[row]
-        return f"{self._name}, partition {partition}, offset {offset}"
-
-    def position(self, row: int) -> Position:
-        offsets = {str(key): value for key, value in sorted(self.reached(row).items())}
-        return {"rows": self.first + row + 1, "offsets": offsets, "missing": self._missing}
-
-    def identifier(self, row: int) -> str:
-        """Partition and offset: 0-17."""
-        return "{}-{}".format(*self._offsets[row])
-
-
-def _json_rows(messages: Sequence[Any]) -> JsonRows:
-    rows: list[dict[str, Any] | None] = []
-    broken: dict[int, tuple[Any, str]] = {}
-    for index, message in enumerate(messages):
-        raw = message.value()
-        text = "" if raw is None else raw.decode("utf-8", "surrogateescape")
-        row = EMPTY if raw is None else parse_object(text)
-        if isinstance(row, str):
-            broken[index] = (text, row)
-            rows.append(None)
-        else:
-            rows.append(row)
-    return JsonRows(rows, broken)
 
 
 def _error_text(error: KafkaException) -> str:
