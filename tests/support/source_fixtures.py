@@ -153,10 +153,15 @@ class ParquetFixture(FileFixture):
 
 
 class RedisServer:
-    """A server of its own, without persistence, on a free port."""
+    """A server of its own on a free port. It keeps nothing but what `client.save()` saves.
 
-    def __init__(self, folder):
+    `options` are more of its options, such as "--appendonly", "yes".
+    """
+
+    def __init__(self, folder, *options):
         import redis
+
+        self.options = options
 
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -171,7 +176,7 @@ class RedisServer:
         options = f"--port {self.port} --bind 127.0.0.1 --save --appendonly no".split()
         options.insert(options.index("--appendonly"), "")
         self.process = subprocess.Popen(
-            [REDIS_SERVER, *options, "--dir", str(self.folder)],
+            [REDIS_SERVER, *options, "--dir", str(self.folder), *self.options],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -185,6 +190,11 @@ class RedisServer:
     def stop(self):
         self.process.kill()
         self.process.wait()
+
+    def lose(self):
+        """Kill and start it: what was not saved is lost."""
+        self.stop()
+        self.start()
 
 
 class KafkaBroker:

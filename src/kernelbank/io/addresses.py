@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ..utils import validation as check
 
-REDIS_FORM = "redis://user:password@host:6379/stream-name?db=0"
+REDIS_FORM = "redis://user@host:6379/stream-name?db=0"
 KAFKA_FORM = "kafka://host:9092/topic"
+
+REDIS_PASSWORD = "KERNELBANK_REDIS_PASSWORD"
+"""The environment variable with the password of Redis, for addresses without one."""
+
+KAFKA_PASSWORD = "KERNELBANK_KAFKA_PASSWORD"
+"""The environment variable with `sasl.password`, for addresses with a `sasl.username` only."""
+
+PLAIN_SETTINGS = frozenset(
+    (
+        "client.id", "group.id", "sasl.mechanism", "sasl.mechanisms", "sasl.username",
+        "security.protocol", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
+    )
+)  # fmt: skip
+"""Settings of Kafka that may be shown; any other may be a secret."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +59,19 @@ class KafkaAddress:
         """The address without settings, which may hold a password."""
         return f"kafka://{self.servers}/{self.topic}"
 
+    def hidden(self, text: str) -> str:
+        """A text of the client library without the values of settings that may be secrets."""
+        for name, value in self.settings.items():
+            if value and name not in PLAIN_SETTINGS:
+                text = text.replace(value, "***")
+        return text
 
-def redis_address(address: str) -> RedisAddress:
-    """The parts of redis://user:password@host:port/stream-name?db=0."""
+
+def redis_address(address: str, password: str | None = None) -> RedisAddress:
+    """The parts of redis://user:password@host:port/stream-name?db=0.
+
+    If the address has no password, it is `password`, or that of the environment.
+    """
     try:
         parts = urlsplit(address)
         port = parts.port or 6379
@@ -64,12 +89,15 @@ def redis_address(address: str) -> RedisAddress:
         int(database),
         parts.scheme == "rediss",
         unquote(parts.username) if parts.username else None,
-        unquote(parts.password) if parts.password else None,
+        unquote(parts.password or "") or password or os.environ.get(REDIS_PASSWORD) or None,
     )
 
 
 def kafka_address(address: str) -> KafkaAddress:
-    """The parts of kafka://host:port,host:port/topic?setting=value."""
+    """The parts of kafka://host:port,host:port/topic?setting=value.
+
+    If there is a `sasl.username` and no `sasl.password`, this is that of the environment.
+    """
     try:
         parts = urlsplit(address)
         settings = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
@@ -81,14 +109,21 @@ def kafka_address(address: str) -> KafkaAddress:
     servers = ",".join(
         server if ":" in server else f"{server}:9092" for server in parts.netloc.split(",")
     )
+    secret = os.environ.get(KAFKA_PASSWORD)
+    if secret and "sasl.username" in settings:
+        settings.setdefault("sasl.password", secret)
     return KafkaAddress(servers, topic, settings)
 
 
 def without_password(address: str) -> str:
-    """The address without its user, password and settings."""
-    scheme, _, rest = address.partition("://")
-    rest = rest.partition("?")[0]
-    return f"{scheme}://{rest.rpartition('@')[2]}"
+    """The address without its user, password and settings; a file's name stays as it is."""
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        return address
+    before, _, place = rest.rpartition("@")
+    if "?" in before:  # does a password hold the ?, or a setting the @? Show neither.
+        return f"{scheme}://***"
+    return f"{scheme}://{place.partition('?')[0]}"
 
 
 def _malformed(address: str, form: str) -> Exception:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..errors import FileRefused
-from .addresses import RedisAddress
+from .addresses import REDIS_PASSWORD, RedisAddress
 from .retries import PATIENCE, Retries
 
 try:
@@ -26,6 +26,9 @@ Result = TypeVar("Result")
 
 BROKEN = (redis.ConnectionError, redis.TimeoutError)
 """The errors after which trying again may help."""
+
+ResponseError = redis.ResponseError
+"""What Redis answers to a command that it refuses."""
 
 _LONGEST_SLEEP = 0.2
 """Seconds after which `attempt` returns, so that its caller can stop."""
@@ -69,7 +72,8 @@ class RedisConnection:
             result = action(self._client)
         except redis.AuthenticationError as error:
             raise FileRefused(
-                f"{self._address.shown}: Redis refuses the user or password ({error})."
+                f"{self._address.shown}: Redis refuses the user or password ({error}). Give the "
+                f"password with --redis-password-file or in {REDIS_PASSWORD}."
             ) from None
         except redis.InvalidResponse:
             raise FileRefused(

@@ -14,14 +14,18 @@ from support.source_fixtures import RedisServer, needs_redis_server
 def server(tmp_path):
     needs_redis_server()
     server = RedisServer(tmp_path)
+    server.sinks = []
     yield server
+    for sink in server.sinks:
+        sink.close(complete=True)
     server.client.close()
     server.stop()
 
 
 def sink_at(server, name, **options):
     address = f"redis://127.0.0.1:{server.port}/{name}"
-    return RedisSink(address, ["row", "p"], **options)
+    server.sinks.append(RedisSink(address, ["row", "p"], **options))
+    return server.sinks[-1]
 
 
 def rows(begin, end):
@@ -47,7 +51,7 @@ def test_redis_sink_after_a_kill_holds_every_row_once(server, monkeypatch):
     ]
     with pytest.raises(RunRefused, match="exists, and belongs to no run"):
         second.check_vacant()
-    with pytest.raises(RunRefused, match="has lost rows: 20 were written, and it ends at 19"):
+    with pytest.raises(RunRefused, match="has lost rows 20 to 20, which were written"):
         second.check({"last": 20})
 
 
@@ -60,11 +64,21 @@ def test_redis_sink_with_entries_of_others_is_refused(server):
     other.write([(3, "something else")])
     with pytest.raises(FileRefused, match=r"not written \(at id 3-1\)"):
         other.commit()
-    server.client.xdel(name, "4-1")
-    removed = sink_at(server, name)
-    removed.write([(4, 4 / 7)])
-    with pytest.raises(FileRefused, match="at id 4-1"):
-        removed.commit()
+    skipped = sink_at(server, name)
+    skipped.write([(6, 0.5), (7, 0.5)])
+    skipped.commit()
+    between = sink_at(server, name)
+    between.write([(5, 0.5)])
+    with pytest.raises(FileRefused, match="at id 5-1"):
+        between.commit()
+    server.client.xadd(name, {"p": 1})  # with an id of Redis, which is a time
+    other = sink_at(server, name)
+    other.write([(1, 0.5)])
+    with pytest.raises(FileRefused, match="not written"):  # not taken for rows that were trimmed
+        other.commit()
+    for resumed in (sink_at(server, name), skipped):
+        with pytest.raises(FileRefused, match=r"not written \(at id \d{13}-\d\)"):
+            resumed.check({"last": 7}) if resumed is not skipped else resumed.commit()
 
 
 def test_redis_sink_without_a_server_keeps_unsent_rows(server):

@@ -67,7 +67,7 @@ def test_redis_names_rejected_rows_by_id(redis_server):
         f"stream {fixture.name}, id 1702-0, column 'a': 'None' is missing.",
         f"stream {fixture.name}, id 1703-0, column 'a': 'x' is not a number.",
     ]
-    assert positions[-1] == {"rows": 5, "id": "1704-0"}
+    assert positions[-1] == {"rows": 5, "id": "1704-0", "added": 5, "missing": 0}
 
 
 def test_redis_without_new_rows_yields_empty_blocks(redis_server):
@@ -161,7 +161,7 @@ def answer_as_http(server):
 def test_redis_refuses_other_keys_and_wrong_passwords(own_server):
     own_server.client.set("word", "x")
     address = f"redis://127.0.0.1:{own_server.port}/word"
-    with pytest.raises(FileRefused, match="this key is a string, not a stream"):
+    with pytest.raises(FileRefused, match="this key is not a stream"):
         list(open_source(address).blocks())
     wrong = f"redis://me:hidden@127.0.0.1:{own_server.port}/word"
     with pytest.raises(FileRefused, match="refuses") as caught:

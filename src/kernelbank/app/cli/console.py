@@ -191,6 +191,8 @@ def summary_table(
     if unscored > 0:
         them = "it" if unscored == 1 else "them"
         rows.append(("  not scored", f"{unscored:,}: no target was known before {them}"))
+    if status.missing_rows:
+        rows.append(("missing rows", f"{status.missing_rows:,}, deleted before they were read"))
     for column, beyond in status.categories_beyond.items():
         text = f"{beyond['categories']:,} without an input of their own, in {beyond['rows']:,} rows"
         rows.append((f"categories of {column}", text))

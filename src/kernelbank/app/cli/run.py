@@ -21,7 +21,8 @@ from ...errors import (
     ShardLost,
     TooManyBadRows,
 )
-from ...io.addresses import without_password
+from ...io.addresses import KAFKA_PASSWORD, REDIS_PASSWORD, without_password
+from ...io.passwords import read_password, typed_without_password
 from ...io.sinks.base import Sink
 from ...io.sinks.csv import CsvSink, JsonLinesSink
 from ...io.sinks.parquet import ParquetSink
@@ -48,7 +49,7 @@ def run(given: Mapping[str, Any]) -> int:
             options = RunOptions(**{n: value for n, value in given.items() if value is not None})
             return _run(options, console, opened)
     except KeyboardInterrupt:
-        resume = f"To resume, give the same command again: {_command()}"
+        resume = f"To resume, give the same command again: {_command_text()}"
         text = "Nothing is saved." if given.get("state") is None else resume
         console.message("interrupted", f"Interrupted. {text}", command=_command())
         return 128 + signal.SIGINT
@@ -68,8 +69,13 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         check_report_path(options.report, "--report")
     if options.source == "-" and sys.stdin is None:
         raise RunRefused("standard input is closed. Send rows to it, or give a file.")
+    password = None
+    if options.redis_password_file is not None:
+        password = read_password(options.redis_password_file, "--redis-password-file")
     source = open_source(
         options.source,
+        allow_gaps=options.allow_gaps,
+        redis_password=password,
         idle=options.stop_when_idle,
         delimiter=options.delimiter,
         decimal=options.decimal,
@@ -80,11 +86,18 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         opened.callback(checkpoints.close)
     bad_rows = _bad_rows_sink(options, checkpoints)
     runner = Runner(
-        options, source, _prediction_sinks(options), bad_rows, checkpoints, _engine(options)
+        options,
+        source,
+        _prediction_sinks(options, password),
+        bad_rows,
+        checkpoints,
+        _engine(options),
     )
+    started = False
     with _stop_on_signals() as stop:
         try:
-            if runner.resume():
+            resumed, started = runner.resume(), True
+            if resumed:
                 text = f"Resuming after {runner.rows:,} row{'s' * (runner.rows != 1)}."
                 console.message("resumed", text, rows=runner.rows)
             publisher = opened.enter_context(
@@ -96,7 +109,7 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         except BaseException as error:
             runner.close(complete=False)
             refused = isinstance(error, (RunRefused, ShardLost))
-            if refused and checkpoints is not None and runner.rows:
+            if refused and checkpoints is not None and started and runner.rows:
                 raise RunRefused(f"{error} {_how_to_resume(options)}") from None
             raise
     phase = "stopped" if reason == "stopped" else "ended"
@@ -145,14 +158,15 @@ def _engine(options: RunOptions) -> Engine:
     return Threads(options.shards) if options.engine == "threads" else Serial()
 
 
-def _prediction_sinks(options: RunOptions) -> list[Sink]:
+def _prediction_sinks(options: RunOptions, password: str | None) -> list[Sink]:
     if options.predictions is None:
         return []
     columns = (*prediction_columns(options.task), *options.kept_columns)
     if options.predictions.startswith(REDIS_SCHEMES):
         from ...io.sinks.redis import RedisSink
 
-        return [RedisSink(options.predictions, columns)]
+        wait = options.redis_wait
+        return [RedisSink(options.predictions, columns, password=password, wait=wait)]
     path = Path(options.predictions)
     if path.suffix == ".parquet":
         return [ParquetSink(path, columns, options.kept_columns)]
@@ -187,7 +201,19 @@ def _live_page(options: RunOptions, console: Console) -> LivePage | None:
 
 
 def _command(*more: str) -> str:
-    return shell_command(["kernelbank", *sys.argv[1:], *more])
+    """The command again, without passwords."""
+    return shell_command(["kernelbank", *map(typed_without_password, sys.argv[1:]), *more])
+
+
+def _command_text(*more: str) -> str:
+    """The command again, and how to give a password that is left out."""
+    hidden = [word for word in sys.argv[1:] if word != typed_without_password(word)]
+    if not hidden:
+        return _command(*more)
+    place = f"in a file for --redis-password-file or in {REDIS_PASSWORD}"
+    if all("kafka://" in word for word in hidden):
+        place = f"in {KAFKA_PASSWORD}"
+    return f"{_command(*more)} (its password is left out; it belongs {place})"
 
 
 def _how_to_pass_bad_row(runner: Runner) -> str:
@@ -195,7 +221,7 @@ def _how_to_pass_bad_row(runner: Runner) -> str:
         return "To go on, correct the row, or skip such rows with --on-bad-row skip."
     return (
         "Everything before it is saved. To go on, correct the row and give the same command again, "
-        f"or skip such rows: {_command('--on-bad-row', 'skip')}"
+        f"or skip such rows: {_command_text('--on-bad-row', 'skip')}"
     )
 
 
@@ -207,15 +233,15 @@ def _how_to_go_on(runner: Runner) -> str:
         return saved
     if not runner.rows:
         return f"{saved} Nothing is predicted yet: with other options this --state begins again."
-    return f"{saved} To go on all the same, give the same command again: {_command()}"
+    return f"{saved} To go on all the same, give the same command again: {_command_text()}"
 
 
 def _how_to_resume(options: RunOptions) -> str:
     if options.state is not None:
-        return f"Nothing is lost. To resume, give the same command again: {_command()}"
+        return f"Nothing is lost. To resume, give the same command again: {_command_text()}"
     written = ""
     if options.predictions is not None:
-        written = f"The predictions so far are in {options.predictions}. "
+        written = f"The predictions so far are in {without_password(options.predictions)}. "
     return f"{written}Without --state, the run cannot be resumed."
 
 
@@ -227,10 +253,9 @@ def _places(runner: Runner) -> list[tuple[str, str]]:
     if count:
         kept = f"in {place}" if place else "not saved: give --state or --predictions"
         bad = f"{count:,} skipped, {kept}"
-    predictions = options.predictions or ""
     return [
         ("bad rows", bad),
-        ("predictions", without_password(predictions) if "://" in predictions else predictions),
+        ("predictions", without_password(options.predictions or "")),
         ("state", "" if runner.checkpoints is None else str(runner.checkpoints.folder)),
         ("report", "" if options.report is None else str(options.report)),
     ]

@@ -81,7 +81,17 @@ class _GroupedCommand(click.Command):
             else word
             for word, following in zip(words, [*words[1:], ""], strict=True)
         ]
-        return super().parse_args(context, words)
+        try:
+            return super().parse_args(context, list(words))
+        except click.UsageError as error:
+            from ...io.passwords import typed_without_password
+
+            message = shown = error.format_message()
+            for word in words:
+                shown = shown.replace(word, typed_without_password(word))
+            if shown == message:
+                raise
+            raise click.UsageError(shown, context) from None
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}

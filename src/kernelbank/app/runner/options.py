@@ -198,6 +198,18 @@ class RunOptions:
         None,
         metavar="PLACE",
     )
+    redis_password_file: Path | None = _results(  # noqa: RUF009
+        "File with the password of Redis (source and predictions), which others may not read; or "
+        "set KERNELBANK_REDIS_PASSWORD.",
+        None,
+        metavar="FILE",
+    )
+    redis_wait: int = _results(
+        "Number of replicas of Redis that must have the predictions before a checkpoint.",
+        0,
+        metavar="N",
+        low=0,
+    )
     state: Path | None = _results(  # noqa: RUF009
         "Folder of the checkpoint: with it, the same command resumes after a crash, a kill or "
         "Ctrl-C.",
@@ -236,6 +248,9 @@ class RunOptions:
     allow_missing: bool = _rows("Inputs may be missing (empty, NaN, null).", False, saved=FREE)
     predict_missing: bool = _rows(
         "Rows without a target are predicted, not learned.", False, saved=FREE
+    )
+    allow_gaps: bool = _rows(
+        "Go on if a broker has deleted rows before they were read; they are counted.", False
     )
     allow_empty: bool = _rows("A source without any row is not an error.", False)
     max_rows: int | None = _rows("Stop after this number of rows.", None, metavar="N", low=1)
@@ -288,12 +303,19 @@ class RunOptions:
 
     def _check_predictions(self) -> None:
         address = self.predictions
-        if address is None or address.startswith(REDIS_SCHEMES):
+        to_redis = address is not None and address.startswith(REDIS_SCHEMES)
+        if self.redis_wait and not to_redis:
+            raise RunRefused("--redis-wait needs --predictions redis://host:port/stream.")
+        if self.redis_password_file and not (to_redis or self.source.startswith(REDIS_SCHEMES)):
+            raise RunRefused("--redis-password-file needs a source or --predictions in Redis.")
+        if address is None or to_redis:
             return
         if "://" in address or not address.endswith((".csv", ".parquet")):
+            from ...io.addresses import without_password  # which the help must not import
+
             raise RunRefused(
                 "--predictions must end with .csv or .parquet, or be redis://host:port/stream; "
-                f"got {address}."
+                f"got {without_password(address)}."
             )
 
     # --- what follows from them -------------------------------------------------------------------

@@ -259,6 +259,7 @@ class Runner:
             "position": self._position,
             "rows": self.rows,
             "rejected_rows": self.rejected.to_json(),
+            "missing_rows": self.source.missing_rows,
             "timings": self.timings.to_json(),
             "sinks": commits,
             "predictions": [sink.address for sink in self.sinks],

@@ -58,6 +58,8 @@ class RunStatus:
     """Rows that were done when the present process started."""
     rows_without_target: int
     rejected: RejectedRows
+    missing_rows: int
+    """Rows that a broker deleted before they were read, where `--allow-gaps` allows it."""
     timings: Mapping[str, Any]
     """What `Timings.to_json` returns."""
     seconds: float
@@ -80,6 +82,7 @@ class RunStatus:
             rows_before=run.rows_before,
             rows_without_target=run.session.rows_without_target,
             rejected=run.rejected,
+            missing_rows=run.source.missing_rows,
             timings=run.timings.to_json(),
             seconds=max(time.monotonic() - run.started, 1e-9),
             compiling_seconds=progress.seconds - run.compiled_before,
@@ -117,6 +120,7 @@ class RunStatus:
                 rows_before=0,
                 rows_without_target=session.rows_without_target,
                 rejected=rejected,
+                missing_rows=int(header.get("missing_rows", 0)),
                 timings=timings,
                 seconds=max(sum(timings["seconds"].values()), 1e-9),
                 compiling_seconds=timings["seconds"].get(COMPILING, 0.0),
@@ -240,6 +244,7 @@ class RunStatus:
         record = {
             "rows": self.rows,
             "bad_rows": self.rejected.count,
+            "missing_rows": self.missing_rows,
             "rows_without_target": self.rows_without_target,
             "scored": self.scored,
             "categories_beyond_limit": dict(self.categories_beyond),

@@ -56,6 +56,8 @@ def open_source(
     decimal: str = ".",
     idle: float | None = None,
     patience: float = 30.0,
+    allow_gaps: bool = False,
+    redis_password: str | None = None,
 ) -> Source:
     """The source at an address.
 
@@ -68,6 +70,10 @@ def open_source(
     idle : end a stream when nothing has come for this number of seconds; by default never. Files
         end by themselves.
     patience : seconds for which a broken connection to a broker is tried again.
+    allow_gaps : go on if a broker has deleted rows before they were read; `Source.missing_rows`
+        counts them.
+    redis_password : the password of Redis if the address has none; by default that of the
+        environment, KERNELBANK_REDIS_PASSWORD (for Kafka: KERNELBANK_KAFKA_PASSWORD).
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -88,11 +94,12 @@ def open_source(
     if text.startswith(("redis://", "rediss://")):
         from .redis import RedisStream
 
-        return RedisStream(redis_address(text), idle, patience)
+        place = redis_address(text, redis_password)
+        return RedisStream(place, idle, patience, allow_gaps=allow_gaps)
     if text.startswith("kafka://"):
         from .kafka import KafkaTopic
 
-        return KafkaTopic(kafka_address(text), idle, patience)
+        return KafkaTopic(kafka_address(text), idle, patience, allow_gaps=allow_gaps)
     path = Path(text)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if path.name.endswith(".parquet"):
@@ -100,8 +107,7 @@ def open_source(
 
         return ParquetFile(path)
     if suffix not in _TEXT_KINDS or "://" in text:
-        shown = without_password(text) if "://" in text else text
-        raise FileRefused(f"{shown}: this kind of source is not known. {_KINDS}")
+        raise FileRefused(f"{without_password(text)}: this kind of source is not known. {_KINDS}")
     return TextFile(path, _TEXT_KINDS[suffix], dialect)
 
 

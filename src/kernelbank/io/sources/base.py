@@ -16,6 +16,8 @@ DEFAULT_BLOCK_ROWS = 1024
 POLL_SECONDS = 0.2
 """Seconds after which a source without new rows yields an empty block."""
 
+GO_ON_WITH_GAPS = "Restore them, or go on without them with --allow-gaps."
+
 
 class Source(ABC):
     """Rows in order, in blocks, from any row on.
@@ -51,6 +53,9 @@ class Source(ABC):
 
     length: int | None = None
     """The number of rows, where it is known."""
+
+    missing_rows = 0
+    """Rows that were deleted before they were read; with `allow_gaps` they may be."""
 
     @property
     def share(self) -> float | None:

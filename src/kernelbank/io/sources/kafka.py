@@ -6,23 +6,26 @@ A message's value is a JSON object. The consumer group's offsets are neither rea
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...errors import FileRefused, SourceLost
+from ...errors import FileRefused, KernelBankWarning, SourceLost
 from ...utils import validation as check
 from ..addresses import KafkaAddress
 from ..retries import PATIENCE, Retries
 from .base import (
     DEFAULT_BLOCK_ROWS,
+    GO_ON_WITH_GAPS,
     POLL_SECONDS,
     Source,
     check_block_rows,
     foreign_position,
     position_count,
 )
-from .jsonl import JsonRows, first_object_keys, parse_object
-from .row_block import Position, RowBlock, RowLocations, empty_block
+from .jsonl import first_object_keys
+from .kafka_rows import OffsetLocations, json_rows
+from .row_block import Position, RowBlock, empty_block
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -38,8 +41,6 @@ PARTITION_PERIOD = 30.0
 SLOW_START_SECONDS = 10.0
 """Seconds to wait for messages that are known to be there."""
 
-EMPTY = "is a message without a value"
-
 
 class KafkaTopic(Source):
     """A topic. Rows of one partition come in order; between partitions there is no order."""
@@ -47,12 +48,20 @@ class KafkaTopic(Source):
     kind = "kafka"
 
     def __init__(
-        self, address: KafkaAddress, idle: float | None = None, patience: float = PATIENCE
+        self,
+        address: KafkaAddress,
+        idle: float | None = None,
+        patience: float = PATIENCE,
+        *,
+        allow_gaps: bool = False,
     ) -> None:
         self.name = f"topic {address.topic}"
         self.address = address.shown
         self._address = address
         self._idle = idle
+        self._allow_gaps = allow_gaps
+        self._deleted: set[int] = set()
+        """Partitions whose next message was deleted, as the brokers have said."""
         self._retries = Retries(address.shown, patience)
         self._is_down = False
         """Whether the client has lost all brokers."""
@@ -74,9 +83,8 @@ class KafkaTopic(Source):
         try:
             self._consumer = Consumer({**settings, "error_cb": self._on_error})
         except KafkaException as error:
-            raise FileRefused(
-                f"{address.shown}: {_error_text(error)}. Check the settings."
-            ) from None
+            text = address.hidden(_error_text(error))
+            raise FileRefused(f"{address.shown}: {text}. Check the settings.") from None
 
     def blocks(
         self,
@@ -85,13 +93,15 @@ class KafkaTopic(Source):
         columns: Sequence[str] | None = None,
     ) -> Iterator[RowBlock]:
         del columns
-        count, offsets = 0, {}
+        count, missing, offsets = 0, 0, {}
         if position is not None:
             count = position_count(position, "rows", self.name)
             stored = position.get("offsets")
             if not isinstance(stored, dict) or not all(str(key).isdecimal() for key in stored):
                 raise foreign_position(position, self.name)
             offsets = {int(key): position_count(stored, key, self.name) for key in stored}
+            missing = position_count({"missing": 0, **position}, "missing", self.name)
+        self.missing_rows = missing
         return self._blocks(count, offsets, check_block_rows(size))
 
     def _blocks(self, count: int, offsets: dict[int, int], size: int) -> Iterator[RowBlock]:
@@ -104,10 +114,15 @@ class KafkaTopic(Source):
                     yield empty_block(count)
                     continue
                 partitions_at = time.monotonic()
+            if self._deleted and not self._pass_deleted(offsets):
+                yield empty_block(count)
+                continue
             messages = self._poll(size)
             if messages:
-                locations = OffsetLocations(self.name, count, messages, dict(offsets))
-                data = _json_rows(messages)
+                locations = OffsetLocations(
+                    self.name, count, messages, dict(offsets), self.missing_rows
+                )
+                data = json_rows(messages)
                 self.columns = self.columns or first_object_keys(data.rows)
                 yield RowBlock(data, locations)
                 count += len(messages)
@@ -142,13 +157,7 @@ class KafkaTopic(Source):
             return False
         self._reached()
         for partition, (low, high) in ranges.items():
-            offset = offsets.setdefault(partition, low)
-            if not low <= offset <= high:
-                raise FileRefused(
-                    f"{self._address.shown}: partition {partition} holds offsets {low} to "
-                    f"{high - 1}, but the next to read is {offset}. Messages have been deleted, or "
-                    "the topic was made again: start a new run."
-                )
+            self._check_offset(partition, low, high, offsets)
         gone = sorted(set(offsets) - set(found.partitions))
         if gone:
             raise FileRefused(
@@ -159,6 +168,45 @@ class KafkaTopic(Source):
             added = [TopicPartition(topic, number, offsets[number]) for number in new]
             self._consumer.incremental_assign(added)
             assigned.update(new)
+        return True
+
+    def _check_offset(self, partition: int, low: int, high: int, offsets: dict[int, int]) -> None:
+        """Refuse an offset beyond `low` to `high`; with `allow_gaps`, raise it to `low`."""
+        offset = offsets.setdefault(partition, low)
+        holds = (
+            f"{self._address.shown}: partition {partition} holds offsets {low} to {high - 1}, but "
+            f"the next to read is {offset}."
+        )
+        if offset > high:
+            raise FileRefused(f"{holds} The topic was made again: start a new run.")
+        if offset < low:
+            holds = f"{holds} {low - offset:,} messages were deleted before they were read."
+            if not self._allow_gaps:
+                raise FileRefused(f"{holds} {GO_ON_WITH_GAPS}")
+            warnings.warn(holds, KernelBankWarning, stacklevel=2)
+            self.missing_rows += low - offset
+            offsets[partition] = low
+
+    def _pass_deleted(self, offsets: dict[int, int]) -> bool:
+        """Go on after messages that were deleted, or refuse to; False if out of reach now."""
+        if self._retries.seconds_left:
+            time.sleep(min(self._retries.seconds_left, POLL_SECONDS))
+            return False
+        for number in sorted(self._deleted):
+            partition = TopicPartition(self._address.topic, number)
+            try:
+                low, high = self._consumer.get_watermark_offsets(
+                    partition, timeout=self._retries.timeout
+                )
+            except KafkaException as error:
+                self._retries.failed(_error_text(error))
+                return False
+            self._check_offset(number, low, high, offsets)
+            partition.offset = offsets[number]
+            self._consumer.incremental_unassign([partition])
+            self._consumer.incremental_assign([partition])
+            self._deleted.discard(number)
+        self._reached()
         return True
 
     def _poll(self, size: int) -> list[Any]:
@@ -174,6 +222,8 @@ class KafkaTopic(Source):
             wrong = message.error()
             if wrong is None:
                 good.append(message)
+            elif wrong.code() == KafkaError._AUTO_OFFSET_RESET:
+                self._deleted.add(int(message.partition() or 0))
             elif not wrong.retriable() and wrong.code() != KafkaError._PARTITION_EOF:
                 raise SourceLost(
                     f"{self._address.shown}, partition {message.partition()}: {wrong.str()}. "
@@ -208,52 +258,6 @@ class KafkaTopic(Source):
 
     def close(self) -> None:
         self._consumer.close()
-
-
-class OffsetLocations(RowLocations):
-    """Messages by partition and offset."""
-
-    def __init__(
-        self, name: str, first: int, messages: Sequence[Any], before: dict[int, int]
-    ) -> None:
-        self.first = first
-        self._name = name
-        self._offsets = [(message.partition(), message.offset()) for message in messages]
-        self._before = before
-
-    def reached(self, row: int) -> dict[int, int]:
-        """For every partition the next offset after a row."""
-        offsets = dict(self._before)
-        for partition, offset in self._offsets[: row + 1]:
-            offsets[partition] = offset + 1
-        return offsets
-
-    def where(self, row: int) -> str:
-        partition, offset = self._offsets[row]
-        return f"{self._name}, partition {partition}, offset {offset}"
-
-    def position(self, row: int) -> Position:
-        offsets = {str(key): value for key, value in sorted(self.reached(row).items())}
-        return {"rows": self.first + row + 1, "offsets": offsets}
-
-    def identifier(self, row: int) -> str:
-        """Partition and offset: 0-17."""
-        return "{}-{}".format(*self._offsets[row])
-
-
-def _json_rows(messages: Sequence[Any]) -> JsonRows:
-    rows: list[dict[str, Any] | None] = []
-    broken: dict[int, tuple[Any, str]] = {}
-    for index, message in enumerate(messages):
-        raw = message.value()
-        text = "" if raw is None else raw.decode("utf-8", "surrogateescape")
-        row = EMPTY if raw is None else parse_object(text)
-        if isinstance(row, str):
-            broken[index] = (text, row)
-            rows.append(None)
-        else:
-            rows.append(row)
-    return JsonRows(rows, broken)
 
 
 def _error_text(error: KafkaException) -> str:

@@ -59,12 +59,13 @@ function drawTiles(report) {
     tiles.push(createTile("coverage", "", coverage, percent(coverage), requested));
   }
   const badRows = status.bad_rows ?? part("bad_rows", {}).count;
+  const missing = status.missing_rows ? `${whole(status.missing_rows)} missing` : "";
   const changes = part("changes", null)?.length;
   const lastChange = changes ? `last at row ${whole(lastOf(report.changes)[0])}` : "";
   const time = known(status.seconds) ? `${seconds(status.seconds)} in total` : "";
   tiles.push(
     createTile("changes", "change", changes, whole(changes), lastChange),
-    createTile("bad rows", "", badRows, whole(badRows), ""),
+    createTile("bad rows", "", badRows, whole(badRows), missing),
     createTile("rows/s", "", status.rows_per_second, number(status.rows_per_second), time),
   );
   setChildren(byId("tiles"), ...tiles);

@@ -1,0 +1,171 @@
+"""`kernelbank run` with predictions in a Redis that loses them, and a source that is trimmed."""
+
+import random
+import re
+import threading
+import uuid
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from kernelbank.io.sinks import redis as redis_sink
+from kernelbank.io.sinks.redis import RedisSink
+from support import run_command
+from support.run_command import X, Y, make_rows, read_state, refusal, run, succeed, write_csv
+from support.source_fixtures import RedisServer, needs_redis_server
+
+ROWS = 300
+ALL = list(range(1, ROWS + 1))
+source, folder = run_command.source, run_command.folder
+
+
+@pytest.fixture
+def server(tmp_path):
+    needs_redis_server()
+    (tmp_path / "redis").mkdir()
+    server = RedisServer(tmp_path / "redis")
+    yield server
+    server.client.close()
+    server.stop()
+
+
+@pytest.fixture
+def at_commit(monkeypatch):
+    """Functions that are called before the commit of that number."""
+    actions, count = {}, [0]
+    commit = RedisSink.commit
+
+    def with_action(sink):
+        count[0] += 1
+        actions.get(count[0], lambda: None)()
+        return commit(sink)
+
+    monkeypatch.setattr(RedisSink, "commit", with_action)
+    return actions
+
+
+def numbers(server, stream="out"):
+    return [int(fields[b"row"]) for _, fields in server.client.xrange(stream)]
+
+
+def options(server, tmp_path):
+    out = f"redis://127.0.0.1:{server.port}/out"
+    more = ["--target", "y", "--predictions", out, "--state", tmp_path / "run"]
+    return [*more, "--checkpoint-every", 60]
+
+
+def test_predictions_that_redis_has_lost_are_written_again(server, at_commit, source, tmp_path):
+    """The first commit is that of the start, the second sends rows 1 to 60, and so on."""
+    at_commit[3] = server.client.save
+    at_commit[5] = server.lose
+    done = succeed(source, *options(server, tmp_path))
+    assert numbers(server) == ALL
+    assert done.err.count("(appendonly no)") == 1
+    assert re.search(r"note: .* has lost rows 61 to 180, .* They are written again\.", done.err)
+
+
+@pytest.mark.parametrize("moment", [5, 7])
+def test_predictions_that_are_lost_for_good_end_the_run(
+    server, at_commit, source, tmp_path, monkeypatch, moment
+):
+    """During the run, and at its end."""
+    monkeypatch.setattr(redis_sink, "HELD_ROWS", 0, raising=False)
+    at_commit[3] = server.client.save
+    at_commit[moment] = server.lose
+    error = refusal(source, *options(server, tmp_path), "--quiet")
+    lost = 180 if moment == 5 else 300
+    assert f"has lost rows 61 to {lost}, which it had acknowledged" in error
+    assert "Nothing is lost" not in error
+    assert numbers(server) == ALL[:60]
+    error = refusal(source, *options(server, tmp_path), "--quiet")
+    assert f"has lost rows 61 to {lost}, which were written." in error
+    assert "Nothing is lost" not in error
+
+
+def test_run_without_replicas_stops_before_its_checkpoint(server, source, tmp_path, monkeypatch):
+    monkeypatch.setattr(redis_sink, "WAIT_SECONDS", 0.1, raising=False)
+    error = refusal(source, *options(server, tmp_path), "--redis-wait", 1, "--quiet")
+    assert "0 of 1 replicas have the rows after 0.1 seconds (--redis-wait)" in error
+    succeed(source, *options(server, tmp_path), "--quiet")
+    assert numbers(server) == ALL
+
+
+def test_trimmed_source_is_refused_or_its_missing_rows_are_counted(redis_server, tmp_path):
+    name = uuid.uuid4().hex
+    address = f"redis://127.0.0.1:{redis_server.port}/{name}"
+
+    def add(begin, end):
+        for (a, b), y in zip(X[begin:end].tolist(), Y[begin:end].tolist(), strict=True):
+            redis_server.client.xadd(name, {"a": a, "b": b, "y": y})
+
+    words = ["--target", "y", "--state", tmp_path / "run", "--predictions", tmp_path / "out.csv"]
+    words += ["--stop-when-idle", 0.05]
+    add(0, 50)
+    succeed(address, *words)
+    add(50, 100)
+    redis_server.client.xtrim(name, 20, approximate=False)
+    error = refusal(address, *words, "--quiet")
+    assert "30 entries are missing after id" in error
+    assert error.endswith("Restore them, or go on without them with --allow-gaps.\n")
+    report = tmp_path / "report.html"
+    done = succeed(address, *words, "--allow-gaps", "--report", report)
+    assert "missing rows             30, deleted before they were read" in done.err
+    assert read_state(tmp_path / "run")[0]["missing_rows"] == 30
+    assert '"missing_rows":30' in report.read_text()
+    done = succeed(address, *words, "--log-json")
+    assert '"missing_rows": 30' in done.err.splitlines()[-1]
+    rows = np.column_stack([X, Y])
+    kept = write_csv(
+        tmp_path / "kept.csv", ["a", "b", "y"], np.delete(rows[:100], range(50, 80), 0)
+    )
+    succeed(kept, "--target", "y", "--predictions", tmp_path / "same.csv")
+    assert (tmp_path / "out.csv").read_text() == (tmp_path / "same.csv").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("keeps", [("--appendonly", "yes"), ("--save", "1 1")])
+def test_server_that_is_killed_again_and_again(tmp_path, keeps, seed):
+    """Every row once, or an error that says which rows are lost; with `appendonly yes` no error."""
+    needs_redis_server()
+    (tmp_path / "redis").mkdir()
+    server = RedisServer(tmp_path / "redis", *keeps)
+    X, Y = make_rows(20_000, seed)
+    file = write_csv(tmp_path / "rows.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    draw, ended = random.Random(seed), threading.Event()
+
+    def kill():
+        while not ended.wait(draw.uniform(0.05, 1.0)):
+            server.lose()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        words = [*options(server, tmp_path)[:-1], draw.choice([500, 5000])]
+        with mock.patch.object(redis_sink, "HELD_ROWS", draw.choice([0, 10_000])):
+            done = run(file, *words, "--quiet")
+    finally:
+        ended.set()
+        killer.join()
+    if done.code == 0:
+        # A kill after the last commit may lose rows where the server does not keep them.
+        found = numbers(server)
+        assert found == list(range(1, len(found) + 1))
+        assert len(found) == 20_000 or keeps[0] == "--save"
+    else:
+        assert keeps[0] == "--save"
+        assert "has lost rows" in done.err
+    server.client.close()
+    server.stop()
+
+
+def test_options_for_redis_need_redis(tmp_path):
+    assert (
+        "--redis-wait needs --predictions redis://"
+        in run("a.csv", "--target", "y", "--redis-wait", 1).err
+    )
+    assert (
+        "--redis-password-file needs a source or --predictions in Redis."
+        in run("a.csv", "--target", "y", "--redis-password-file", tmp_path / "secret").err
+    )
