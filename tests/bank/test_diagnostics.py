@@ -43,6 +43,25 @@ def test_truncation_is_warned_of_when_it_matters():
     assert len(record) == 1
 
 
+def test_truncation_has_the_same_figure_for_any_blocks():
+    x, y = naive.ar1(0, 600)
+
+    def told(engine, *cuts):
+        bank = kb.KernelBank([K.Gaussian(30.0)], Norma(0.01, 12), window=5, engine=engine)
+        with pytest.warns(kb.errors.TruncationMatters) as record:
+            for start, end in zip((0, *cuts), (*cuts, len(x)), strict=True):
+                bank.run(x[start:end], y[start:end])
+        return str(record[0].message)
+
+    whole = told("serial")
+    assert told("serial", 14, 15, 16, 200) == told("threads") == whole
+    single = kb.KernelBank([K.Gaussian(30.0)], Norma(0.01, 12), window=5)
+    with pytest.warns(kb.errors.TruncationMatters) as record:
+        for point, target in zip(x, y, strict=True):
+            single.learn_one(point, target)
+    assert str(record[0].message) == whole
+
+
 def test_warnings_point_to_the_callers_line():
     x = np.linspace(0, 1, 60)
     with pytest.warns(kb.errors.UnstableStep) as record:

@@ -16,7 +16,6 @@ from .layout import Slot
 from .ledger import Ledger
 
 _PACKAGE = __name__.partition(".")[0] + "."
-_VISIBLE = 0.01  # a truncation that moves a prediction by one part in a hundred matters
 
 
 class Diagnostics:
@@ -36,7 +35,7 @@ class Diagnostics:
             self.quarantined = quarantined
             self._warn_quarantined(ledger.quarantined)
         effect = ledger.running.item(bank_cost.EFFECT)
-        if effect > _VISIBLE and "truncation" not in self.warned:
+        if effect > bank_cost.VISIBLE_EFFECT and "truncation" not in self.warned:
             self.warned.add("truncation")
             _warn(
                 TruncationMatters,
