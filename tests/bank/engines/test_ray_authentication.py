@@ -88,6 +88,7 @@ def test_driver_without_token_of_the_cluster_is_refused(tmp_path, token):
         assert ray_processes.run_driver(token, address=head.address) == "same: True"
 
 
+@pytest.mark.slow
 def test_address_where_nobody_answers_is_refused(token):
     said = ray_processes.run_driver(token, address="127.0.0.1:1")
     assert said.startswith("refused: Cannot join a Ray cluster at 127.0.0.1:1")

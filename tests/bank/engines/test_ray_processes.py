@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 
+from kernelbank.bank.engines.ray.signals import defer_sigterm
 from support import ray_processes
 from support.ray_processes import descendants, is_running, wait_for
 from support.run_command import make_rows, read_state, succeed, write_csv
@@ -45,6 +46,28 @@ def lines_after(run):
 
 def assert_all_end(processes, seconds=10.0):
     wait_for(lambda: not any(map(is_running, processes)), seconds)
+
+
+def test_sigterm_is_deferred_and_its_handler_stays():
+    received = []
+    before = signal.signal(signal.SIGTERM, lambda *_: received.append(1))
+    ours = signal.getsignal(signal.SIGTERM)
+    try:
+        with defer_sigterm():  # as `ray.init` does it, in Python and in C
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGTERM)
+            signal.alarm(3)
+            signal.raise_signal(signal.SIGTERM)
+            assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+            assert not received
+        assert received == [1]
+        assert signal.getsignal(signal.SIGTERM) is ours
+        with defer_sigterm():
+            pass
+        assert received == [1]
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_sigterm_on_ray_commits_and_exits_with_143(token, source, tmp_path):

@@ -53,11 +53,11 @@ def is_enforced(address: str) -> bool:
         {MODE: "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)},
     )
     with ThreadPoolExecutor(len(strangers)) as pool:
-        answers = list(pool.map(lambda settings: _probe(address, settings), strangers))
+        answers = list(pool.map(lambda settings: probe(address, settings), strangers))
     return all(answer == "refused" for answer in answers)
 
 
-def _probe(address: str, settings: Mapping[str, str]) -> str:
+def probe(address: str, settings: Mapping[str, str]) -> str:
     """How the cluster answers a process with these settings: "accepted" or "refused"."""
     inherited = {name: v for name, v in os.environ.items() if not name.startswith("RAY_AUTH_")}
     try:

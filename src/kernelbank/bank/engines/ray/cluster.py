@@ -17,7 +17,7 @@ from .... import __version__
 from ....errors import KernelBankError
 from ....utils.interrupts import defer_sigint
 from . import authentication
-from .signals import keep_sigterm_handler
+from .signals import defer_sigterm
 from .watcher import start_watcher
 
 _FIRST_VERSION = (2, 52)  # of Ray: older ones have no authentication
@@ -139,7 +139,7 @@ def _resolve(ray: Any, address: str) -> str:
 
 
 def _init(ray: Any, address: str, **options: Any) -> None:
-    with keep_sigterm_handler():
+    with defer_sigterm():
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
 
 

@@ -1,4 +1,4 @@
-"""Ray leaves the signal handlers of this process as they are."""
+"""`ray.init` takes SIGTERM twice over, and would end a run without its checkpoint."""
 
 from __future__ import annotations
 
@@ -10,27 +10,38 @@ from typing import Any
 
 
 @contextmanager
-def keep_sigterm_handler() -> Iterator[None]:
-    """Let `ray.init` not take SIGTERM: its handler would end the process without a checkpoint.
+def defer_sigterm() -> Iterator[None]:
+    """Defer a SIGTERM inside the block to its end, and leave its handler as it was.
 
-    A SIGTERM meanwhile goes to the handler that was there before.
+    Ray sets a handler in Python, which exits. Then its compiled part puts another one before it,
+    which prints a stack trace and sets an alarm that aborts the process after three seconds.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # there Ray takes no signal either
-        return
     module: Any = signal
+    before = signal.getsignal(signal.SIGTERM)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or before is None or not hasattr(module, "setitimer"):
+        yield  # in other threads Ray takes no signal; None: set from outside Python
+        return
     set_handler = signal.signal
+    timer = signal.getitimer(signal.ITIMER_REAL)
+    on_alarm = signal.getsignal(signal.SIGALRM) or signal.SIG_DFL
+    waiting = False
 
-    def refuse_sigterm(number: int, handler: Any) -> Any:
-        if number == signal.SIGTERM:
-            return signal.getsignal(number)
-        return set_handler(number, handler)
+    def wait(*_: object) -> None:
+        nonlocal waiting
+        waiting = True
+        signal.setitimer(signal.ITIMER_REAL, *timer)  # no alarm of Ray's
+        set_handler(signal.SIGALRM, on_alarm)
 
-    module.signal = refuse_sigterm
+    def keep_sigterm(number: int, handler: Any) -> Any:
+        return wait if number == signal.SIGTERM else set_handler(number, handler)
+
+    set_handler(signal.SIGTERM, wait)
+    module.signal = keep_sigterm
     try:
         yield
     finally:
         module.signal = set_handler
-        before = signal.getsignal(signal.SIGTERM)
-        if before is not None:  # Ray's own code has put another one before Python's
-            set_handler(signal.SIGTERM, before)
+        set_handler(signal.SIGTERM, before)
+        if waiting:
+            signal.raise_signal(signal.SIGTERM)
