@@ -14,7 +14,9 @@ collect_ignore = [] if os.environ.get("KERNELBANK_NATIVE") == "jit" else ["jit"]
 
 ON_RAY = (
     "test_ray.py",
+    "test_ray_authentication.py",
     "test_ray_faults.py",
+    "test_ray_processes.py",
     "test_runner_ray.py",
     "docs/test_notebooks.py",
     "docs/test_site.py",

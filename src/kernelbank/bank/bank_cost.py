@@ -21,8 +21,12 @@ from ..native.workspace import EXTRA_SUMS, SAMPLE_METRICS
 from .slot_metrics import mask_nonfinite_row
 
 COST, LOSS, GAP, EFFECT, QUARANTINED, SAMPLES = range(6)
-"""Entries of `running`: sums of cost, loss and bound gap over all samples; the largest effect of
-truncation; the number of slots that are out; the number of samples."""
+"""Entries of `running`: sums of cost, loss and bound gap over all samples; the first effect of
+truncation that is visible, until then the largest; the number of slots that are out; the number of
+samples."""
+
+VISIBLE_EFFECT = 0.01
+"""A truncation that moves a prediction by one part in a hundred matters."""
 
 
 @native(
@@ -152,7 +156,8 @@ def charge_bank(a, first, count):
         out[3] = total[window + 1] - loss  # gap
         for i in range(3):
             running[i] += out[i + 1]
-        running[EFFECT] = max(running[EFFECT], total[window + 2])
+        if running[EFFECT] <= VISIBLE_EFFECT:  # kept from then on: the same figure for any blocks
+            running[EFFECT] = max(running[EFFECT], total[window + 2])
         out[4] = running[COST]
         out[5] = running[COST] - a.best[t]  # regret
     for i in range(window - 1):

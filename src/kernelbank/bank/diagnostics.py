@@ -14,8 +14,6 @@ from .engines.base import Executor
 from .layout import Slot
 from .ledger import Ledger
 
-_VISIBLE = 0.01  # a truncation that moves a prediction by one part in a hundred matters
-
 
 class Diagnostics:
     """Checks a bank after each block and warns."""
@@ -34,7 +32,7 @@ class Diagnostics:
             self.quarantined = quarantined
             self._warn_quarantined(ledger.quarantined)
         effect = ledger.running.item(bank_cost.EFFECT)
-        if effect > _VISIBLE and "truncation" not in self.warned:
+        if effect > bank_cost.VISIBLE_EFFECT and "truncation" not in self.warned:
             self.warned.add("truncation")
             warn_after_step(
                 TruncationMatters,

@@ -24,6 +24,8 @@ def test_ray_options_without_ray_are_refused(source):
     assert "--ray-address" in refusal(
         source, "--target", "y", "--engine", "threads", "--ray-address", "x:1"
     )
+    allowed = "--ray-allow-unauthenticated"
+    assert f"{allowed} needs --engine ray" in refusal(source, "--target", "y", allowed)
     succeed(source, "--target", "y", "--engine", "threads", "--shards", 2, "--max-rows", 9)
 
 

@@ -13,8 +13,8 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.bank.engines import as_engine
+from kernelbank.bank.engines.ray import authentication, executor
 from kernelbank.bank.engines.ray import cluster as ray_setup
-from kernelbank.bank.engines.ray import executor
 from support import instances, ray_cluster
 from support.ray_cluster import assert_same_banks, assert_same_traces, run_both
 
@@ -145,6 +145,23 @@ def test_cluster_started_by_engine_has_safe_defaults(cluster):
     assert not ray._private.worker.global_worker.node.webui_url
 
 
+def test_cluster_started_by_engine_refuses_clients_without_its_token(cluster):
+    import ray
+
+    address = ray.get_runtime_context().gcs_address
+    right = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": cluster.read_text()}
+    answers = [
+        authentication.probe(address, settings)
+        for settings in (
+            {"RAY_AUTH_MODE": "disabled"},
+            {**right, "RAY_AUTH_TOKEN": "0" * 64},
+            right,
+        )
+    ]
+    assert answers == ["refused", "refused", "accepted"]
+    assert ray_setup._enforced[ray_setup.cluster_id(ray)]  # was asked before the first bank
+
+
 @pytest.mark.slow
 def test_example_in_docs_runs(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -177,6 +194,7 @@ def test_ray_settings_out_of_range_are_refused():
         ("replay", 0),
         ("cpus", -1),
         ("exchange", "some"),
+        ("allow_unauthenticated", "no"),
     ]:
         with pytest.raises(kb.errors.InvalidArgument, match=f"'{name}' of Ray"):
             Ray(**{name: value})

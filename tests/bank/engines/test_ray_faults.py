@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.bank.engines.ray import actors
+from kernelbank.bank.engines.ray import actors, authentication
 from kernelbank.bank.engines.ray import cluster as ray_setup
 from support import instances, ray_cluster
 from support.ray_cluster import assert_same_banks, assert_same_traces, executor_of, kill_process
@@ -32,7 +32,7 @@ def nodes(tmp_path_factory):
     """A cluster of a head node with one processor; tests add and remove nodes."""
     with ray_cluster.private_token(tmp_path_factory):
         ray = ray_setup.import_ray()
-        ray_setup.ensure_token()
+        authentication.ensure_token()
         from ray.cluster_utils import Cluster
 
         cluster = Cluster(

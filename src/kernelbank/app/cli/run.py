@@ -154,7 +154,11 @@ def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Pub
 
 def _engine(options: RunOptions) -> Engine:
     if options.engine == "ray":
-        return Ray(options.shards, options.ray_address)
+        return Ray(
+            options.shards,
+            options.ray_address,
+            allow_unauthenticated=options.ray_allow_unauthenticated,
+        )
     return Threads(options.shards) if options.engine == "threads" else Serial()
 
 

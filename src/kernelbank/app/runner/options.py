@@ -185,6 +185,10 @@ class RunOptions:
         None,
         metavar="HOST:PORT",
     )
+    ray_allow_unauthenticated: bool = _learning(
+        "Use a Ray cluster that does not require a token; whoever reaches it may run code on it.",
+        False,
+    )
     shards: int | None = _learning(
         "Processes for --engine ray, threads for --engine threads; by default one per processor.",
         None,
@@ -274,6 +278,8 @@ class RunOptions:
             raise RunRefused(f"--decimal must {DECIMAL_RULE}; got {self.decimal!r}.")
         if self.ray_address is not None and self.engine != "ray":
             raise RunRefused("--ray-address needs --engine ray.")
+        if self.ray_allow_unauthenticated and self.engine != "ray":
+            raise RunRefused("--ray-allow-unauthenticated needs --engine ray.")
         if self.shards is not None and self.engine == "serial":
             raise RunRefused("--shards needs --engine threads or --engine ray.")
         self._check_bounds()

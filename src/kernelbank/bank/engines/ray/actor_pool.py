@@ -48,7 +48,9 @@ class ActorPool:
         *,
         with_values: bool,
     ) -> None:
-        self._ray = ray = cluster.connect(settings.address)
+        self._ray = ray = cluster.connect(
+            settings.address, allow_unauthenticated=settings.allow_unauthenticated
+        )
         self._settings = settings
         self._lost = lost_errors(ray)
         self.traffic = Traffic()

@@ -47,6 +47,8 @@ class Ray(Engine):
         sums over slots, and the few slots that may have weight. This needs
         `Simplex(evidence="window")` and a run that records nothing by slot (`record="light"`);
         other runs are gathered. "auto" chooses by the number of slots. Same bits (docs/ray.md).
+    allow_unauthenticated : use a cluster that does not require a token. Whoever reaches such a
+        cluster may run code on it and read what is sent to it; by default it is refused.
 
     >>> import kernelbank as kb
     >>> engine = kb.engines.Ray(shards=4)  # nothing starts before a bank gets its first sample
@@ -60,6 +62,7 @@ class Ray(Engine):
     replay: int = 16_384
     cpus: float = 0.0
     exchange: str = "auto"
+    allow_unauthenticated: bool = False
     slide_aligned: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -77,6 +80,10 @@ class Ray(Engine):
         check.count("replay", self.replay, "Ray", "Give a number of samples, such as 16384.")
         check.number("cpus", self.cpus, "Ray", "Give 0 or more, such as 1.", least=0)
         check.choice("exchange", self.exchange, "Ray", ("auto", "gathered", "sums"))
+        if not isinstance(allowed := self.allow_unauthenticated, bool):
+            remedy = "Give True if nobody else can reach the cluster."
+            rule = "be True or False"
+            raise check.refuse("allow_unauthenticated", rule, allowed, remedy, "Ray")
 
     def check(self, combiner: Combiner) -> None:
         if self.exchange == "sums" and not combiner.supports_distributed_qp:
