@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from kernelbank.io import checkpoint
+from support.failing_calls import CallFault
 from support.fault_injection import Fault
 from support.fork_server import CommandEnd, ForkServer
 from support.source_fixtures import REDIS_SERVER, RedisServer
@@ -94,7 +95,12 @@ class ScenarioRunner:
         return path
 
     def run(
-        self, name: str, folder: Path, fault: Fault | None = None, more: str = "", **how: Any
+        self,
+        name: str,
+        folder: Path,
+        fault: Fault | CallFault | None = None,
+        more: str = "",
+        **how: Any,
     ) -> CommandEnd:
         args = SCENARIOS[name].args(folder, self.redis.port if self.redis else None)
         if SCENARIOS[name].source == "-":
@@ -154,11 +160,11 @@ class ScenarioRunner:
 
 
 @contextmanager
-def open_scenarios(root: Path) -> Iterator[ScenarioRunner]:
+def open_scenarios(root: Path, failing_calls: Path | None = None) -> Iterator[ScenarioRunner]:
     """A runner of scenarios in a folder, with Redis if it is installed."""
     write_sources(root)
     redis = start_redis(root) if REDIS_SERVER else None
-    forks = ForkServer()
+    forks = ForkServer(failing_calls)
     try:
         yield ScenarioRunner(forks, root, redis)
     finally:

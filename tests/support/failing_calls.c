@@ -6,7 +6,7 @@
        call    open, read, write, fsync, rename, ftruncate, unlink, mkdir, flock, close,
                connect, send or recv; variants such as pwrite, fdatasync, renameat2 and openat count
                as the plain call
-       path    a part of the file's absolute path; "socket:" for sockets
+       path    a part of the file's absolute path, or with a last $ its end; "socket:" for sockets
        nth     from 1: which call with this name and path
        how     fail (with `number`, an errno), short (half of a write or read),
                before or after (kill -9 before or after the call)
@@ -67,6 +67,12 @@ __attribute__((constructor)) static void from_environment(void) {
         failing_calls_set(call, path, nth, how, number, lasting);
 }
 
+static int has_part(const char *path, const char *part) {
+    size_t own = strlen(path), length = strlen(part);
+    if (!length || part[length - 1] != '$') return strstr(path, part) != NULL;
+    return own >= length - 1 && !strncmp(path + own - (length - 1), part, length - 1);
+}
+
 enum verdict { GO_ON, FAIL, SHORT, AFTER };
 
 static enum verdict judge(const char *call, const char *path) {
@@ -76,7 +82,7 @@ static enum verdict judge(const char *call, const char *path) {
         int length = snprintf(line, sizeof line, "%s\t%s\n", call, path);
         syscall(SYS_write, log_descriptor, line, length);
     }
-    if (!fault.call[0] || strcmp(call, fault.call) || !strstr(path, fault.path)) return GO_ON;
+    if (!fault.call[0] || strcmp(call, fault.call) || !has_part(path, fault.path)) return GO_ON;
     pthread_mutex_lock(&mutex);
     fault.count++;
     if (fault.count == fault.nth || (fault.count > fault.nth && fault.lasting)) {

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileRefused
+from .reading import open_for_reading
 
 MAGIC = b"KERNELBANK\n"
 VERSION = 3
@@ -72,7 +73,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """The header and the arrays; `FileRefused` says what is wrong with the file."""
     start = len(MAGIC) + _PREFIX.size
-    with open(path, "rb") as file:
+    with open_for_reading(path) as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(start)
         total, length = _check_prefix(path, data, size)
