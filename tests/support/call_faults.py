@@ -66,7 +66,9 @@ class CallFaults:
         calls = self.calls(name, resumed)
         call, part = random.choice(sorted(calls))
         nth = random.randint(1, calls[call, part])
-        how = random.choice(["fail", "fail", "fail", "short", "before", "after"])
+        how = random.choice(["fail", "fail", "short", "before", "after"])
+        if how == "short" and call not in ("read", "write", "send", "recv"):
+            how = "fail"
         number = random.choice(ERRORS[call])
         return CallFault(call, part, nth, how, number, random.random() < 0.5)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import time
 from collections import Counter
@@ -157,6 +158,16 @@ class ScenarioRunner:
         found = self.outcome(name, folder)
         for part, value in wanted.items():
             assert found[part] == value, f"{name}: {part} differs after {why}"
+
+
+def drawn_moment(scenarios: ScenarioRunner, name: str, draw: random.Random) -> Fault | float:
+    """Any moment: of the clock, or of the events, where each kind is as likely as another."""
+    if draw.random() < 0.3:
+        return draw.uniform(0.01, scenarios.seconds[name])
+    label = draw.choice(sorted(scenarios.events[name]))
+    # Early ones more often: a resumed run has fewer of them.
+    most = max(1, round(scenarios.events[name][label] * draw.random()))
+    return Fault(label, draw.randint(1, most), draw.choice(["before", "half", "after"]))
 
 
 @contextmanager

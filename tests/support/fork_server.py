@@ -79,7 +79,7 @@ class ForkServer:
         log: str | None = None,
         calls: str | None = None,
     ) -> dict[str, Any]:
-        """Start a command in `folder`; give what this returns to `wait`.
+        """Start a command in `folder`, or Python code after "-c"; give what this returns to `wait`.
 
         seconds : after which it is killed. limit : the most bytes of a file. log : a file that
         gets the labels of all events. calls : a file that gets all calls of the system on files beside
@@ -165,15 +165,22 @@ def child(job: dict[str, Any]) -> int:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
     from kernelbank.app.cli import commands
+    from kernelbank.errors import KernelBankError
     from kernelbank.io.sinks import parquet
 
     parquet.PART_ROWS = 64
     sys.argv = ["kernelbank", *job["args"]]
     code = 0
     try:
-        commands.run()
+        if job["args"][0] == "-c":
+            exec(job["args"][1], {})
+        else:
+            commands.run()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
+    except (OSError, KernelBankError) as error:
+        print(error, file=sys.stderr)
+        code = 1
     gc.collect()  # what was not closed is closed here, as at the end of any process
     sys.stderr.flush()
     return code
