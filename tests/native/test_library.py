@@ -1,5 +1,6 @@
 """The compiled library: what happens if it is missing, damaged or out of date, and its bits."""
 
+import errno
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.native import library
+from support.failing_calls import CallFault, need_failing_calls
 
 PACKAGE = Path(kb.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -134,6 +136,80 @@ def test_damaged_library_is_built_again(with_objects, kind):
     assert "building compiled code" in done.stderr
     assert path.read_bytes() == before
     assert python(LEARN, folder=folder).stderr == ""
+
+
+OBJECT = "kb_loss_losses_regression_Squared__value-"
+"""The beginning of the name of an object file."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["truncated", "one bit", "a folder"])
+def test_damaged_object_file_is_compiled_again(with_objects, kind):
+    folder, path = with_objects
+    before = path.read_bytes()
+    (damaged,) = (path.parent / "objects").glob(f"{OBJECT}{library.LIBRARY.level}*")
+    whole = damaged.read_bytes()
+    DAMAGE[kind](damaged)
+    path.unlink()
+    done = python(LEARN, folder=folder)
+    assert done.stdout == "learned\n", done.stderr
+    assert path.read_bytes() == before
+    assert damaged.read_bytes() == whole
+
+
+FAULTS = [
+    CallFault("write", "/native/lib/kernelbank-", 1, "fail", errno.ENOSPC, True),
+    CallFault("fsync", "/native/lib/kernelbank-", 1, "fail", errno.EIO),
+    CallFault("rename", "/native/lib/kernelbank-", 1, "fail", errno.EDQUOT),
+    CallFault("open", "/native/lib/lock$", 1, "fail", errno.EROFS),
+    CallFault("rename", "/native/lib/kernelbank-", 1, "before"),
+    CallFault("rename", "/native/lib/kernelbank-", 1, "after"),
+    CallFault("write", "/native/lib/kernelbank-", 1, "after"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+def test_build_that_fails_is_told_and_the_next_one_succeeds(with_objects, tmp_path, fault):
+    folder, path = with_objects
+    before = path.read_bytes()
+    path.unlink()
+    environment = {
+        "KERNELBANK_NATIVE": "library",
+        "LD_PRELOAD": str(need_failing_calls(tmp_path)),
+        "FAILING_CALLS": fault.environment,
+    }
+    done = python(LEARN, folder=folder, **environment)
+    message = done.stderr.strip().splitlines()[-1]
+    assert message.startswith("kernelbank.errors.NativeCodeMissing: ")
+    assert "cannot be built here" in message
+    if fault.how == "fail":
+        assert os.strerror(fault.number) in message
+        assert fault.path.rstrip("$") in message
+    assert python(LEARN, folder=folder).stdout == "learned\n"
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob(f"{path.stem}.*.*"))
+
+
+@pytest.mark.slow
+def test_full_disk_while_compiling_names_the_object_file(with_objects, tmp_path):
+    folder, path = with_objects
+    (removed,) = (path.parent / "objects").glob(f"{OBJECT}{library.LIBRARY.level}*")
+    whole, before = removed.read_bytes(), path.read_bytes()
+    removed.unlink()
+    path.unlink()
+    fault = CallFault("write", f"/native/lib/objects/{OBJECT}", 1, "fail", errno.ENOSPC, True)
+    environment = {
+        "LD_PRELOAD": str(need_failing_calls(tmp_path)),
+        "FAILING_CALLS": fault.environment,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    code = "import kernelbank as kb; print(kb.losses.Squared().value(2.0, 0.0))"
+    done = python(code, folder=folder, **environment)
+    assert done.stdout == "4.0\n", done.stderr  # compiled just in time
+    assert f"{removed} cannot be written: No space left on device" in done.stderr
+    assert python(LEARN, folder=folder).stdout == "learned\n"
+    assert (removed.read_bytes(), path.read_bytes()) == (whole, before)
 
 
 def test_library_that_the_system_refuses_is_told_by_name(copied):

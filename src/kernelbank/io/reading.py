@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 
-def open_for_reading(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file for reading."""
-    return named_reader(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
+def open_for_reading(
+    path: str | os.PathLike[str], opener: Callable[[Any, int], int] = os.open
+) -> BinaryIO:
+    """Open a file as `open(path, "rb", opener=opener)` does."""
+    return named_reader(opener(path, os.O_RDONLY | os.O_CLOEXEC), path)
 
 
 def named_reader(descriptor: int, path: str | os.PathLike[str]) -> BinaryIO:
     """The file of an open descriptor, which it closes."""
-    return io.BufferedReader(_NamedFile(descriptor, path))
+    try:
+        with _named(os.fspath(path)):
+            return io.BufferedReader(_NamedFile(descriptor, path))
+    except OSError:  # it is a folder
+        os.close(descriptor)
+        raise
 
 
 class _NamedFile(io.FileIO):

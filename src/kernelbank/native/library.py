@@ -106,7 +106,7 @@ def problem(level: str) -> str | None:
         data = _read(path, description["bytes"])
         intact = describe(data, description["sources"]) == description
         fits = description["sources"] == source_digest()
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         return f"there is no {error.filename}"
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         return f"{path} cannot be read ({error})"
