@@ -17,7 +17,6 @@ old one or the new one, at any moment.
 from __future__ import annotations
 
 import argparse
-import fcntl
 import hashlib
 import json
 import os
@@ -197,6 +196,8 @@ def _wait(workers: list[subprocess.Popen[bytes]], paths: list[Path]) -> None:
 @contextmanager
 def _locked() -> Iterator[int]:
     """The lock against a second builder, as a descriptor. Who inherits it holds it too."""
+    import fcntl  # not on every system
+
     OBJECTS.mkdir(parents=True, exist_ok=True)
     lock = os.open(FOLDER / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
