@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 OUT ?= reproduction
 DEMO ?= demo
 
-.PHONY: run test test-all lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation gallery docs wheel release clean
+.PHONY: run test test-all attack lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation gallery docs wheel release clean
 
 # The paper's experiment, then a stream of sensors.
 run: .venv/ready
@@ -24,6 +24,11 @@ test: .venv/dev-ready
 
 test-all: .venv/dev-ready
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+# Kills, failing calls, forged files, fuzzed sources and interrupts, for an hour or more.
+ATTACK ?= --kills 1000 --faults 300 --forged 100000 --sources 100000 --interrupts 500
+attack: .venv/dev-ready
+	$(BIN)/python tests/attack.py $(ATTACK)
 
 lint: .venv/dev-ready
 	$(BIN)/ruff check src tests benchmarks packaging docs/gallery docs/generate

@@ -1,5 +1,9 @@
 """The command that builds the compiled library."""
 
+import errno
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from kernelbank.native import build
@@ -16,3 +20,67 @@ def test_build_for_an_unknown_level_is_refused_by_name(monkeypatch):
     monkeypatch.setattr("sys.argv", ["build", "--level", "x86-64-v9"])
     with pytest.raises(SystemExit, match=r"--level must be x86-64-v3, .*; got x86-64-v9"):
         build.main()
+
+
+@pytest.fixture
+def objects(monkeypatch, tmp_path):
+    """The folder of the library and that of object files, both empty."""
+    monkeypatch.setattr(build, "FOLDER", tmp_path)
+    monkeypatch.setattr(build, "OBJECTS", tmp_path / "objects")
+    (tmp_path / "objects").mkdir()
+    return tmp_path / "objects"
+
+
+def test_object_file_that_is_damaged_is_as_if_it_were_not_there(objects):
+    path = objects / "one.o"
+    build._write_object(path, b"machine code")
+    assert build._read_object(path) == b"machine code"
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        assert build._read_object(path) is None
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert build._read_object(path) is None
+
+
+def test_file_put_in_place_replaces_whatever_is_there(objects):
+    path = objects / "one.o"
+    (path / "inner").mkdir(parents=True)
+    assert build._read_object(path) is None
+    build._write_object(path, b"first")
+    build._write_object(path, b"second")
+    assert build._read_object(path) == b"second"
+    assert os.listdir(objects) == ["one.o"]
+
+
+def test_file_that_cannot_be_written_is_told_by_name_and_leaves_nothing(objects, monkeypatch):
+    def full(number):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = objects / "one.so"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SystemExit, match=r"objects/one\.so cannot be written: No space left"):
+        build._put(path, b"new", durable=True)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(objects) == ["one.so"]
+
+
+def test_second_builder_waits_and_finds_the_library_of_the_first(objects, monkeypatch):
+    built = []
+    monkeypatch.setattr(build, "_build", lambda *_: built.append(1))
+    monkeypatch.setattr(build, "problem", lambda _: None if built else "there is none")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: build.build("x86-64-v3", if_needed=True), range(4)))
+    assert built == [1]
+    build.build("x86-64-v3")  # the command builds in any case
+    assert built == [1, 1]
+
+
+def test_lock_that_is_a_link_is_not_followed(objects, tmp_path):
+    (tmp_path / "other").write_text("kept")
+    (tmp_path / "lock").symlink_to(tmp_path / "other")
+    with pytest.raises(OSError, match=r"lock"), build._locked():
+        pass
+    assert (tmp_path / "other").read_text() == "kept"

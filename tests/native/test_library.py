@@ -1,5 +1,7 @@
 """The compiled library: what happens if it is missing, damaged or out of date, and its bits."""
 
+import errno
+import json
 import os
 import re
 import shutil
@@ -11,6 +13,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.native import library
+from support.failing_calls import CallFault, need_failing_calls
 
 PACKAGE = Path(kb.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -52,22 +55,177 @@ def test_normal_process_never_imports_numba():
     assert done.returncode == 0, done.stderr
 
 
-def test_damaged_library_is_refused_with_a_remedy(copied):
+def rewritten(path, change):
+    """The library after `change`, with a description that fits."""
+    data = change(path.read_bytes())
+    path.write_bytes(data)
+    sources = json.loads(path.with_suffix(".json").read_text())["sources"]
+    path.with_suffix(".json").write_text(json.dumps(library.describe(data, sources)))
+
+
+def in_its_place(path, put):
+    path.unlink()
+    put(path)
+
+
+DAMAGE = {
+    "truncated": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "cut by a page": lambda path: os.truncate(path, path.stat().st_size - 4096),
+    "empty": lambda path: path.write_bytes(b""),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "one bit": lambda path: path.write_bytes(flipped(path.read_bytes())),
+    "longer": lambda path: os.truncate(path, 1 << 40),
+    "a folder": lambda path: in_its_place(path, Path.mkdir),
+    "a pipe": lambda path: in_its_place(path, os.mkfifo),
+    "missing": Path.unlink,
+    "another machine": lambda path: rewritten(path, lambda d: d[:18] + b"\xb7\0" + d[20:]),
+    "no ELF file": lambda path: rewritten(path, lambda _: b"MZ" * 100),
+    "cannot be loaded": lambda path: rewritten(path, lambda d: d[:64] + bytes(3000)),
+    "description truncated": lambda path: os.truncate(path.with_suffix(".json"), 40),
+    "description empty": lambda path: path.with_suffix(".json").write_text(""),
+    "description nested": lambda path: path.with_suffix(".json").write_text("[" * 9_000),
+    "description a list": lambda path: path.with_suffix(".json").write_text("[1]"),
+    "description with text for a number": lambda path: path.with_suffix(".json").write_text(
+        '{"bytes": "many", "library": "", "sources": ""}'
+    ),
+    "description a folder": lambda path: in_its_place(path.with_suffix(".json"), Path.mkdir),
+    "description a pipe": lambda path: in_its_place(path.with_suffix(".json"), os.mkfifo),
+    "description missing": lambda path: path.with_suffix(".json").unlink(),
+}
+
+
+def flipped(data):
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damaged_library_without_numba_is_refused_with_file_and_remedy(copied, kind):
     folder, path = copied
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(bytes(data))
+    DAMAGE[kind](path)
     done = python(WITHOUT_NUMBA + LEARN, folder=folder)
-    assert done.returncode == 1
+    assert done.returncode == 1  # and not a signal
     message = done.stderr.strip().splitlines()[-1]
-    assert re.search(r"NativeCodeMissing: .*\.so is damaged\. Install kernelbank again", message)
+    assert message.startswith("kernelbank.errors.NativeCodeMissing: ")
+    assert str(path.with_suffix("")) in message
+    assert "Install kernelbank again from a wheel" in message
+
+
+BUILT_AGAIN = [kind for kind in DAMAGE if kind != "cannot be loaded"]
+"""What has a problem before it is loaded; a new library may be refused by the system too."""
+
+
+@pytest.fixture(scope="module")
+def with_objects(tmp_path_factory):
+    """A copy of the package and all that is beside its library, and its library."""
+    folder = tmp_path_factory.mktemp("objects")
+    names = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, folder / "kernelbank", ignore=names)
+    path = folder / library.library_path(library.LIBRARY.level).relative_to(PACKAGE.parent)
+    return folder, path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BUILT_AGAIN)
+def test_damaged_library_is_built_again(with_objects, kind):
+    folder, path = with_objects
+    before = path.read_bytes()
+    DAMAGE[kind](path)
+    done = python(LEARN, folder=folder)
+    assert done.stdout == "learned\n", done.stderr
+    assert "building compiled code" in done.stderr
+    assert path.read_bytes() == before
+    assert python(LEARN, folder=folder).stderr == ""
+
+
+OBJECT = "kb_loss_losses_regression_Squared__value-"
+"""The beginning of the name of an object file."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["truncated", "one bit", "a folder"])
+def test_damaged_object_file_is_compiled_again(with_objects, kind):
+    folder, path = with_objects
+    before = path.read_bytes()
+    (damaged,) = (path.parent / "objects").glob(f"{OBJECT}{library.LIBRARY.level}*")
+    whole = damaged.read_bytes()
+    DAMAGE[kind](damaged)
+    path.unlink()
+    done = python(LEARN, folder=folder)
+    assert done.stdout == "learned\n", done.stderr
+    assert path.read_bytes() == before
+    assert damaged.read_bytes() == whole
+
+
+FAULTS = [
+    CallFault("write", "/native/lib/kernelbank-", 1, "fail", errno.ENOSPC, True),
+    CallFault("fsync", "/native/lib/kernelbank-", 1, "fail", errno.EIO),
+    CallFault("rename", "/native/lib/kernelbank-", 1, "fail", errno.EDQUOT),
+    CallFault("open", "/native/lib/lock$", 1, "fail", errno.EROFS),
+    CallFault("rename", "/native/lib/kernelbank-", 1, "before"),
+    CallFault("rename", "/native/lib/kernelbank-", 1, "after"),
+    CallFault("write", "/native/lib/kernelbank-", 1, "after"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+def test_build_that_fails_is_told_and_the_next_one_succeeds(with_objects, tmp_path, fault):
+    folder, path = with_objects
+    before = path.read_bytes()
+    path.unlink()
+    environment = {
+        "KERNELBANK_NATIVE": "library",
+        "LD_PRELOAD": str(need_failing_calls(tmp_path)),
+        "FAILING_CALLS": fault.environment,
+    }
+    done = python(LEARN, folder=folder, **environment)
+    message = done.stderr.strip().splitlines()[-1]
+    assert message.startswith("kernelbank.errors.NativeCodeMissing: ")
+    assert "cannot be built here" in message
+    if fault.how == "fail":
+        assert os.strerror(fault.number) in message
+        assert fault.path.rstrip("$") in message
+    assert python(LEARN, folder=folder).stdout == "learned\n"
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob(f"{path.stem}.*.*"))
+
+
+@pytest.mark.slow
+def test_full_disk_while_compiling_names_the_object_file(with_objects, tmp_path):
+    folder, path = with_objects
+    (removed,) = (path.parent / "objects").glob(f"{OBJECT}{library.LIBRARY.level}*")
+    whole, before = removed.read_bytes(), path.read_bytes()
+    removed.unlink()
+    path.unlink()
+    fault = CallFault("write", f"/native/lib/objects/{OBJECT}", 1, "fail", errno.ENOSPC, True)
+    environment = {
+        "LD_PRELOAD": str(need_failing_calls(tmp_path)),
+        "FAILING_CALLS": fault.environment,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    code = "import kernelbank as kb; print(kb.losses.Squared().value(2.0, 0.0))"
+    done = python(code, folder=folder, **environment)
+    assert done.stdout == "4.0\n", done.stderr  # compiled just in time
+    assert f"{removed} cannot be written: No space left on device" in done.stderr
+    assert python(LEARN, folder=folder).stdout == "learned\n"
+    assert (removed.read_bytes(), path.read_bytes()) == (whole, before)
+
+
+def test_library_that_the_system_refuses_is_told_by_name(copied):
+    """As where files may not be executed: building again would not help."""
+    folder, path = copied
+    DAMAGE["cannot be loaded"](path)
+    done = python(LEARN, folder=folder, KERNELBANK_NATIVE="library")
+    message = done.stderr.strip().splitlines()[-1]
+    assert re.search(r"NativeCodeMissing: .*\.so cannot be loaded \(", message)
 
 
 def test_missing_library_is_refused_with_a_remedy(copied):
     folder, path = copied
     path.unlink()
     done = python(WITHOUT_NUMBA + LEARN, folder=folder)
-    assert f"there is no {path.name}. Install kernelbank again from a wheel" in done.stderr
+    assert f"there is no {path}. Install kernelbank again from a wheel" in done.stderr
 
 
 def test_library_of_other_sources_is_refused(copied):
@@ -75,14 +233,14 @@ def test_library_of_other_sources_is_refused(copied):
     with open(folder / "kernelbank/learners/norma.py", "a") as file:
         file.write("\nMORE = 1\n")
     done = python(WITHOUT_NUMBA + LEARN, folder=folder)
-    assert f"{path.name} was built from other sources" in done.stderr
+    assert f"{path} was built from other sources" in done.stderr
 
 
 def test_unreadable_description_is_refused(copied):
     folder, path = copied
     path.with_suffix(".json").write_text("{}")
     done = python(WITHOUT_NUMBA + LEARN, folder=folder)
-    assert f"{path.name} cannot be read" in done.stderr
+    assert f"{path} cannot be read" in done.stderr
 
 
 def test_function_that_is_not_in_the_library_is_refused():

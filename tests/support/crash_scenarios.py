@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import time
 from collections import Counter
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from kernelbank.io import checkpoint
+from support.failing_calls import CallFault
 from support.fault_injection import Fault
 from support.fork_server import CommandEnd, ForkServer
 from support.source_fixtures import REDIS_SERVER, RedisServer
@@ -94,7 +96,12 @@ class ScenarioRunner:
         return path
 
     def run(
-        self, name: str, folder: Path, fault: Fault | None = None, more: str = "", **how: Any
+        self,
+        name: str,
+        folder: Path,
+        fault: Fault | CallFault | None = None,
+        more: str = "",
+        **how: Any,
     ) -> CommandEnd:
         args = SCENARIOS[name].args(folder, self.redis.port if self.redis else None)
         if SCENARIOS[name].source == "-":
@@ -153,12 +160,22 @@ class ScenarioRunner:
             assert found[part] == value, f"{name}: {part} differs after {why}"
 
 
+def drawn_moment(scenarios: ScenarioRunner, name: str, draw: random.Random) -> Fault | float:
+    """Any moment: of the clock, or of the events, where each kind is as likely as another."""
+    if draw.random() < 0.3:
+        return draw.uniform(0.01, scenarios.seconds[name])
+    label = draw.choice(sorted(scenarios.events[name]))
+    # Early ones more often: a resumed run has fewer of them.
+    most = max(1, round(scenarios.events[name][label] * draw.random()))
+    return Fault(label, draw.randint(1, most), draw.choice(["before", "half", "after"]))
+
+
 @contextmanager
-def open_scenarios(root: Path) -> Iterator[ScenarioRunner]:
+def open_scenarios(root: Path, failing_calls: Path | None = None) -> Iterator[ScenarioRunner]:
     """A runner of scenarios in a folder, with Redis if it is installed."""
     write_sources(root)
     redis = start_redis(root) if REDIS_SERVER else None
-    forks = ForkServer()
+    forks = ForkServer(failing_calls)
     try:
         yield ScenarioRunner(forks, root, redis)
     finally:

@@ -18,6 +18,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support.failing_calls import CallFault, log_calls, set_fault
 from support.fault_injection import Fault, FaultInjector
 
 
@@ -32,9 +33,12 @@ class CommandEnd(NamedTuple):
 
 
 class ForkServer:
-    """The process that forks; use `run`, or `start` and `wait`."""
+    """The process that forks; use `run`, or `start` and `wait`.
 
-    def __init__(self) -> None:
+    failing_calls : the library that lets calls of the system fail; see `support.failing_calls`.
+    """
+
+    def __init__(self, failing_calls: Path | None = None) -> None:
         here = Path(__file__)
         source = here.parents[2] / "src"
         self._process = subprocess.Popen(
@@ -46,6 +50,7 @@ class ForkServer:
                 **os.environ,
                 "PYTHONPATH": f"{source}:{here.parents[1]}",
                 "PYTHONWARNINGS": "ignore",
+                **({} if failing_calls is None else {"LD_PRELOAD": str(failing_calls)}),
             },
         )
         self._reports = 0
@@ -66,17 +71,19 @@ class ForkServer:
         self,
         args: list[str],
         folder: Path,
-        fault: Fault | None = None,
+        fault: Fault | CallFault | None = None,
         *,
         stdin: str | None = None,
         seconds: float | None = None,
         limit: int | None = None,
         log: str | None = None,
+        calls: str | None = None,
     ) -> dict[str, Any]:
-        """Start a command in `folder`; give what this returns to `wait`.
+        """Start a command in `folder`, or Python code after "-c"; give what this returns to `wait`.
 
         seconds : after which it is killed. limit : the most bytes of a file. log : a file that
-        gets the labels of all events.
+        gets the labels of all events. calls : a file that gets all calls of the system on files beside
+        `folder` and in it, and on sockets.
         """
         self._reports += 1
         stderr = str(folder / f"stderr-{self._reports}.txt")
@@ -84,6 +91,8 @@ class ForkServer:
             "args": args,
             "folder": str(folder),
             "fault": fault,
+            "kind": type(fault).__name__,
+            "calls": calls,
             "stdin": stdin,
             "stderr": stderr,
         }
@@ -102,7 +111,7 @@ class ForkServer:
         return CommandEnd(code, stderr, code == -signal.SIGKILL)
 
     def run(
-        self, args: list[str], folder: Path, fault: Fault | None = None, **how: Any
+        self, args: list[str], folder: Path, fault: Fault | CallFault | None = None, **how: Any
     ) -> CommandEnd:
         return self.wait(self.start(args, folder, fault, **how))
 
@@ -145,21 +154,33 @@ def child(job: dict[str, Any]) -> int:
     os.dup2(stderr, 1)
     os.dup2(stderr, 2)
     os.dup2(os.open(job["stdin"] or os.devnull, os.O_RDONLY), 0)
-    fault = None if job["fault"] is None else Fault(*job["fault"])
-    FaultInjector(fault, job["log"]).patch()
+    if job["kind"] == "CallFault":
+        set_fault(CallFault(*job["fault"]))
+    elif job["calls"] is not None:
+        log_calls(job["calls"], str(Path(job["folder"]).parent))
+    else:
+        fault = None if job["fault"] is None else Fault(*job["fault"])
+        FaultInjector(fault, job["log"]).patch()
     if job["limit"] is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
     from kernelbank.app.cli import commands
+    from kernelbank.errors import KernelBankError
     from kernelbank.io.sinks import parquet
 
     parquet.PART_ROWS = 64
     sys.argv = ["kernelbank", *job["args"]]
     code = 0
     try:
-        commands.run()
+        if job["args"][0] == "-c":
+            exec(job["args"][1], {})
+        else:
+            commands.run()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
+    except (OSError, KernelBankError) as error:
+        print(error, file=sys.stderr)
+        code = 1
     gc.collect()  # what was not closed is closed here, as at the end of any process
     sys.stderr.flush()
     return code

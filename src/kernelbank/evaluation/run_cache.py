@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
+from ..errors import KernelBankWarning
 from .competitors import Competitor, CompetitorRun
 from .datasets.stream import Stream
 
@@ -47,30 +50,38 @@ class RunCache:
         """The kept run; None if there is none, or only a damaged file."""
         if self.refresh or not competitor.libraries:
             return None
-        import zipfile  # slow to import
-
         try:
-            with np.load(self.path(competitor, seed, stream), allow_pickle=False) as file:
+            with (
+                self.path(competitor, seed, stream).open("rb") as data,
+                np.load(data, allow_pickle=False) as file,
+            ):
                 return CompetitorRun(
                     file["predictions"],
                     float(file["seconds_per_sample"]),
                     note=str(file["note"]),
                     jobs=int(file["jobs"]),
                 )
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except Exception:  # of a damaged file zipfile, zlib and NumPy raise errors of many kinds
             return None
 
     def put(self, competitor: Competitor, seed: int, stream: Stream, run: CompetitorRun) -> None:
+        """Keep a run; where that fails there is a warning, and the run is not lost."""
         if not competitor.libraries:
             return
         path = self.path(competitor, seed, stream)
         unfinished = path.with_suffix(f".{os.getpid()}.part")  # nobody must find half a file
-        with unfinished.open("wb") as file:
-            np.savez_compressed(
-                file,
-                predictions=run.predictions,
-                seconds_per_sample=run.seconds_per_sample,
-                note=np.array(run.note),
-                jobs=run.jobs,
-            )
-        unfinished.replace(path)
+        try:
+            with unfinished.open("wb") as file:
+                np.savez_compressed(
+                    file,
+                    predictions=run.predictions,
+                    seconds_per_sample=run.seconds_per_sample,
+                    note=np.array(run.note),
+                    jobs=run.jobs,
+                )
+            unfinished.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                unfinished.unlink()
+            text = f"{path} cannot be written ({error.strerror}): this run is not kept."
+            warnings.warn(text, KernelBankWarning, stacklevel=2)

@@ -17,6 +17,7 @@ import os
 import secrets
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileRefused
+from .reading import open_for_reading
 
 MAGIC = b"KERNELBANK\n"
 VERSION = 3
@@ -57,22 +59,23 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is not None:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # of a failed write the system tells no name
             error.filename, error.filename2 = str(target), None  # the name that the user gave
         raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """The header and the arrays; `FileRefused` says what is wrong with the file."""
     start = len(MAGIC) + _PREFIX.size
-    with open(path, "rb") as file:
+    with open_for_reading(path) as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(start)
         total, length = _check_prefix(path, data, size)

@@ -6,6 +6,9 @@ checkout it is built, or rebuilt when a source has changed, when it is first nee
 Numba and a linker. Where there is no library (another kind of processor, no linker) the functions
 are compiled just in time, if Numba is installed. All ways give the same bits.
 
+Length and hash of a library are compared before it is opened: a process that runs a truncated one
+is killed by the system. What is damaged, stale or not a library is built again.
+
 The environment variable KERNELBANK_NATIVE chooses: "library", "jit", or nothing for this order.
 """
 
@@ -16,6 +19,7 @@ import hashlib
 import json
 import os
 import platform
+import stat
 import sys
 import time
 from importlib.util import find_spec
@@ -69,11 +73,13 @@ def library_path(level: str) -> Path:
     return FOLDER / f"kernelbank-{level}.so"
 
 
-def write_description(level: str, sources: str) -> None:
-    """Note beside a library what it was built from and its hash."""
-    path = library_path(level)
-    found = {"sources": sources, "library": hashlib.sha256(path.read_bytes()).hexdigest()}
-    path.with_suffix(".json").write_text(json.dumps(found))
+def describe(data: bytes, sources: str) -> dict[str, Any]:
+    """What stands beside a library: what it was built from, its length and its hash."""
+    return {
+        "sources": sources,
+        "bytes": len(data),
+        "library": hashlib.sha256(data).hexdigest(),
+    }
 
 
 class Library:
@@ -95,17 +101,35 @@ class Library:
 def problem(level: str) -> str | None:
     """Why the library of a level cannot be used; None if it can."""
     path = library_path(level)
-    if not path.exists() or not path.with_suffix(".json").exists():
-        return f"there is no {path.name}"
     try:
-        description = json.loads(path.with_suffix(".json").read_text())
-        intact = hashlib.sha256(path.read_bytes()).hexdigest() == description["library"]
+        description = json.loads(_read(path.with_suffix(".json"), _LONGEST_DESCRIPTION))
+        data = _read(path, description["bytes"])
+        intact = describe(data, description["sources"]) == description
         fits = description["sources"] == source_digest()
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return f"{path.name} cannot be read ({error})"
+    except (FileNotFoundError, NotADirectoryError) as error:
+        return f"there is no {error.filename}"
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        return f"{path} cannot be read ({error})"
     if not intact:
-        return f"{path.name} is damaged"
-    return None if fits else f"{path.name} was built from other sources"
+        return f"{path} is damaged"
+    if data[:6] != _ELF_64 or int.from_bytes(data[18:20], "little") != _X86_64:
+        return f"{path} is not a library for {platform.machine()}"
+    return None if fits else f"{path} was built from other sources"
+
+
+_LONGEST_DESCRIPTION = 10_000
+_ELF_64 = b"\x7fELF\x02\x01"  # 64 bits, little-endian
+_X86_64 = 62
+
+
+def _read(path: Path, most: int) -> bytes:
+    """The bytes of a regular file, if there are not too many: a pipe would never end."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"{path.name} is not a file")
+    if found.st_size > most:
+        raise ValueError(f"{path.name} has {found.st_size} bytes instead of {most}")
+    return path.read_bytes()
 
 
 def build_command(*arguments: str) -> list[str]:
@@ -116,35 +140,24 @@ def build_command(*arguments: str) -> list[str]:
 
 
 def _build(level: str, why: str) -> str | None:
-    """Build the library in another process; why that failed, or None.
+    """Build the library in another process; why there is none after that, or None.
 
-    Processes that need it at the same time wait for the first of them.
+    Processes that need it at the same time wait for the first of them (see `build`).
     """
-    import fcntl
-
-    try:
-        FOLDER.mkdir(exist_ok=True)
-        with open(FOLDER / "lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            return None if problem(level) is None else _build_alone(level, why)
-    except OSError as error:  # such as a folder that nobody may write to
-        return f"{why}, and it cannot be built here ({error})"
-
-
-def _build_alone(level: str, why: str) -> str | None:
     import subprocess  # slow to import, and rarely needed
 
     tell(f"kernelbank: building compiled code for {level} ({why}); this happens once ...")
     start = time.perf_counter()
     done = subprocess.run(
-        build_command("--level", level),
+        build_command("--level", level, "--if-needed"),
         env={**os.environ, "KERNELBANK_NATIVE": "jit", "KERNELBANK_DEBUG": ""},
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it failed"
+        lines = done.stderr.strip().splitlines()
+        return f"{why}, and it cannot be built here ({lines[-1] if lines else 'it failed'})"
     tell(f"kernelbank: built in {time.perf_counter() - start:.0f} s.")
     return problem(level)
 
@@ -162,7 +175,10 @@ def _open() -> Library | None:
         if why is not None and has_numba:
             why = _build(level, why)
         if why is None:
-            return Library(level)
+            try:
+                return Library(level)
+            except OSError as error:  # such as a folder whose files may not be executed
+                why = f"{library_path(level)} cannot be loaded ({error})"
     if wanted == "library" or not has_numba:
         raise NativeCodeMissing(
             f"kernelbank has no compiled code to run: {why}. Install kernelbank again from a wheel "

@@ -14,6 +14,7 @@ from support.crash_scenarios import (
     SCENARIOS,
     ScenarioRunner,
     check_one_line,
+    drawn_moment,
     open_scenarios,
     slow,
 )
@@ -153,16 +154,6 @@ def in_order(events: list[str]) -> set[str]:
     return loose
 
 
-def drawn(scenarios: ScenarioRunner, name: str, draw: random.Random) -> Fault | float:
-    """Any moment: of the clock, or of the events, where each kind is as likely as another."""
-    if draw.random() < 0.3:
-        return draw.uniform(0.01, scenarios.seconds[name])
-    label = draw.choice(sorted(scenarios.events[name]))
-    # Early ones more often: a resumed run has fewer of them.
-    most = max(1, round(scenarios.events[name][label] * draw.random()))
-    return Fault(label, draw.randint(1, most), draw.choice(["before", "half", "after"]))
-
-
 def test_run_of_bad_rows_only_is_committed(scenarios: ScenarioRunner) -> None:
     (scenarios.root / "bad.csv").write_text("a,b,kind,y\n" + "oh,1,u,2\n" * 120)
     folder, log = scenarios.folder(), scenarios.root / "bad.log"
@@ -200,5 +191,5 @@ def test_run_killed_at_random_moments_leaves_the_same_bytes(
     kills = 0
     while kills < HOW_MANY:
         kills += scenarios.kill(
-            name, [drawn(scenarios, name, draw) for _ in range(draw.randint(1, 6))]
+            name, [drawn_moment(scenarios, name, draw) for _ in range(draw.randint(1, 6))]
         )

@@ -11,7 +11,7 @@ from typing import Any
 from ...auto.loading import RUN
 from ...errors import FileRefused, RunRefused
 from ...io import checkpoint
-from ...io.sinks.base import fsync_folder, named_os_errors
+from ...io.sinks.base import cannot_lock, fsync_folder, named_os_errors
 from ...utils.validation import Floats
 
 STATE = "state.kb"
@@ -35,13 +35,16 @@ class CheckpointDir:
             raise RunRefused(f"{folder} cannot be written to: {error.strerror}.") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             owner = os.pread(self._lock, 100, 0).decode(errors="replace").strip() or "unknown"
             os.close(self._lock)
             raise RunRefused(
                 f"{folder} is in use by another process ({owner}). Wait for it, stop it, or use "
                 "another --state."
             ) from None
+        except OSError as error:
+            os.close(self._lock)
+            raise cannot_lock(self.folder / LOCK, error) from None
         # The process id, for the message above. The lock holds without it, so errors are ignored.
         with suppress(OSError):
             os.ftruncate(self._lock, 0)
@@ -69,7 +72,8 @@ class CheckpointDir:
 
     def close(self) -> None:
         """Release the lock."""
-        os.close(self._lock)
+        with suppress(OSError):  # it is released in any case
+            os.close(self._lock)
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:

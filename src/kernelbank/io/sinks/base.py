@@ -71,6 +71,13 @@ def occupied(address: object) -> RunRefused:
     )
 
 
+def cannot_lock(path: object, error: OSError) -> RunRefused:
+    """The error for a file that the system does not lock."""
+    return RunRefused(
+        f"{path} cannot be locked: {error.strerror or error}. Give a file on a disk that has locks."
+    )
+
+
 @contextmanager
 def named_os_errors(path: object) -> Iterator[None]:
     """Turn errors of the system into errors that name the file."""

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...errors import RunRefused
+from ..reading import open_for_reading
 from .base import (
     CHUNK_BYTES,
     RESTORE,
     Row,
     Sink,
+    cannot_lock,
     cell_text,
     fsync_folder,
     named_os_errors,
@@ -70,6 +72,8 @@ class LineFileSink(Sink):
             raise RunRefused(
                 f"{self.path} is being written by another run. Wait for it, or give another file."
             ) from None
+        except OSError as error:
+            raise cannot_lock(self.path, error) from None
 
     def write(self, rows: Sequence[Row]) -> None:
         self._append(self._lines(rows).encode("utf-8", "surrogateescape"))
@@ -99,7 +103,7 @@ class LineFileSink(Sink):
         if found < length:
             raise RunRefused(f"{self.path} was cut: {found} of {length} bytes. {RESTORE}")
         prefix_hash = hashlib.sha256()
-        with open(self.path, "rb") as file:
+        with open_for_reading(self.path) as file:
             left = length
             while left:
                 chunk = file.read(min(left, CHUNK_BYTES))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RunRefused
+from ..reading import open_for_reading
 from .base import CHUNK_BYTES, RESTORE, Row, Sink, fsync_folder, named_os_errors, occupied
 
 PART_ROWS = 50_000
@@ -109,7 +110,7 @@ class ParquetSink(Sink):
             part = self._part_path(number)
             if not part.is_file():
                 raise RunRefused(f"{part} is gone. {RESTORE}")
-            with open(part, "rb") as file:
+            with open_for_reading(part) as file:
                 while chunk := file.read(CHUNK_BYTES):
                     found.update(chunk)
         if found.hexdigest() != commit["sha256"]:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from ...errors import FileRefused
 from ..dialect import CsvDialect
+from ..reading import open_for_reading
 from .base import DEFAULT_BLOCK_ROWS, Source, check_block_rows, position_count
 from .row_block import Position, RowBlock
 from .text_reader import HeaderReader, TextFormat, TextPosition, TextReader
@@ -132,7 +133,7 @@ def open_file(path: Path) -> BinaryIO:
                 f"{path}: this is not a regular file. Send its rows to standard input, and give "
                 "'-'."
             )
-        return path.open("rb")
+        return open_for_reading(path)
     except FileNotFoundError:
         raise FileRefused(f"{path}: there is no such file. Check its name and folder.") from None
     except IsADirectoryError:

@@ -1,6 +1,7 @@
 """From Python functions to C functions, by Numba."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
@@ -11,6 +12,7 @@ from numba.extending import intrinsic, register_jitable
 from ..arguments import DEBUG, Arguments
 from ..progress import progress
 from .calls import KERNEL, LOSS, STATISTIC
+from .code_cache import CodeCache
 from .fingerprint import fingerprint
 from .simd import LANES, WIDTH, emit_load, emit_store
 from .views import ArgumentsType
@@ -34,13 +36,9 @@ def _compile(signature: Any, function: Formula, name: str) -> Any:
     if DEBUG:  # such code holds an address of this process, and must not be found by another
         compiled.compile()
         return compiled
-    try:
-        compiled.enable_caching()
-    except RuntimeError:  # no writable folder: compile in every process instead
-        pass
-    else:
-        # Numba would look only at the file that defines the function.
-        compiled._cache._cache_file._source_stamp = fingerprint(function)
+    # Numba would look only at the file that defines the function, not at all that it reaches.
+    with suppress(RuntimeError):  # no writable folder: compile in every process instead
+        compiled._cache = CodeCache(own, fingerprint(function))
     compiled.compile()
     return compiled
 
