@@ -38,7 +38,7 @@ class Diagnostics:
         effect = ledger.running.item(bank_cost.EFFECT)
         if effect > _VISIBLE and "truncation" not in self.warned:
             self.warned.add("truncation")
-            _warn(
+            warn(
                 TruncationMatters,
                 "dropping a term beyond the budget moved the estimate on the window by "
                 f"{effect:.1%}. Raise budget, or regularization so that old terms fade; "
@@ -51,7 +51,7 @@ class Diagnostics:
 
     def _warn_quarantined(self, indices: Sequence[int]) -> None:
         names = ", ".join(f"{p} ({self._slots[p].kernel!r})" for p in indices[:5])
-        _warn(
+        warn(
             SlotQuarantined,
             f"{len(indices)} of {len(self._slots)} slots became non-finite and have zero weight "
             f"from now on: {names}. Lower their learning rate or scale the data.",
@@ -68,7 +68,7 @@ class Diagnostics:
         worst = int(np.argmax(ratios))
         slot = self._slots[worst]
         rate = getattr(slot.learner, "learning_rate", float("nan"))
-        _warn(
+        warn(
             UnstableStep,
             f"{unstable} of {len(self._slots)} slots cannot be stable on the window: slot {worst} "
             f"({slot.kernel!r}) has learning_rate {rate:g}, and the bound 2 / (loss curvature * "
@@ -77,7 +77,7 @@ class Diagnostics:
         )
 
 
-def _warn(kind: type[Warning], message: str) -> None:
+def warn(kind: type[Warning], message: str) -> None:
     """Warn, attributed to the line outside this package that called it."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):

@@ -15,10 +15,10 @@ from ...bank.engines import Engine, Ray, Serial, Threads
 from ...errors import (
     BadRow,
     BrokerConnection,
+    FileRefused,
     KernelBankError,
     KernelBankWarning,
     RunRefused,
-    ShardLost,
     TooManyBadRows,
 )
 from ...io.addresses import without_password
@@ -35,6 +35,7 @@ from ..runner.options import REDIS_SCHEMES, RunOptions
 from ..runner.runner import Runner
 from ..runner.status import RunStatus
 from .console import Console, shell_command
+from .one_line_errors import one_line
 
 REFUSED = 2
 """The exit code of what cannot be done; a signal's exit code is 128 plus its number."""
@@ -56,8 +57,8 @@ def run(given: Mapping[str, Any]) -> int:
         if error.name is not None:  # not a message of ours about an extra
             raise
         raise RunRefused(str(error)) from None
-    except (KernelBankError, OSError) as error:
-        if console.log_error(" ".join(str(error).split())):
+    except (KernelBankError, OSError, MemoryError) as error:
+        if console.log_error(one_line(error)):
             return REFUSED
         raise
 
@@ -95,9 +96,10 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
             runner.close(complete=True)
         except BaseException as error:
             runner.close(complete=False)
-            refused = isinstance(error, (RunRefused, ShardLost))
-            if refused and checkpoints is not None and runner.rows:
-                raise RunRefused(f"{error} {_how_to_resume(options)}") from None
+            saved = checkpoints is not None and runner.rows > 0
+            told = isinstance(error, (BadRow, FileRefused)) or not isinstance(error, Exception)
+            if saved and not told:
+                error.add_note(_how_to_resume(options))
             raise
     phase = "stopped" if reason == "stopped" else "ended"
     console.summary(RunStatus.of_run(runner, phase), reason, _places(runner))
@@ -132,6 +134,10 @@ def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Pub
                 f"{runner.source.name}: {error} {_how_to_go_on(runner)}".rstrip()
             ) from None
         raise BadRow(f"{error} {_how_to_pass_bad_row(runner)}") from None
+    except Exception:
+        if runner.commit_whole_rows():
+            runner.close(complete=True)
+        raise
     publisher.end(runner, "stopped" if reason == "stopped" else "ended")
     return reason
 
