@@ -16,7 +16,7 @@ import math
 import os
 import secrets
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +69,15 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
         os.close(folder)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """The header and the arrays; `FileRefused` says what is wrong with the file."""
+def read(
+    path: str | os.PathLike[str], opener: Callable[[str, int], int] | None = None
+) -> tuple[dict[str, Any], Arrays]:
+    """The header and the arrays; `FileRefused` says what is wrong with the file.
+
+    opener : how the file is opened, as in `open`.
+    """
     start = len(MAGIC) + _PREFIX.size
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=opener) as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(start)
         total, length = _check_prefix(path, data, size)
