@@ -274,21 +274,26 @@ class StopFlag:
         return bool(self.signal_number)
 
     def __call__(self, number: int, _: object) -> None:
-        if self.signal_number:
+        if not self.signal_number:
+            self.signal_number = number
+        elif number != signal.SIGHUP:  # a terminal that closes sends it twice
             raise KeyboardInterrupt  # the second signal: end at once, with the last checkpoint
-        self.signal_number = number
 
 
 @contextmanager
 def _stop_on_signals() -> Iterator[StopFlag]:
-    """SIGINT and SIGTERM end the run after the present block; the second one ends it at once."""
+    """SIGINT, SIGTERM and SIGHUP end the run after its block; a second one ends it at once.
+
+    SIGHUP comes when the terminal is closed; with `nohup` it is ignored, and stays so.
+    """
     stop = StopFlag()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
     before = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, stop)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            before[number] = signal.signal(number, stop)
     try:
         yield stop
     finally:
