@@ -103,11 +103,12 @@ class ModelSession:
         With `--delay` too this is known when a row comes, long before it is learned. Numbers have
         no such rule: `io/sources/parsing.py` and `FeatureEncoder` reject what a model refuses.
         """
-        if self.options.task == "regression":
-            return []
+        classes = self.bank._classes
         labels = [(row, label) for row, label in enumerate(targets) if label is not None]
+        if self.options.task == "regression" or all(label in classes for _, label in labels):
+            return []
         waiting = [label for _, label in self._pending if label is not None]
-        found = self.bank._classes.refused([label for _, label in labels], waiting)
+        found = classes.refused([label for _, label in labels], waiting)
         return [one._replace(row=labels[one.row][0]) for one in found]
 
     def predict_and_learn(self, batch: Batch) -> list[Row]:
