@@ -64,6 +64,10 @@ class FeaturesIgnored(KernelBankWarning):
     """There are more named features than a bank may make columns of."""
 
 
+class LargeModel(KernelBankWarning):
+    """A model has become large, because it has many classes or inputs."""
+
+
 class NumbersAsText(KernelBankWarning):
     """A value that reads as a number is text, and so is taken for a category."""
 

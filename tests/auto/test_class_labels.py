@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelbank.auto.class_labels import MAX_CLASSES, ClassLabels, plain
+from kernelbank.auto.class_labels import MAX_CLASSES, ClassLabels, nearest_label, plain
 from kernelbank.errors import InvalidArgument
 
 
@@ -58,7 +58,8 @@ def test_what_is_no_label(label):
 
 def test_order_is_as_named_and_then_as_seen():
     labels = ClassLabels(["no", "yes"])
-    assert labels.check(["perhaps", "yes", "no", "never", "perhaps"], 5, 4)
+    labels.named = False
+    assert labels.check(["perhaps", "yes", "no", "never", "perhaps"], 5)
     assert labels.known == ["no", "yes"]  # looking adds nothing
     labels.add(["perhaps", "yes", "never", "perhaps"])
     assert labels.known == ["no", "yes", "perhaps", "never"]
@@ -68,7 +69,7 @@ def test_order_is_as_named_and_then_as_seen():
 
 def test_equal_numbers_are_one_label():
     labels = ClassLabels(None)
-    labels.add(labels.check([1, 1.0, True, np.int32(1)], 4, MAX_CLASSES))
+    labels.add(labels.check([1, 1.0, True, np.int32(1)], 4))
     assert labels.known == [1]
     assert labels.number(1.0) == 0
 
@@ -78,10 +79,10 @@ def test_equal_numbers_are_one_label():
     [
         ("yes", "be a list of labels"),
         (3, "be a list of labels"),
-        ([], "at least two different"),
-        (["one"], "at least two different"),
-        ([1, 2, 1.0], "at least two different"),
-        ([1, True], "at least two different"),
+        ([], "at least two labels"),
+        (["one"], "at least two labels"),
+        ([1, 2, 1.0], "be different labels"),
+        ([1, True], "be different labels"),
         ([1, None], "missing label"),
         ([1, [2]], "must hold labels"),
     ],
@@ -108,23 +109,50 @@ def test_classes_that_are_refused(classes, words):
 def test_targets_that_are_refused(y, words):
     labels = ClassLabels(None)
     with pytest.raises(InvalidArgument, match=words):
-        labels.check(y, 2, MAX_CLASSES)
+        labels.check(y, 2)
     assert labels.known == []
 
 
 def test_columns_are_taken_as_rows():
-    assert ClassLabels(None).check(np.array([[1], [2]]), 2, MAX_CLASSES) == [1, 2]
+    assert ClassLabels(None).check(np.array([[1], [2]]), 2) == [1, 2]
 
 
 def test_too_many_classes_are_refused():
     labels = ClassLabels(None)
-    assert len(labels.check(list(range(MAX_CLASSES)), MAX_CLASSES, MAX_CLASSES)) == MAX_CLASSES
-    with pytest.raises(InvalidArgument, match=f"at most {MAX_CLASSES} .*--task regression"):
-        labels.check(list(range(MAX_CLASSES + 1)), MAX_CLASSES + 1, MAX_CLASSES)
+    assert len(labels.check(list(range(MAX_CLASSES)), MAX_CLASSES)) == MAX_CLASSES
+    rule = f"at most {MAX_CLASSES} different labels; got 100 in row 100. .*max_classes.*add_classes"
+    with pytest.raises(InvalidArgument, match=rule):
+        labels.check(list(range(MAX_CLASSES + 1)), MAX_CLASSES + 1)
     named = ClassLabels(range(150))  # as many as one likes, if they are named
-    assert named.check([149], 1, 150) == [149]
-    with pytest.raises(InvalidArgument, match="not one of the 150 classes"):
-        named.check([150], 1, 150)
+    assert named.check([149], 1) == [149]
+    with pytest.raises(InvalidArgument, match=r"label 150 in row 0, .* not one of the 150 classes"):
+        named.check([150], 1)
+
+
+def test_refused_labels_are_found_in_their_order_and_nothing_changes():
+    labels = ClassLabels(None, 3)
+    labels.add(["a"])
+    found = labels.refused(["a", "b", "c", "b", "d", "c", "e", "d"])
+    assert [(one.row, one.label) for one in found] == [(4, "d"), (6, "e"), (7, "d")]
+    assert found[0].reason == "is one label more than 3"
+    # A label that waits to be learned counts, once.
+    assert [one.label for one in labels.refused(["b", "c", "d"], waiting=["d", "a", "d"])] == ["c"]
+    assert labels.known == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("label", "meant"),
+    [("catt", "cat"), ("DOG", "dog"), (" dog ", "dog"), ("zebra", None), (1, None), ("", None)],
+)
+def test_label_that_is_likely_misspelled_names_the_one_that_was_meant(label, meant):
+    known = [1, "cat", "dog"]
+    assert nearest_label(label, known) == meant
+    if label not in known:
+        with pytest.raises(
+            InvalidArgument, match="Did you mean" if meant else "Correct it, or"
+        ) as e:
+            ClassLabels(known).check(label, None)
+        assert meant is None or f"mean {meant!r}?" in str(e.value)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +186,7 @@ some = st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False, width=
 def test_every_label_comes_back(values):
     values = [v for v in values if not (isinstance(v, float) and math.isinf(v))] or [0]
     labels = ClassLabels(None)
-    labels.add(labels.check(values, len(values), MAX_CLASSES))
+    labels.add(labels.check(values, len(values)))
     numbers = np.array([labels.number(plain(v, "y")) for v in values])
     assert labels.array(numbers).tolist() == values
     assert sorted(set(numbers.tolist())) == list(range(len(labels)))

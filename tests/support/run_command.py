@@ -71,9 +71,11 @@ def options_of(**given):
 
 def one_slot_model(options=None, engine="serial"):
     """A model of one cheap slot, to replace `make_model` in tests of rows."""
-    task, lags = ("regression", 0) if options is None else (options.task, options.lags)
     slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())]
-    return kb.AutoBank(task, lags, "small", slots=slots, engine=engine)
+    if options is None:
+        return kb.AutoBank(size="small", slots=slots, engine=engine)
+    labels = {"classes": options.labels, "max_classes": options.max_classes}
+    return kb.AutoBank(options.task, options.lags, "small", slots=slots, engine=engine, **labels)
 
 
 def make_rows(count, seed=0):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,10 @@ from ..errors import InvalidArgument
 from ..utils import validation as check
 
 MAX_CLASSES = 100
-"""More classes than this have to be named: such a target may be a number."""
+"""How many labels are found in a stream by default: a target with more may be a number."""
+
+LARGEST_LIMIT = 10_000
+"""The most that max_classes may be."""
 
 LISTED = 12
 """Labels that a message lists."""
@@ -20,22 +24,44 @@ LISTED = 12
 _REMEDY = "Give booleans, whole or other finite numbers, or text."
 
 
-class ClassLabels:
-    """The classes in order: as named, then as they first appear."""
+class RefusedLabel(NamedTuple):
+    """A label that may not occur: in which of the rows that were asked about, and why."""
 
-    def __init__(self, classes: Iterable[Any] | None) -> None:
+    row: int
+    label: Any
+    reason: str
+    """As the end of a sentence."""
+
+
+class ClassLabels:
+    """The classes in order: as named, then as they first appear.
+
+    Parameters
+    ----------
+    classes : the labels that may occur; None if they are found in the stream.
+    limit : how many may be found there; by default MAX_CLASSES.
+    """
+
+    def __init__(self, classes: Iterable[Any] | None = None, limit: int | None = None) -> None:
         self.known: list[Any] = []
         self._numbers: dict[Any, int] = {}
-        if classes is None:
-            return
-        if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable):
-            remedy = 'Give a list of labels, such as ["no", "yes"], or leave it out.'
-            raise check.refuse("classes", "be a list of labels", classes, remedy, "AutoBank")
-        named = [plain(label, "classes") for label in classes]
-        if len(named) < 2 or len(set(named)) < len(named):
-            remedy = "Name each label once, or leave classes out: they are found in the stream."
-            raise check.refuse("classes", "be at least two different labels", named, remedy)
-        self.add(named)
+        self.named = classes is not None
+        """Whether only the known labels may occur."""
+        self.limit = MAX_CLASSES
+        """How many labels there may be, unless they are named."""
+        if limit is not None:
+            remedy = "Give how many labels may occur, such as 100."
+            most = LARGEST_LIMIT
+            self.limit = check.count("max_classes", limit, "AutoBank", remedy, least=2, most=most)
+            if classes is not None:
+                remedy = "Leave it out: with classes=[...], the named labels may occur, no others."
+                raise check.refuse("max_classes", "be left out", limit, remedy, "AutoBank")
+        if classes is not None:
+            named = checked_labels(classes)
+            if len(named) < 2:
+                remedy = "Name them all, or leave classes out: they are found in the stream."
+                raise check.refuse("classes", "be at least two labels", named, remedy, "AutoBank")
+            self.add(named)
 
     def __len__(self) -> int:
         return len(self.known)
@@ -65,30 +91,55 @@ class ClassLabels:
         ]
         return np.array(numbers, dtype=np.float64)
 
-    def check(self, y: Any, length: int | None, limit: int) -> list[Any]:
-        """The labels of `length` rows, or of one (None), as plain values; refuses what is no label.
+    def refused(self, labels: Sequence[Any], waiting: Iterable[Any] = ()) -> list[RefusedLabel]:
+        """Which of these labels, in their order, may not occur; changes nothing.
 
-        limit : how many classes there may be.
+        waiting : labels of earlier rows that will be learned before them.
+        """
+        coming = {label for label in waiting if label not in self._numbers}
+        found: list[RefusedLabel] = []
+        for row, label in enumerate(labels):
+            if label in self._numbers or label in coming:
+                continue
+            if self.named:
+                reason = f"is not one of the {len(self.known)} classes that were named"
+                found.append(RefusedLabel(row, label, reason))
+            elif len(self.known) + len(coming) >= self.limit:
+                found.append(RefusedLabel(row, label, f"is one label more than {self.limit}"))
+            else:
+                coming.add(label)
+        return found
+
+    def check(self, y: Any, length: int | None) -> list[Any]:
+        """The labels of `length` rows, or of one (None), as plain values.
+
+        Refuses what is no label, and labels that may not occur; then nothing has changed.
         """
         values = [y] if length is None else _listed(y, length)
-        found = [plain(value, "y") for value in values]
-        most = max(limit, len(self.known))
-        new = [label for label in dict.fromkeys(found) if label not in self._numbers]
-        if len(self.known) + len(new) > most and limit != MAX_CLASSES:
-            more = ", ..." if len(self.known) > LISTED else ""
-            listed = ", ".join(map(repr, self.known[:LISTED])) + more
-            raise InvalidArgument(
-                f"'y' has the label {new[0]!r}, which is not one of the {most} classes that were "
-                f"named: {listed}. Name all labels that may come, or leave classes out: then they "
-                "are found in the stream."
+        labels = [plain(value, "y") for value in values]
+        refused = self.refused(labels)
+        if refused:
+            raise self._refusal(refused[0], one=length is None)
+        return labels
+
+    def _refusal(self, refused: RefusedLabel, *, one: bool) -> InvalidArgument:
+        label = refused.label
+        where = "" if one else f" in row {refused.row}"
+        add = f"bank.add_classes([{label!r}])"
+        if not self.named:
+            return InvalidArgument(
+                f"'y' must have at most {self.limit} different labels; got {label!r}{where}. For "
+                f'numbers use task="regression"; for more labels make the AutoBank with a larger '
+                f"max_classes or with classes=[...], or add them: {add}."
             )
-        if len(self.known) + len(new) > most:
-            raise InvalidArgument(
-                f"'y' must have at most {most} different labels; got more, such as {new[-1]!r}. "
-                'For numbers use task="regression" (in a command: --task regression); for more '
-                "labels name them all, in Python: classes=[...]."
-            )
-        return found
+        more = ", ..." if len(self.known) > LISTED else ""
+        listed = ", ".join(map(repr, self.known[:LISTED])) + more
+        meant = nearest_label(label, self.known)
+        typo = "" if meant is None else f" Did you mean {meant!r}?"
+        return InvalidArgument(
+            f"'y' has the label {label!r}{where}, which is not one of the {len(self.known)} "
+            f"classes that were named: {listed}.{typo} Correct it, or add it: {add}."
+        )
 
     def array(self, numbers: np.ndarray) -> np.ndarray:
         """The labels of class numbers (n,), as an array of their own type."""
@@ -100,6 +151,28 @@ class ClassLabels:
         mixed = np.empty(len(self.known), dtype=object)
         mixed[:] = self.known
         return mixed[numbers]
+
+
+def checked_labels(classes: Any) -> list[Any]:
+    """Labels that a user names, as plain values, none twice."""
+    if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable):
+        remedy = 'Give a list of labels, such as ["no", "yes"], or leave it out.'
+        raise check.refuse("classes", "be a list of labels", classes, remedy, "AutoBank")
+    named = [plain(label, "classes") for label in classes]
+    if len(set(named)) < len(named):
+        remedy = "Name each label once."
+        raise check.refuse("classes", "be different labels", named, remedy, "AutoBank")
+    return named
+
+
+def nearest_label(label: Any, known: Iterable[Any]) -> Any:
+    """The known text of which a label is most likely a misspelling; None if there is none."""
+    texts = [one for one in known if isinstance(one, str)]
+    if not isinstance(label, str):
+        return None
+    plainly = label.strip().casefold()
+    same = [one for one in texts if one.strip().casefold() == plainly]
+    return next(iter(same or difflib.get_close_matches(label[:200], texts, n=1, cutoff=0.75)), None)
 
 
 def plain(label: Any, name: str) -> Any:

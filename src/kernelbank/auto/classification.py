@@ -92,6 +92,7 @@ class ClassificationModel(TaskModel):
             self.platt = np.vstack([[calibration.PLATT_START], self.platt])
         self._add_banks()
         self._drop_batch()
+        self.warn_if_large()
 
     def _add_banks(self) -> None:
         while self.started and len(self.banks) < self.banks_needed:

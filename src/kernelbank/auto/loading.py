@@ -22,6 +22,7 @@ from ..io.specs import from_spec
 from ..utils import validation as check
 from .auto_bank import AutoBank
 from .auto_serialization import AUTO_BANK, Arrays, pending_width
+from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import ClassificationModel
 from .column_encoder import ColumnEncoder
 from .pending_predictions import LARGEST_LIMIT
@@ -144,7 +145,7 @@ def _restore_auto(
     if not all(isinstance(label, (bool, int, float, str)) for label in labels):
         raise FileRefused("its classes are not labels.")
     auto._classes.add(labels)
-    auto._max_classes = int(header["max_classes"])
+    _restore_limit(auto._classes, header)
     if header["columns"] is not None:
         own = under("columns/", arrays)
         labels_given = auto.task == "classification"
@@ -166,6 +167,15 @@ def _restore_auto(
         model.banks.append(bank)
     _restore_pending(auto, under("pending/", arrays))
     return auto
+
+
+def _restore_limit(classes: ClassLabels, header: Mapping[str, Any]) -> None:
+    """Which labels may occur. Without "classes_named", max_classes is the number of those named."""
+    limit = _whole_number(header["max_classes"], 0, 10**6, "the most classes")
+    classes.named = header.get("classes_named", limit != MAX_CLASSES)
+    classes.limit = MAX_CLASSES if classes.named else limit
+    if not isinstance(classes.named, bool):
+        raise FileRefused("it does not say whether its classes were named.")
 
 
 def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Collection, Mapping
@@ -11,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..bank.bank import KernelBank
+from ..errors import LargeModel
 from ..native.phases import Phase
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
+from ..utils.whole_steps import warn_after_step
 from . import change_detection as detection
 from .config import AutoConfig
 from .replay_buffer import ReplayBuffer
@@ -33,6 +36,9 @@ RECENT_ERRORS = 500
 
 MAX_CHANGES = 1000
 """Signals of change that are kept."""
+
+LARGE_MODEL = 500_000_000
+"""Bytes of a model's file beyond which it warns, once."""
 
 Record = dict[str, Floats]
 """Predictions as rows of a trace: arrays of equal length, by field."""
@@ -127,6 +133,8 @@ class TaskModel(ABC):
         """The last targets, the newest first."""
         self.changes: list[Change] = []
         self._calls: SingleRowCalls | None = None
+        self._large = False
+        """Whether there was a warning that the model is large."""
         self.detection_stats = np.zeros(detection.STATS)
         self.recent_errors = np.zeros(RECENT_ERRORS)
         self.lay_out(dimension)
@@ -225,6 +233,7 @@ class TaskModel(ABC):
     def _restart_if_due(self) -> None:
         if self.rows in RESTARTS:
             self.restart()
+            self.warn_if_large()
 
     def _count_rows(self, X: Floats, lagged: Floats, targets: Floats, predicted_at: Any) -> None:
         """Count learned rows, keep them for restarts, and let their targets be the lagged ones."""
@@ -343,6 +352,24 @@ class TaskModel(ABC):
             self._drop_batch()
         else:
             self.lay_out(dimension)
+        self.warn_if_large()
+
+    def warn_if_large(self) -> None:
+        """Warn once when the banks, and so their file, are larger than LARGE_MODEL."""
+        if self._large or not self.banks:
+            return
+        arrays = self.banks[0]._runtime.array_specs(self.scaling.width).values()
+        each = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in arrays)
+        size = len(self.banks) * each
+        if size > LARGE_MODEL:
+            self._large = True
+            classes = f"{len(self.banks)} classes and " if len(self.banks) > 1 else ""
+            warn_after_step(
+                LargeModel,
+                f"the model is large: {size / 1e6:,.0f} MB for {classes}{self.dimension} inputs, "
+                "as a file, and a little more in memory. Fewer classes or inputs, or "
+                'size="small", make it smaller.',
+            )
 
     def _drop_banks(self) -> None:
         """Drop all banks before a restart, which takes up all inputs there are by now."""

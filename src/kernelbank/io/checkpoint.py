@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileRefused
-from .reading import open_for_reading
+from .reading import Opener, open_for_reading
 
 MAGIC = b"KERNELBANK\n"
 VERSION = 3
@@ -72,10 +72,13 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
         raise
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """The header and the arrays; `FileRefused` says what is wrong with the file."""
+def read(path: str | os.PathLike[str], opener: Opener = os.open) -> tuple[dict[str, Any], Arrays]:
+    """The header and the arrays; `FileRefused` says what is wrong with the file.
+
+    opener : how the file is opened, as in `open`.
+    """
     start = len(MAGIC) + _PREFIX.size
-    with open_for_reading(path) as file:
+    with open_for_reading(path, opener) as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(start)
         total, length = _check_prefix(path, data, size)

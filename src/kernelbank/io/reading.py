@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
+Opener = Callable[[Any, int], int]
+"""How a file is opened, as in `open`: a descriptor from its path and flags."""
 
-def open_for_reading(
-    path: str | os.PathLike[str], opener: Callable[[Any, int], int] = os.open
-) -> BinaryIO:
+
+def open_for_reading(path: str | os.PathLike[str], opener: Opener = os.open) -> BinaryIO:
     """Open a file as `open(path, "rb", opener=opener)` does."""
     return named_reader(opener(path, os.O_RDONLY | os.O_CLOEXEC), path)
 

@@ -3,7 +3,6 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta, timezone
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from support.run_command import (
     Y,
     check_predictions,
     one_slot_model,
+    options_of,
     read_column,
     read_csv,
     read_state,
@@ -250,7 +250,7 @@ def test_many_categories_resumed_anywhere_give_the_same_bytes(delay, task, tmp_p
         succeed(path, *two, "--max-rows", rows)
     succeed(path, *two)
     assert (tmp_path / "two.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
-    model = one_slot_model(SimpleNamespace(task=task, lags=0))
+    model = one_slot_model(options_of(task=task))
     trace = model.run(pd.DataFrame({"a": X[:, 0], "k": words}), targets, delay=delay)
     _, rows = read_csv(tmp_path / "two.csv")
     expected = [None if x is None or x != x else x for x in trace.predictions.tolist()]  # noqa: PLR0124

@@ -114,9 +114,12 @@ def test_forged_saved_options_are_refused(forged):
         RunOptions.from_json({**OPTION.to_json(), **forged})
 
 
-def test_saved_options_with_one_missing_are_refused():
+def test_saved_options_without_a_younger_one_have_its_default():
     saved = OPTION.to_json()
-    del saved["lags"]
+    del saved["max_classes"]
+    assert RunOptions.from_json(saved) == replace(OPTION, source="")
+    OPTION.check_resumes(saved, Path("run"))
+    del saved["target"]  # which has no default
     with pytest.raises(FileRefused):
         RunOptions.from_json(saved)
 
@@ -131,6 +134,6 @@ def test_resuming_with_other_fixed_options_is_refused_and_names_them():
 
 def test_resuming_with_other_free_options_is_accepted():
     free = [name for name, spec in OPTIONS.items() if spec.saved and spec.saved != FIXED]
-    assert free == ["on_bad_row", "allow_missing", "predict_missing"]
+    assert free == ["classes", "max_classes", "on_bad_row", "allow_missing", "predict_missing"]
     other = replace(OPTION, on_bad_row="skip", allow_missing=True, predict_missing=True)
     OPTION.check_resumes(other.to_json(), Path("run"))

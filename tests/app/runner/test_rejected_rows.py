@@ -10,13 +10,15 @@ from kernelbank.io.sources import RejectedRow
 def taken(count):
     rejected = RejectedRows()
     for n in range(count):
-        words = rejected.add(RejectedRow(n, f"line {n}", "a", str(n), "is bad"), 101 + n)
+        one = RejectedRow(n, f"line {n}", "a", str(n), "is bad")
+        words = rejected.add(one, 101 + n, "Repair it.")
         assert words == {
             "row": 101 + n,
             "where": f"line {n}",
             "column": "a",
             "value": str(n),
             "reason": "is bad",
+            "advice": "Repair it.",
         }
     return rejected
 
@@ -41,6 +43,7 @@ def test_rejected_rows_keeps_the_first_and_the_last(count):
         {"first": []},
         {"last": []},
         {"last": [{"row": 1}] * 11},
+        {"last": [{"row": 1, "where": "", "column": "", "value": "", "reason": "", "x": ""}] * 11},
     ],
 )
 def test_forged_rejected_rows_are_refused(forged):
@@ -48,3 +51,12 @@ def test_forged_rejected_rows_are_refused(forged):
     RejectedRows().restore(plain)
     with pytest.raises(FileRefused):
         RejectedRows().restore({**plain, **forged})
+
+
+def test_rejected_rows_of_older_states_have_no_advice():
+    plain = taken(3).to_json()
+    for record in plain["first"]:
+        del record["advice"]
+    rejected = RejectedRows()
+    rejected.restore(plain)
+    assert rejected.count == 3

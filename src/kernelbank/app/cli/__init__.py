@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from .standard_streams import secure_standard_streams
+
 
 def main() -> None:
     """Run the command line, or say what is missing."""
+    secure_standard_streams()
     try:
         from .commands import run
 

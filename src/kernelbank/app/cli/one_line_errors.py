@@ -25,5 +25,16 @@ def errors_as_one_line() -> Iterator[None]:
     """Turn errors of ours and of the system into one line."""
     try:
         yield
-    except (KernelBankError, OSError) as error:
-        raise RefusedCommand(" ".join(str(error).split())) from None
+    except (KernelBankError, OSError, MemoryError) as error:
+        raise RefusedCommand(one_line(error)) from None
+
+
+def one_line(error: BaseException) -> str:
+    """An error and its notes, which say where it came and what to do, as one line."""
+    text = str(error) or ("not enough memory" if isinstance(error, MemoryError) else repr(error))
+    end = "" if text.endswith((".", "!", "?")) or not _notes(error) else "."
+    return " ".join(" ".join([text + end, *_notes(error)]).split())
+
+
+def _notes(error: BaseException) -> list[str]:
+    return [str(note) for note in getattr(error, "__notes__", ())]

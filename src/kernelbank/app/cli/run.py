@@ -15,10 +15,10 @@ from ...bank.engines import Engine, Ray, Serial, Threads
 from ...errors import (
     BadRow,
     BrokerConnection,
+    FileRefused,
     KernelBankError,
     KernelBankWarning,
     RunRefused,
-    ShardLost,
     TooManyBadRows,
 )
 from ...io.addresses import KAFKA_PASSWORD, REDIS_PASSWORD, without_password
@@ -36,6 +36,7 @@ from ..runner.options import REDIS_SCHEMES, RunOptions
 from ..runner.runner import Runner
 from ..runner.status import RunStatus
 from .console import Console, shell_command
+from .one_line_errors import one_line
 
 REFUSED = 2
 """The exit code of what cannot be done; a signal's exit code is 128 plus its number."""
@@ -57,8 +58,8 @@ def run(given: Mapping[str, Any]) -> int:
         if error.name is not None:  # not a message of ours about an extra
             raise
         raise RunRefused(str(error)) from None
-    except (KernelBankError, OSError) as error:
-        if console.log_error(" ".join(str(error).split())):
+    except (KernelBankError, OSError, MemoryError) as error:
+        if console.log_error(one_line(error)):
             return REFUSED
         raise
 
@@ -108,9 +109,10 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
             runner.close(complete=True)
         except BaseException as error:
             runner.close(complete=False)
-            refused = isinstance(error, (RunRefused, ShardLost))
-            if refused and checkpoints is not None and started and runner.rows:
-                raise RunRefused(f"{error} {_how_to_resume(options)}") from None
+            saved = checkpoints is not None and started and runner.rows > 0
+            told = isinstance(error, (BadRow, FileRefused)) or not isinstance(error, Exception)
+            if saved and not told:
+                error.add_note(_how_to_resume(options))
             raise
     phase = "stopped" if reason == "stopped" else "ended"
     console.summary(RunStatus.of_run(runner, phase), reason, _places(runner))
@@ -145,6 +147,10 @@ def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Pub
                 f"{runner.source.name}: {error} {_how_to_go_on(runner)}".rstrip()
             ) from None
         raise BadRow(f"{error} {_how_to_pass_bad_row(runner)}") from None
+    except Exception:
+        if runner.commit_whole_rows():
+            runner.close(complete=True)
+        raise
     publisher.end(runner, "stopped" if reason == "stopped" else "ended")
     return reason
 
@@ -297,21 +303,26 @@ class StopFlag:
         return bool(self.signal_number)
 
     def __call__(self, number: int, _: object) -> None:
-        if self.signal_number:
+        if not self.signal_number:
+            self.signal_number = number
+        elif number != signal.SIGHUP:  # a terminal that closes sends it twice
             raise KeyboardInterrupt  # the second signal: end at once, with the last checkpoint
-        self.signal_number = number
 
 
 @contextmanager
 def _stop_on_signals() -> Iterator[StopFlag]:
-    """SIGINT and SIGTERM end the run after the present block; the second one ends it at once."""
+    """SIGINT, SIGTERM and SIGHUP end the run after its block; a second one ends it at once.
+
+    SIGHUP comes when the terminal is closed; with `nohup` it is ignored, and stays so.
+    """
     stop = StopFlag()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
     before = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, stop)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            before[number] = signal.signal(number, stop)
     try:
         yield stop
     finally:

@@ -10,8 +10,9 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 
+from ...auto.class_labels import MAX_CLASSES, nearest_label
 from ...io.sources import RejectedRow, Source
-from ...io.sources.parsing import MISSING, NOT_A_NUMBER
+from ...io.sources.parsing import MISSING, NOT_A_NUMBER, NOT_TEXT
 from ...io.times import parse_time
 from ...utils.validation import reads_as_number
 from .options import RunOptions
@@ -39,6 +40,8 @@ def bad_row_advice(  # noqa: PLR0911  (one for each cause)
         if name == options.target:
             return "To predict rows without a target, use --predict-missing."
         return f"If inputs may be missing, use --allow-missing{_or_leave_out(name, features)}."
+    if name == options.target and options.task == "classification":
+        return "" if rejected.reason == NOT_TEXT else _label_advice(rejected.value, options)
     if rejected.reason != NOT_A_NUMBER:
         return ""
     if source.is_csv:
@@ -59,6 +62,24 @@ def bad_row_advice(  # noqa: PLR0911  (one for each cause)
         ways.reverse()
     text = "; ".join(ways) + _or_leave_out(name, features)
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _label_advice(label: str, options: RunOptions) -> str:
+    """What to do about a label that the model refuses; a resumed run may allow more labels."""
+    if options.classes is None:
+        most = options.max_classes or MAX_CLASSES
+        other = "" if options.state is None else " and another --state"
+        return (
+            f"If the target is a number, begin anew with --task regression{other}; if there are "
+            f"more labels, raise --max-classes ({most}), or name them all with --classes."
+        )
+    meant = nearest_label(label, options.labels or ())
+    typo = "" if meant is None else f"Perhaps {meant!r} is meant. "
+    few = len(options.classes) < _LISTED
+    listed = (
+        f"give --classes {_listed([*options.classes, label])}" if few else "add it to --classes"
+    )
+    return f"{typo}If it is a label of its own, {listed}."
 
 
 def first_row_advice(cells: Mapping[str, str | None], options: RunOptions) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from ...auto.loading import RUN
 from ...errors import FileRefused, RunRefused
 from ...io import checkpoint
+from ...io.regular_files import check_regular, open_regular
 from ...io.sinks.base import cannot_lock, fsync_folder, named_os_errors
 from ...utils.validation import Floats
 
@@ -28,7 +29,9 @@ class CheckpointDir:
             if not self.folder.is_dir():
                 self.folder.mkdir(parents=True, exist_ok=True)
                 fsync_folder(self.folder.parent)
-            self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            for name in (STATE, BAD_ROWS):
+                check_regular(self.folder / name)
+            self._lock = open_regular(self.folder / LOCK, os.O_RDWR | os.O_CREAT)
         except (FileExistsError, NotADirectoryError):
             raise RunRefused(f"{folder} is a file. Give a folder for the state.") from None
         except OSError as error:
@@ -58,17 +61,19 @@ class CheckpointDir:
 
     def read(self) -> tuple[dict[str, Any], dict[str, Floats]] | None:
         """The last checkpoint, or None if there is none."""
-        return read_checkpoint(self.path) if self.path.exists() else None
+        return read_checkpoint(self.path) if check_regular(self.path) else None
 
     def write(self, header: dict[str, Any], arrays: dict[str, Floats]) -> None:
         """Replace the checkpoint atomically: at any moment the old or the new one is there."""
         with named_os_errors(self.path):
+            check_regular(self.path)
             checkpoint.write(self.path, {"kind": RUN, **header}, arrays)
 
     def _remove_temporary_files(self) -> None:
         """Remove what a process that was killed while writing has left behind."""
         for file in self.folder.glob(f".{STATE}.*"):
-            file.unlink(missing_ok=True)
+            with suppress(OSError):  # a folder, which no run has made
+                file.unlink()
 
     def close(self) -> None:
         """Release the lock."""
@@ -78,7 +83,7 @@ class CheckpointDir:
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
     """The header and the arrays of a run's checkpoint; any other file is refused."""
-    header, arrays = checkpoint.read(path)
+    header, arrays = checkpoint.read(path, open_regular)
     if header.get("kind") != RUN:
         raise FileRefused(f"{path} is not the state of a run.")
     return header, arrays

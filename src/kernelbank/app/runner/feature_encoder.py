@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from ...io.sources import RejectedRow, RowBlock
 from ...io.sources.parsing import shortened
 from ...io.times import parse_time
 from ...utils.validation import Floats
-from .options import RunOptions, listed_columns
+from .options import RunOptions, as_label, listed_columns
 
 
 class Batch(NamedTuple):
@@ -127,7 +126,8 @@ class FeatureEncoder:
                     where = block.where(row)
                     rejected.append(RejectedRow(row, where, options.target, f"{y:.12g}", reason))
         else:
-            targets = [as_label(text) for text in parsed.texts[options.target]]
+            texts_of = parsed.texts[options.target]
+            targets = [None if text is None else as_label(text) for text in texts_of]
         rejected.sort(key=lambda one: one.row)
         cuts = {one.row for one in rejected}
         rows = parsed.rows.tolist()
@@ -155,12 +155,3 @@ def _cut(
             collected = []
     if collected:
         yield collected
-
-
-_WHOLE = re.compile(r"([+-]?\d+)\.0*")
-
-
-def as_label(cell: str | None) -> str | None:
-    """A label as text: 1.0 is the label 1, whether a file has whole numbers or others."""
-    found = None if cell is None else _WHOLE.fullmatch(cell)
-    return cell if found is None else found[1]

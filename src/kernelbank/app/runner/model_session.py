@@ -11,6 +11,7 @@ import numpy as np
 from ...auto import AutoBank
 from ...auto.auto_serialization import describe
 from ...auto.category_statistics import category_code
+from ...auto.class_labels import MAX_CLASSES, RefusedLabel
 from ...auto.column_encoder import ColumnEncoder, EncodedRows
 from ...auto.loading import restore
 from ...auto.task_model import best_class
@@ -53,6 +54,7 @@ def make_model(options: RunOptions, engine: Any) -> AutoBank:
             "regularization": 0.01,
         }
     own |= {"lower": options.lower, "upper": options.upper}
+    own |= {"classes": options.labels, "max_classes": options.max_classes}
     return AutoBank(options.task, options.lags, options.size, engine=engine, **own)
 
 
@@ -94,6 +96,20 @@ class ModelSession:
     def max_batch(self) -> int:
         """How many rows may be learned at once: none beyond the next snapshot."""
         return EARLY[0] if self.history is None else self.history.until_snapshot
+
+    def refused(self, targets: Sequence[Any]) -> list[RefusedLabel]:
+        """Which rows of a batch the model would refuse to learn, by their targets; changes nothing.
+
+        With `--delay` too this is known when a row comes, long before it is learned. Numbers have
+        no such rule: `io/sources/parsing.py` and `FeatureEncoder` reject what a model refuses.
+        """
+        classes = self.bank._classes
+        labels = [(row, label) for row, label in enumerate(targets) if label is not None]
+        if self.options.task == "regression" or all(label in classes for _, label in labels):
+            return []
+        waiting = [label for _, label in self._pending if label is not None]
+        found = classes.refused([label for _, label in labels], waiting)
+        return [one._replace(row=labels[one.row][0]) for one in found]
 
     def predict_and_learn(self, batch: Batch) -> list[Row]:
         """The predictions of a batch; targets that have come are learned."""
@@ -278,6 +294,24 @@ class ModelSession:
             for codes, texts in waiting
         ]
         self._pending = list(zip(rows, facts["pending_targets"], strict=True))
+
+    def allow_labels(self) -> None:
+        """After `restore`: let the labels occur that the options allow now, which may be more."""
+        if self.options.task == "regression":
+            return
+        known, named = self.bank._classes, self.options.labels
+        known.named = named is not None
+        known.limit = self.options.max_classes or MAX_CLASSES
+        if named is None:
+            return
+        waiting = [label for _, label in self._pending if label is not None]
+        for label in (*known.known, *waiting):
+            if label not in named:
+                raise RunRefused(
+                    f"--classes must name every label that the model knows; {label!r} is not among "
+                    "them. Add it, or give another --state."
+                )
+        self.bank.add_classes(named)
 
 
 def _known(value: float, lower: float, upper: float) -> Row:

@@ -11,7 +11,7 @@ from ...io.sources import RejectedRow
 SHOWN = 20
 """How many of the first bad rows are kept for the page, and how many of the last."""
 
-_FIELDS = ("row", "where", "column", "value", "reason")
+_FIELDS = ("row", "where", "column", "value", "reason", "advice")
 
 
 class RejectedRows:
@@ -22,7 +22,7 @@ class RejectedRows:
         self.first: list[dict[str, Any]] = []
         self.last: list[dict[str, Any]] = []
 
-    def add(self, rejected: RejectedRow, number: int) -> dict[str, Any]:
+    def add(self, rejected: RejectedRow, number: int, advice: str = "") -> dict[str, Any]:
         """Count row `number` of the source; returns its record for the file of bad rows."""
         record = {
             "row": number,
@@ -30,6 +30,7 @@ class RejectedRows:
             "column": rejected.column,
             "value": rejected.value,
             "reason": rejected.reason,
+            "advice": advice,
         }
         self.count += 1
         if len(self.first) < SHOWN:
@@ -51,6 +52,6 @@ class RejectedRows:
         if len(last) != min(count - len(first), SHOWN):
             raise FileRefused("it holds the wrong number of bad rows.")
         for record in (*first, *last):
-            if tuple(record) != _FIELDS:
+            if tuple({**record, "advice": ""}) != _FIELDS:  # older files have no advice
                 raise FileRefused("a bad row in it has the wrong fields.")
         self.count, self.first, self.last = count, first, last

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ import numpy as np
 from ... import __version__
 from ...auto import AutoBank
 from ...auto.loading import DAMAGE
-from ...errors import BadRow, FileRefused, RunRefused, TooManyBadRows
+from ...errors import BadRow, FileRefused, KernelBankError, RunRefused, TooManyBadRows
 from ...io.sinks.base import Row, Sink
 from ...io.sources import RejectedRow, RowBlock, Source
+from ...io.sources.parsing import shortened
 from ...native.progress import progress
 from ...utils.validation import Floats
 from .advice import bad_row_advice, first_row_advice, header_advice
@@ -82,6 +84,10 @@ class Runner:
         self._uncommitted_rows = 0
         self._columns_known = False
         self._sinks_started = False
+        self._is_whole = True
+        """Whether model, sinks and position are those after the same row."""
+        self._running: Sequence[int] = ()
+        """The rows of the block that are being worked on."""
 
     @property
     def bank(self) -> AutoBank:
@@ -107,7 +113,8 @@ class Runner:
                     self._set_columns(block.first_keys() if columns is None else columns)
                 if not self._sinks_started:
                     self.start()
-                self._run_block(block)
+                with self._place_in_errors(block):
+                    self._run_block(block)
             elif self._uncommitted_rows:
                 self.commit()  # no row has come for a while: commit now
             on_block(self)
@@ -137,7 +144,31 @@ class Runner:
         size = min(BLOCK_ROWS, self.options.checkpoint_every)
         if not self._columns_known:
             self._set_columns(self.source.columns)
-        yield from self.timings.measure_each(READING, self.source.blocks(self._position, size))
+        last = ""
+        try:
+            for block in self.timings.measure_each(
+                READING, self.source.blocks(self._position, size)
+            ):
+                yield block
+                last = block.where(len(block) - 1) if len(block) else last
+        except Exception as error:
+            error.add_note(
+                f"The last row before was {last}." if last else "It came before any row."
+            )
+            raise
+
+    @contextmanager
+    def _place_in_errors(self, block: RowBlock) -> Iterator[None]:
+        """Note in errors which rows of a block were being worked on."""
+        self._running = range(len(block))
+        try:
+            yield
+        except (BadRow, RunRefused):  # which name their row, or what cannot be written to
+            raise
+        except Exception as error:
+            first, last = (block.where(self._running[i]) for i in (0, -1))
+            error.add_note(f"It came at {first}." if first == last else f"From {first} to {last}.")
+            raise
 
     def _set_columns(self, columns: Sequence[str] | None) -> None:
         """Check the columns; None if they are unknown, as all rows so far are broken."""
@@ -165,12 +196,30 @@ class Runner:
             if self.is_full:
                 return
             if isinstance(step, Batch):
-                self._run_batch(block, step, kept)
-            elif self.options.on_bad_row == "stop":
-                advice = self._first_row_advice(block, step) or self._advice(step)
-                raise BadRow(f"{step} {advice}".rstrip())
+                self._run_accepted(block, step, kept)
             else:
-                self._skip(block, step)
+                self._reject(block, step)
+
+    def _run_accepted(self, block: RowBlock, batch: Batch, kept: list[Row]) -> None:
+        """Run the rows of a batch, cut at the rows that the model refuses: they are bad rows."""
+        done = 0
+        for refused in self.session.refused(batch.targets):
+            self._run_batch(block, batch.part(done, refused.row), kept)
+            if self.is_full:
+                return
+            row, value = batch.rows[refused.row], shortened(str(refused.label))
+            where, target = block.where(row), self.options.target
+            self._reject(block, RejectedRow(row, where, target, value, refused.reason))
+            done = refused.row + 1
+        self._run_batch(block, batch.part(done, len(batch.rows)), kept)
+
+    def _reject(self, block: RowBlock, rejected: RejectedRow) -> None:
+        """Stop at a bad row, or set it aside: whoever has rejected it."""
+        if self.options.on_bad_row == "skip":
+            self._skip(block, rejected)
+            return
+        advice = self._first_row_advice(block, rejected) or self._advice(rejected)
+        raise BadRow(f"{rejected} {advice}".rstrip())
 
     def _first_row_advice(self, block: RowBlock, rejected: RejectedRow) -> str:
         """What to do about all columns of a bad first row at once; "" if it has one or none."""
@@ -198,7 +247,9 @@ class Runner:
         count = len(batch.rows) if most is None else min(len(batch.rows), most - self.rows)
         done = 0
         while done < count:
+            self._is_whole = False
             part = batch.part(done, min(done + self.session.max_batch, count))
+            self._running = part.rows
             predictions = self.session.predict_and_learn(part)
             first = block.first + 1
             numbered = [
@@ -216,11 +267,14 @@ class Runner:
         """`count` more rows are done, up to row `row` of the block; commit if it is time."""
         self._position = block.position(row)
         self._uncommitted_rows += count
+        self._is_whole = True
         if self._uncommitted_rows >= self.options.checkpoint_every:
             self.commit()
 
     def _skip(self, block: RowBlock, rejected: RejectedRow) -> None:
-        record = self.rejected.add(rejected, block.first + rejected.row + 1)
+        self._is_whole = False
+        number = block.first + rejected.row + 1
+        record = self.rejected.add(rejected, number, self._advice(rejected))
         if self.bad_rows is not None:
             self.bad_rows.write([(record,)])
         self._advance(block, rejected.row, 1)
@@ -244,11 +298,26 @@ class Runner:
     def commit(self) -> None:
         """Write the checkpoint. Without a folder for it, only the sinks are made durable."""
         with self.timings.measure(CHECKPOINTS):
+            self._is_whole = False
             self._uncommitted_rows = 0
             self._sinks_started = True
             commits = [sink.commit() for sink in self._all_sinks()]
             if self.checkpoints is not None:
                 self._write_checkpoint(self.checkpoints, commits)
+            self._is_whole = True
+
+    def commit_whole_rows(self) -> bool:
+        """After an error: commit the rows before it, unless it came in the midst of a batch.
+
+        Then, or if this fails too, the last checkpoint remains. Returns whether it is committed.
+        """
+        if not (self._is_whole and self._sinks_started):
+            return False
+        try:
+            self.commit()
+        except (KernelBankError, OSError):
+            return False
+        return True
 
     def _write_checkpoint(self, checkpoints: CheckpointDir, commits: list[Any]) -> None:
         facts, arrays = self.session.describe()
@@ -326,6 +395,7 @@ class Runner:
     def _restore(self, header: Any, arrays: dict[str, Floats]) -> None:
         try:
             self.session.restore(header, arrays)
+            self.session.allow_labels()
             self.rejected.restore(header["rejected_rows"])
             self.timings.restore(header["timings"])
         except FileRefused as error:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from ...errors import RunRefused
 from ..reading import open_for_reading
+from ..regular_files import check_regular, open_regular
 from .base import (
     CHUNK_BYTES,
     RESTORE,
@@ -34,7 +35,7 @@ class LineFileSink(Sink):
 
     def __init__(self, path: Path, header: str = "") -> None:
         self.path = path
-        self.address = str(path.resolve())
+        self.address = str(path.parent.resolve() / path.name)  # the file itself is no link
         self._header = header.encode()
         self._hash = hashlib.sha256()
         self._length = 0
@@ -51,10 +52,8 @@ class LineFileSink(Sink):
 
     def _holds_only_header(self) -> bool:
         """Whether the file is empty, or has no more than the header of a run without rows."""
-        if not self.path.is_file() or self.path.stat().st_size > len(self._header):
-            return False
-        with named_os_errors(self.path):
-            return self._header.startswith(self.path.read_bytes())
+        with named_os_errors(self.path), open(self.path, "rb", opener=open_regular) as file:
+            return self._header.startswith(file.read(len(self._header) + 1))
 
     def start(self) -> None:
         self._open()
@@ -65,7 +64,8 @@ class LineFileSink(Sink):
 
     def _open(self) -> None:
         with named_os_errors(self.path):
-            self._file = open(self.path, "ab")  # noqa: SIM115  (closed by `close`)
+            # Closed by `close`.
+            self._file = open(self.path, "ab", opener=open_regular)  # noqa: SIM115
         try:
             fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -97,13 +97,13 @@ class LineFileSink(Sink):
 
     def check(self, commit: Mapping[str, Any]) -> None:
         length = int(commit["bytes"])
-        if not self.path.is_file():
+        if not check_regular(self.path):
             raise RunRefused(f"{self.path} is gone. {RESTORE}")
-        found = self.path.stat().st_size
-        if found < length:
-            raise RunRefused(f"{self.path} was cut: {found} of {length} bytes. {RESTORE}")
         prefix_hash = hashlib.sha256()
-        with open_for_reading(self.path) as file:
+        with open_for_reading(self.path, open_regular) as file:
+            found = os.fstat(file.fileno()).st_size
+            if found < length:
+                raise RunRefused(f"{self.path} was cut: {found} of {length} bytes. {RESTORE}")
             left = length
             while left:
                 chunk = file.read(min(left, CHUNK_BYTES))

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...errors import RunRefused
 from ..reading import open_for_reading
+from ..regular_files import check_regular, open_regular
 from .base import CHUNK_BYTES, RESTORE, Row, Sink, fsync_folder, named_os_errors, occupied
 
 PART_ROWS = 50_000
@@ -82,10 +83,11 @@ class ParquetSink(Sink):
         final = self._part_path(self._parts)
         temporary = self.path / f".{final.name}"
         with named_os_errors(final):
-            with open(temporary, "wb") as file:
+            with open(temporary, "wb", opener=open_regular) as file:
                 file.write(memory.getbuffer())
                 file.flush()
                 os.fsync(file.fileno())
+            check_regular(final)
             os.replace(temporary, final)
         self._hash.update(memory.getbuffer())
         self._parts += 1
@@ -108,23 +110,29 @@ class ParquetSink(Sink):
         found = hashlib.sha256()
         for number in range(int(commit["parts"])):
             part = self._part_path(number)
-            if not part.is_file():
+            if not check_regular(part):
                 raise RunRefused(f"{part} is gone. {RESTORE}")
-            with open_for_reading(part) as file:
+            with open_for_reading(part, open_regular) as file:
                 while chunk := file.read(CHUNK_BYTES):
                     found.update(chunk)
+        for file_path in self._later_parts(commit):
+            check_regular(file_path)
         if found.hexdigest() != commit["sha256"]:
             raise RunRefused(f"{self.path}: a part was changed since. {RESTORE}")
         self._hash = found
 
     def rewind(self, commit: Mapping[str, Any]) -> None:
-        kept = {self._part_path(number).name for number in range(commit["parts"])}
         with named_os_errors(self.path):
-            for file in list(self.path.iterdir()):
-                if _PART.fullmatch(file.name) and file.name not in kept:
-                    file.unlink()
+            for file in self._later_parts(commit):
+                file.unlink()
         self._parts = commit["parts"]
         self._held_back = [tuple(row) for row in commit["held_back"]]
+
+    def _later_parts(self, commit: Mapping[str, Any]) -> list[Path]:
+        """Parts that were written after a commit, also half-written ones."""
+        kept = {self._part_path(number).name for number in range(int(commit["parts"]))}
+        names = [name for name in os.listdir(self.path) if _PART.fullmatch(name)]
+        return [self.path / name for name in names if name not in kept]
 
     def clear(self) -> None:
         self.rewind({"parts": 0, "held_back": []})
