@@ -486,7 +486,7 @@ class AutoBank(AutoBankView):
         """
         self._need("classification", "add_classes")
         labels = checked_labels(classes)
-        with self._turn, defer_sigint():
+        with self._turn, whole_step(self):
             self._list_newest()
             for label in labels:
                 self._encode(label)
