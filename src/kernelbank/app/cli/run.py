@@ -70,6 +70,9 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         raise RunRefused("standard input is closed. Send rows to it, or give a file.")
     source = open_source(
         options.source,
+        allow_gaps=options.allow_gaps,
+        complete=options.complete,
+        follow=options.follow,
         idle=options.stop_when_idle,
         delimiter=options.delimiter,
         decimal=options.decimal,

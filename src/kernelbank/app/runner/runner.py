@@ -8,6 +8,7 @@ far every sink is. `Runner.resume` goes back to that file.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from ... import __version__
 from ...auto import AutoBank
 from ...auto.loading import DAMAGE
-from ...errors import BadRow, FileRefused, RunRefused, TooManyBadRows
+from ...errors import BadRow, FileRefused, KernelBankWarning, RunRefused, TooManyBadRows
 from ...io.sinks.base import Row, Sink
 from ...io.sources import RejectedRow, RowBlock, Source
 from ...native.progress import progress
@@ -35,6 +36,8 @@ BLOCK_ROWS = 1024
 
 FIRST_ROWS = 1000
 """If more than half of so many first rows are bad, the run stops."""
+
+IF_COMPLETE = "If the source is complete, give --complete."
 
 
 class Runner:
@@ -82,6 +85,8 @@ class Runner:
         self._uncommitted_rows = 0
         self._columns_known = False
         self._sinks_started = False
+        self._provisional = False
+        """Whether rows have come whose end has not: nothing is committed from there on."""
 
     @property
     def bank(self) -> AutoBank:
@@ -107,6 +112,8 @@ class Runner:
                     self._set_columns(block.first_keys() if columns is None else columns)
                 if not self._sinks_started:
                     self.start()
+                if block.provisional and not self._provisional:
+                    self._begin_provisional(block)
                 self._run_block(block)
             elif self._uncommitted_rows:
                 self.commit()  # no row has come for a while: commit now
@@ -166,11 +173,42 @@ class Runner:
                 return
             if isinstance(step, Batch):
                 self._run_batch(block, step, kept)
+            elif self.options.on_bad_row == "stop" and block.provisional:
+                warnings.warn(
+                    f"{step} {self.source.name} ends before the end of this row: it is not used, "
+                    f"nor is what follows. {IF_COMPLETE}",
+                    KernelBankWarning,
+                    stacklevel=2,
+                )
+                return
             elif self.options.on_bad_row == "stop":
                 advice = self._first_row_advice(block, step) or self._advice(step)
                 raise BadRow(f"{step} {advice}".rstrip())
             else:
                 self._skip(block, step)
+
+    def _begin_provisional(self, block: RowBlock) -> None:
+        """The rows from here on may still change: commit before them, and never after them.
+
+        They are predicted and learned, so that they are in the results of this process. The next
+        process cuts the sinks back to the commit, and reads the rows as they are then.
+        """
+        if self._uncommitted_rows:
+            self.commit()
+        self._provisional = True
+        where = f"{block.where(0)}: the source ends before the end of this row."
+        notes = [
+            f"{where} It is not written to {sink.address}, which cannot take it back. {IF_COMPLETE}"
+            for sink in self.sinks
+            if not sink.can_rewind
+        ]
+        if self.checkpoints is not None:
+            notes.append(
+                f"{where} It is in the results, but not in --state: the same command reads it "
+                f"again, as it is then. {IF_COMPLETE}"
+            )
+        for note in notes:
+            warnings.warn(note, KernelBankWarning, stacklevel=2)
 
     def _first_row_advice(self, block: RowBlock, rejected: RejectedRow) -> str:
         """What to do about all columns of a bad first row at once; "" if it has one or none."""
@@ -207,13 +245,16 @@ class Runner:
             ]
             with self.timings.measure(WRITING):
                 for sink in self.sinks:
-                    sink.write(numbered)
+                    if sink.can_rewind or not self._provisional:
+                        sink.write(numbered)
             self.rows += len(part.rows)
             self._advance(block, part.rows[-1], len(part.rows))
             done += len(part.rows)
 
     def _advance(self, block: RowBlock, row: int, count: int) -> None:
         """`count` more rows are done, up to row `row` of the block; commit if it is time."""
+        if self._provisional:
+            return
         self._position = block.position(row)
         self._uncommitted_rows += count
         if self._uncommitted_rows >= self.options.checkpoint_every:
@@ -226,7 +267,7 @@ class Runner:
         self._advance(block, rejected.row, 1)
         bad, done = self.rejected.count, self.rows + self.rejected.count
         # Exactly once: if the same command is given again, the run goes on all the same.
-        if bad == FIRST_ROWS // 2 + 1 and done <= FIRST_ROWS:
+        if bad == FIRST_ROWS // 2 + 1 and done <= FIRST_ROWS and not self._provisional:
             raise TooManyBadRows(
                 f"{bad:,} of the first {done:,} rows cannot be used. {self._first_bad_row()}"
             )
@@ -242,7 +283,12 @@ class Runner:
         self.commit()
 
     def commit(self) -> None:
-        """Write the checkpoint. Without a folder for it, only the sinks are made durable."""
+        """Write the checkpoint. Without a folder for it, only the sinks are made durable.
+
+        After provisional rows the last checkpoint stays: it was written before them.
+        """
+        if self._provisional:
+            return
         with self.timings.measure(CHECKPOINTS):
             self._uncommitted_rows = 0
             self._sinks_started = True
@@ -255,7 +301,7 @@ class Runner:
         header = {
             "version": __version__,
             "options": self.options.to_json(),
-            "source": self.source.fingerprint_at(self._position),
+            "source": self.source.fingerprint,
             "position": self._position,
             "rows": self.rows,
             "rejected_rows": self.rejected.to_json(),
@@ -278,7 +324,7 @@ class Runner:
             if self._starts_again(header):
                 return False
             self.options.check_resumes(header["options"], checkpoints.folder)
-            self.source.verify(header["source"])
+            self.source.verify(header["source"], header["position"])
             self._check_sinks(header["predictions"], checkpoints)
             self._restore(header, arrays)
             committed = list(zip(self._all_sinks(), header["sinks"], strict=True))
@@ -301,7 +347,7 @@ class Runner:
             return False
         if self.options.to_json() == header["options"]:
             try:
-                self.source.verify(header["source"])
+                self.source.verify(header["source"], header["position"])
                 return False
             except FileRefused:
                 pass

@@ -31,6 +31,8 @@ class RedisSink(Sink):
     'redis://localhost:6379/predictions?db=0'
     """
 
+    can_rewind = False
+
     def __init__(self, address: str, columns: Sequence[str], patience: float = PATIENCE) -> None:
         parts = redis_address(address)
         self.address = parts.shown  # without a password

@@ -29,9 +29,9 @@ class JsonSplitter(LineSplitter):
     """Bytes of JSON lines to rows."""
 
     def _parse(
-        self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool
+        self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
     ) -> TextChunk:
-        del text, final  # a row never takes more than a line
+        del text, following  # a row never takes more than a line
         rows: list[dict[str, Any] | None] = []
         row_lines: list[int] = []
         broken: dict[int, tuple[str, str]] = {}

@@ -104,7 +104,7 @@ class LineSplitter(ABC):
         too_long = len(rest) > self.max_row_bytes
         if complete:
             text, lines, ends = self._lines(complete)
-            chunk = self._parse(text, lines, ends, final=last or too_long)
+            chunk = self._parse(text, lines, ends, None if last else len(rest))
             if chunk.line_count < len(lines):  # the last row is not complete: keep its bytes
                 cut = int(ends[chunk.line_count - 1]) if chunk.line_count else 0
                 rest, complete = complete[cut:] + rest, complete[:cut]
@@ -116,11 +116,20 @@ class LineSplitter(ABC):
         else:
             self._rest = rest
 
+    @property
+    def has_rest(self) -> bool:
+        """Whether bytes have come that are not part of a complete row."""
+        return bool(self._rest) or self._too_long is not None
+
     @abstractmethod
     def _parse(
-        self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool
+        self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
     ) -> TextChunk:
-        """The rows of some lines; with `final`, a row begun in them will not be completed."""
+        """The rows of some lines.
+
+        `following` counts the bytes of the line after them, whose end has not come. It is None if
+        nothing comes after them: then a row that is begun in them will not be completed.
+        """
 
     def _line_lengths(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """The bytes of each line, without its end."""

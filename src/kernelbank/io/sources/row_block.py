@@ -142,13 +142,19 @@ class RowBlock:
     ([[0.0, 1.5], [2.0, 3.5]], {'day': ['mon', 'wed']})
     >>> print(parsed.rejected[0])
     small.csv, line 3, column 'load': '?' is not a number.
-    >>> block.position(1)
+    >>> {key: block.position(1)[key] for key in ("rows", "bytes", "lines")}
     {'rows': 2, 'bytes': 32, 'lines': 3}
     """
 
-    def __init__(self, data: RowData, locations: RowLocations) -> None:
+    def __init__(self, data: RowData, locations: RowLocations, provisional: bool = False) -> None:
         self._data = data
         self._locations = locations
+        self.provisional = provisional
+        """Whether the source ended before the end of the last row: it may still become longer.
+
+        Then nothing comes after this block, and nobody should continue after its rows: at the next
+        reading they may be others.
+        """
 
     def __len__(self) -> int:
         return len(self._data)
