@@ -37,8 +37,6 @@ BLOCK_ROWS = 1024
 FIRST_ROWS = 1000
 """If more than half of so many first rows are bad, the run stops."""
 
-IF_COMPLETE = "If the source is complete, give --complete."
-
 
 class Runner:
     """One run over a source.
@@ -112,9 +110,10 @@ class Runner:
                     self._set_columns(block.first_keys() if columns is None else columns)
                 if not self._sinks_started:
                     self.start()
-                if block.provisional and not self._provisional:
-                    self._begin_provisional(block)
-                self._run_block(block)
+                if block.provisional:
+                    self._run_provisional(block)
+                else:
+                    self._run_block(block)
             elif self._uncommitted_rows:
                 self.commit()  # no row has come for a while: commit now
             on_block(self)
@@ -173,13 +172,7 @@ class Runner:
                 return
             if isinstance(step, Batch):
                 self._run_batch(block, step, kept)
-            elif self.options.on_bad_row == "stop" and block.provisional:
-                warnings.warn(
-                    f"{step} {self.source.name} ends before the end of this row: it is not used, "
-                    f"nor is what follows. {IF_COMPLETE}",
-                    KernelBankWarning,
-                    stacklevel=2,
-                )
+            elif self.options.on_bad_row == "stop" and self._is_partial(block, step):
                 return
             elif self.options.on_bad_row == "stop":
                 advice = self._first_row_advice(block, step) or self._advice(step)
@@ -187,8 +180,8 @@ class Runner:
             else:
                 self._skip(block, step)
 
-    def _begin_provisional(self, block: RowBlock) -> None:
-        """The rows from here on may still change: commit before them, and never after them.
+    def _run_provisional(self, block: RowBlock) -> None:
+        """Run rows that may still change: commit before them, and never after them.
 
         They are predicted and learned, so that they are in the results of this process. The next
         process cuts the sinks back to the commit, and reads the rows as they are then.
@@ -196,19 +189,26 @@ class Runner:
         if self._uncommitted_rows:
             self.commit()
         self._provisional = True
+        before = self.rows
+        self._run_block(block)
+        if self.rows == before:
+            return
         where = f"{block.where(0)}: the source ends before the end of this row."
-        notes = [
-            f"{where} It is not written to {sink.address}, which cannot take it back. {IF_COMPLETE}"
-            for sink in self.sinks
-            if not sink.can_rewind
-        ]
+        for sink in self.sinks:
+            if not sink.can_rewind:
+                _note(f"{where} It is not written to {sink.address}, which cannot take it back.")
         if self.checkpoints is not None:
-            notes.append(
+            _note(
                 f"{where} It is in the results, but not in --state: the same command reads it "
-                f"again, as it is then. {IF_COMPLETE}"
+                "again, as it is then."
             )
-        for note in notes:
-            warnings.warn(note, KernelBankWarning, stacklevel=2)
+
+    def _is_partial(self, block: RowBlock, rejected: RejectedRow) -> bool:
+        """Whether a bad row is bad perhaps only because its end has not come; then a note."""
+        is_partial = block.provisional and block.is_unended(rejected.row)
+        if is_partial:
+            _note(f"{rejected} The source ends before its end, so it is not used.")
+        return is_partial
 
     def _first_row_advice(self, block: RowBlock, rejected: RejectedRow) -> str:
         """What to do about all columns of a bad first row at once; "" if it has one or none."""
@@ -386,3 +386,10 @@ class Runner:
 
     def _all_sinks(self) -> list[Sink]:
         return [*self.sinks, *([self.bad_rows] if self.bad_rows is not None else [])]
+
+
+def _note(text: str) -> None:
+    """Tell about a row whose end has not come."""
+    warnings.warn(
+        f"{text} If the source is complete, give --complete.", KernelBankWarning, stacklevel=3
+    )

@@ -16,7 +16,14 @@ from ..dialect import CsvDialect
 from .base import DEFAULT_BLOCK_ROWS, POLL_SECONDS, Source, check_block_rows
 from .prefix_hash import PrefixHash
 from .row_block import Position, RowBlock, empty_block
-from .text_reader import HeaderReader, TextFormat, TextPosition, TextReader, skip_read
+from .text_reader import (
+    HeaderReader,
+    TextFormat,
+    TextPosition,
+    TextReader,
+    check_line_end,
+    skip_read,
+)
 
 CHUNK_BYTES = 1 << 18
 """How many bytes are read at once."""
@@ -77,6 +84,8 @@ class TextFile(Source):
             with open_file(self._path) as file:
                 for _ in self._open_at(file, start):
                     pass
+                if start.unended:
+                    check_line_end(next(self._read_from(file, start.bytes), b""), self.name)
 
     def blocks(
         self,

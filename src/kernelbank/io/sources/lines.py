@@ -62,7 +62,7 @@ class TextChunk:
         ends = self.line_ends
         return self.offset + (len(self.raw) if ends is None else int(ends[self.last_lines[row]]))
 
-    def is_unfinished(self, row: int) -> bool:
+    def is_unended(self, row: int) -> bool:
         """Whether a row has no line end: a file that grows may continue it."""
         return row == len(self.rows) - 1 and not self.raw.endswith(b"\n")
 

@@ -120,6 +120,11 @@ class RowLocations(ABC):
     def position(self, row: int) -> Position:
         """Where to continue after a row."""
 
+    def is_unended(self, row: int) -> bool:
+        """Whether the text ended before the line end of a row."""
+        del row
+        return False
+
     def identifier(self, row: int) -> str:
         """The id that a broker has given a row; "" without one."""
         del row
@@ -171,6 +176,10 @@ class RowBlock:
     def position(self, row: int) -> Position:
         """Where to continue after row `row` of the block: JSON data for `Source.blocks`."""
         return self._locations.position(self._checked(row))
+
+    def is_unended(self, row: int) -> bool:
+        """Whether the text ended before the line end of row `row` of the block."""
+        return self._locations.is_unended(self._checked(row))
 
     def first_keys(self) -> tuple[str, ...] | None:
         """The keys of the first row that has any; None without one, or if rows have no keys."""

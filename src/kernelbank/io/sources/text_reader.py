@@ -20,14 +20,14 @@ from .row_block import Position, RowBlock, RowData, RowLocations
 class TextPosition:
     """Where rows begin: the rows, bytes and lines before, a header included.
 
-    `unfinished`: the row before had no line end, so the next byte must be one. `sha256`: the hash
+    `unended`: the row before had no line end, so the next byte must be one. `sha256`: the hash
     of the bytes before; None if they are not to be compared.
     """
 
     rows: int = 0
     bytes: int = 0
     lines: int = 0
-    unfinished: bool = False
+    unended: bool = False
     sha256: str | None = None
 
     @classmethod
@@ -36,10 +36,10 @@ class TextPosition:
         rows, size, lines = (
             position_count(position, key, name) for key in ("rows", "bytes", "lines")
         )
-        unfinished, sha256 = position.get("open", False), position.get("sha256")
-        if not isinstance(unfinished, bool) or not isinstance(sha256, str):
+        unended, sha256 = position.get("open", False), position.get("sha256")
+        if not isinstance(unended, bool) or not isinstance(sha256, str):
             raise foreign_position(position, name)
-        return cls(rows, size, lines, unfinished, sha256)
+        return cls(rows, size, lines, unended, sha256)
 
 
 def skip_read(
@@ -64,6 +64,16 @@ def skip_read(
     return prefix_hash, rest
 
 
+def check_line_end(data: bytes, name: str) -> None:
+    """Refuse bytes that continue a row that had no line end when it was read."""
+    if data.removeprefix(b"\r")[:1] not in (b"", b"\n"):
+        raise FileRefused(
+            f"{name}: the last row that was read had no line end then, and is longer now. It was "
+            "read as it was because of --complete. Restore it, or start a new run; give --complete "
+            "only when nothing more is written."
+        )
+
+
 class TextFormat:
     """CSV or JSON lines: which splitter, and what its rows are."""
 
@@ -73,7 +83,7 @@ class TextFormat:
 
     def splitter(self, start: TextPosition) -> LineSplitter:
         """A splitter that begins at `start`."""
-        line = start.lines if start.unfinished else start.lines + 1
+        line = start.lines if start.unended else start.lines + 1
         if self.kind == "csv":
             return CsvSplitter(self.dialect.delimiter, start.bytes, line)
         return JsonSplitter(start.bytes, line)
@@ -141,7 +151,7 @@ class HeaderReader:
                 "Repair the first line: it must name the columns."
             )
         self.columns = header_names(header, self._name, line)
-        self.start = TextPosition(0, chunk.end(0), chunk.last_line(0), chunk.is_unfinished(0))
+        self.start = TextPosition(0, chunk.end(0), chunk.last_line(0), chunk.is_unended(0))
 
 
 class LineLocations(RowLocations):
@@ -166,6 +176,9 @@ class LineLocations(RowLocations):
     def where(self, row: int) -> str:
         return f"{self._name}, line {self._chunk.first_line(self._begin + row)}"
 
+    def is_unended(self, row: int) -> bool:
+        return self._chunk.is_unended(self._begin + row)
+
     def position(self, row: int) -> Position:
         chunk, index = self._chunk, self._begin + row
         end = chunk.end(index)
@@ -176,7 +189,7 @@ class LineLocations(RowLocations):
             "sha256": self._hash_up_to(end),
             **self._more,
         }
-        if chunk.is_unfinished(index):
+        if chunk.is_unended(index):
             position["open"] = True
         return position
 
@@ -209,7 +222,7 @@ class TextReader:
         self._name = name
         self._size = size
         self._splitter = form.splitter(start)
-        self._must_end_line = start.unfinished
+        self._must_end_line = start.unended
         self._held = b""
         self._prefix_hash = prefix_hash
         self._more = {} if more is None else more
@@ -228,7 +241,8 @@ class TextReader:
             data = self._held = self._held + data
             if data in (b"", b"\r"):
                 return
-            self._check_line_end(data)
+            self._must_end_line, self._held = False, b""
+            check_line_end(data, self._name)
         yield from self._blocks(data, last=False, provisional=False)
 
     def finish(self, provisional: bool = False) -> Iterator[RowBlock]:
@@ -236,10 +250,7 @@ class TextReader:
 
         `provisional` marks them: the text may go on one day.
         """
-        held = self._held
-        if self._must_end_line:
-            self._check_line_end(held)
-        yield from self._blocks(held, last=True, provisional=provisional)
+        yield from self._blocks(self._held, last=True, provisional=provisional)
 
     def _blocks(self, data: bytes, last: bool, provisional: bool) -> Iterator[RowBlock]:
         for chunk in self._splitter.feed(data, last):
@@ -252,13 +263,3 @@ class TextReader:
                 places = LineLocations(self._name, chunk, begin, self.rows, hashes, self._more)
                 yield RowBlock(rows, places, provisional)
                 self.rows += end - begin
-
-    def _check_line_end(self, data: bytes) -> None:
-        """The row before had no line end when it was read: it must not be longer now."""
-        self._must_end_line, self._held = False, b""
-        if data.removeprefix(b"\r")[:1] not in (b"", b"\n"):
-            raise FileRefused(
-                f"{self._name}: the last row that was read had no line end then, and is longer "
-                "now. It was read as it was because of --complete. Restore it, or start a new run; "
-                "give --complete only when nothing more is written."
-            )
