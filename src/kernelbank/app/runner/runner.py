@@ -280,6 +280,8 @@ class Runner:
             sink.check_vacant()
         for sink in self._all_sinks():
             sink.start()
+        if self._position is None:
+            self._position = self.source.start
         self.commit()
 
     def commit(self) -> None:

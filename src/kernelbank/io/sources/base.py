@@ -52,6 +52,9 @@ class Source(ABC):
     length: int | None = None
     """The number of rows, where it is known."""
 
+    start: Position | None = None
+    """Where the first row begins, once that is known and if it need not be the same later."""
+
     @property
     def share(self) -> float | None:
         """The share that has been read so far, in [0, 1], where it is known."""

@@ -145,11 +145,11 @@ class FollowedFile(Source):
             prefix_hash = self._verified[2].copy()
             if self.columns is None:
                 yield from self._read_header(opened, self._pieces(opened, 0), rows)
-        device, inode = opened.identity
-        reader = TextReader(
-            *(self._form, opened.name, self.columns, start, size, prefix_hash),
-            {"device": device, "inode": inode},
-        )
+        more = dict(zip(("device", "inode"), opened.identity, strict=True))
+        if not start.rows:
+            counts = {"rows": 0, "bytes": start.bytes, "lines": start.lines}
+            self.start = {**counts, "sha256": prefix_hash.hexdigest, **more}
+        reader = TextReader(self._form, opened.name, self.columns, start, size, prefix_hash, more)
         for piece in chain([rest], pieces):
             if not piece:
                 yield empty_block(reader.rows)
@@ -259,9 +259,11 @@ class FollowedFile(Source):
             and not one.is_compressed
             and (one > me if me is not None else one.mtime_ns >= status.st_mtime_ns)
         ]
-        packed = [o.name for o in others if o.is_compressed and o.mtime_ns > status.st_mtime_ns]
-        if packed:
-            self._report_gap(f"{packed[0]} was compressed before it was read.")
+        names = {one.name for one in others}
+        for one in others:
+            is_later = one.is_compressed and one.mtime_ns > status.st_mtime_ns
+            if is_later and one.name.rpartition(".")[0] not in names:
+                self._report_gap(f"{one.name} was compressed before it was read.")
         return later[0] if later else present
 
     def _open_following(self, opened: _Opened) -> _Opened | None:
