@@ -9,6 +9,7 @@ import sys
 import tracemalloc
 from datetime import datetime
 from decimal import Decimal
+from unittest import mock
 
 import numpy as np
 import pyarrow
@@ -260,6 +261,44 @@ def test_file_that_has_grown_is_the_same_source(tmp_path):
             fixture.open().verify(fingerprint, positions[2])
         with pytest.raises(FileRefused, match=message):
             read(fixture.open(), positions[2])
+
+
+def test_parquet_file_that_was_rewritten_is_refused(tmp_path):
+    """Also if nothing but values in its middle have changed."""
+    path = tmp_path / "rows.parquet"
+    values = np.arange(60_000.0)
+    options = {"use_dictionary": False, "compression": "none", "write_statistics": False}
+    pyarrow.parquet.write_table(pyarrow.table({"a": values}), path, **options)
+    fingerprint = open_source(path).fingerprint
+    open_source(path).verify(fingerprint, {"rows": 50_000})
+    values[30_000] = 0.5
+    pyarrow.parquet.write_table(pyarrow.table({"a": values}), path, **options)
+    with pytest.raises(FileRefused, match="its rows have changed"):
+        open_source(path).verify(fingerprint, {"rows": 50_000})
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.csv.gz", "rows.parquet"])
+def test_file_that_has_become_a_fifo_is_refused(tmp_path, name):
+    """Whenever that happens, and without waiting for a writer."""
+    path = tmp_path / name
+    if name == "rows.parquet":
+        pyarrow.parquet.write_table(pyarrow.table({"a": [1.0]}), path)
+    else:
+        data = b'{"a": 1}\n' if "json" in name else b"a\n1\n"
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    source = open_source(path)
+    path.unlink()
+    os.mkfifo(path)
+    regular = os.stat_result(os.stat(__file__))
+    for read_it in (lambda: open_source(path), lambda: list(source.blocks())):
+        with pytest.raises(FileRefused, match="not a regular file"):
+            read_it()
+        # Between a look at the name and the opening, it may be replaced.
+        with (
+            mock.patch.object(os, "stat", return_value=regular),
+            pytest.raises(FileRefused, match="not a regular file"),
+        ):
+            read_it()
 
 
 def test_parquet_types_are_parsed_as_numbers_and_texts(tmp_path):

@@ -136,7 +136,8 @@ class CsvSplitter(LineSplitter):
                     row = parser.join(lines[at:stop], found_there)
                     after = stop + 1
             if isinstance(row, str):
-                broken[len(rows)] = (lines[at].removesuffix("\r"), row)
+                line = self._beginning(lines[at]) if too_long else lines[at].removesuffix("\r")
+                broken[len(rows)] = (line, row)
                 row = None
             if row is None or row:  # a blank line is not a row
                 rows.append(row)

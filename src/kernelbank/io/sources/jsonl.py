@@ -42,7 +42,8 @@ class JsonSplitter(LineSplitter):
             value = TOO_LONG if index in long else parse_object(line)
             row_lines.append(index)
             if isinstance(value, str):
-                broken[len(rows)] = (line.strip(), value)
+                shown = self._beginning(line) if index in long else line.strip()
+                broken[len(rows)] = (shown, value)
                 rows.append(None)
             else:
                 rows.append(value)

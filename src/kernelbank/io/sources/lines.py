@@ -79,7 +79,7 @@ class LineSplitter(ABC):
         self._offset = offset
         self._line = line
         self._rest = b""
-        self._too_long: bytes | None = None
+        self._too_long: str | None = None
         """The beginning of a row that is too long and whose end has not come."""
         self._ended = True
         """Whether the last of the present lines has an end."""
@@ -95,7 +95,7 @@ class LineSplitter(ABC):
                 if not last:
                     yield self._placed(_NO_ROWS, data, None)
                     return
-            broken = {0: (self._too_long.decode("utf-8", "surrogateescape"), TOO_LONG)}
+            broken = {0: (self._too_long, TOO_LONG)}
             self._too_long = None
             yield self._placed(TextChunk([None], (0,), (0,), 1, broken), data[:end], None)
             data = data[end:]
@@ -111,7 +111,8 @@ class LineSplitter(ABC):
             if complete:
                 yield self._placed(chunk, complete, ends)
         if too_long:
-            self._too_long = rest[:100]
+            text = rest.decode("utf-8", "surrogateescape")
+            self._too_long = self._beginning(text.removeprefix(self._mark))
             yield self._placed(_NO_ROWS, rest, None)
         else:
             self._rest = rest
@@ -150,9 +151,18 @@ class LineSplitter(ABC):
             lines.pop()
         else:
             ends = np.append(ends, len(data))
-        if self._offset == 0:
-            lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+        lines[0] = lines[0].removeprefix(self._mark)
         return text, lines, ends
+
+    @property
+    def _mark(self) -> str:
+        """What may stand before the first line and does not belong to it."""
+        return "" if self._offset else BYTE_ORDER_MARK
+
+    def _beginning(self, line: str) -> str:
+        """What is shown of a line that is too long: the same, whatever pieces it came in."""
+        data = line.encode("utf-8", "surrogateescape")
+        return data[: min(self.max_row_bytes, 100)].decode("utf-8", "surrogateescape")
 
     def _placed(self, chunk: TextChunk, raw: bytes, ends: NDArray[np.int64] | None) -> TextChunk:
         placed = replace(chunk, raw=raw, offset=self._offset, line=self._line, line_ends=ends)

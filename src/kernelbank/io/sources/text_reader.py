@@ -91,7 +91,8 @@ class TextFormat:
     def row_data(self, chunk: TextChunk, begin: int, end: int, columns: tuple[str, ...]) -> RowData:
         """Rows `begin` to `end` of a chunk."""
         rows = chunk.rows[begin:end]
-        broken = {row - begin: why for row, why in chunk.broken.items() if begin <= row < end}
+        found = chunk.broken  # which may be long: it is not searched for every block
+        broken = {row - begin: found[row] for row in range(begin, end) if row in found}
         if self.kind == "csv":
             return CsvRows(rows, columns, broken, self.dialect)
         return JsonRows(rows, broken)
