@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import time
@@ -42,6 +43,8 @@ SCENARIOS = {
     "classes": Scenario("../labels.csv", f"{MESSY} --task classification"),
     "parts": Scenario("../messy.csv", MESSY, "predictions.parquet"),
     "input": Scenario("-", MESSY),
+    "unended": Scenario("../unended.csv", MESSY),
+    "followed": Scenario("../messy.csv", f"{MESSY} --follow --stop-when-idle 0.1"),
     "redis": Scenario(
         "redis://127.0.0.1:{port}/rows",
         f"{MESSY} --stop-when-idle 0.1",
@@ -67,6 +70,8 @@ def write_sources(folder: Path) -> None:
             labels.append(f"{first},{b},{kind},{label}")
     for name, lines in (("long", plain), ("messy", messy), ("labels", labels)):
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    (folder / "unended.csv").write_text("\n".join(messy))
+    os.utime(folder / "unended.csv", (0, 0))  # it was written long ago
 
 
 def start_redis(folder: Path) -> RedisServer:

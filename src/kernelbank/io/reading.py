@@ -17,6 +17,11 @@ def open_for_reading(path: str | os.PathLike[str], opener: Opener = os.open) -> 
     return named_reader(opener(path, os.O_RDONLY | os.O_CLOEXEC), path)
 
 
+def open_at_once(path: Any, flags: int) -> int:
+    """An opener that does not wait for a writer, as the system does for a FIFO."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def named_reader(descriptor: int, path: str | os.PathLike[str]) -> BinaryIO:
     """The file of an open descriptor, which it closes."""
     try:

@@ -464,7 +464,7 @@ def test_bad_row_may_be_corrected_after_a_stop(tmp_path):
     )
     assert "line 22, column 'b': 'two'" in refusal(path, *options)
     path.write_text(text.replace("\n3,0,3\n", "\n3,0,4\n"))
-    assert "not the source" in refusal(path, *options)
+    assert "the first 20 rows are not those that were read before" in refusal(path, *options)
     path.write_text(text)
     succeed(path, *options)
     whole = ("--target", "y", "--predictions", tmp_path / "whole.csv")

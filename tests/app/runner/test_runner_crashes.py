@@ -101,7 +101,10 @@ def test_redis_run_killed_while_sending_leaves_the_same_entries(scenarios: Scena
     assert scenarios.kill("redis", faults) == 3
 
 
-@pytest.mark.parametrize("name", ["late", *(slow(name) for name in ("plain", "classes", "input"))])
+@pytest.mark.parametrize(
+    "name",
+    ["late", "unended", "followed", *(slow(name) for name in ("plain", "classes", "input"))],
+)
 def test_every_scenario_killed_once_leaves_the_same_bytes(
     scenarios: ScenarioRunner, name: str
 ) -> None:

@@ -9,6 +9,7 @@ import sys
 import tracemalloc
 from datetime import datetime
 from decimal import Decimal
+from unittest import mock
 
 import numpy as np
 import pyarrow
@@ -250,13 +251,54 @@ def test_file_that_has_grown_is_the_same_source(tmp_path):
     fixture.path.write_bytes(whole.replace(b"wind", b"wand"))
     with pytest.raises(FileRefused, match=r"its columns: \(wind, .*\) before, \(wand, .*\) now\."):
         fixture.open().verify(fingerprint)
-    fixture.path.write_bytes(whole.replace(b"0.1", b"0.7"))
-    with pytest.raises(FileRefused, match="its first rows have changed"):
-        fixture.open().verify(fingerprint)
-    for other in (whole[:60], whole.replace(b"0.1", b"0.11")):
+    for other, message in (
+        (whole[:60], "fewer than the 90 bytes of the first 3 rows"),
+        (whole.replace(b"0.1", b"0.11"), "the first 3 rows are not those"),
+        (whole.replace(b"0.1", b"0.7"), "the first 3 rows are not those"),
+    ):
         fixture.path.write_bytes(other)
-        with pytest.raises(FileRefused, match="no row ends at byte"):
+        with pytest.raises(FileRefused, match=message):
+            fixture.open().verify(fingerprint, positions[2])
+        with pytest.raises(FileRefused, match=message):
             read(fixture.open(), positions[2])
+
+
+def test_parquet_file_that_was_rewritten_is_refused(tmp_path):
+    """Also if nothing but values in its middle have changed."""
+    path = tmp_path / "rows.parquet"
+    values = np.arange(60_000.0)
+    options = {"use_dictionary": False, "compression": "none", "write_statistics": False}
+    pyarrow.parquet.write_table(pyarrow.table({"a": values}), path, **options)
+    fingerprint = open_source(path).fingerprint
+    open_source(path).verify(fingerprint, {"rows": 50_000})
+    values[30_000] = 0.5
+    pyarrow.parquet.write_table(pyarrow.table({"a": values}), path, **options)
+    with pytest.raises(FileRefused, match="its rows have changed"):
+        open_source(path).verify(fingerprint, {"rows": 50_000})
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.csv.gz", "rows.parquet"])
+def test_file_that_has_become_a_fifo_is_refused(tmp_path, name):
+    """Whenever that happens, and without waiting for a writer."""
+    path = tmp_path / name
+    if name == "rows.parquet":
+        pyarrow.parquet.write_table(pyarrow.table({"a": [1.0]}), path)
+    else:
+        data = b'{"a": 1}\n' if "json" in name else b"a\n1\n"
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    source = open_source(path)
+    path.unlink()
+    os.mkfifo(path)
+    regular = os.stat_result(os.stat(__file__))
+    for read_it in (lambda: open_source(path), lambda: list(source.blocks())):
+        with pytest.raises(FileRefused, match="not a regular file"):
+            read_it()
+        # Between a look at the name and the opening, it may be replaced.
+        with (
+            mock.patch.object(os, "stat", return_value=regular),
+            pytest.raises(FileRefused, match="not a regular file"),
+        ):
+            read_it()
 
 
 def test_parquet_types_are_parsed_as_numbers_and_texts(tmp_path):
@@ -392,7 +434,7 @@ def test_standard_input_sent_again_is_compared_and_skipped():
     with pytest.raises(FileRefused, match="first 3 rows are not those"):
         read(PipeFixture(data.replace(b"0.1", b"0.3")).open(), positions[2])
     assert read(PipeFixture(data.replace(b"0.5", b"0.9")).open(), positions[2])[0][0] == EXPECTED[3]
-    with pytest.raises(FileRefused, match="only 60 of the"):
+    with pytest.raises(FileRefused, match="fewer than the 90 bytes of the first 3 rows"):
         read(PipeFixture(data[:60]).open(), positions[2])
     source = PipeFixture(data).open()
     read(source)

@@ -141,6 +141,71 @@ def test_too_long_csv_rows_do_not_depend_on_chunks(tmp_path_factory, data, piece
     assert found == expected
 
 
+class CountedReader:
+    """A `csv.reader` that is given no more than `limit` characters, all instances together."""
+
+    limit = 0
+
+    def __init__(self, lines, **options):
+        self._reader = REAL_READER(map(self._counted, lines), **options)
+
+    def _counted(self, line):
+        CountedReader.limit -= len(line)
+        assert CountedReader.limit > 0, "the characters are parsed too often"
+        return line
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self._reader)
+
+    @property
+    def line_num(self):
+        return self._reader.line_num
+
+
+REAL_READER = csv.reader
+
+MISFITS = {
+    "quotes that never fit": 'a",",\n',
+    "quotes that never close": '1,"2\n',
+    "quotes in every cell that never fit": '"1","2",a","\n',
+    "an escaped quote before every opening one": '""",\n',
+    "text after a closing quote": '"a"b,2\n',
+}
+
+
+@pytest.mark.parametrize("line", MISFITS.values(), ids=MISFITS)
+def test_quotes_that_never_fit_take_linear_time(tmp_path, line):
+    """Each character is parsed a few times, however many rows are tried and rejected."""
+    path = tmp_path / "misfits.csv"
+    for end in ("", '"\n', "a" * 100_000 + '"\n1,2\n'):
+        path.write_text("a,b\n" + line * (300_000 // len(line)) + end)
+        CountedReader.limit = 10 * path.stat().st_size
+        with mock.patch.object(csv, "reader", CountedReader):
+            count = sum(map(len, open_source(path).blocks()))
+        assert count
+
+
+def test_row_that_is_open_beyond_the_limit_is_rejected_in_the_same_way_in_all_pieces(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b\n1,"2\n' + "3,4\n" * 20 + '5,"6"\n')
+    for piece in (1, 7, 50, 1000):
+        with (
+            mock.patch.object(files, "CHUNK_BYTES", piece),
+            mock.patch.object(LineSplitter, "max_row_bytes", 30),
+        ):
+            rejected = [
+                str(one)
+                for block in open_source(path).blocks()
+                for one in block.parse(text=("a", "b")).rejected
+            ]
+        assert rejected == [
+            "rows.csv, line 2: '1,\"2' has a quote that is not closed within 262144 bytes."
+        ]
+
+
 json_line = st.one_of(
     st.dictionaries(
         st.sampled_from("abc"),

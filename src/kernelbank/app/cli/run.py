@@ -77,6 +77,8 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         options.source,
         allow_gaps=options.allow_gaps,
         redis_password=password,
+        complete=options.complete,
+        follow=options.follow,
         idle=options.stop_when_idle,
         delimiter=options.delimiter,
         decimal=options.decimal,

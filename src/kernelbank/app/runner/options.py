@@ -273,10 +273,17 @@ class RunOptions:
     allow_gaps: bool = _rows(
         "Go on if a broker has deleted rows before they were read; they are counted.", False
     )
+    complete: bool = _rows(
+        "Nothing more is written to the source: its last line is a row also without a line end.",
+        False,
+    )
+    follow: bool = _rows(
+        "Wait at the end of a .csv or .jsonl file for more rows, also when it is rotated.", False
+    )
     allow_empty: bool = _rows("A source without any row is not an error.", False)
     max_rows: int | None = _rows("Stop after this number of rows.", None, metavar="N", low=1)
     stop_when_idle: float | None = _rows(
-        "Stop when no row has come for this time (standard input, brokers).",
+        "Stop when no row has come for this time (standard input, brokers, --follow).",
         None,
         metavar="SECONDS",
         low=0,
@@ -299,6 +306,11 @@ class RunOptions:
             raise RunRefused("--ray-allow-unauthenticated needs --engine ray.")
         if self.shards is not None and self.engine == "serial":
             raise RunRefused("--shards needs --engine threads or --engine ray.")
+        if self.complete and self.follow:
+            raise RunRefused(
+                "--complete is for a source that does not grow, --follow for one that does. Give "
+                "one of them."
+            )
         self._check_bounds()
         self._check_classes()
         self._check_predictions()

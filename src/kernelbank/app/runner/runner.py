@@ -8,6 +8,7 @@ far every sink is. `Runner.resume` goes back to that file.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +18,14 @@ import numpy as np
 from ... import __version__
 from ...auto import AutoBank
 from ...auto.loading import DAMAGE
-from ...errors import BadRow, FileRefused, KernelBankError, RunRefused, TooManyBadRows
+from ...errors import (
+    BadRow,
+    FileRefused,
+    KernelBankError,
+    KernelBankWarning,
+    RunRefused,
+    TooManyBadRows,
+)
 from ...io.sinks.base import Row, Sink
 from ...io.sources import RejectedRow, RowBlock, Source
 from ...io.sources.parsing import shortened
@@ -88,6 +96,8 @@ class Runner:
         """Whether model, sinks and position are those after the same row."""
         self._running: Sequence[int] = ()
         """The rows of the block that are being worked on."""
+        self._provisional = False
+        """Whether rows have come whose end has not: nothing is committed from there on."""
 
     @property
     def bank(self) -> AutoBank:
@@ -114,7 +124,10 @@ class Runner:
                 if not self._sinks_started:
                     self.start()
                 with self._place_in_errors(block):
-                    self._run_block(block)
+                    if block.provisional:
+                        self._run_provisional(block)
+                    else:
+                        self._run_block(block)
             elif self._uncommitted_rows:
                 self.commit()  # no row has come for a while: commit now
             on_block(self)
@@ -218,8 +231,40 @@ class Runner:
         if self.options.on_bad_row == "skip":
             self._skip(block, rejected)
             return
+        if self._is_partial(block, rejected):
+            return
         advice = self._first_row_advice(block, rejected) or self._advice(rejected)
         raise BadRow(f"{rejected} {advice}".rstrip())
+
+    def _run_provisional(self, block: RowBlock) -> None:
+        """Run rows that may still change: commit before them, and never after them.
+
+        They are predicted and learned, so that they are in the results of this process. The next
+        process cuts the sinks back to the commit, and reads the rows as they are then.
+        """
+        if self._uncommitted_rows:
+            self.commit()
+        self._provisional = True
+        before = self.rows
+        self._run_block(block)
+        if self.rows == before:
+            return
+        where = f"{block.where(0)}: the source ends before the end of this row."
+        for sink in self.sinks:
+            if not sink.can_rewind:
+                _note(f"{where} It is not written to {sink.address}, which cannot take it back.")
+        if self.checkpoints is not None:
+            _note(
+                f"{where} It is in the results, but not in --state: the same command reads it "
+                "again, as it is then."
+            )
+
+    def _is_partial(self, block: RowBlock, rejected: RejectedRow) -> bool:
+        """Whether a bad row is bad perhaps only because its end has not come; then a note."""
+        is_partial = block.provisional and block.is_unended(rejected.row)
+        if is_partial:
+            _note(f"{rejected} The source ends before its end, so it is not used.")
+        return is_partial
 
     def _first_row_advice(self, block: RowBlock, rejected: RejectedRow) -> str:
         """What to do about all columns of a bad first row at once; "" if it has one or none."""
@@ -258,13 +303,16 @@ class Runner:
             ]
             with self.timings.measure(WRITING):
                 for sink in self.sinks:
-                    sink.write(numbered)
+                    if sink.can_rewind or not self._provisional:
+                        sink.write(numbered)
             self.rows += len(part.rows)
             self._advance(block, part.rows[-1], len(part.rows))
             done += len(part.rows)
 
     def _advance(self, block: RowBlock, row: int, count: int) -> None:
         """`count` more rows are done, up to row `row` of the block; commit if it is time."""
+        if self._provisional:
+            return
         self._position = block.position(row)
         self._uncommitted_rows += count
         self._is_whole = True
@@ -280,7 +328,7 @@ class Runner:
         self._advance(block, rejected.row, 1)
         bad, done = self.rejected.count, self.rows + self.rejected.count
         # Exactly once: if the same command is given again, the run goes on all the same.
-        if bad == FIRST_ROWS // 2 + 1 and done <= FIRST_ROWS:
+        if bad == FIRST_ROWS // 2 + 1 and done <= FIRST_ROWS and not self._provisional:
             raise TooManyBadRows(
                 f"{bad:,} of the first {done:,} rows cannot be used. {self._first_bad_row()}"
             )
@@ -293,10 +341,17 @@ class Runner:
             sink.check_vacant()
         for sink in self._all_sinks():
             sink.start()
+        if self._position is None:
+            self._position = self.source.start
         self.commit()
 
     def commit(self) -> None:
-        """Write the checkpoint. Without a folder for it, only the sinks are made durable."""
+        """Write the checkpoint. Without a folder for it, only the sinks are made durable.
+
+        After provisional rows the last checkpoint stays: it was written before them.
+        """
+        if self._provisional:
+            return
         with self.timings.measure(CHECKPOINTS):
             self._is_whole = False
             self._uncommitted_rows = 0
@@ -324,7 +379,7 @@ class Runner:
         header = {
             "version": __version__,
             "options": self.options.to_json(),
-            "source": self.source.fingerprint_at(self._position),
+            "source": self.source.fingerprint,
             "position": self._position,
             "rows": self.rows,
             "rejected_rows": self.rejected.to_json(),
@@ -348,7 +403,7 @@ class Runner:
             if self._starts_again(header):
                 return False
             self.options.check_resumes(header["options"], checkpoints.folder)
-            self.source.verify(header["source"])
+            self.source.verify(header["source"], header["position"])
             self._check_sinks(header["predictions"], checkpoints)
             self._restore(header, arrays)
             committed = list(zip(self._all_sinks(), header["sinks"], strict=True))
@@ -371,7 +426,7 @@ class Runner:
             return False
         if self.options.to_json() == header["options"]:
             try:
-                self.source.verify(header["source"])
+                self.source.verify(header["source"], header["position"])
                 return False
             except FileRefused:
                 pass
@@ -411,3 +466,10 @@ class Runner:
 
     def _all_sinks(self) -> list[Sink]:
         return [*self.sinks, *([self.bad_rows] if self.bad_rows is not None else [])]
+
+
+def _note(text: str) -> None:
+    """Tell about a row whose end has not come."""
+    warnings.warn(
+        f"{text} If the source is complete, give --complete.", KernelBankWarning, stacklevel=3
+    )

@@ -30,6 +30,9 @@ class Sink(ABC):
     address: str
     """Where it is; a resumed run must have the same address."""
 
+    can_rewind = True
+    """Whether `rewind` removes what was written after a commit."""
+
     @abstractmethod
     def check_vacant(self) -> None:
         """Refuse an address at which something is already."""

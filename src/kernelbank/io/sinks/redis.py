@@ -55,6 +55,8 @@ class RedisSink(Sink):
     'redis://localhost:6379/predictions?db=0'
     """
 
+    can_rewind = False
+
     def __init__(
         self,
         address: str,

@@ -14,8 +14,10 @@ What holds for all of them:
 - A rejected row neither hides nor shifts others: it is counted, and is described with its line (or
   row, or id), column and value.
 - A *position* says where to continue after a row: a byte in a text file, a row number in a Parquet
-  file, an id in Redis, the offsets of all partitions in Kafka; standard input must be sent again
-  from the start and is compared by a hash.
+  file, an id in Redis, the offsets of all partitions in Kafka. The bytes of a text before it are
+  compared by a hash; standard input must be sent again from the start.
+- A line is a row when its end has come. If a text that may still grow ends before the end of a row,
+  that row comes in a block that is `provisional`.
 - The *fingerprint* of a source, with `Source.verify`, keeps a position from being used on another.
 
 A row of a text file: bytes (`files`) -> lines (`lines`) -> cells (`csv`, `jsonl`) -> a block with
@@ -37,6 +39,7 @@ from ..addresses import kafka_address, redis_address, without_password
 from ..dialect import CsvDialect
 from .base import Source
 from .files import TextFile
+from .followed_file import FollowedFile
 from .row_block import ParsedRows, RejectedRow, RowBlock
 from .standard_input import StandardInput
 
@@ -56,6 +59,8 @@ def open_source(
     decimal: str = ".",
     idle: float | None = None,
     patience: float = 30.0,
+    complete: bool = True,
+    follow: bool = False,
     allow_gaps: bool = False,
     redis_password: str | None = None,
 ) -> Source:
@@ -70,8 +75,13 @@ def open_source(
     idle : end a stream when nothing has come for this number of seconds; by default never. Files
         end by themselves.
     patience : seconds for which a broken connection to a broker is tried again.
-    allow_gaps : go on if a broker has deleted rows before they were read; `Source.missing_rows`
-        counts them.
+    complete : whether nothing more will be written to a plain file, or sent to standard input: then
+        a last line without its end is a row like any other. Otherwise it is yielded in a block that
+        is `provisional`.
+    follow : wait at the end of a plain .csv or .jsonl file for more rows, also when it is renamed
+        and begun again, as `tail -F` does.
+    allow_gaps : go on where rows are lost: if a broker has deleted them before they were read
+        (`Source.missing_rows` counts them), or a followed file is not found.
     redis_password : the password of Redis if the address has none; by default that of the
         environment, KERNELBANK_REDIS_PASSWORD (for Kafka: KERNELBANK_KAFKA_PASSWORD).
 
@@ -89,8 +99,17 @@ def open_source(
         check.number("idle", idle, "", "Give seconds, or None.", above=0)
     check.number("patience", patience, "", "Give seconds such as 30.", least=0)
     text = os.fspath(address)
+    path = Path(text)
+    if follow:
+        suffix = path.suffix.lower()
+        if "://" in text or text == "-" or suffix not in _TEXT_KINDS:
+            raise FileRefused(
+                f"{without_password(text) if '://' in text else text}: only a plain .csv or .jsonl "
+                f"file can be followed. {_unfollowed(text)}"
+            )
+        return FollowedFile(path, _TEXT_KINDS[suffix], dialect, idle, allow_gaps)
     if text == "-":
-        return StandardInput(dialect, idle)
+        return StandardInput(dialect, idle, complete=complete)
     if text.startswith(("redis://", "rediss://")):
         from .redis import RedisStream
 
@@ -100,7 +119,6 @@ def open_source(
         from .kafka import KafkaTopic
 
         return KafkaTopic(kafka_address(text), idle, patience, allow_gaps=allow_gaps)
-    path = Path(text)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if path.name.endswith(".parquet"):
         from .parquet import ParquetFile
@@ -108,7 +126,14 @@ def open_source(
         return ParquetFile(path)
     if suffix not in _TEXT_KINDS or "://" in text:
         raise FileRefused(f"{without_password(text)}: this kind of source is not known. {_KINDS}")
-    return TextFile(path, _TEXT_KINDS[suffix], dialect)
+    return TextFile(path, _TEXT_KINDS[suffix], dialect, complete)
+
+
+def _unfollowed(text: str) -> str:
+    """What to do about a source that cannot be followed."""
+    if text == "-" or "://" in text:
+        return "This source is read as its rows come anyway: leave out --follow."
+    return "Leave out --follow: rows that are added later are read by the same command."
 
 
 def read_columns(source: Source, columns: Sequence[str], limit: int | None = None) -> Floats:

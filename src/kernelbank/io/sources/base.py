@@ -57,6 +57,9 @@ class Source(ABC):
     missing_rows = 0
     """Rows that were deleted before they were read; with `allow_gaps` they may be."""
 
+    start: Position | None = None
+    """Where the first row begins, once that is known and if it need not be the same later."""
+
     @property
     def share(self) -> float | None:
         """The share that has been read so far, in [0, 1], where it is known."""
@@ -68,13 +71,12 @@ class Source(ABC):
         columns = None if self.columns is None else list(self.columns)
         return {"kind": self.kind, "address": self.address, "columns": columns}
 
-    def fingerprint_at(self, position: Position | None) -> dict[str, Any]:
-        """The fingerprint of what was read up to a position: later rows may be corrected."""
-        del position
-        return self.fingerprint
+    def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
+        """Refuse the fingerprint of another source; take over its columns if they are unknown.
 
-    def verify(self, fingerprint: dict[str, Any]) -> None:
-        """Refuse the fingerprint of another source; take over its columns if they are unknown."""
+        Files refuse a position too if the rows before it have changed since.
+        """
+        del position
         mine = self.fingerprint
         for key, saved in fingerprint.items():
             if key == "columns" and self.columns is None:
@@ -135,9 +137,7 @@ def foreign_position(position: object, name: str) -> Exception:
 
 def _difference(key: str, saved: object, now: object) -> str:
     """What has changed, in words; hashes are not shown."""
-    if key == "head":
-        return "its first rows have changed"
-    if key == "tail":
+    if key == "sha256":
         return "its rows have changed"
     return f"its {key}: {_shown(saved)} before, {_shown(now)} now"
 

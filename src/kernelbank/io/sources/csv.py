@@ -2,14 +2,16 @@
 
 Rows are read by the strict mode of Python's `csv`. Where that fails (a quote that is never closed,
 text after a closing quote), the line at which the row began is a rejected row of its own, and
-reading continues at the next line: one wrong quote does not swallow the rows after it.
+reading continues at the next line: one wrong quote does not swallow the rows after it. A row that
+has not ended within `MAX_ROW_BYTES` is rejected likewise. The time is linear in the bytes, whatever
+the quotes are.
 """
 
 from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,12 @@ from ...errors import FileRefused, KernelBankWarning
 from ...utils.validation import Floats
 from ..dialect import CsvDialect
 from . import parsing
-from .lines import TOO_LONG, LineSplitter, TextChunk
+from .lines import MAX_ROW_BYTES, TOO_LONG, LineSplitter, TextChunk
 from .parsing import Fault
 from .row_block import RowData, column_index
 
 UNCLOSED = "has a quote that is not closed"
+CLOSED_TOO_LATE = f"{UNCLOSED} within {MAX_ROW_BYTES} bytes"
 
 _REASONS = {
     "expected after": "has text after a closing quote",
@@ -40,10 +43,12 @@ class CsvSplitter(LineSplitter):
         self._delimiter = delimiter
 
     def _parse(
-        self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool
+        self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
     ) -> TextChunk:
-        fast = self._parse_unquoted(text, lines, ends)
-        return self._parse_quoted(lines, ends, final) if fast is None else fast
+        parsed = self._parse_unquoted(text, lines, ends)
+        if parsed is None:
+            parsed = self._parse_quoted(lines, ends)
+        return self._parse_by_line(lines, ends, following) if parsed is None else parsed
 
     def _parse_unquoted(
         self, text: str, lines: list[str], ends: NDArray[np.int64]
@@ -63,53 +68,139 @@ class CsvSplitter(LineSplitter):
         rows = [lines[index].split(self._delimiter) for index in filled]
         return TextChunk(rows, filled, filled, len(lines))
 
-    def _parse_quoted(self, lines: list[str], ends: NDArray[np.int64], final: bool) -> TextChunk:
+    def _parse_quoted(self, lines: list[str], ends: NDArray[np.int64]) -> TextChunk | None:
+        """All rows by one reader; None if one of them is broken, too long or not complete."""
+        ended_lines = (line + "\n" for line in lines)
+        reader = csv.reader(ended_lines, delimiter=self._delimiter, strict=True)
+        rows: list[list[str]] = []
+        first_lines: list[int] = []
+        last_lines: list[int] = []
+        bounds = self._bounds(ends)
+        at = 0
+        try:
+            for row in reader:
+                after = reader.line_num
+                if bounds[after] - bounds[at] - 1 > self.max_row_bytes:
+                    return None
+                if row:
+                    rows.append(row)
+                    first_lines.append(at)
+                    last_lines.append(after - 1)
+                at = after
+        except csv.Error:
+            return None
+        return TextChunk(rows, first_lines, last_lines, len(lines))
+
+    def _parse_by_line(
+        self, lines: list[str], ends: NDArray[np.int64], following: int | None
+    ) -> TextChunk:
+        """The same rows, with the broken ones between them, in linear time.
+
+        Between two lines of a row, the reader is always inside a quoted cell. So what a line does
+        to a row that is open depends on the line alone, wherever the row began: each line is parsed
+        at most three times, as a first line, as a later one, and for its cells.
+        """
+        parser = _LineParser(self._delimiter)
         rows: list[list[str] | None] = []
         first_lines: list[int] = []
         last_lines: list[int] = []
         broken: dict[int, tuple[str, str]] = {}
-        bounds = [0, *ends.tolist()]
-        bounds[-1] += not self._ended  # as if the last line had an end
+        bounds, count = self._bounds(ends), len(lines)
         at = 0
-
-        def reject_line(reason: str) -> None:
-            nonlocal at
-            broken[len(rows)] = (lines[at].removesuffix("\r"), reason)
-            rows.append(None)
-            first_lines.append(at)
-            last_lines.append(at)
-            at += 1
-
-        while at < len(lines):
-            ran_out = False
-
-            def lines_from(start: int) -> Iterator[str]:
-                nonlocal ran_out
-                for index in range(start, len(lines)):
-                    yield lines[index] + "\n"
-                ran_out = True
-
-            reader = csv.reader(lines_from(at), delimiter=self._delimiter, strict=True)
-            begin = at
-            try:
-                for row in reader:
-                    after = begin + reader.line_num
-                    if bounds[after] - bounds[at] - 1 > self.max_row_bytes:
-                        reject_line(TOO_LONG)
-                        break
-                    if row:
-                        rows.append(row)
-                        first_lines.append(at)
-                        last_lines.append(after - 1)
-                    at = after
-            except csv.Error as error:
-                if ran_out:
-                    if not final and bounds[-1] - bounds[at] <= self.max_row_bytes:
-                        break
-                    reject_line(UNCLOSED)
+        # The first line after `at` at which an open quoted cell does not just go on (`count` if
+        # there is none), and what `parse` says of it. Both hold for every `at` before it.
+        stop, found_there = 0, None
+        while at < count:
+            too_long = bounds[at + 1] - bounds[at] - 1 > self.max_row_bytes
+            row = TOO_LONG if too_long else parser.parse(lines[at])
+            after = at + 1
+            if row is None:
+                if stop <= at:
+                    stop, found_there = at + 1, None
+                while found_there is None and stop < count:
+                    found_there = parser.parse('"' + lines[stop])
+                    stop += found_there is None
+                if found_there is None:
+                    size = int(ends[-1]) - bounds[at] + (following or 0)
                 else:
-                    reject_line(_reason(error))
+                    size = bounds[stop + 1] - bounds[at] - 1
+                if size > self.max_row_bytes:
+                    row = CLOSED_TOO_LATE
+                elif found_there is None and following is not None:
+                    break  # the end of the row may still come
+                elif found_there is None:
+                    row = UNCLOSED
+                elif isinstance(found_there, str):
+                    row = found_there
+                else:
+                    row = parser.join(lines[at:stop], found_there)
+                    after = stop + 1
+            if isinstance(row, str):
+                line = self._beginning(lines[at]) if too_long else lines[at].removesuffix("\r")
+                broken[len(rows)] = (line, row)
+                row = None
+            if row is None or row:  # a blank line is not a row
+                rows.append(row)
+                first_lines.append(at)
+                last_lines.append(after - 1)
+            at = after
         return TextChunk(rows, first_lines, last_lines, at, broken)
+
+    def _bounds(self, ends: NDArray[np.int64]) -> list[int]:
+        """(lines + 1,) the byte at which each line begins, as if the last one had an end."""
+        bounds = [0, *ends.tolist()]
+        bounds[-1] += not self._ended
+        return bounds
+
+
+class _LineParser:
+    """Parses single lines, as the first line of a row or inside a quoted cell."""
+
+    def __init__(self, delimiter: str) -> None:
+        self._given: list[str] = []
+        self._reader = csv.reader(_Taken(self._given), delimiter=delimiter, strict=True)
+
+    def parse(self, line: str) -> list[str] | str | None:
+        """The cells, if a row ends with the line; None if it ends inside a quoted cell.
+
+        Otherwise the reason why it is not a row. A line that begins inside a quoted cell is given
+        with a quote before it.
+        """
+        self._given.append(line + "\n")
+        try:
+            return next(self._reader)
+        except csv.Error as error:
+            self._given.clear()
+            return None if "unexpected end" in str(error) else _reason(error)
+
+    def join(self, lines: Sequence[str], last: list[str]) -> list[str]:
+        """The cells of a row: some lines that end inside a quoted cell, and a parsed last one."""
+        parsed = [self.parse(('"' if n else "") + line + '"') for n, line in enumerate(lines)]
+        cells: list[str] = []
+        parts: list[str] = []  # of the quoted cell that is open
+        for found in (*parsed, last):
+            assert isinstance(found, list)
+            if parts:
+                parts.append(found.pop(0))
+            if found:
+                cells += ["\n".join(parts)] * bool(parts) + found[:-1]
+                parts = found[-1:]
+        return [*cells, "\n".join(parts)]
+
+
+class _Taken:
+    """An iterator over what is put into a list, which goes on after the list was empty."""
+
+    def __init__(self, given: list[str]) -> None:
+        self._given = given
+
+    def __iter__(self) -> _Taken:
+        return self
+
+    def __next__(self) -> str:
+        if not self._given:
+            raise StopIteration
+        return self._given.pop()
 
 
 class CsvRows(RowData):

@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import stat
+import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...errors import FileRefused
 from ..dialect import CsvDialect
-from ..reading import open_for_reading
-from .base import DEFAULT_BLOCK_ROWS, Source, check_block_rows, position_count
-from .row_block import Position, RowBlock
-from .text_reader import HeaderReader, TextFormat, TextPosition, TextReader
+from ..reading import open_at_once, open_for_reading
+from .base import DEFAULT_BLOCK_ROWS, POLL_SECONDS, Source, check_block_rows
+from .prefix_hash import PrefixHash
+from .row_block import Position, RowBlock, empty_block
+from .text_reader import (
+    HeaderReader,
+    TextFormat,
+    TextPosition,
+    TextReader,
+    check_line_end,
+    skip_read,
+)
 
 CHUNK_BYTES = 1 << 18
 """How many bytes are read at once."""
 
-HEAD_BYTES = 1 << 16
-"""How many first bytes are in the fingerprint of a file."""
+SETTLE_SECONDS = 2.0
+"""A last line without its end is taken as it is when the file has not changed for so long."""
+
+CHANGED = (
+    "They must stay as they were, or the results could not be repeated; later rows may be changed. "
+    "Restore them, or start a new run."
+)
+"""What to do about rows that were read before and have changed since."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class TextFile(Source):
-    """A .csv or .jsonl file, or the same compressed as .gz."""
+    """A .csv or .jsonl file, or the same compressed as .gz.
 
-    def __init__(self, path: Path, kind: str, dialect: CsvDialect) -> None:
+    A plain file may still be being written. If it is not declared `complete`, a last row without
+    its end is yielded as a provisional block, when the file has not changed for SETTLE_SECONDS.
+    """
+
+    def __init__(self, path: Path, kind: str, dialect: CsvDialect, complete: bool = True) -> None:
         self.kind = kind
         self.is_csv = kind == "csv"
         self.name = path.name
@@ -37,51 +57,36 @@ class TextFile(Source):
         self._path = path
         self._form = TextFormat(kind, dialect)
         self._bytes_read = 0
+        self._verified: tuple[TextPosition, PrefixHash] | None = None
         with open_file(path) as file:
             self._size = os.fstat(file.fileno()).st_size
             if not self._size:
                 raise FileRefused(f"{path}: the file is empty. Give one with a header or rows.")
-            self._head = head_fingerprint(file)
-            file.seek(0)
-            first = file.read(2)
-            self._is_gzip = first == GZIP_MAGIC
+            self._is_gzip = check_encoding(path, file.read(2))
             if path.name.endswith(".gz") and not self._is_gzip:
                 raise FileRefused(
                     f"{path}: this is not a gzip file. Compress it, or rename it without .gz."
                 )
-            if first in UTF16_MARKS:
-                raise FileRefused(f"{path}: this is UTF-16 text. Save it as UTF-8.")
+            # A gzip file says itself where it ends.
+            self._complete = complete or self._is_gzip
             header = HeaderReader(self._form, self.name)
-            for data in self._read_from(file, 0):
-                if header.feed(data, last=False):
-                    break
-            else:
-                header.feed(b"", last=True)
+            if not any(header.feed(data) for data in self._read_from(file, 0)):
+                header.finish(self._complete)
         self.columns, self._start = header.columns, header.start
 
     @property
     def share(self) -> float:
         return min(self._bytes_read / self._size, 1.0)
 
-    @property
-    def fingerprint(self) -> dict[str, Any]:
-        return {**super().fingerprint, "head": self._head}
-
-    def fingerprint_at(self, position: Position | None) -> dict[str, Any]:
-        done = 0 if position is None else position_count(position, "bytes", self.name)
-        if self._is_gzip or done >= HEAD_BYTES:
-            return self.fingerprint
-        with open_file(self._path) as file:
-            return {**self.fingerprint, "head": head_fingerprint(file, done)}
-
-    def verify(self, fingerprint: dict[str, Any]) -> None:
-        saved = fingerprint.get("head")
-        if isinstance(saved, dict) and isinstance(saved.get("bytes"), int):
-            # A file that has grown since has the same beginning, as far as it went then.
-            with open_file(self._path) as file:
-                now = head_fingerprint(file, min(max(saved["bytes"], 0), HEAD_BYTES))
-            fingerprint = {**fingerprint, "head": self._head if now == saved else "of other bytes"}
+    def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
+        if position is not None:
+            start = TextPosition.parse(position, self.name)
+            with open_file(self._path) as file:
+                for _ in self._open_at(file, start):
+                    pass
+                if start.unended:
+                    check_line_end(next(self._read_from(file, start.bytes), b""), self.name)
 
     def blocks(
         self,
@@ -91,27 +96,36 @@ class TextFile(Source):
     ) -> Iterator[RowBlock]:
         del columns  # a row of text is always read as a whole
         start = self._start if position is None else TextPosition.parse(position, self.name)
-        size = check_block_rows(size)
-        return self._blocks(TextReader(self._form, self.name, self.columns, start, size), start)
+        return self._blocks(start, check_block_rows(size))
 
-    def _blocks(self, reader: TextReader, start: TextPosition) -> Iterator[RowBlock]:
+    def _blocks(self, start: TextPosition, size: int) -> Iterator[RowBlock]:
         with open_file(self._path) as file:
-            # One byte more than needed: it shows whether a line ended there.
-            back = min(1, start.bytes)
-            chunks = self._read_from(file, start.bytes - back)
-            before = next(chunks, b"") if back else b""
-            if len(before) < back or (back and not start.unfinished and before[:1] != b"\n"):
-                raise FileRefused(
-                    f"{self.name}: the file is not the one that was read before: no row ends at "
-                    f"byte {start.bytes}. Give the earlier file, or start a new run."
-                )
-            yield from reader.feed(before[back:], last=False)
+            prefix_hash, chunks = yield from self._open_at(file, start)
+            reader = TextReader(self._form, self.name, self.columns, start, size, prefix_hash)
             for data in chunks:
                 self._bytes_read = file.tell()
-                yield from reader.feed(data, last=False)
-            yield from reader.feed(b"", last=True)
+                yield from reader.feed(data)
+            while not self._complete and reader.has_rest:
+                for _ in wait_until_settled(file, file.tell()):
+                    yield empty_block(reader.rows)
+                data = file.read(CHUNK_BYTES)
+                if not data:
+                    break
+                yield from reader.feed(data)
+            yield from reader.finish(provisional=not self._complete)
             self.columns = reader.columns
             self._bytes_read = self._size
+
+    def _open_at(
+        self, file: BinaryIO, start: TextPosition
+    ) -> Generator[RowBlock, None, tuple[PrefixHash, Iterator[bytes]]]:
+        """The hash of the bytes before `start`, which are compared, and the chunks after them."""
+        if self._verified is not None and self._verified[0] == start:
+            return self._verified[1].copy(), self._read_from(file, start.bytes)
+        chunks = self._read_from(file, 0)
+        prefix_hash, rest = yield from skip_read(start, chunks, self.name, CHANGED)
+        self._verified = start, prefix_hash.copy()
+        return prefix_hash, chain([rest], chunks)
 
     def _read_from(self, file: BinaryIO, begin: int) -> Iterator[bytes]:
         """The bytes of the text from byte `begin` on."""
@@ -128,12 +142,7 @@ class TextFile(Source):
 def open_file(path: Path) -> BinaryIO:
     """The file, opened for reading; the error says why it cannot be."""
     try:
-        if not path.is_dir() and path.exists() and not path.is_file():
-            raise FileRefused(
-                f"{path}: this is not a regular file. Send its rows to standard input, and give "
-                "'-'."
-            )
-        return open_for_reading(path)
+        file = open_for_reading(path, open_at_once)
     except FileNotFoundError:
         raise FileRefused(f"{path}: there is no such file. Check its name and folder.") from None
     except IsADirectoryError:
@@ -142,13 +151,38 @@ def open_file(path: Path) -> BinaryIO:
         raise FileRefused(f"{path}: this file may not be read. Change its permissions.") from None
     except (OSError, ValueError) as error:
         raise FileRefused(f"{path}: this file cannot be read ({error}).") from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise FileRefused(
+            f"{path}: this is not a regular file. Send its rows to standard input, and give '-'."
+        )
+    return file
 
 
-def head_fingerprint(file: BinaryIO, most: int = HEAD_BYTES) -> dict[str, Any]:
-    """The number of the first bytes, and their hash."""
-    file.seek(0)
-    head = file.read(most)
-    return {"bytes": len(head), "sha256": hashlib.sha256(head).hexdigest()}
+def check_encoding(path: Path, first: bytes) -> bool:
+    """Whether a file that begins with these two bytes is compressed; UTF-16 is refused."""
+    if first in UTF16_MARKS:
+        raise FileRefused(f"{path}: this is UTF-16 text. Save it as UTF-8.")
+    return first == GZIP_MAGIC
+
+
+def wait_until_settled(file: BinaryIO, done: int) -> Iterator[None]:
+    """Wait until a file has not changed for SETTLE_SECONDS, or is longer than `done` bytes.
+
+    By its time of change: a file that was written long ago costs no time. Yields now and then.
+    """
+    seen, since = None, 0.0
+    while True:
+        status = os.fstat(file.fileno())
+        state = status.st_size, status.st_mtime_ns
+        if state != seen:
+            seen, since = state, time.monotonic()
+        # The second clause is for files whose times are not those of this machine's clock.
+        quiet = max(time.time() - status.st_mtime, time.monotonic() - since)
+        if status.st_size > done or quiet >= SETTLE_SECONDS:
+            return
+        yield
+        time.sleep(POLL_SECONDS)
 
 
 def read_plain(file: BinaryIO) -> Iterator[bytes]:

@@ -29,9 +29,9 @@ class JsonSplitter(LineSplitter):
     """Bytes of JSON lines to rows."""
 
     def _parse(
-        self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool
+        self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
     ) -> TextChunk:
-        del text, final  # a row never takes more than a line
+        del text, following  # a row never takes more than a line
         rows: list[dict[str, Any] | None] = []
         row_lines: list[int] = []
         broken: dict[int, tuple[str, str]] = {}
@@ -42,7 +42,8 @@ class JsonSplitter(LineSplitter):
             value = TOO_LONG if index in long else parse_object(line)
             row_lines.append(index)
             if isinstance(value, str):
-                broken[len(rows)] = (line.strip(), value)
+                shown = self._beginning(line) if index in long else line.strip()
+                broken[len(rows)] = (shown, value)
                 rows.append(None)
             else:
                 rows.append(value)

@@ -62,7 +62,7 @@ class TextChunk:
         ends = self.line_ends
         return self.offset + (len(self.raw) if ends is None else int(ends[self.last_lines[row]]))
 
-    def is_unfinished(self, row: int) -> bool:
+    def is_unended(self, row: int) -> bool:
         """Whether a row has no line end: a file that grows may continue it."""
         return row == len(self.rows) - 1 and not self.raw.endswith(b"\n")
 
@@ -79,7 +79,7 @@ class LineSplitter(ABC):
         self._offset = offset
         self._line = line
         self._rest = b""
-        self._too_long: bytes | None = None
+        self._too_long: str | None = None
         """The beginning of a row that is too long and whose end has not come."""
         self._ended = True
         """Whether the last of the present lines has an end."""
@@ -95,7 +95,7 @@ class LineSplitter(ABC):
                 if not last:
                     yield self._placed(_NO_ROWS, data, None)
                     return
-            broken = {0: (self._too_long.decode("utf-8", "surrogateescape"), TOO_LONG)}
+            broken = {0: (self._too_long, TOO_LONG)}
             self._too_long = None
             yield self._placed(TextChunk([None], (0,), (0,), 1, broken), data[:end], None)
             data = data[end:]
@@ -104,23 +104,33 @@ class LineSplitter(ABC):
         too_long = len(rest) > self.max_row_bytes
         if complete:
             text, lines, ends = self._lines(complete)
-            chunk = self._parse(text, lines, ends, final=last or too_long)
+            chunk = self._parse(text, lines, ends, None if last else len(rest))
             if chunk.line_count < len(lines):  # the last row is not complete: keep its bytes
                 cut = int(ends[chunk.line_count - 1]) if chunk.line_count else 0
                 rest, complete = complete[cut:] + rest, complete[:cut]
             if complete:
                 yield self._placed(chunk, complete, ends)
         if too_long:
-            self._too_long = rest[:100]
+            text = rest.decode("utf-8", "surrogateescape")
+            self._too_long = self._beginning(text.removeprefix(self._mark))
             yield self._placed(_NO_ROWS, rest, None)
         else:
             self._rest = rest
 
+    @property
+    def has_rest(self) -> bool:
+        """Whether bytes have come that are not part of a complete row."""
+        return bool(self._rest) or self._too_long is not None
+
     @abstractmethod
     def _parse(
-        self, text: str, lines: list[str], ends: NDArray[np.int64], final: bool
+        self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
     ) -> TextChunk:
-        """The rows of some lines; with `final`, a row begun in them will not be completed."""
+        """The rows of some lines.
+
+        `following` counts the bytes of the line after them, whose end has not come. It is None if
+        nothing comes after them: then a row that is begun in them will not be completed.
+        """
 
     def _line_lengths(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """The bytes of each line, without its end."""
@@ -141,9 +151,18 @@ class LineSplitter(ABC):
             lines.pop()
         else:
             ends = np.append(ends, len(data))
-        if self._offset == 0:
-            lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+        lines[0] = lines[0].removeprefix(self._mark)
         return text, lines, ends
+
+    @property
+    def _mark(self) -> str:
+        """What may stand before the first line and does not belong to it."""
+        return "" if self._offset else BYTE_ORDER_MARK
+
+    def _beginning(self, line: str) -> str:
+        """What is shown of a line that is too long: the same, whatever pieces it came in."""
+        data = line.encode("utf-8", "surrogateescape")
+        return data[: min(self.max_row_bytes, 100)].decode("utf-8", "surrogateescape")
 
     def _placed(self, chunk: TextChunk, raw: bytes, ends: NDArray[np.int64] | None) -> TextChunk:
         placed = replace(chunk, raw=raw, offset=self._offset, line=self._line, line_ends=ends)

@@ -14,7 +14,7 @@ from ...errors import FileRefused
 from ...utils.validation import Floats
 from . import parsing
 from .base import DEFAULT_BLOCK_ROWS, Source, check_block_rows, position_count
-from .files import HEAD_BYTES, head_fingerprint, open_file
+from .files import open_file, read_plain
 from .parsing import Fault
 from .row_block import Position, RowBlock, RowData, RowLocations, column_index
 
@@ -38,14 +38,11 @@ class ParquetFile(Source):
         self.address = str(path.resolve())
         self._path = path
         self._rows_read = 0
+        self._sha256: str | None = None
+        """The hash of the file, once it is asked for: a Parquet file is written as a whole."""
         with open_file(path) as file:
             if not os.fstat(file.fileno()).st_size:
                 raise FileRefused(f"{path}: the file is empty. Give a Parquet file.")
-            self._head = head_fingerprint(file)
-            file.seek(-self._head["bytes"], os.SEEK_END)
-            # All names, counts and offsets of columns are at the end: another file has another end.
-            self._tail = hashlib.sha256(file.read(HEAD_BYTES)).hexdigest()
-            file.seek(0)
             try:
                 opened = pyarrow.parquet.ParquetFile(file)
                 names = [str(name) for name in opened.schema_arrow.names]
@@ -75,8 +72,13 @@ class ParquetFile(Source):
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        more = {"rows": self.length, "head": self._head, "tail": self._tail}
-        return {**super().fingerprint, **more}
+        if self._sha256 is None:
+            with open_file(self._path) as file:
+                whole = hashlib.sha256()
+                for data in read_plain(file):
+                    whole.update(data)
+            self._sha256 = whole.hexdigest()
+        return {**super().fingerprint, "rows": self.length, "sha256": self._sha256}
 
     def blocks(
         self,

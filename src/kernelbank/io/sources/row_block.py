@@ -120,6 +120,11 @@ class RowLocations(ABC):
     def position(self, row: int) -> Position:
         """Where to continue after a row."""
 
+    def is_unended(self, row: int) -> bool:
+        """Whether the text ended before the line end of a row."""
+        del row
+        return False
+
     def identifier(self, row: int) -> str:
         """The id that a broker has given a row; "" without one."""
         del row
@@ -142,13 +147,19 @@ class RowBlock:
     ([[0.0, 1.5], [2.0, 3.5]], {'day': ['mon', 'wed']})
     >>> print(parsed.rejected[0])
     small.csv, line 3, column 'load': '?' is not a number.
-    >>> block.position(1)
+    >>> {key: block.position(1)[key] for key in ("rows", "bytes", "lines")}
     {'rows': 2, 'bytes': 32, 'lines': 3}
     """
 
-    def __init__(self, data: RowData, locations: RowLocations) -> None:
+    def __init__(self, data: RowData, locations: RowLocations, provisional: bool = False) -> None:
         self._data = data
         self._locations = locations
+        self.provisional = provisional
+        """Whether the source ended before the end of the last row: it may still become longer.
+
+        Then nothing comes after this block, and nobody should continue after its rows: at the next
+        reading they may be others.
+        """
 
     def __len__(self) -> int:
         return len(self._data)
@@ -165,6 +176,10 @@ class RowBlock:
     def position(self, row: int) -> Position:
         """Where to continue after row `row` of the block: JSON data for `Source.blocks`."""
         return self._locations.position(self._checked(row))
+
+    def is_unended(self, row: int) -> bool:
+        """Whether the text ended before the line end of row `row` of the block."""
+        return self._locations.is_unended(self._checked(row))
 
     def first_keys(self) -> tuple[str, ...] | None:
         """The keys of the first row that has any; None without one, or if rows have no keys."""

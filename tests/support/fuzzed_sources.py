@@ -1,0 +1,312 @@
+"""Texts that nobody should write, read in every way: the same rows each time, or a refusal.
+
+`attack(count, seed)` makes sources and checks each of them. By hand, for as long as you like:
+
+    python -c "from support.fuzzed_sources import attack; print(attack(100_000, 1))"
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import math
+import os
+import random
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from kernelbank.errors import FileRefused
+from kernelbank.io.sources import files, followed_file, open_source, prefix_hash
+from kernelbank.io.sources.lines import LineSplitter
+from kernelbank.io.sources.standard_input import StandardInput
+
+KINDS = ("csv", "csv", "jsonl", "csv.gz", "jsonl.gz")
+TOKENS = [
+    *(b'"', b'""', b'","', b'",', b',"', b'\n"', b'"\n', b"\n", b"\r", b"\r\n", b",", b";", b"\t"),
+    *(b"\0", b"\xff", b"\xc3", "é".encode(), b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\x85", b"{", b"}"),
+    *(b"[", b"]", b":", b"\\", b"\\ud800", b"1e999", b"NaN", b"-0", b"1" * 400, b"null", b" "),
+    *(b"true", b"0x1", b"1_0", b"'", b'{"a": 1}', b'a",",\n', b'"a\nb"', b"x" * 70, b"a,b\n"),
+]
+PARSED_PER_BYTE = 12
+"""The most characters that are parsed as CSV per byte of a text that is read in whole chunks."""
+
+
+class _Limited:
+    """A `csv.reader` that counts the characters that it is given."""
+
+    parsed = 0
+
+    def __init__(self, lines: Any, **options: Any) -> None:
+        self._reader = _READER(map(self._counted, lines), **options)
+
+    @staticmethod
+    def _counted(line: str) -> str:
+        _Limited.parsed += len(line)
+        return line
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        return next(self._reader)
+
+    @property
+    def line_num(self) -> int:
+        return int(self._reader.line_num)
+
+
+_READER = csv.reader
+
+
+def attack(count: int, seed: int) -> Counter[str]:
+    """Read `count` fuzzed sources; returns how many ended in which way.
+
+    An `AssertionError` names the seed, the number, the kind and the bytes of a source that breaks a
+    rule.
+    """
+    outcomes: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as patches:
+        patches.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        for module, name, value in (
+            (files, "SETTLE_SECONDS", 0.0),
+            (followed_file, "POLL_SECONDS", 0.0),
+            (prefix_hash, "_PIECES_PER_SIGN", 1 << 30),
+            (csv, "reader", _Limited),
+        ):
+            patches.enter_context(mock.patch.object(module, name, value))
+        for number in range(count):
+            draw = random.Random(f"{seed} {number}")
+            kind, data = fuzzed_source(draw)
+            path = Path(folder, f"rows.{kind}")
+            path.write_bytes(data)
+            longest = draw.choice([1 << 18, 1 << 18, 1 << 18, 60, 9])
+            try:
+                with mock.patch.object(LineSplitter, "max_row_bytes", longest):
+                    outcomes[f"{kind}: {check_source(path, data, draw)}"] += 1
+            except Exception as error:
+                raise AssertionError(
+                    f"attack seed {seed}, source {number}, {kind}, rows of {longest} bytes: "
+                    f"{data[:2000]!r}"
+                ) from error
+    return outcomes
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+def fuzzed_source(draw: random.Random) -> tuple[str, bytes]:
+    """The kind of a source, and its bytes."""
+    kind = draw.choice(KINDS)
+    form = kind.removesuffix(".gz")
+    data = draw.choice([good_text, good_text, good_text, token_text, random_bytes])(draw, form)
+    for _ in range(draw.choice([0, 1, 1, 2, 5])):
+        data = mutated(draw, data)
+    if draw.random() < 0.002:
+        at = draw.randint(0, len(data))
+        token = draw.choice([b"x", b'"', b'a",",\n', b"1,", b"\n", b"\0"])
+        data = data[:at] + token * (300_000 // len(token)) + data[at:]
+    if draw.random() < 0.04:
+        encoding = draw.choice(["utf-16", "utf-16-le", "latin-1", "utf-32"])
+        data = data.decode("utf-8", "replace").encode(encoding, "replace")
+    if kind.endswith(".gz"):
+        data = compressed(draw, data)
+    return kind, data
+
+
+def good_text(draw: random.Random, form: str) -> bytes:
+    end = draw.choice(["\n", "\n", "\r\n"])
+    rows = [
+        (draw.choice(["", "1", "-2.5", "1e3", "7"]), draw.choice(["x", "a, b", 'say "so"', "l\nm"]))
+        for _ in range(draw.randint(0, 12))
+    ]
+    if form == "csv":
+        lines = ["a,b", *(f'{a},"{b.replace(chr(34), chr(34) * 2)}"' for a, b in rows)]
+    else:
+        lines = [json.dumps({"a": float(a or "nan"), "b": b}) for a, b in rows]
+    text = end.join([*lines, ""]).encode()
+    return text if draw.random() < 0.7 else text[: draw.randint(0, len(text))]
+
+
+def token_text(draw: random.Random, form: str) -> bytes:
+    start = b"a,b\n" if form == "csv" else b'{"a": 1, "b": "x"}\n'
+    return start + b"".join(draw.choices(TOKENS, k=draw.randint(0, 25)))
+
+
+def random_bytes(draw: random.Random, form: str) -> bytes:
+    del form
+    return draw.randbytes(draw.randint(0, 80))
+
+
+def mutated(draw: random.Random, data: bytes) -> bytes:
+    """The text with a piece changed, removed, repeated or put in."""
+    first, last = sorted(draw.randint(0, len(data)) for _ in range(2))
+    middle = draw.choice(
+        [
+            b"",
+            draw.choice(TOKENS),
+            draw.randbytes(2),
+            data[first:last] * 2,
+            draw.choice(TOKENS) * draw.randint(1, 8),
+        ]
+    )
+    return data[:first] + middle + data[last if draw.random() < 0.5 else first :]
+
+
+def compressed(draw: random.Random, data: bytes) -> bytes:
+    cut = draw.randint(0, len(data))
+    packed = gzip.compress(data[:cut], 1, mtime=0) + gzip.compress(data[cut:], 1, mtime=0)
+    what = draw.random()
+    if what < 0.6:
+        return packed + bytes(draw.choice([0, 0, 5]))
+    return packed[: draw.randint(0, len(packed))] if what < 0.8 else mutated(draw, packed)
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def check_source(path: Path, data: bytes, draw: random.Random) -> str:
+    """Read a source in several ways; returns how it ended."""
+    _Limited.parsed = 0
+    plain = Reading(path)
+    is_packed = data[:2] == files.GZIP_MAGIC
+    if not is_packed and len(data) > 2000:
+        assert _Limited.parsed <= 2 * PARSED_PER_BYTE * len(data), "it is parsed too often"
+    sizes = [draw.choice([1, 2, 7]), draw.choice([1, 3, 50])]
+    if len(data) < 2000:
+        with mock.patch.object(files, "CHUNK_BYTES", sizes[0]):
+            again = Reading(path, size=sizes[1])
+        # Where damage of a gzip file is noticed depends on the pieces; rows before it do not.
+        shorter = min(len(plain.rows), len(again.rows)) if is_packed and plain.refusal else None
+        assert again.rows[:shorter] == plain.rows[:shorter]
+        assert bool(again.refusal) == bool(plain.refusal)
+    if plain.rows and len(data) < 20_000:
+        check_resumed(path, plain, draw)
+    if not is_packed and len(data) < 2000:
+        check_growing(path, data, draw)
+        check_piped(path, data, plain)
+    if plain.refusal:
+        return "rows, then refused" if plain.rows else "refused"
+    bad = sum(isinstance(row, str) for row in plain.rows)
+    return "no rows" if not plain.rows else "good rows" if not bad else "some bad rows"
+
+
+class Reading:
+    """The rows of a source, with the position after each, up to a refusal if there is one."""
+
+    def __init__(
+        self,
+        source: Any,
+        position: Any = None,
+        size: int = 1024,
+        fingerprint: Any = None,
+        **options: Any,
+    ) -> None:
+        self.rows: list[Any] = []
+        self.positions: list[Any] = []
+        self.provisional = 0
+        self.refusal = ""
+        self.fingerprint = fingerprint
+        try:
+            if isinstance(source, Path):
+                source = open_source(source, **options)
+                if fingerprint is not None:
+                    source.verify(json.loads(json.dumps(fingerprint)), position)
+            first = 0 if position is None else position["rows"]
+            for block in source.blocks(position, size):
+                assert block.first == first + len(self.rows)
+                self._take(block, source.columns)
+            self.fingerprint = source.fingerprint
+        except FileRefused as error:
+            self.refusal = str(error)
+            assert self.refusal.isprintable(), self.refusal
+
+    def _take(self, block: Any, columns: tuple[str, ...] | None) -> None:
+        assert not self.provisional or block.provisional, "rows after a provisional block"
+        names = list(columns or ())
+        parsed = block.parse(names[:1], names[1:], allow_missing=True)
+        rows: dict[int, Any] = {one.row: f"{block.first} {one}" for one in parsed.rejected}
+        for index, row in enumerate(parsed.rows.tolist()):
+            numbers = [None if math.isnan(n) else n for n in parsed.numbers[index].tolist()]
+            rows[row] = (block.where(row), numbers, [t[index] for t in parsed.texts.values()])
+        rows |= {row: text.partition(" ")[2] for row, text in rows.items() if type(text) is str}
+        assert sorted(rows) == list(range(len(block))), "rows + rejected = all"
+        self.rows += [rows[row] for row in range(len(block))]
+        self.positions += [block.position(row) for row in range(len(block))]
+        self.provisional += block.provisional
+
+
+def check_resumed(path: Path, plain: Reading, draw: random.Random) -> None:
+    """From any position on, the rows are the others; it is JSON data."""
+    at = draw.randrange(len(plain.rows))
+    position = json.loads(json.dumps(plain.positions[at]))
+    rest = Reading(path, position, draw.choice([1, 5, 1024]), plain.fingerprint)
+    assert rest.rows == plain.rows[at + 1 :]
+    assert rest.positions == plain.positions[at + 1 :]
+    assert bool(rest.refusal) == bool(plain.refusal)
+
+
+def check_growing(path: Path, data: bytes, draw: random.Random) -> None:
+    """A text that is written bit by bit gives the rows that have an end, each once."""
+    whole = Reading(path, complete=False)
+    if whole.refusal:
+        return
+    kept = provisional_from(path, None) if whole.provisional else len(whole.rows)
+    rows: list[Any] = []
+    position = fingerprint = None
+    grown = path.with_name(f"grown-{path.name}")
+    for cut in sorted([draw.randint(0, len(data)), draw.randint(0, len(data)), len(data)]):
+        grown.write_bytes(data[:cut])
+        follow = draw.random() < 0.5
+        how: dict[str, Any] = {"follow": True, "idle": 1e-9} if follow else {"complete": False}
+        if not follow and not cut:
+            continue
+        part = Reading(grown, position, fingerprint=fingerprint, **how)
+        if part.refusal:
+            assert (follow, rows) == (False, []), part.refusal
+            assert "header" in part.refusal
+            continue
+        count = len(part.rows)
+        if part.provisional:
+            count = provisional_from(grown, position)
+        if count:
+            rows += part.rows[:count]
+            position, fingerprint = part.positions[count - 1], part.fingerprint
+    named = [_named(row, grown.name, path.name) for row in rows]
+    assert named == whole.rows[:kept]
+
+
+def provisional_from(path: Path, position: Any) -> int:
+    """How many rows come before the provisional ones."""
+    blocks = open_source(path, complete=False).blocks(position)
+    return sum(len(block) for block in blocks if not block.provisional)
+
+
+def _named(row: Any, name: str, other: str) -> Any:
+    """A row as if its file had another name."""
+    if isinstance(row, str):
+        return row.replace(name, other, 1)
+    return (row[0].replace(name, other, 1), *row[1:])
+
+
+def check_piped(path: Path, data: bytes, plain: Reading) -> None:
+    """Standard input gives the same rows."""
+    is_object = data.strip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{"
+    if plain.refusal or is_object != (path.suffix == ".jsonl") or not plain.rows:
+        return
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, data)
+        os.close(writing)
+        piped = Reading(StandardInput(descriptor=reading))
+    finally:
+        os.close(reading)
+    assert piped.refusal == ""
+    assert [_named(row, "standard input", path.name) for row in piped.rows] == plain.rows
