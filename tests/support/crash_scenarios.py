@@ -41,6 +41,9 @@ SCENARIOS = {
     "messy": Scenario("../messy.csv", f"{MESSY} --lags 2"),
     "late": Scenario("../messy.csv", f"{MESSY} --delay 5"),
     "classes": Scenario("../labels.csv", f"{MESSY} --task classification"),
+    "refused": Scenario(
+        "../labels.csv", f"{MESSY} --task classification --max-classes 2 --delay 4"
+    ),
     "parts": Scenario("../messy.csv", MESSY, "predictions.parquet"),
     "input": Scenario("-", MESSY),
     "unended": Scenario("../unended.csv", MESSY),

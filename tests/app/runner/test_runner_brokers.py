@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import kernelbank as kb
 from kernelbank.app.cli.commands import cli
+from kernelbank.io import checkpoint
 from support.run_command import same_bits
 
 ROWS = 300
@@ -68,6 +69,22 @@ def test_redis_source_and_sink_in_two_runs_give_every_prediction_once(weather, t
         assert predictions[0][1][field] == b""  # nothing is known yet
         found = [float(fields[field]) for _, fields in predictions[1:]]
         assert found == array[1:].tolist()
+
+
+def test_row_of_redis_that_the_model_refuses_is_named_by_its_id(weather, tmp_path):
+    name, address, client = weather
+    for number, row in enumerate(rows()[:12], 1):
+        label = "c" if number == 8 else "ab"[number % 2]
+        client.xadd(name, {**row, "load": label}, id=f"{number}-0")
+    options = ["--state", tmp_path / "run", "--stop-when-idle", 0.5, "--classes", "a,b"]
+    words = ["run", address, "--target", "load", "--size", "small", "--task", "classification"]
+    done = CliRunner().invoke(cli, [*words, *map(str, options)])
+    assert done.exit_code == 2
+    assert "8-0, column 'load': 'c' is not one of the 2 classes" in done.output
+    run(address, "--task", "classification", *options, "--on-bad-row", "skip")
+    (bad,) = (tmp_path / "run" / "bad-rows.jsonl").read_text().splitlines()
+    assert "8-0" in json.loads(bad)["where"]
+    assert checkpoint.read(tmp_path / "run/state.kb")[0]["rows"] == 11
 
 
 def test_bad_row_of_redis_is_named_by_its_id(weather, tmp_path):
