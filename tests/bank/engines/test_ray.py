@@ -135,6 +135,16 @@ def test_killed_process_is_replaced_with_the_same_bits(cluster):
     assert_same_banks(serial, on_ray)
 
 
+def test_truncation_is_warned_of_with_the_figure_of_serial(cluster):
+    def told(engine):
+        bank = kb.KernelBank([K.Gaussian(30.0)], M.Norma(0.01, 12), window=5, engine=engine)
+        with pytest.warns(kb.errors.TruncationMatters) as record:
+            bank.run(X, Y)
+        return str(record[0].message)
+
+    assert told(Ray(shards=1)) == told("serial")
+
+
 def test_cluster_started_by_engine_has_safe_defaults(cluster):
     import ray
 

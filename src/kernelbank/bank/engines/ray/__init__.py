@@ -12,5 +12,7 @@ The way of a block:
    which the driver computes predictions and costs.
 6. A process that is lost is replaced. It gets an earlier snapshot and learns the blocks since.
 
-`engine` holds the settings, `cluster` starts or joins Ray with safe defaults.
+`engine` holds the settings. `cluster` starts or joins Ray with safe defaults. `authentication`
+makes sure that the cluster refuses strangers (`token_probe` is the script that tries). `signals`
+keeps SIGTERM from Ray. `watcher` is the script that ends what a killed driver leaves behind.
 """
