@@ -7,6 +7,7 @@ message from the logger "kernelbank", at level INFO.
 import logging
 import sys
 import time
+from contextlib import suppress
 
 _log = logging.getLogger("kernelbank")
 
@@ -19,8 +20,9 @@ def tell(text: str) -> None:
 
 def _show(text: str) -> None:
     if sys.stderr is not None:  # as in a program without a console
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        with suppress(OSError, ValueError):  # a full or closed one: nothing depends on it
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
 
 class _Progress:
