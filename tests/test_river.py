@@ -3,6 +3,7 @@
 import copy
 import pickle
 import random
+import signal
 import warnings
 
 import numpy as np
@@ -338,3 +339,43 @@ def test_repr_shows_parameters_and_the_bank():
     assert repr(model).startswith("KernelBankRegressor (")
     assert "50 samples" in repr(model)
     assert model._repr_html_() == model.bank._repr_html_()
+
+
+def test_interrupted_learning_keeps_features_and_bank_together():
+    """Features that appear in the rows that an interrupt cuts off are columns, or are not."""
+    draw = np.random.default_rng(0)
+    rows = [{f"x{k}": draw.normal() for k in range(1 + n // 20)} for n in range(160)]
+    y = [sum(row.values()) for row in rows]
+    wanted = KernelBankRegressor(size="small")
+    for row, target in zip(rows, y, strict=True):
+        wanted.learn_one(row, target)
+
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(*_):
+        raise Interrupt
+
+    before, interrupts = signal.signal(signal.SIGALRM, interrupt), 0
+    try:
+        for many in (False, True) * 3:
+            model = KernelBankRegressor(size="small")
+            while (done := model.bank.samples) < len(rows):
+                try:
+                    try:
+                        signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 0.02))
+                        if many:
+                            model.learn_many(pd.DataFrame(rows[done:]), pd.Series(y[done:]))
+                        else:
+                            model.learn_one(rows[done], y[done])
+                    finally:
+                        signal.setitimer(signal.ITIMER_REAL, 0)
+                except Interrupt:
+                    interrupts += 1
+            assert set(model.features) == set(wanted.features)
+            assert model.bank._dimension == len(model.features)
+            if not many:
+                assert model.predict_one(rows[-1]) == wanted.predict_one(rows[-1])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupts

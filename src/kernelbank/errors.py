@@ -21,6 +21,10 @@ class ShardLost(KernelBankError, ConnectionError):
     """A shard of a bank could not be brought back; the bank stands after its last whole block."""
 
 
+class HalfLearned(KernelBankError, RuntimeError):
+    """A bank was cut off between two samples, and cannot be used any more."""
+
+
 class NativeCodeMissing(KernelBankError, ImportError):
     """There is no compiled library that fits, and no Numba to compile the functions."""
 

@@ -36,6 +36,7 @@ from .auto.auto_bank import COVERAGE
 from .bank.layout import Slot
 from .kernels import NoKernel
 from .learners import Adapter
+from .utils.interrupts import defer_signals
 from .utils.validation import Floats
 
 __all__ = ["KernelBankClassifier", "KernelBankRegressor", "as_slot"]
@@ -108,15 +109,22 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
         """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
         new = self._columns.new(x)
-        self._bank.learn_one(self._columns.row(x, new), y, added=self._added(new))
-        self._columns.add(new)
+        row = self._columns.row(x, new)
+        with defer_signals():  # the bank and its columns change together
+            self._bank.learn_one(row, y, added=self._added(new))
+            self._columns.add(new)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, in their order, as `learn_one` would."""
         if len(X):
             new = self._columns.new(X.columns)
-            self._bank.run(self._columns.rows(X, new), y, added=self._added(new))
-            self._columns.add(new)
+            rows = self._columns.rows(X, new)
+            try:
+                self._bank.run(rows, y, added=self._added(new))
+            finally:  # rows that were learned before an interrupt have the new columns
+                with defer_signals():
+                    if self._bank.samples and self._bank._dimension == rows.shape[1]:
+                        self._columns.add(new)
 
     def _added(self, new: list[Any]) -> int:
         return len(new) if self._bank.samples else 0

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,8 +16,9 @@ from ..combiners import Combiner
 from ..errors import InvalidArgument
 from ..io import checkpoint
 from ..utils import validation as check
-from ..utils.interrupts import defer_sigint
+from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
+from ..utils.whole_steps import CutOff, new_turn, whole_step
 from .arguments import (
     check_within_bounds,
     checked_bounds,
@@ -41,6 +41,7 @@ from .pending_predictions import PendingPredictions
 from .prequential_run import PrequentialRun, make_trace
 from .regression import RegressionModel
 from .single_row import SingleRowCalls
+from .state_copy import StateCopy
 from .table_run import TableRun, learn_row
 from .task_model import Prediction, TaskModel
 
@@ -148,7 +149,7 @@ class AutoBank(AutoBankView):
         self._unlisted = False
         """Whether the newest prediction is still in the model's arrays, not in the list."""
         self._ledger = AutoLedger(self)
-        self._turn = threading.RLock()
+        self._turn = new_turn(self)
 
     # --- predicting ---------------------------------------------------------------------------
 
@@ -258,8 +259,9 @@ class AutoBank(AutoBankView):
         """Put the newest prediction into the list, if it is in the model's arrays."""
         if self._unlisted:
             assert self._model is not None
-            self._unlisted = False
-            self._listed.add(*self._model.last_prediction())
+            with defer_signals():
+                self._listed.add(*self._model.last_prediction())
+                self._unlisted = False
 
     @property
     def _pending(self) -> PendingPredictions:
@@ -277,7 +279,8 @@ class AutoBank(AutoBankView):
             model = self._model_for(row.shape[1])
             prediction = model.predict(row, model.lagged[None], _tail(coverage))
             key = row if named is None else named.codes
-            self._pending.add(key[0], prediction, distinct=distinct)
+            with defer_signals():
+                self._pending.add(key[0], prediction, distinct=distinct)
             return prediction
 
     def _predict_many(self, X: Any, coverage: float) -> Floats:
@@ -321,19 +324,20 @@ class AutoBank(AutoBankView):
             else:
                 (label,) = self._classes.check(y, None, self._max_classes)
                 new = label not in self._classes
-            self._add_inputs(added)
-            model = self._model_for(row.shape[1])
-            past = self._pending.pop(row[0] if named is None else named.codes[0])
-            with defer_sigint():
-                if past is None and new:  # predicted without its class
-                    past = model.predict(row, model.lagged[None], _tail(COVERAGE))
-                if self._task == "classification":
-                    target = np.array([float(self._encode(label))])
-                if named is None:
-                    model.update(row, target, _tail(COVERAGE), past=past)
-                else:
-                    self._keep_columns(named.encoder)
-                    learn_row(self, named, target, _tail(COVERAGE), past)
+            with defer_signals():
+                self._add_inputs(added)
+                with whole_step(self):
+                    model = self._model_for(row.shape[1])
+                    past = self._pending.pop(row[0] if named is None else named.codes[0])
+                    if past is None and new:  # predicted without its class
+                        past = model.predict(row, model.lagged[None], _tail(COVERAGE))
+                    if self._task == "classification":
+                        target = np.array([float(self._encode(label))])
+                    if named is None:
+                        model.update(row, target, _tail(COVERAGE), past=past)
+                    else:
+                        self._keep_columns(named.encoder)
+                        learn_row(self, named, target, _tail(COVERAGE), past)
 
     def _learn_plain(self, x: Any, y: Any) -> bool:
         """Learn by one compiled call, if x and y are plain and no older prediction waits."""
@@ -356,12 +360,13 @@ class AutoBank(AutoBankView):
             if not isinstance(y, (str, int, float, np.generic)) or y not in self._classes:
                 return False
             target = float(self._classes.number(y))
-        result = calls.learn(target)
-        if result == DECLINED:
-            return False
-        self._unlisted = False
-        if result == DIAGNOSE:
-            model.finish_row(calls)
+        with defer_signals():
+            result = calls.learn(target)
+            if result == DECLINED:
+                return False
+            self._unlisted = False
+            if result == DIAGNOSE:
+                model.finish_row(calls)
         return True
 
     def run(
@@ -407,14 +412,12 @@ class AutoBank(AutoBankView):
                 targets = np.zeros(len(rows))
             self._add_inputs(added)
             self._list_newest()
-            model = self._model_for(rows.shape[1] if named is None else named.encoder.width)
+            self._model_for(rows.shape[1] if named is None else named.encoder.width)
             if named is not None:
                 self._keep_columns(named.encoder)
                 if named.encoder.statistics:
                     return TableRun(self, named, targets, labels, tail, fields).run(steps)
-            return PrequentialRun(
-                model, rows, targets, labels, self._classes, self._encode, tail, fields, steps
-            ).run()
+            return PrequentialRun(self, rows, targets, labels, tail, fields, steps).run()
 
     def name_columns(self, names: Iterable[str]) -> None:
         """Name the columns of a bank that will learn arrays of numbers.
@@ -482,7 +485,30 @@ class AutoBank(AutoBankView):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._turn = threading.RLock()
+        self._turn = new_turn(self)
+
+    # --- whole steps --------------------------------------------------------------------------
+
+    def _before_step(self) -> StateCopy | None:
+        """A copy of the state where users' functions may fail; else None."""
+        if self._config.has_own_parts and (
+            not self._model
+            or not self._model.banks
+            or any(bank._runtime.calls_users_functions for bank in self._model.banks)
+        ):
+            self._list_newest()
+            return StateCopy(self)
+        return None
+
+    def _failed_step(self, before: StateCopy | None, error: BaseException) -> None:
+        if before is None:
+            self._cut_off(f"a step was cut off by {error!r}")
+        else:
+            before.restore(self)
+
+    def _cut_off(self, why: str) -> None:
+        self._model = cast(Any, CutOff(why))
+        self._unlisted = False
 
     # --- internals ----------------------------------------------------------------------------
 
@@ -527,7 +553,7 @@ class AutoBank(AutoBankView):
 
     def _add_inputs(self, count: int) -> None:
         if count:
-            with self._turn, defer_sigint():
+            with self._turn, defer_signals():
                 self._list_newest()
                 if self._dimension is not None and self._model is not None:
                     self._model.add_inputs(count)

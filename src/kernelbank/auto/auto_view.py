@@ -9,7 +9,7 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..bank.status import Status
-from ..errors import InvalidArgument
+from ..errors import HalfLearned, InvalidArgument
 from ..native.callbacks import inside_callback
 from ..utils.lazy import plots
 from ..utils.validation import Floats
@@ -149,7 +149,10 @@ class AutoBankView:
         return f"AutoBank({self.task!r}{lags}{size}{slots}; {self.samples} samples)"
 
     def __repr__(self) -> str:
-        return self.status().text()
+        try:
+            return self.status().text()
+        except HalfLearned as error:
+            return f"AutoBank: {error}"
 
     def _repr_html_(self) -> str:
         return self.status().html()

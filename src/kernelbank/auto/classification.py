@@ -11,7 +11,7 @@ import numpy as np
 from ..bank.bank import KernelBank
 from ..native.phases import Phase, Phases
 from ..native.progress import progress
-from ..utils.interrupts import defer_sigint
+from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import calibration, scaling_steps
 from .config import AutoConfig
@@ -69,7 +69,7 @@ class ClassificationModel(TaskModel):
 
     @cached_property
     def _batch(self) -> ClassificationBatch:
-        with defer_sigint():  # compiling must not be interrupted
+        with defer_signals():  # compiling must not be interrupted
             batch = ClassificationBatch(self)
         progress.finished()
         return batch

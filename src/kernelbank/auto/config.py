@@ -45,9 +45,13 @@ class AutoConfig:
 
     def check(self) -> None:
         """Refuse settings that cannot work together, before there is a stream."""
-        if self.slots is None and self.combiner is None and self.loss == Squared():
-            return
-        self.make_bank(self.make_scaling(1, target=True))
+        if self.has_own_parts:
+            self.make_bank(self.make_scaling(1, target=True))
+
+    @property
+    def has_own_parts(self) -> bool:
+        """Whether slots, combiner or loss are not the default ones."""
+        return self.slots is not None or self.combiner is not None or self.loss != Squared()
 
     @property
     def effective_combiner(self) -> Combiner:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..bank.trace import Trace
-from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
+from ..utils.whole_steps import whole_step
 from .class_labels import ClassLabels
 from .scaling import CHUNK
-from .task_model import Prediction, Record, TaskModel, best_class
+from .task_model import Prediction, Record, best_class
+
+if TYPE_CHECKING:
+    from .auto_bank import AutoBank
 
 
 class PrequentialRun:
@@ -21,10 +24,9 @@ class PrequentialRun:
 
     Parameters
     ----------
-    model : predicts and learns.
+    bank : its model predicts and learns.
     rows, targets : (n, d) and (n,).
     labels : the labels of the rows; None for regression.
-    encode : the number of a label's class; adds new classes to the model.
     tail : probability beyond each end of the intervals.
     fields : what the trace records.
     delay : how many rows later a target comes.
@@ -32,22 +34,21 @@ class PrequentialRun:
 
     def __init__(
         self,
-        model: TaskModel,
+        bank: AutoBank,
         rows: Floats,
         targets: Floats,
         labels: list[Any] | None,
-        classes: ClassLabels,
-        encode: Callable[[Any], int],
         tail: float,
         fields: tuple[str, ...],
         delay: int,
     ) -> None:
-        self._model = model
+        assert bank._model is not None
+        self._bank = bank
+        self._model = bank._model
         self._rows = rows
         self._targets = targets
         self._labels = labels
-        self._classes = classes
-        self._encode = encode
+        self._classes = bank._classes
         self._tail = tail
         self._fields = fields
         self._delay = delay
@@ -61,10 +62,10 @@ class PrequentialRun:
         return make_trace(task, records, self._fields, self._model.names, self._classes)
 
     def records(self) -> list[Record]:
-        """Predict and learn all rows. A Ctrl-C waits until a batch is done."""
+        """Predict and learn all rows, in batches that are done whole."""
         row = 0
         while row < len(self._rows):
-            with defer_sigint():
+            with whole_step(self._bank):
                 end = self._batch_end(row)
                 if end > row:
                     self._update(row, end)
@@ -75,7 +76,7 @@ class PrequentialRun:
                     if len(self._waiting) > self._delay:
                         self._learn_oldest()
         while self._waiting:
-            with defer_sigint():
+            with whole_step(self._bank):
                 self._learn_oldest()
         return self._records
 
@@ -110,7 +111,7 @@ class PrequentialRun:
     def _learn_oldest(self) -> None:
         row, past = self._waiting.popleft()
         if self._labels is not None:
-            self._targets[row] = self._encode(self._labels[row])
+            self._targets[row] = self._bank._encode(self._labels[row])
         batch = slice(row, row + 1)
         self._model.update(self._rows[batch], self._targets[batch], self._tail, past=past)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..native.phases import Phase, Phases
 from ..native.progress import progress
-from ..utils.interrupts import defer_sigint
+from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import calibration, scaling_steps
 from .config import AutoConfig
@@ -78,7 +78,7 @@ class RegressionModel(TaskModel):
 
     @cached_property
     def _batch(self) -> RegressionBatch:
-        with defer_sigint():  # compiling must not be interrupted
+        with defer_signals():  # compiling must not be interrupted
             batch = RegressionBatch(self)
         progress.finished()
         return batch

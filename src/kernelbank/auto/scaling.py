@@ -11,7 +11,7 @@ import numpy as np
 from ..native.functions import NativeFunction
 from ..native.phases import Phase
 from ..native.progress import progress
-from ..utils.interrupts import defer_sigint
+from ..utils.interrupts import defer_signals
 from ..utils.validation import LARGEST, Floats
 from . import scaling_steps as steps
 from .running_stats import (
@@ -127,7 +127,7 @@ class ScalingBatch:
         """A step of `scaling_steps` on these arrays."""
         made = self._phases.get(step)
         if made is None:
-            with defer_sigint():  # compiling must not be interrupted
+            with defer_signals():  # compiling must not be interrupted
                 made = self._phases[step] = Phase(step, **self._arguments)
             progress.finished()
         return made

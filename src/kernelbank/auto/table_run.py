@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bank.trace import Trace
-from ..utils.interrupts import defer_sigint
 from ..utils.validation import Floats
+from ..utils.whole_steps import whole_step
 from .column_encoder import EncodedRows
 from .named_inputs import NamedInputs
 from .prequential_run import PrequentialRun, make_trace
@@ -83,10 +83,10 @@ class TableRun:
         return make_trace(task, self._records, self._fields, names, classes)
 
     def _run_pieces(self) -> None:
-        """Pieces in which no row adds inputs. A Ctrl-C waits until a piece is done."""
+        """Pieces in which no row adds inputs. Each piece is done whole."""
         done, codes = 0, self._named.codes
         while done < len(codes):
-            with defer_sigint():
+            with whole_step(self._bank):
                 if self._encoder.adds_inputs(codes[done : done + 1]):
                     self._learn(done, self._predict(done))
                     done += 1
@@ -103,12 +103,10 @@ class TableRun:
         rows, _ = encoder.take(self._named.codes[piece], seen, self._named.texts)
         end = start + len(rows)
         self._records += PrequentialRun(
-            self._model,
+            bank,
             rows,
             targets[start:end],
             None if labels is None else labels[: len(rows)],
-            bank._classes,
-            bank._encode,
             self._tail,
             self._fields,
             delay=0,
@@ -119,12 +117,12 @@ class TableRun:
         """One row after the other: its inputs depend on which targets have come."""
         waiting: deque[tuple[int, Prediction]] = deque()
         for row in range(len(self._targets)):
-            with defer_sigint():
+            with whole_step(self._bank):
                 waiting.append((row, self._predict(row)))
                 if len(waiting) > delay:
                     self._learn(*waiting.popleft())
         while waiting:
-            with defer_sigint():
+            with whole_step(self._bank):
                 self._learn(*waiting.popleft())
 
     def _predict(self, row: int) -> Prediction:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..native.phases import Phase
-from ..utils.interrupts import defer_sigint
+from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import change_detection as detection
 from .config import AutoConfig
@@ -267,7 +267,7 @@ class TaskModel(ABC):
         if self._calls is None and self.rows >= RESTARTS[-1] and self.banks:
             runtimes = [bank._runtime for bank in self.banks]
             if all(runtime.single_sample_calls is not None for runtime in runtimes):
-                with defer_sigint():
+                with defer_signals():
                     self._calls = self._make_row_calls()
         return self._calls
 

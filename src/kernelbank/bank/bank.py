@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from math import isfinite
@@ -13,14 +12,16 @@ import numpy as np
 
 from .. import losses
 from ..combiners import Combiner
-from ..errors import KernelBankError
+from ..errors import HalfLearned, KernelBankError
 from ..io import checkpoint
 from ..io.specs import check_names
 from ..kernels.dictionary import Dictionary
 from ..native.callbacks import inside_callback
 from ..utils import validation as check
+from ..utils.interrupts import defer_signals
 from ..utils.lazy import plots
 from ..utils.validation import Floats
+from ..utils.whole_steps import CutOff, new_turn, whole_step
 from . import serialization
 from .engines import Engine
 from .layout import Slot
@@ -113,7 +114,7 @@ class KernelBank:
         )
         self._runtime = Runtime(self._settings)
         self._names = SlotNames(self._settings.slots)
-        self._turn = threading.RLock()
+        self._turn = new_turn(self)
 
     # --- settings and results -----------------------------------------------------------------
 
@@ -210,7 +211,10 @@ class KernelBank:
             return bank_status(self._settings, self._runtime, self._names)
 
     def __repr__(self) -> str:
-        return self.status().text()
+        try:
+            return self.status().text()
+        except HalfLearned as error:
+            return f"KernelBank: {error}"
 
     def _repr_html_(self) -> str:
         return self.status().html()
@@ -287,7 +291,7 @@ class KernelBank:
                 past = self._settings.check_past_predictions(past)
             self._check_inputs(point, "x")
             self.loss.check_targets(target)
-            runtime.run_block(point, target, past)
+            self._run_block(point, target, past)
 
     @_exclusive
     def run(self, X: Any, y: Any, record: Any = "all") -> Trace:
@@ -310,10 +314,29 @@ class KernelBank:
         trace = Trace(len(points), self._names, fields)
         done = 0
         for block in self._runtime.iter_blocks(points, targets, fields):
-            self._runtime.run_block(block.points, block.targets)
+            self._run_block(block.points, block.targets)
             self._runtime.record(trace, done, len(block.points))
             done += len(block.points)
         return trace
+
+    def _run_block(self, X: Floats, y: Floats, past_predictions: Floats | None = None) -> None:
+        """Learn a block whole, or not at all."""
+        runtime = self._runtime
+        if runtime.undoes_blocks:
+            runtime.run_block(X, y, past_predictions)
+            return
+        with whole_step(self):
+            runtime.run_block(X, y, past_predictions)
+
+    def _before_step(self) -> None:
+        """The runtime undoes what has to be undone."""
+
+    def _failed_step(self, before: Any, error: BaseException) -> None:
+        if self._runtime.is_cut_off:
+            self._cut_off(f"a block was cut off by {error!r}")
+
+    def _cut_off(self, why: str) -> None:
+        self._runtime = cast(Any, CutOff(why))
 
     def _checked_inputs(self, X: Any) -> Floats:
         points = check.samples(X, self._dimension)
@@ -375,7 +398,8 @@ class KernelBank:
         reset them, and refuses.
         """
         self._settings.check_saveable("reset", "Make a new one: bank.fresh().")
-        self._runtime.reset()
+        with defer_signals():
+            self._runtime.reset()
 
     # --- saving -------------------------------------------------------------------------------
 

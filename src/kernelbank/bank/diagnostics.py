@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..errors import SlotQuarantined, TruncationMatters, UnstableStep
 from ..native.workspace import SLIDE_PERIOD
+from ..utils.whole_steps import warn_after_step
 from . import bank_cost
 from .engines.base import Executor
 from .layout import Slot
 from .ledger import Ledger
 
-_PACKAGE = __name__.partition(".")[0] + "."
 _VISIBLE = 0.01  # a truncation that moves a prediction by one part in a hundred matters
 
 
@@ -38,7 +36,7 @@ class Diagnostics:
         effect = ledger.running.item(bank_cost.EFFECT)
         if effect > _VISIBLE and "truncation" not in self.warned:
             self.warned.add("truncation")
-            _warn(
+            warn_after_step(
                 TruncationMatters,
                 "dropping a term beyond the budget moved the estimate on the window by "
                 f"{effect:.1%}. Raise budget, or regularization so that old terms fade; "
@@ -51,7 +49,7 @@ class Diagnostics:
 
     def _warn_quarantined(self, indices: Sequence[int]) -> None:
         names = ", ".join(f"{p} ({self._slots[p].kernel!r})" for p in indices[:5])
-        _warn(
+        warn_after_step(
             SlotQuarantined,
             f"{len(indices)} of {len(self._slots)} slots became non-finite and have zero weight "
             f"from now on: {names}. Lower their learning rate or scale the data.",
@@ -68,18 +66,10 @@ class Diagnostics:
         worst = int(np.argmax(ratios))
         slot = self._slots[worst]
         rate = getattr(slot.learner, "learning_rate", float("nan"))
-        _warn(
+        warn_after_step(
             UnstableStep,
             f"{unstable} of {len(self._slots)} slots cannot be stable on the window: slot {worst} "
             f"({slot.kernel!r}) has learning_rate {rate:g}, and the bound 2 / (loss curvature * "
             "largest eigenvalue of the window's Gram matrix + regularization) is at most "
             f"{rate / ratios[worst]:.3g}. Lower learning_rate or shorten window.",
         )
-
-
-def _warn(kind: type[Warning], message: str) -> None:
-    """Warn, attributed to the line outside this package that called it."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, kind, stacklevel=level)

@@ -14,7 +14,7 @@ from ..learners import Learner
 from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..native.workspace import SLIDE_PERIOD, Workspace
-from ..utils.interrupts import defer_sigint
+from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import bank_cost, slot_metrics
 from .delayed import past_predictions_phase
@@ -66,7 +66,7 @@ class Runtime:
     def open(self, first_input: Floats) -> None:
         """Make workspace and executor, unless they exist; start again after a reset."""
         if not self.is_open:
-            with defer_sigint():  # compiling must not be interrupted: LLVM does not survive it
+            with defer_signals():  # compiling must not be interrupted: LLVM does not survive it
                 Phases([]).run(0, 0)
                 self._make(first_input)
                 self.dimension = len(first_input)
@@ -178,6 +178,21 @@ class Runtime:
         self.executor.prefetch(blocks, recorded)
         yield from blocks
 
+    @property
+    def calls_users_functions(self) -> bool:
+        """Whether a block may call a user's function; unknown, so true, before the first one."""
+        return not self.is_open or bool(self._callbacks)
+
+    @property
+    def undoes_blocks(self) -> bool:
+        """Whether a block may be interrupted anywhere, and is undone then."""
+        return self.is_open and self.executor.fallible and not self._callbacks
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a block has ended in its middle."""
+        return self.is_open and self.executor.is_cut_off
+
     def run_block(self, X: Floats, y: Floats, past_predictions: Floats | None = None) -> None:
         """Learn a block; one that fails, by a user's function or for another reason, is undone.
 
@@ -187,14 +202,11 @@ class Runtime:
         workspace, first, count = self.workspace, self.ledger.samples, len(X)
         workspace.points[:count] = X
         workspace.new_targets[:count] = y
-        if past_predictions is not None:
-            workspace.past_predictions[:count] = past_predictions
-            workspace.has_past_predictions[:count] = 1.0
         try:
-            if self._callbacks:
-                with defer_sigint():
-                    self._run_or_undo(first, count)
-            elif self.executor.fallible:  # no user's function inside: a Ctrl-C may undo the block
+            if past_predictions is not None:
+                workspace.past_predictions[:count] = past_predictions
+                workspace.has_past_predictions[:count] = 1.0
+            if self._callbacks or self.executor.fallible:
                 self._run_or_undo(first, count)
             else:
                 self.executor.run_block(first, count)
@@ -211,7 +223,7 @@ class Runtime:
             self.executor.run_block(first, count)
             self._raise_callback_error()
         except BaseException:
-            with defer_sigint():
+            with defer_signals():
                 if first == 0:
                     self.dimension = self._single = None  # closed again
                 self._restore_shared(before)
@@ -260,7 +272,7 @@ class Runtime:
             return float(self._query_prediction[0])
         self.busy = True
         try:
-            with defer_sigint():
+            with defer_signals():
                 self.executor.predict_query(self.ledger.samples)
                 self._raise_callback_error()
         except BaseException:

@@ -124,6 +124,9 @@ class Executor:
     fallible = False
     """Whether a block may fail for other reasons than a user's own functions."""
 
+    is_cut_off = False
+    """Whether a block has ended in its middle, and was not undone."""
+
     def connect(self, stage: CombineStage) -> None:
         """Take the phases that run for all slots; called once, before the first block."""
         raise NotImplementedError
@@ -150,6 +153,7 @@ class Executor:
         self.restore(arrays)
         if models is not None:
             self.restore_models(models)
+        self.is_cut_off = False
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:

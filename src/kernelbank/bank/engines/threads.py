@@ -11,7 +11,6 @@ from ...losses.objective import Objective
 from ...native.phases import Phases
 from ...native.workspace import Workspace
 from ...utils import validation as check
-from ...utils.interrupts import defer_sigint
 from ...utils.validation import Floats
 from ..layout import Layout
 from .base import CombineStage, Engine, Executor, checked_block
@@ -100,9 +99,10 @@ class ThreadExecutor(LocalExecutor):
             super().run_block(first, count)
             return
         self._start_threads()
-        with defer_sigint():  # threads synchronize after every stage
-            for stage in self._stages:
-                self._together(stage, first, count)
+        self.is_cut_off = True
+        for stage in self._stages:
+            self._together(stage, first, count)
+        self.is_cut_off = False
 
     def single_sample_phases(self) -> tuple[Phases, Phases, Phases] | None:
         return None if self._worth_it(1) else super().single_sample_phases()
@@ -131,6 +131,8 @@ class ThreadExecutor(LocalExecutor):
 
     def _together(self, stage: list[Phases], first: int, count: int) -> None:
         """Run the members of a stage; whichever thread is free takes the next one."""
+        from concurrent.futures import wait
+
         assert self._pool is not None
         members = iter(stage)
 
@@ -139,6 +141,9 @@ class ThreadExecutor(LocalExecutor):
                 member.run(first, count)
 
         others = [self._pool.submit(work) for _ in range(min(self._threads, len(stage)) - 1)]
-        work()
+        try:
+            work()
+        finally:  # whatever happens here, no thread goes on
+            wait(others)
         for other in others:
             other.result()

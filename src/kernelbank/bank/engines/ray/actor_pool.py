@@ -19,7 +19,7 @@ import numpy as np
 from ....errors import ShardLost
 from ....kernels.sample_buffer import SampleBlock
 from ....losses.objective import Objective
-from ....utils.interrupts import defer_sigint
+from ....utils.interrupts import defer_signals
 from ....utils.validation import Floats
 from ...layout import Layout
 from ..base import partition
@@ -250,14 +250,14 @@ class ActorPool:
             self._unsaved = self._settings.replay  # one of them is lost: with the next block, then
             return
         self.traffic.received += array_bytes(snapshots)
-        with defer_sigint():  # snapshots and blocks must fit together
+        with defer_signals():  # snapshots and blocks must fit together
             for handle, snapshot in zip(self.handles, snapshots, strict=True):
                 handle.snapshot = snapshot
             self._learned.clear()
 
     def restore(self, snapshots: Sequence[Snapshot | None]) -> None:
         """Let every shard continue from its snapshot; None: from nothing learned."""
-        with defer_sigint():
+        with defer_signals():
             for handle, snapshot in zip(self.handles, snapshots, strict=True):
                 handle.snapshot = snapshot
             self._learned.clear()
