@@ -20,7 +20,7 @@ def tell(text: str) -> None:
 
 def _show(text: str) -> None:
     if sys.stderr is not None:  # as in a program without a console
-        with suppress(OSError, ValueError):  # a full or closed one: nothing depends on it
+        with suppress(OSError, ValueError):  # nobody reads it, or the disk behind it is full
             sys.stderr.write(text)
             sys.stderr.flush()
 
