@@ -28,8 +28,12 @@ from typing import Any, NamedTuple
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
-PIECE = {"kills": 20, "faults": 10, "forged": 500, "sources": 500, "interrupts": 25}
+PIECE = {"kills": 20, "faults": 10, "forged": 5000, "sources": 2000, "interrupts": 50}
 """How much of each kind is one piece, with its own seed: it can be repeated alone."""
+
+
+OUTCOMES = 12
+"""How many outcomes of each kind are in the table, the most frequent ones."""
 
 
 class Piece(NamedTuple):
@@ -87,9 +91,11 @@ def faults(count: int, seed: int) -> Counter[str]:
 
 def forged(count: int, seed: int) -> Counter[str]:
     """Load files that were damaged or forged."""
-    from support.forged_files import attack
+    from support.forged_files import attack, failures
 
-    return attack(count, seed)
+    found = attack(count, seed)
+    assert not failures(found), failures(found)
+    return found
 
 
 def sources(count: int, seed: int) -> Counter[str]:
@@ -223,7 +229,10 @@ def table(results: list[Result]) -> str:
         own = [result for result in results if result.piece.kind == kind]
         if own:
             outcomes = sum((result.outcomes for result in own), Counter[str]())
-            text = ", ".join(f"{name} {number:,}" for name, number in outcomes.most_common())
+            most = outcomes.most_common(OUTCOMES)
+            text = ", ".join(f"{name} {number:,}" for name, number in most)
+            if len(most) < len(outcomes):
+                text += f", others {outcomes.total() - sum(dict(most).values()):,}"
             lines.append(
                 f"{kind:<12}{sum(result.piece.count for result in own):>9,}"
                 f"{sum(bool(result.failure) for result in own):>8}"

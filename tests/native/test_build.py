@@ -84,3 +84,25 @@ def test_lock_that_is_a_link_is_not_followed(objects, tmp_path):
     with pytest.raises(OSError, match=r"lock"), build._locked():
         pass
     assert (tmp_path / "other").read_text() == "kept"
+
+
+@pytest.mark.parametrize("said", ["ld: final link failed: No space left on device", ""])
+def test_linker_that_fails_is_told_with_its_reason(objects, tmp_path, monkeypatch, said):
+    more = f"echo '{said}' >&2; echo 'it failed' >&2" if said else "true"
+    monkeypatch.setattr(build, "_linker", lambda: ["sh", "-c", f"{more}; exit 1"])
+    build._write_object(objects / "one.o", b"machine code")
+    (tmp_path / "run").mkdir()
+    with pytest.raises(SystemExit, match=rf"library\.so cannot be linked: {said or 1}$"):
+        build._link(tmp_path / "run", [objects / "one.o"])
+
+
+def test_temporary_folder_without_room_is_told_by_name(objects, tmp_path, monkeypatch):
+    build._write_object(objects / "one.o", b"machine code")
+    (tmp_path / "run").mkdir()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(build, "open", full, raising=False)
+    with pytest.raises(SystemExit, match=r"run/objects/one\.o cannot be written: No space left"):
+        build._link(tmp_path / "run", [objects / "one.o"])

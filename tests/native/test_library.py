@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,18 @@ def test_full_disk_while_compiling_names_the_object_file(with_objects, tmp_path)
     assert f"{removed} cannot be written: No space left on device" in done.stderr
     assert python(LEARN, folder=folder).stdout == "learned\n"
     assert (removed.read_bytes(), path.read_bytes()) == (whole, before)
+
+
+@pytest.mark.slow
+def test_processes_that_need_the_library_at_once_wait_for_one_builder(with_objects):
+    folder, path = with_objects
+    before = path.read_bytes()
+    path.unlink()
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: python(LEARN, folder=folder), range(4)))
+    assert [one.stdout for one in done] == ["learned\n"] * 4, [one.stderr for one in done]
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob(f"{path.stem}.*.*"))
 
 
 def test_library_that_the_system_refuses_is_told_by_name(copied):

@@ -1,5 +1,6 @@
 """The lines about compiling: on standard error, whatever that is."""
 
+import contextlib
 import io
 
 import pytest
@@ -56,3 +57,15 @@ def test_nothing_is_told_by_a_process_whose_parent_reports(monkeypatch):
     progress.compiling()
     progress.finished()
     assert stream.getvalue() == ""
+
+
+def test_full_or_closed_standard_error_does_not_matter(monkeypatch):
+    closed = io.StringIO()
+    closed.close()
+    with open("/dev/full", "w") as full:
+        for stream in (full, closed):
+            monkeypatch.setattr(module.sys, "stderr", stream)
+            module.tell("kernelbank: building compiled code ...")
+        monkeypatch.undo()
+        with contextlib.suppress(OSError):  # what it could not write is written once more
+            full.close()

@@ -86,7 +86,8 @@ class CallFaults:
             outcome = "killed" if ended.killed else "succeeded" if ended.code == 0 else "refused"
             self.outcomes[outcome] += 1
             if outcome == "refused":
-                check_one_line(ended, file_named(fault))
+                locked = "cannot be locked" if fault.call == "flock" else ""
+                check_one_line(ended, file_named(fault), locked)
         ended = self.scenarios.run(name, folder)
         assert ended.code == 0, f"{name} {faults}: {ended.stderr}"
         self.scenarios.compare(name, folder, wanted, faults)

@@ -279,13 +279,13 @@ def _link(folder: Path, paths: list[Path]) -> bytes:
         if data is None:
             raise SystemExit(f"{path} is damaged. Remove it, and build again")
         objects.append(copies / path.name)
-        objects[-1].write_bytes(data)
+        _put(objects[-1], data, durable=False)
     library = folder / "library.so"
     command = [*_linker(), "-shared", "-s", "-o", library, *objects, "-lm"]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        raise SystemExit(f"linking failed: {lines[-1] if lines else done.returncode}")
+        why = done.stderr.strip().partition("\n")[0]  # what follows is only that it failed
+        raise SystemExit(f"{library} cannot be linked: {why or done.returncode}")
     return library.read_bytes()
 
 
