@@ -194,6 +194,35 @@ def test_renamed_file_is_found_by_its_inode(tmp_path, name):
     follower.check()
 
 
+@pytest.mark.parametrize(
+    "names", [("log.2.csv", "log.1.csv"), ("log-20240101.csv", "log-20240102.csv")]
+)
+def test_number_may_stand_before_the_ending(tmp_path, names):
+    log = Log(tmp_path / "log.csv")
+    log.write(3)
+    follower = Follower(log)
+    follower.read_all()
+    for name in names:
+        log.write(2)
+        log.path.rename(tmp_path / name)
+    log.write(2)
+    follower.read_all()
+    follower.check()
+
+
+def test_file_with_a_similar_name_is_not_taken_for_a_rotated_one(tmp_path):
+    log = Log(tmp_path / "log.csv")
+    log.write(3)
+    follower = Follower(log)
+    follower.read_all()
+    log.rotate()
+    log.write(2)
+    for name in ("log-2.csv", "log.csv.out.csv", "log.csvs", "logs.csv.1"):
+        (tmp_path / name).write_text("n,word\n0,other\n")
+    follower.read_all()
+    follower.check()
+
+
 def test_file_without_a_header_begins_with_a_row(tmp_path):
     log = Log(tmp_path / "log.csv")
     log.write(3)

@@ -41,13 +41,17 @@ class CsvSplitter(LineSplitter):
     def __init__(self, delimiter: str, offset: int = 0, line: int = 1) -> None:
         super().__init__(offset, line)
         self._delimiter = delimiter
+        self._open_lines = 0
+        """So many first lines of the next text are known to end inside a quoted cell."""
 
     def _parse(
         self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
     ) -> TextChunk:
-        parsed = self._parse_unquoted(text, lines, ends)
-        if parsed is None:
-            parsed = self._parse_quoted(lines, ends)
+        parsed = None
+        if not self._open_lines:
+            parsed = self._parse_unquoted(text, lines, ends)
+            if parsed is None:
+                parsed = self._parse_quoted(lines, ends)
         return self._parse_by_line(lines, ends, following) if parsed is None else parsed
 
     def _parse_unquoted(
@@ -109,10 +113,14 @@ class CsvSplitter(LineSplitter):
         at = 0
         # The first line after `at` at which an open quoted cell does not just go on (`count` if
         # there is none), and what `parse` says of it. Both hold for every `at` before it.
-        stop, found_there = 0, None
+        stop, found_there = self._open_lines, None
+        row: list[str] | str | None
         while at < count:
             too_long = bounds[at + 1] - bounds[at] - 1 > self.max_row_bytes
-            row = TOO_LONG if too_long else parser.parse(lines[at])
+            if self._open_lines:
+                row, self._open_lines = None, 0
+            else:
+                row = TOO_LONG if too_long else parser.parse(lines[at])
             after = at + 1
             if row is None:
                 if stop <= at:
@@ -127,6 +135,7 @@ class CsvSplitter(LineSplitter):
                 if size > self.max_row_bytes:
                     row = CLOSED_TOO_LATE
                 elif found_there is None and following is not None:
+                    self._open_lines = count - at
                     break  # the end of the row may still come
                 elif found_there is None:
                     row = UNCLOSED

@@ -25,7 +25,7 @@ from ..dialect import CsvDialect
 from .base import DEFAULT_BLOCK_ROWS, POLL_SECONDS, Source, check_block_rows
 from .files import CHANGED, CHUNK_BYTES, check_encoding, open_file, read_plain, wait_until_settled
 from .prefix_hash import PrefixHash
-from .rotation import RotatedFile, beside, identity_of, is_rotation, present_file
+from .rotation import RotatedFile, beside, identity_of, numbering, present_file
 from .row_block import Position, RowBlock, empty_block
 from .text_reader import HeaderReader, TextFormat, TextPosition, TextReader, skip_read
 
@@ -249,8 +249,11 @@ class FollowedFile(Source):
         mine = identity_of(status)
         if present is not None and present.identity == mine:
             return None
-        others = [one for one in beside(self._path) if is_rotation(one.name, self._path)]
+        others = beside(self._path)
         me = next((one for one in others if one.identity == mine), None)
+        # log.2.csv comes after log.1.csv, but beside log.csv.1 it is another file.
+        how = (me is not None and numbering(me.name, self._path)) or "after"
+        others = [one for one in others if numbering(one.name, self._path) == how]
         known = {mine, None if present is None else present.identity}
         later = [
             one

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-_NUMBER = r"[.-](\d[\dT:._-]*)"
+_NUMBER = r"[.-]\d[\dT:._-]*"
 
 
 class RotatedFile(NamedTuple):
@@ -64,19 +64,20 @@ def beside(path: Path) -> list[RotatedFile]:
     return sorted(found)
 
 
-def is_rotation(name: str, path: Path) -> bool:
-    """Whether a name is that of the file with a number or a date, as rotation gives it.
+def numbering(name: str, path: Path) -> str:
+    """How a name is made of that of the file by a number or a date: "after" it or "inside"; or "".
 
     >>> path = Path("log.csv")
-    >>> [n for n in ("log.csv.1", "log.csv-20240131.gz", "log.1.csv", "log.csv.old")
-    ...  if is_rotation(n, path)]
-    ['log.csv.1', 'log.csv-20240131.gz', 'log.1.csv']
+    >>> [numbering(n, path) for n in ("log.csv.1", "log.csv-20240131.gz", "log.1.csv", "log.csv.old")]
+    ['after', 'after', 'inside', '']
     """
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
     whole, stem, end = map(re.escape, (path.name, path.stem, path.suffix))
-    return re.fullmatch(f"{whole}{_NUMBER}|{stem}{_NUMBER}{end}", name) is not None
+    if re.fullmatch(f"{whole}{_NUMBER}", name):
+        return "after"
+    return "inside" if re.fullmatch(f"{stem}{_NUMBER}{end}", name) else ""
 
 
 def _belongs(name: str, path: Path) -> bool:
-    return name.startswith(path.name) or is_rotation(name, path)
+    return name.startswith(path.name) or numbering(name, path) == "inside"
