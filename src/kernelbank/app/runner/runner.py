@@ -165,9 +165,8 @@ class Runner:
                 yield block
                 last = block.where(len(block) - 1) if len(block) else last
         except Exception as error:
-            error.add_note(
-                f"The last row before was {last}." if last else "It came before any row."
-            )
+            if last:
+                error.add_note(f"The last row before was {last}.")
             raise
 
     @contextmanager
