@@ -46,14 +46,14 @@ class Source(ABC):
     columns: tuple[str, ...] | None = None
     """The names in order; None until the first row has come from a stream."""
 
+    start: Position | None = None
+    """Where the first row begins, once that is known and if it need not be the same later."""
+
     is_csv = False
     """Whether the rows are CSV, as far as that is known."""
 
     length: int | None = None
     """The number of rows, where it is known."""
-
-    start: Position | None = None
-    """Where the first row begins, once that is known and if it need not be the same later."""
 
     @property
     def share(self) -> float | None:
