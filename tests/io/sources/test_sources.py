@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from kernelbank.errors import FileRefused, InvalidArgument, KernelBankWarning
-from kernelbank.io.sources import open_source, parsing
+from kernelbank.io.sources import files, open_source, parsing
 from support.source_fixtures import (
     COLUMNS,
     EXPECTED,
@@ -261,6 +261,52 @@ def test_file_that_has_grown_is_the_same_source(tmp_path):
             fixture.open().verify(fingerprint, positions[2])
         with pytest.raises(FileRefused, match=message):
             read(fixture.open(), positions[2])
+
+
+class Clock:
+    """A clock that moves only when somebody sleeps."""
+
+    def __init__(self):
+        self.now = 1e9
+
+    def time(self):
+        return self.now
+
+    monotonic = time
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("age", "signs"), [(1000, 0), (2.1, 0), (1.1, 5), (0, 10), (-1000, 10)]
+)  # the last one: a file server whose clock is ahead
+def test_file_settles_when_it_has_not_changed_for_two_seconds(tmp_path, monkeypatch, age, signs):
+    clock = Clock()
+    monkeypatch.setattr(files, "time", clock)
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n1\n2")
+    os.utime(path, (clock.now - age, clock.now - age))
+    blocks = list(open_source(path, complete=False).blocks())
+    assert [len(block) for block in blocks] == [1, *([0] * signs), 1]
+    assert [block.provisional for block in blocks] == [*([False] * (signs + 1)), True]
+    assert not any(block.provisional for block in open_source(path).blocks())
+
+
+def test_file_that_grows_while_it_settles_is_read_on(tmp_path, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(files, "time", clock)
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n1\n2")
+    os.utime(path, (clock.now, clock.now))
+    rows = []
+    for block in open_source(path, complete=False).blocks():
+        assert not block.provisional
+        rows += block.parse(numeric=["a"]).numbers[:, 0].tolist()
+        if not len(block):
+            with path.open("a") as file:
+                file.write("5\n7\n")
+    assert rows == [1, 25, 7]
 
 
 def test_parquet_file_that_was_rewritten_is_refused(tmp_path):

@@ -273,6 +273,8 @@ class RunOptions:
     allow_gaps: bool = _rows(
         "Go on if a broker has deleted rows before they were read; they are counted.", False
     )
+    allow_empty: bool = _rows("A source without any row is not an error.", False)
+    max_rows: int | None = _rows("Stop after this number of rows.", None, metavar="N", low=1)
     complete: bool = _rows(
         "Nothing more is written to the source: its last line is a row also without a line end.",
         False,
@@ -280,8 +282,6 @@ class RunOptions:
     follow: bool = _rows(
         "Wait at the end of a .csv or .jsonl file for more rows, also when it is rotated.", False
     )
-    allow_empty: bool = _rows("A source without any row is not an error.", False)
-    max_rows: int | None = _rows("Stop after this number of rows.", None, metavar="N", low=1)
     stop_when_idle: float | None = _rows(
         "Stop when no row has come for this time (standard input, brokers, --follow).",
         None,

@@ -48,6 +48,9 @@ class Source(ABC):
     columns: tuple[str, ...] | None = None
     """The names in order; None until the first row has come from a stream."""
 
+    start: Position | None = None
+    """Where the first row begins, once that is known and if it need not be the same later."""
+
     is_csv = False
     """Whether the rows are CSV, as far as that is known."""
 
@@ -56,9 +59,6 @@ class Source(ABC):
 
     missing_rows = 0
     """Rows that were deleted before they were read; with `allow_gaps` they may be."""
-
-    start: Position | None = None
-    """Where the first row begins, once that is known and if it need not be the same later."""
 
     @property
     def share(self) -> float | None:

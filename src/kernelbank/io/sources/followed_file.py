@@ -13,42 +13,23 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
-from ...errors import FileRefused, KernelBankWarning
+from ...errors import FileRefused
 from ..dialect import CsvDialect
 from .base import DEFAULT_BLOCK_ROWS, POLL_SECONDS, Source, check_block_rows
-from .files import CHANGED, CHUNK_BYTES, check_encoding, open_file, read_plain, wait_until_settled
+from .files import CHANGED, CHUNK_BYTES, check_encoding, open_file, wait_until_settled
 from .prefix_hash import PrefixHash
-from .rotation import RotatedFile, beside, identity_of, numbering, present_file
+from .rotation import OpenedFile, RotatedFiles, identity_in
 from .row_block import Position, RowBlock, empty_block
 from .text_reader import HeaderReader, TextFormat, TextPosition, TextReader, skip_read
 
 _LAST_BYTES = 256
 """So many bytes before the present place are compared again, to notice a file that was cut."""
-
-
-class _Opened(NamedTuple):
-    """A file that is open; its name may have changed since."""
-
-    name: str
-    file: BinaryIO
-
-    @property
-    def status(self) -> os.stat_result:
-        return os.fstat(self.file.fileno())
-
-    @property
-    def identity(self) -> tuple[int, int]:
-        return identity_of(self.status)
-
-    def read_at(self, begin: int, count: int) -> bytes:
-        return os.pread(self.file.fileno(), count, begin)
 
 
 class _FileWasCut(Exception):
@@ -73,9 +54,8 @@ class FollowedFile(Source):
         self._path = path
         self._form = TextFormat(kind, dialect)
         self._idle = idle
-        self._allow_gaps = allow_gaps
+        self._files = RotatedFiles(path, allow_gaps)
         self._is_idle = False
-        self._verified: tuple[tuple[int, int], TextPosition, PrefixHash] | None = None
         if not path.parent.is_dir():
             raise FileRefused(f"{path}: there is no folder {path.parent}. Check its name.")
         if os.path.lexists(path):
@@ -85,9 +65,9 @@ class FollowedFile(Source):
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
         if position is not None:
-            found = self._find(position)
+            found = self._files.find(position)
             if found is not None:
-                found.file.close()
+                found[0].file.close()
 
     def blocks(
         self,
@@ -102,47 +82,53 @@ class FollowedFile(Source):
 
     def _blocks(self, position: Position | None, size: int) -> Iterator[RowBlock]:
         """The rows of one file after another; `position` is that of the last row so far."""
-        opened = None if position is None else self._find(position)
-        resumed = opened is not None
+        found = None if position is None else self._files.find(position)
+        opened = None
         while True:
             rows = 0 if position is None else int(position["rows"])
+            begin = None
+            if found is not None:
+                opened, begin = found[0], found[1:]
             if opened is None:
                 opened = yield from self._wait_for_file(rows)
             if opened is None:
                 return
-            start = TextPosition.parse(position, self.name) if resumed and position else None
-            following, resumed = None, False
+            following = found = None
             with opened.file:
                 try:
-                    for block in self._read(opened, start, rows, size):
+                    for block in self._read(opened, begin, rows, size):
                         if len(block):
                             position = block.position(len(block) - 1)
                         yield block
                     if self._is_idle:
                         return
-                    following = self._open_following(opened)
+                    following = self._files.open_following(opened)
                 except _FileWasCut:
-                    self._verified = None
-                    if position is not None and _identity_in(position) == opened.identity:
-                        following = self._find(position, was_cut=True)
-                        resumed = following is not None
+                    if position is not None and identity_in(position) == opened.identity:
+                        found = self._files.find(position, was_cut=True)
             opened = following
 
     # --- one file ---------------------------------------------------------------------------------
 
     def _read(
-        self, opened: _Opened, start: TextPosition | None, rows: int, size: int
+        self,
+        opened: OpenedFile,
+        begin: tuple[TextPosition, PrefixHash] | None,
+        rows: int,
+        size: int,
     ) -> Iterator[RowBlock]:
-        """The rows of a file from `start` on; None for its first row, after `rows` others."""
-        pieces = self._pieces(opened, 0 if start is None else start.bytes)
+        """The rows of a file from a position on, with the hash of the bytes before it.
+
+        Without a position, from its first row on; `rows` have come before.
+        """
+        pieces = self._pieces(opened, 0 if begin is None else begin[0].bytes)
         rest = b""
-        if start is None:
+        if begin is None:
             start, head = yield from self._read_header(opened, pieces, rows)
             pieces = chain([head], pieces)
             prefix_hash, rest = yield from skip_read(start, pieces, opened.name, CHANGED)
         else:
-            assert self._verified is not None  # `_find` has compared the bytes before `start`
-            prefix_hash = self._verified[2].copy()
+            start, prefix_hash = begin
             if self.columns is None:
                 yield from self._read_header(opened, self._pieces(opened, 0), rows)
         more = dict(zip(("device", "inode"), opened.identity, strict=True))
@@ -162,7 +148,7 @@ class FollowedFile(Source):
                 yield block
 
     def _read_header(
-        self, opened: _Opened, pieces: Iterator[bytes], rows: int
+        self, opened: OpenedFile, pieces: Iterator[bytes], rows: int
     ) -> Generator[RowBlock, None, tuple[TextPosition, bytes]]:
         """Where the rows of a file begin, and the bytes that were read to know it.
 
@@ -193,7 +179,7 @@ class FollowedFile(Source):
             start = replace(header.start, rows=rows)
         return start, head
 
-    def _pieces(self, opened: _Opened, begin: int) -> Iterator[bytes]:
+    def _pieces(self, opened: OpenedFile, begin: int) -> Iterator[bytes]:
         """The bytes of a file until it is rotated and settled; b"" while none comes."""
         done, last = begin, opened.read_at(max(begin - _LAST_BYTES, 0), min(begin, _LAST_BYTES))
         news = time.monotonic()
@@ -209,7 +195,7 @@ class FollowedFile(Source):
                 yield data
                 news = time.monotonic()  # the time in which the rows were used is not idle
                 continue
-            if self._following(opened) is not None:
+            if self._files.following(opened) is not None:
                 for _ in wait_until_settled(opened.file, done):
                     yield b""
                 if opened.status.st_size == done:
@@ -229,12 +215,12 @@ class FollowedFile(Source):
 
     # --- which file -------------------------------------------------------------------------------
 
-    def _wait_for_file(self, rows: int) -> Generator[RowBlock, None, _Opened | None]:
+    def _wait_for_file(self, rows: int) -> Generator[RowBlock, None, OpenedFile | None]:
         """The file that has the name, when there is one; None if it did not come in time."""
         begun = time.monotonic()
         while True:
             try:
-                return _Opened(self.name, open_file(self._path))
+                return OpenedFile(self.name, open_file(self._path))
             except FileRefused:
                 if os.path.lexists(self._path):
                     raise
@@ -242,101 +228,3 @@ class FollowedFile(Source):
                 return None
             time.sleep(POLL_SECONDS)
             yield empty_block(rows)
-
-    def _following(self, opened: _Opened) -> RotatedFile | None:
-        """The file that comes after the open one; None while that one is not rotated."""
-        status, present = opened.status, present_file(self._path)
-        mine = identity_of(status)
-        if present is not None and present.identity == mine:
-            return None
-        others = beside(self._path)
-        me = next((one for one in others if one.identity == mine), None)
-        # log.2.csv comes after log.1.csv, but beside log.csv.1 it is another file.
-        how = (me is not None and numbering(me.name, self._path)) or "after"
-        others = [one for one in others if numbering(one.name, self._path) == how]
-        known = {mine, None if present is None else present.identity}
-        later = [
-            one
-            for one in others
-            if one.identity not in known
-            and not one.is_compressed
-            and (one > me if me is not None else one.mtime_ns >= status.st_mtime_ns)
-        ]
-        names = {one.name for one in others}
-        for one in others:
-            is_later = one.is_compressed and one.mtime_ns > status.st_mtime_ns
-            if is_later and one.name.rpartition(".")[0] not in names:
-                self._report_gap(f"{one.name} was compressed before it was read.")
-        return later[0] if later else present
-
-    def _open_following(self, opened: _Opened) -> _Opened | None:
-        while True:
-            entry = self._following(opened)
-            if entry is None:
-                return None
-            try:
-                following = _Opened(entry.name, open_file(self._path.with_name(entry.name)))
-            except FileRefused:
-                continue  # it was renamed meanwhile
-            if following.identity == entry.identity:
-                return following
-            following.file.close()
-
-    def _find(self, position: Position, was_cut: bool = False) -> _Opened | None:
-        """The file of a position: that with the same bytes before it. None where that may be."""
-        start = TextPosition.parse(position, self.name)
-        present = present_file(self._path)
-        candidates = [one for one in beside(self._path) if not one.is_compressed]
-        candidates += [present] if present is not None else []
-        candidates.sort(key=lambda one: one.identity != _identity_in(position))
-        for one in candidates:
-            try:
-                opened = _Opened(one.name, open_file(self._path.with_name(one.name)))
-            except FileRefused:
-                continue
-            if self._matches(opened, start):
-                return opened
-            opened.file.close()
-        text = (
-            f"{self.name}: no file of this name, or beside it with a name that begins with it, has "
-            f"the same first {start.bytes} bytes as that in which row {start.rows} was read. It "
-            "was removed, compressed or rewritten"
-        )
-        if was_cut:
-            text = f"{self.name}: the file was emptied or rewritten while it was being read"
-            warnings.warn(
-                f"{text}, and there is no copy of it: rows may be lost. Going on at its start.",
-                KernelBankWarning,
-                stacklevel=2,
-            )
-            return None
-        self._report_gap(f"{text}, so rows may be lost.")
-        return None
-
-    def _matches(self, opened: _Opened, start: TextPosition) -> bool:
-        """Whether a file has the bytes before a position; their hash is kept."""
-        if opened.status.st_size < start.bytes:
-            return False
-        if self._verified is not None and self._verified[:2] == (opened.identity, start):
-            return True
-        prefix_hash = PrefixHash()
-        for _ in prefix_hash.skip(read_plain(opened.file), start.bytes, start.rows):
-            pass
-        if prefix_hash.hexdigest != start.sha256:
-            return False
-        self._verified = opened.identity, start, prefix_hash
-        return True
-
-    def _report_gap(self, text: str) -> None:
-        """Refuse, or with `allow_gaps` warn."""
-        if not self._allow_gaps:
-            raise FileRefused(
-                f"{text} Decompress or restore it beside {self.name}, or go on without its rows "
-                "with --allow-gaps."
-            )
-        warnings.warn(f"{text} Going on without its rows.", KernelBankWarning, stacklevel=2)
-
-
-def _identity_in(position: Position) -> tuple[Any, Any]:
-    """The device and inode of the file of a position; a file that was not followed has none."""
-    return position.get("device"), position.get("inode")
