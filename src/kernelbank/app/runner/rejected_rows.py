@@ -51,6 +51,8 @@ class RejectedRows:
         if len(last) != min(count - len(first), SHOWN):
             raise FileRefused("it holds the wrong number of bad rows.")
         for record in (*first, *last):
-            if tuple(record) != _FIELDS:
+            if tuple(record) != _FIELDS or type(record["row"]) is not int:
                 raise FileRefused("a bad row in it has the wrong fields.")
+            if not all(isinstance(record[name], (str, type(None))) for name in _FIELDS[1:]):
+                raise FileRefused("a bad row in it is not described by text.")
         self.count, self.first, self.last = count, first, last

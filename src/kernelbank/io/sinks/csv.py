@@ -21,6 +21,7 @@ from .base import (
     Row,
     Sink,
     cell_text,
+    committed_count,
     fsync_folder,
     named_os_errors,
     occupied,
@@ -92,7 +93,7 @@ class LineFileSink(Sink):
         return {"bytes": self._length, "sha256": self._hash.hexdigest()}
 
     def check(self, commit: Mapping[str, Any]) -> None:
-        length = int(commit["bytes"])
+        length = committed_count(commit, "bytes")
         if not self.path.is_file():
             raise RunRefused(f"{self.path} is gone. {RESTORE}")
         found = self.path.stat().st_size
