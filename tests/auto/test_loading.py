@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import warnings
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,29 +37,25 @@ def outcomes(files, folder):
 
 
 def check_numbers(kinds, folder, most):
+    """Replace every number of every header; at places that are alike, the first `most`."""
+    seen = Counter()
     for kind in kinds:
-        if not kind.name.startswith("run"):  # `attack` resumes those
-            files = list(forged_files.with_each_number(kind.data, most))
+        files = list(forged_files.with_each_number(kind.data, seen, most))
+        if files:
             assert not failures(outcomes(files, folder)), kind.name
+    return seen
 
 
 def test_no_number_of_a_header_is_believed(kinds, tmp_path):
-    """Every number of every kind of header, once for each place: refused, or a small bank."""
-    seen, few = set(), []
-    for kind in kinds:
-        header, _ = unpack(kind.data)
-        new = {tuple(k for k in p if isinstance(k, str)) for p in forged_files.places(header)}
-        words = {word for word in kind.data[:4000].decode(errors="ignore").split('"')}
-        if not new | words <= seen:
-            seen |= new | words
-            few.append(kind)
-    assert len(few) > 30
-    check_numbers(few, tmp_path, most=1)
+    """Each is refused, or makes a bank that is not too large."""
+    seen = check_numbers(kinds, tmp_path, most=1)
+    assert {("dimension",), ("Norma", "budget"), ("Stacking", "ridge"), ("lags",)} <= set(seen)
+    assert len(seen) > 100
 
 
 @pytest.mark.slow
-def test_no_number_at_all_of_a_header_is_believed(kinds, tmp_path):
-    check_numbers(kinds, tmp_path, most=3)
+def test_no_number_of_many_headers_is_believed(kinds, tmp_path):
+    check_numbers(kinds, tmp_path, most=40)
 
 
 def saved(bank, folder):
@@ -85,9 +82,9 @@ def claims(folder):
             part = {"type": "Additive", "base": {"type": "Periodic", "period": 2.0 + k}, "order": 2}
             nested = {"type": "Sum", "left": nested, "right": part}
         yield pack({**header, "kernels": [nested]}, body)
-        for filler in ([], {}, [[]], 0.5, "ab", "\U0001f600"):
-            yield pack({**header, "warned": [filler] * 500_000}, body)
-            yield pack({**header, "extra": [filler] * 500_000}, body)
+        for filler in ([], {}, [[]], "ab", "\U0001f600"):
+            yield pack({**header, "warned": [filler] * 200_000}, body)
+            yield pack({**header, "extra": [filler] * 200_000}, body)
     header, body = unpack(saved(auto, folder))
     wide = 10**6
     table = [one for one in header["arrays"] if one[0] != "model/replay_inputs"]
@@ -106,15 +103,15 @@ def test_short_description_of_a_large_bank_is_refused_in_little_memory(tmp_path)
 
 def test_loading_keeps_within_its_limit_with_many_slots(tmp_path):
     """The limit is generous to what is true: a file of many slots and few terms is loaded."""
-    bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 2000), kb.learners.KLMS(budget=4), window=2)
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 2000), kb.learners.KLMS(budget=20))
     bank.learn_one([0.0, 1.0], 1.0)
     assert outcomes([saved(bank, tmp_path)], tmp_path) == {"used": 1}
 
 
 def test_forged_files_are_refused_or_work(tmp_path):
-    found = attack(400, seed=0)
+    found = attack(300, seed=0)
     assert not failures(found)
-    assert found["refused"] > 100 < found["used"]
+    assert found["refused"] > 50 < found["used"]
 
 
 @pytest.mark.slow

@@ -135,20 +135,22 @@ def with_value(header: Header, path: tuple[Any, ...], value: Any) -> Header:
     return copied
 
 
-def with_each_number(data: bytes, most: int | None = None) -> Iterator[bytes]:
+def with_each_number(data: bytes, seen: Counter[Any], most: int) -> Iterator[bytes]:
     """The file with each number of its header replaced in turn.
 
-    most : of numbers at places that differ only by indices, only the first so many.
+    seen : how often a number stood at such a place; a setting of a component is one place.
+    most : how often it is replaced there.
     """
     header, body = unpack(data)
-    times: Counter[tuple[Any, ...]] = Counter()
     for path in places(header):
-        known = at(header, path)
+        known, inside = at(header, path), at(header, path[:-1])
         if isinstance(known, bool) or not isinstance(known, (int, float)):
             continue
-        alike = tuple("" if isinstance(key, int) else key for key in path)
-        times[alike] += 1
-        if most is None or times[alike] <= most:
+        place = tuple("" if isinstance(key, int) else key for key in path)
+        if isinstance(inside, dict) and "type" in inside:
+            place = (inside["type"], path[-1])
+        seen[place] += 1
+        if seen[place] <= most:
             for value in NUMBERS:
                 if value != known:
                     yield pack(with_value(header, path, value), body)

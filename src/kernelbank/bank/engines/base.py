@@ -48,8 +48,10 @@ def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int
     instructions = sum(kernel.instruction_count(dimension) for kernel in layout.row_kernels)
     if instructions > _MOST_INSTRUCTIONS:  # so many are not even listed
         return 8 * CONSTANTS * instructions * _SHORTEST * (window + 1)
-    workspace = 8 * (slots * (8 + window) + leaves * (5 * window + 11) + dimension)
-    sample = bytes_per_sample(layout, objective, dimension) + workspace
+    on_residuals = sum(layout.groups[leaf.group].residual_of is not None for leaf in layout.leaves)
+    workspace = slots * (8 + window) + leaves * (window + 3) + dimension
+    workspace += on_residuals * 4 * (window + 2)  # what their learners write
+    sample = bytes_per_sample(layout, objective, dimension) + 8 * workspace
     length = {
         k.structure_key: len(k.for_dimension(dimension).program())
         for k in distinct_structures(layout.row_kernels)
