@@ -121,9 +121,9 @@ def _few_rows(path: Path) -> Iterator[SavedKind]:
 class SavedRun:
     """A run that has done some rows of its source; `use` resumes it and reads the others."""
 
-    def __init__(self, root: Path, *, labels: bool = False) -> None:
+    def __init__(self, root: Path, *, labels: bool = False, preset: str = "auto") -> None:
         root.mkdir(parents=True, exist_ok=True)
-        self.root = root
+        self.root, self.preset = root, preset
         self.task = "classification" if labels else "regression"
         self.source = root / "few.csv"
         rows = [
@@ -150,7 +150,8 @@ class SavedRun:
                 task=self.task,
                 categorical=("site",),
                 time="day",
-                size="small",
+                preset=self.preset,
+                size="small" if self.preset == "auto" else "default",
                 delay=3,
                 lags=1,
                 max_rows=max_rows,
@@ -168,6 +169,16 @@ class SavedRun:
         for output in run._all_sinks():
             output.close(complete=False)
         checkpoints.close()
+
+    def resume_to_end(self, root: Path) -> None:
+        """Resume the run in a folder, to the end of its source."""
+        run, checkpoints = self.open_runner(root)
+        try:
+            assert run.resume()
+            run.run(lambda: False, lambda _: None)
+            run.commit()
+        finally:
+            self.close(run, checkpoints)
 
     def use(self, path: Path) -> None:
         """Resume from the state at a path, in place, to the end of the source; then report."""

@@ -320,19 +320,19 @@ class RunOptions:
     def to_json(self) -> dict[str, Any]:
         """The saved options as JSON data."""
         values = {name: getattr(self, name) for name, spec in OPTIONS.items() if spec.saved}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-        }
+        return {name: _as_json(value) for name, value in values.items()}
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> RunOptions:
-        """The options that `to_json` wrote, checked; those that are not saved have defaults."""
+        """The options that `to_json` wrote, checked.
+
+        Those that are not saved have defaults, as have those that an earlier version did not know.
+        """
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in saved.items()
         }
-        if values.keys() != {name for name, spec in OPTIONS.items() if spec.saved}:
+        if not values.keys() <= {name for name, spec in OPTIONS.items() if spec.saved}:
             raise FileRefused("its options are not the options of a run.")
         try:
             return cls(source="", **values)
@@ -342,10 +342,12 @@ class RunOptions:
     def check_resumes(self, saved: Mapping[str, Any], folder: Path) -> None:
         """Refuse to resume a run with other options; the message says which ones differ."""
         mine = self.to_json()
+        # An option that an earlier version did not know had its default.
+        before = {name: saved.get(name, _as_json(DEFAULTS[name])) for name in mine}
         different = [
-            f"{flag(name)} was {_shown(saved.get(name))}, now {_shown(value)}"
+            f"{flag(name)} was {_shown(before[name])}, now {_shown(value)}"
             for name, value in mine.items()
-            if OPTIONS[name].saved == FIXED and value != saved.get(name)
+            if OPTIONS[name].saved == FIXED and value != before[name]
         ]
         if different:
             raise RunRefused(
@@ -419,6 +421,10 @@ def _allowed(name: str, spec: OptionSpec) -> str:
     if spec.high is not None:
         words += f" {'and below' if spec.open_range else 'to'} {spec.high:g}"
     return words
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _shown(value: Any) -> str:
