@@ -5,7 +5,6 @@ import signal
 import socket
 import warnings
 from collections import Counter
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,16 @@ import pytest
 import kernelbank as kb
 from kernelbank.errors import FileRefused
 from support import every_bank, forged_files
-from support.forged_files import CONSTANT, PER_BYTE, attack, failures, pack, run_all, unpack
+from support.forged_files import (
+    CONSTANT,
+    PER_BYTE,
+    attack,
+    deadline,
+    failures,
+    pack,
+    run_all,
+    unpack,
+)
 from support.saved_kinds import SavedKind, every_kind
 
 
@@ -143,22 +151,6 @@ def test_attack_notices_what_it_must(tmp_path):
 
 
 # --- what is no file --------------------------------------------------------------------------------
-
-
-@contextmanager
-def deadline(seconds):
-    """Raise TimeoutError in what waits for ever."""
-
-    def late(*_):
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def pipe(folder):

@@ -22,6 +22,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -285,7 +286,9 @@ def run_all(
         found, status = _run_child(item, range(done, last), folder, memory)
         if len(found) < last - done:  # it died
             kind = item(done + len(found))[0]
-            found.append(f"{FAILED}: process ended by {os.waitstatus_to_exitcode(status)}: {kind.name}")
+            found.append(
+                f"{FAILED}: process ended by {os.waitstatus_to_exitcode(status)}: {kind.name}"
+            )
         for number, outcome in enumerate(found, done):
             outcomes[outcome] += 1
             if keep is not None and outcome.startswith(FAILED) and outcomes[outcome] == 1:
@@ -335,6 +338,11 @@ def _outcome(kind: SavedKind, path: Path) -> str:
             kind.use(path)
     except KernelBankError as error:
         line = str(error)
+        before: BaseException | None = error
+        while before is not None:  # refused, but after the memory was used up
+            if isinstance(before, MemoryError):
+                return f"{FAILED}: too much memory: {line}"
+            before = before.__context__
         return "refused" if "\n" not in line else f"{FAILED}: an error of several lines: {line}"
     except BaseException as error:
         frames = traceback.extract_tb(error.__traceback__)
@@ -342,6 +350,22 @@ def _outcome(kind: SavedKind, path: Path) -> str:
         where = f"{Path(inside[-1].filename).name}:{inside[-1].lineno}"
         return f"{FAILED}: {type(error).__name__} at {where}: {str(error)[:60]}"
     return "used"
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in what waits for ever."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 if __name__ == "__main__":
