@@ -12,6 +12,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import venv
 import zipfile
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from packaging.metadata import Metadata
 from trove_classifiers import classifiers
 
 import check_wheel
+import hashed_requirements
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
@@ -124,6 +126,24 @@ def try_commands(python):
     print("kernelbank demo: " + next(line for line in demo.stderr.splitlines() if "RMSE" in line))
 
 
+def check_hashes(wheel, folder):
+    """The list of `hashed_requirements.py` is complete: pip installs by it alone."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin/python"
+    report = hashed_requirements.resolve(wheel, "cli", python)
+    lines = hashed_requirements.requirement_lines(report, wheel, "cli")
+    listed = folder / "hashed.txt"
+    listed.write_text("\n".join(lines) + "\n")
+    only = ("--require-hashes", "--only-binary", ":all:", "--find-links", wheel.parent)
+    check_wheel.pip(python, "install", *only, "--requirement", listed)
+    subprocess.run(
+        [python.parent / "kernelbank", "--version"],
+        check=True,
+        env=check_wheel.without_python_paths(),
+    )
+    print(f"  {len(lines)} packages by their hashes")
+
+
 def main():
     start = time.perf_counter()
 
@@ -146,6 +166,8 @@ def main():
         python = check_wheel.install(wheel, folder / "wheel")
         check_wheel.try_out(python)
         try_commands(python)
+        say("installing the wheel with pinned versions, by their hashes")
+        check_hashes(wheel, folder / "hashed")
         say("installing the source archive into a new environment, for this processor")
         python = check_wheel.install(archive, folder / "archive", "--config-settings=level=own")
         check_wheel.try_out(python, levels=[""])

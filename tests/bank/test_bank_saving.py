@@ -1,7 +1,6 @@
 """Saved banks: what is refused and why, and that a file is always whole."""
 
 import hashlib
-import json
 import math
 import os
 import struct
@@ -15,6 +14,7 @@ import kernelbank as kb
 from kernelbank.bank import bank_cost
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
+from support import forged_files
 from support.instances import FOURTH, cauchy, stream
 from support.second_order import PrototypeRLS
 
@@ -71,7 +71,7 @@ def test_foreign_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("difference", "words"),
-    [(1, r"version 4; .* up to 3. Upgrade kernelbank"), (-1, r"version 2, .* that wrote it")],
+    [(1, r"version 4; .* up to 3. Upgrade kernelbank"), (-1, r"version 2; .* from version 3 on")],
 )
 def test_file_of_another_version_is_refused(saved, tmp_path, difference, words):
     data = bytearray(saved)
@@ -88,16 +88,9 @@ def test_file_with_bytes_added_is_refused(saved, tmp_path):
 
 def forge(saved, change):
     """A stranger's file: changed inside, with a valid checksum."""
-    prefix = struct.Struct("<IQQ")
-    start = len(checkpoint.MAGIC) + prefix.size
-    _, _, length = prefix.unpack_from(saved, len(checkpoint.MAGIC))
-    header = json.loads(saved[start : start + length])
-    body = saved[start + length : -32]
+    header, body = forged_files.unpack(saved)
     body = change(header, body) or body
-    text = json.dumps(header).encode()
-    total = start + len(text) + len(body) + 32
-    data = checkpoint.MAGIC + prefix.pack(checkpoint.VERSION, total, len(text)) + text + body
-    return data + hashlib.sha256(data).digest()
+    return forged_files.pack(header, body)
 
 
 def put(*path, value):
@@ -189,8 +182,10 @@ def test_small_file_that_claims_much_memory_is_refused(saved, tmp_path):
         header["window"] = 10**13
         header["methods"][0]["learner"]["budget"] = 10**13
 
-    # Nothing is learned yet, so nothing is allocated: the bank is there, and small.
-    assert load_bytes(tmp_path, forge(empty.read_bytes(), wide)).window == 10**13
+    # Nothing is learned yet, so the file has no arrays. The first sample would allocate them.
+    with pytest.raises(FileRefused, match="Raise most_memory if you trust the file"):
+        load_bytes(tmp_path, forge(empty.read_bytes(), wide))
+    assert load_bytes(tmp_path, forge(empty.read_bytes(), wide), most_memory=2**100).samples == 0
 
 
 def test_bank_that_needs_much_memory_is_loaded_only_on_request(tmp_path):

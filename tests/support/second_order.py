@@ -13,6 +13,7 @@ from kernelbank.kernels.sample_buffer import SampleBlock, SampleBuffer
 from kernelbank.learners.base import Learner, SlotGroup
 from kernelbank.losses.objective import Objective
 from kernelbank.native.simd import WIDTH
+from kernelbank.utils import validation as check
 
 compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
 """A learner of the user's own may be compiled as the user likes."""
@@ -89,6 +90,14 @@ class PrototypeRLS(Learner):
     seed: int = 0
     leaf_width = 1
     uses_kernel_rows = False
+
+    def __post_init__(self):
+        check.settings(
+            self,
+            features=check.whole("Give how many features to draw."),
+            ridge=check.positive(0.1),
+            seed=check.whole("Give a whole number.", least=0),
+        )
 
     def shapes(self, objective: Objective, leaves: int, dimension: int, kernel, history_length):
         size = self.features

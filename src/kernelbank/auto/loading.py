@@ -15,19 +15,19 @@ import numpy as np
 from ..bank.bank import KernelBank
 from ..bank.engines import Engine, as_engine
 from ..bank.runtime import under
-from ..bank.serialization import KNOWN
-from ..errors import FileRefused, InvalidArgument
+from ..bank.serialization import KNOWN, check_memory, memory_limit
+from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint
 from ..io.specs import from_spec
 from ..utils import validation as check
 from .auto_bank import AutoBank
 from .auto_serialization import AUTO_BANK, Arrays, pending_width
 from .class_labels import MAX_CLASSES, ClassLabels
-from .classification import ClassificationModel
+from .classification import REPLAY, ClassificationModel
 from .column_encoder import ColumnEncoder
 from .pending_predictions import LARGEST_LIMIT
 from .running_stats import CHANGE_AFTER
-from .task_model import Prediction
+from .task_model import RESTARTS, Prediction
 
 RUN = "Run"
 """The `kind` in the header of the state of a run, which contains a bank."""
@@ -42,17 +42,19 @@ DAMAGE = (
     IndexError,
     AttributeError,
     OverflowError,
-    MemoryError,
     RecursionError,
 )
-"""The errors that a forged file may cause."""
+"""The errors that a forged file may cause; those of ours are `ValueError`s."""
+
+_NO_DAMAGE = ("'components[", "The file needs", "The file holds a bank that needs")
+"""How errors begin that another argument of `load` can mend."""
 
 
 def load(
     path: str | os.PathLike[str],
     components: Mapping[str, Any] | None = None,
     engine: Any = "serial",
-    most_memory: int = 2**30,
+    most_memory: int | None = None,
 ) -> Any:
     """Load the bank that `KernelBank.save` or `AutoBank.save` wrote; it continues bit for bit.
 
@@ -65,10 +67,16 @@ def load(
         classes of your own learners and combiners.
     engine : where the slots run from now on.
     most_memory : refuse a file whose bank would need more bytes than this to work, beside its
-        state, which is as large as the file.
+        state, which is as large as the file; by default 128 MB and 16 times the bytes of its
+        arrays.
 
     A file that is truncated, damaged, foreign or from a newer version is refused with a
-    `ValueError` that says which.
+    `ValueError` that says which. Every minor version of kernelbank reads the files of the one
+    before.
+
+    Whatever a file claims, loading it takes at most 64 times its length and 256 MB of memory
+    (unless `most_memory` allows more): no number in it is believed before it was compared with
+    the arrays that are there.
 
     >>> import kernelbank as kb, os, tempfile
     >>> bank = kb.KernelBank()
@@ -89,12 +97,10 @@ def load(
         if header.get("kind") == RUN:
             header, arrays = header["bank"], under("bank/", arrays)
         return restore(header, arrays, chosen, given, most_memory)
-    except (FileRefused, InvalidArgument) as error:
-        if "components" in str(error) or "most_memory" in str(error):
-            raise
-        raise FileRefused(f"{path} is damaged: {error}") from None
     except DAMAGE as error:
-        raise FileRefused(f"{path} is damaged: {error}") from None
+        if str(error).startswith(_NO_DAMAGE) and isinstance(error, KernelBankError):
+            raise
+        raise FileRefused(f"{path} is damaged: {checkpoint.one_line(error)}.") from None
 
 
 def restore(
@@ -102,16 +108,24 @@ def restore(
     arrays: Mapping[str, Any],
     engine: Engine,
     components: Mapping[str, Any],
-    most_memory: int,
+    most_memory: int | None,
 ) -> Any:
     """The bank, of either kind, that a header and arrays describe."""
-    inner = partial(
-        KernelBank._restored, engine=engine, components=components, most_memory=most_memory
-    )
-    if header.get("kind") == AUTO_BANK:
-        component = partial(from_spec, known=KNOWN, components=components)
-        return _restore_auto(header, dict(arrays), component, inner, engine)
-    return inner(header, arrays)
+    limit = memory_limit(arrays) if most_memory is None else most_memory
+    is_auto = header.get("kind") == AUTO_BANK
+    if is_auto:
+        limit //= max(len(header["banks"]), 1)  # they are alike
+    inner = partial(KernelBank._restored, engine=engine, components=components, most_memory=limit)
+    if not is_auto:
+        return inner(header, arrays)
+    component = partial(from_spec, known=KNOWN, components=components)
+    auto = _restore_auto(header, dict(arrays), component, inner, engine)
+    model = auto._model
+    if model is None or not model.banks:
+        scaling = auto._config.make_scaling(1, target=True) if model is None else model.scaling
+        bank = auto._config.make_bank(scaling)
+        check_memory(bank._settings, bank._runtime, scaling.width, limit, saved=False)
+    return auto
 
 
 # --- AutoBank -----------------------------------------------------------------------------------
@@ -181,7 +195,12 @@ def _restore_limit(classes: ClassLabels, header: Mapping[str, Any]) -> None:
 def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> None:
     """The model of an AutoBank, without its banks."""
     counters, banks = header["counters"], len(header["banks"])
-    model = auto._model_for(_whole_number(header["dimension"], 1, 10**6, "inputs"))
+    dimension = _whole_number(header["dimension"], 1, 10**6, "inputs")
+    rows = REPLAY if auto.task == "classification" else RESTARTS[-1]
+    # Before anything is made for so many inputs: the largest array that depends on them alone.
+    if state["replay_inputs"].shape != (rows, dimension):
+        raise FileRefused("its inputs do not fit its arrays.")
+    model = auto._model_for(dimension)
     core = _whole_number(header["core"], 1, model.dimension, "the first inputs")
     if core < model.dimension:
         model.lay_out(core)

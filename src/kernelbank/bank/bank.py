@@ -434,7 +434,7 @@ class KernelBank:
         most_memory: int,
     ) -> KernelBank:
         """The bank that `_describe` described, checked in every respect; see `kb.load`."""
-        bank = cls(**serialization.parse_settings(header, components), engine=engine)
+        bank = cls(**serialization.parse_settings(header, arrays, components), engine=engine)
         dimension = header["dimension"]
         serialization.check_state(bank._settings, bank._runtime, dimension, arrays, most_memory)
         bank._continue_from(dimension, (str(name) for name in header["warned"]), arrays, None)

@@ -1,10 +1,13 @@
 """The settings of a `KernelBank` as JSON and back, and the checks of a saved state.
 
-A file may be a stranger's: it is checked in every respect before anything is made of it.
+A file may be a stranger's: it is checked in every respect before anything is made of it. No array
+is made before it is known that the file has as large a one, or that work arrays stay within
+`memory_limit`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +34,19 @@ KNOWN = (
 
 _MOST_SAMPLES = 2.0**53
 
+_LEAST_MEMORY = 2**27
+_MEMORY_PER_BYTE = 16
+_WIDEST = 2**20
+
+
+def memory_limit(arrays: Mapping[str, Floats]) -> int:
+    """How many bytes a bank may need beside its state, by default.
+
+    128 MB, and 16 times the bytes of its arrays. Banks of few slots need less than 128 MB; those of
+    many have arrays of many bytes.
+    """
+    return _LEAST_MEMORY + _MEMORY_PER_BYTE * sum(array.nbytes for array in arrays.values())
+
 
 def describe_settings(settings: BankSettings) -> dict[str, Any]:
     """The settings, without the engine, as JSON data."""
@@ -53,11 +69,15 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
     }
 
 
-def parse_settings(header: Mapping[str, Any], components: Mapping[str, Any]) -> dict[str, Any]:
+def parse_settings(
+    header: Mapping[str, Any], arrays: Mapping[str, Floats], components: Mapping[str, Any]
+) -> dict[str, Any]:
     """The arguments of a `KernelBank` from what `describe_settings` returned.
 
     components : user-made parts by name; see `kb.load`.
     """
+    if arrays["weights"].shape != (len(header["kernels"]),):
+        raise FileRefused("its weights do not fit its slots.")
 
     def part(spec: Any) -> Any:
         return from_spec(spec, KNOWN, components)
@@ -90,23 +110,59 @@ def check_state(
     """Refuse a saved state that does not fit the settings, or needs too much memory to run."""
     if dimension is not None:
         dimension = check.count("dimension", dimension, "the file", "")
+        inputs = arrays["slots/inputs"]  # (dimension, samples)
+        if not inputs.size or len(inputs) != dimension:
+            raise FileRefused("its inputs do not fit its arrays.")
         settings.check_width(dimension, "X")
     found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
     if found != runtime.array_specs(dimension):
         raise FileRefused("its arrays do not fit its settings.")
+    check_memory(settings, runtime, dimension, most_memory, saved=dimension is not None)
     samples = arrays["ledger/running"][-1]
     if not (samples >= 0 and samples == np.floor(samples) and samples < _MOST_SAMPLES):
         raise FileRefused(f"it claims {samples} samples.")
     if (dimension is None) != (samples == 0):
         raise FileRefused("its number of samples does not fit its inputs.")
-    if dimension is None:
-        return
+
+
+def check_memory(
+    settings: BankSettings,
+    runtime: Runtime,
+    dimension: int | None,
+    most_memory: int,
+    *,
+    saved: bool,
+) -> None:
+    """Refuse a bank that would need too much memory to work.
+
+    dimension : columns of the inputs; None for the fewest that the kernels take.
+    saved : whether the file has the state. Else nothing was learned, and the state counts too.
+    """
+    state = 0
     try:
-        needed = workspace_bytes(settings.layout, settings.objective, dimension)
+        width = _fewest_columns(settings) if dimension is None else dimension
+        if not saved:
+            specs = runtime.array_specs(width).values()
+            state = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in specs)
+        needed = state + workspace_bytes(settings.layout, settings.objective, width)
     except InvalidArgument as error:  # a kernel that does not exist for inputs of this width
         raise FileRefused(str(error)) from None
     if needed > most_memory:
         raise FileRefused(
-            f"The file holds a bank that needs {needed / 2**20:.0f} MB to run, more than "
-            f"most_memory ({most_memory / 2**20:.0f} MB). Raise most_memory if you trust the file."
+            f"The file holds a bank that needs {needed // 2**20} MB to run, more than most_memory "
+            f"({most_memory // 2**20} MB). Raise most_memory if you trust the file."
         )
+
+
+def _fewest_columns(settings: BankSettings) -> int:
+    """A power of two near the fewest columns of inputs that all kernels take."""
+    width = 1
+    while True:
+        try:
+            settings.check_width(width, "X")
+        except InvalidArgument:
+            if width == _WIDEST:
+                raise
+            width *= 2
+        else:
+            return width

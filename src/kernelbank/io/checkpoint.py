@@ -5,35 +5,49 @@
     SHA-256 of everything before, 32 bytes
 
 Numbers are little-endian. Nothing is compressed and nothing is pickled: a file cannot run code,
-and cannot claim more memory than it is long.
+and reading it takes a multiple of its length in memory, whatever it claims.
+
+From 0.1 on, every minor version reads the files of the one before: `CONVERTERS` is the place where
+an older file becomes one of the present version.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
 import secrets
+import stat
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileRefused
-from .reading import Opener, open_for_reading
+from .reading import Opener, open_at_once, open_for_reading
 
 MAGIC = b"KERNELBANK\n"
 VERSION = 3
+"""Of the files that are written; it grows when the meaning of something in them changes. A key of
+the header that was added, and whose absence means the default, is no new version."""
 _PREFIX = struct.Struct("<IQQ")
 _DIGEST = 32
 _DTYPES: dict[str, np.dtype[Any]] = {"<f8": np.dtype("<f8"), "<f4": np.dtype("<f4")}
 
 Arrays = dict[str, NDArray[Any]]
+
+Converter = Callable[[dict[str, Any], Arrays], tuple[dict[str, Any], Arrays]]
+
+CONVERTERS: dict[int, Converter] = {}
+"""By version: turns header and arrays into those of the next version. A version that is neither
+here nor the present one is not read. Version 3 is that of kernelbank 0.1; while it is the present
+one, there are none. tests/files holds a file of each version that must be read."""
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
@@ -72,17 +86,19 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
         raise
 
 
-def read(path: str | os.PathLike[str], opener: Opener = os.open) -> tuple[dict[str, Any], Arrays]:
+def read(
+    path: str | os.PathLike[str], opener: Opener = open_at_once
+) -> tuple[dict[str, Any], Arrays]:
     """The header and the arrays; `FileRefused` says what is wrong with the file.
 
     opener : how the file is opened, as in `open`.
     """
     start = len(MAGIC) + _PREFIX.size
-    with open_for_reading(path, opener) as file:
+    with _open_file(path, opener) as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(start)
-        total, length = _check_prefix(path, data, size)
-        data += file.read(total - start)
+        version, total, length = _check_prefix(path, file.read(start), size)
+        file.seek(0)
+        data = file.read(total)
     if len(data) < total:
         raise FileRefused(f"{path} is truncated: it has {len(data)} of {total} bytes.")
     body = memoryview(data)[:-_DIGEST]
@@ -91,16 +107,51 @@ def read(path: str | os.PathLike[str], opener: Opener = os.open) -> tuple[dict[s
     if start + length + _DIGEST > total:
         raise FileRefused(f"{path} is damaged: its header is longer than the file.")
     try:
-        header = json.loads(bytes(body[start : start + length]))
-        table = header.pop("arrays")
-        arrays = _read_arrays(body[start + length :], table)
+        header = _read_header(bytes(body[start : start + length]))
+        arrays = _read_arrays(body[start + length :], header.pop("arrays"))
+        while version < VERSION:
+            header, arrays = CONVERTERS[version](header, arrays)
+            version += 1
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise FileRefused(f"{path} is damaged: {error}.") from None
+        raise FileRefused(f"{path} is damaged: {one_line(error)}.") from None
     return header, arrays
 
 
-def _check_prefix(path: Any, data: bytes, size: int) -> tuple[int, int]:
-    """The lengths of the file and of its header, checked before the rest is read."""
+def one_line(error: BaseException) -> str:
+    """What an error says about a file, in one line, or else its name."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+
+
+def _open_file(path: str | os.PathLike[str], opener: Opener) -> BinaryIO:
+    """Open a file; what is none, such as a pipe or a folder, is refused and not waited for."""
+    try:
+        file = open_for_reading(path, opener)
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file
+        file.close()
+    except OSError as error:
+        if error.errno not in (errno.ENXIO, errno.EISDIR):  # a socket, a folder
+            raise
+    raise FileRefused(f"{path} is not a file.")
+
+
+def _read_header(text: bytes) -> dict[str, Any]:
+    """The header; no file that `write` has written has infinite numbers or NaN in it."""
+
+    def finite(word: str) -> float:
+        number = float(word)
+        if not math.isfinite(number):
+            raise ValueError(f"its header has the number {word}")
+        return number
+
+    header = json.loads(text, parse_constant=finite, parse_float=finite)
+    if not isinstance(header, dict):
+        raise ValueError("its header is not an object")
+    return header
+
+
+def _check_prefix(path: Any, data: bytes, size: int) -> tuple[int, int, int]:
+    """The version and the lengths of file and header, checked before the rest is read."""
     if not data.startswith(MAGIC):
         if MAGIC.startswith(data):
             raise FileRefused(f"{path} is truncated: it has {size} bytes.")
@@ -113,31 +164,35 @@ def _check_prefix(path: Any, data: bytes, size: int) -> tuple[int, int]:
             f"{path} has format version {version}; this kernelbank reads up to {VERSION}. "
             "Upgrade kernelbank to read it."
         )
-    if version < VERSION:
+    if version < VERSION and version not in CONVERTERS:
         raise FileRefused(
-            f"{path} has format version {version}, from before the first release; this kernelbank "
-            f"reads version {VERSION}. Read the file with the kernelbank that wrote it, or learn "
-            "the stream again."
+            f"{path} has format version {version}; this kernelbank reads from version "
+            f"{min([*CONVERTERS, VERSION])} on. Every minor version of kernelbank reads the files "
+            "of the one before: load and save the file with those between, one after the other, or "
+            "learn the stream again."
         )
     if size < total:
         raise FileRefused(f"{path} is truncated: it has {size} of {total} bytes.")
     if size > total:
         raise FileRefused(f"{path} is damaged: it has {size} bytes instead of {total}.")
-    return total, length
+    return version, total, length
 
 
 def _read_arrays(body: memoryview, table: Any) -> Arrays:
     arrays: Arrays = {}
-    offset = 0
+    offset, longest = 0, len(body)
     for name, kind, shape in table:
         dtype = _DTYPES[kind]
-        if not all(isinstance(n, int) and n >= 0 for n in shape) or len(shape) > 8:
+        if not isinstance(name, str) or name in arrays:
+            raise ValueError("an array has an impossible name")
+        # An axis beside one of length 0 must not be long either: others are compared with it.
+        if len(shape) > 8 or not all(type(n) is int and 0 <= n <= longest for n in shape):
             raise ValueError("an array has an impossible shape")
         size = math.prod(shape) * dtype.itemsize
         if offset + size > len(body):
             raise ValueError("an array is longer than the file")
         flat = np.frombuffer(body[offset : offset + size], dtype=dtype)
-        arrays[str(name)] = flat.reshape(shape).copy()
+        arrays[name] = flat.reshape(shape).copy()
         offset += size
     if offset != len(body):
         raise ValueError("there are bytes after the last array")

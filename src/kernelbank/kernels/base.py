@@ -48,6 +48,10 @@ class Kernel(Copied):
         """The kernel for inputs of this dimension; it has a program."""
         return self
 
+    def instruction_count(self, dimension: int) -> int:
+        """How many instructions the program has for inputs of this dimension, without making it."""
+        return 1
+
     def check_width(self, width: int, name: str) -> None:
         """Refuse inputs that lack a coordinate of the kernel."""
 
@@ -160,6 +164,9 @@ class _Pair(Kernel):
     def for_dimension(self, dimension: int) -> Kernel:
         return type(self)(self.left.for_dimension(dimension), self.right.for_dimension(dimension))
 
+    def instruction_count(self, dimension: int) -> int:
+        return 1 + sum(k.instruction_count(dimension) for k in (self.left, self.right))
+
     def check_width(self, width: int, name: str) -> None:
         self.left.check_width(width, name)
         self.right.check_width(width, name)
@@ -212,6 +219,9 @@ class Scaled(Kernel):
 
     def for_dimension(self, dimension: int) -> Kernel:
         return Scaled(self.kernel.for_dimension(dimension), self.factor)
+
+    def instruction_count(self, dimension: int) -> int:
+        return 1 + self.kernel.instruction_count(dimension)
 
     def check_width(self, width: int, name: str) -> None:
         self.kernel.check_width(width, name)

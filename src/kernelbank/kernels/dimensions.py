@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 from typing import Any
 
 from ..native.callbacks import Callback
@@ -87,6 +88,9 @@ class ActiveDims(_OnCoordinates):
 
     def program(self) -> tuple[Instruction, ...]:
         return tuple(instruction.on(self.coordinates) for instruction in self.base.program())
+
+    def instruction_count(self, dimension: int) -> int:
+        return self.base.instruction_count(len(self.coordinates))
 
     def check_width(self, width: int, name: str) -> None:
         last = max(self.coordinates)
@@ -171,6 +175,13 @@ class Additive(_OnCoordinates):
 
     def program(self) -> tuple[Instruction, ...]:
         raise TypeError("the subsets depend on the dimension: use for_dimension(d).program()")
+
+    def instruction_count(self, dimension: int) -> int:
+        if self.order >= dimension:
+            return self.base.instruction_count(dimension)
+        within = _at_most(dimension, self.order, MAX_SUBSETS)
+        subsets = comb(dimension, self.order) if within else MAX_SUBSETS
+        return 1 + subsets * (1 + self.base.instruction_count(self.order))
 
     def check_width(self, width: int, name: str) -> None:
         self.base.check_width(min(self.order, width), name)

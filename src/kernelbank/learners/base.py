@@ -174,7 +174,7 @@ class Learner:
         raise NotImplementedError
 
     def scratch_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
-        """Roughly how many numbers a group needs beside its state and the block's arrays."""
+        """Roughly how many numbers a leaf needs beside its state and the block's arrays."""
         return 0
 
     def prepare(self, group: SlotGroup) -> None:

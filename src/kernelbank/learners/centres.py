@@ -16,6 +16,7 @@ from ..kernels.program import (
     kernel_row,
     number_statistics,
 )
+from ..losses.objective import Objective
 from ..native.arguments import floats, ints, lanes
 from ..native.dense import delete_element
 from ..native.formulas import call_statistic
@@ -54,6 +55,11 @@ class CentresBase(FeatureLearner):
 
     def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {"centres": (dimension, capacity)}
+
+    def scratch_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
+        row_length = max(self.capacity(kernel, dimension), objective.window)
+        rows = 3 * kernel.instruction_count(dimension) + 6  # statistics, and the program's stack
+        return super().scratch_size(objective, dimension, kernel) + rows * row_length
 
     def extend_inputs(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
         known = old["centres"].shape[1]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.io import checkpoint
 from kernelbank.io.sinks.csv import CsvSink, JsonLinesSink
 from kernelbank.io.sources import open_source
+from support import forged_files
 from support.crash_scenarios import (
     SCENARIOS,
     ScenarioRunner,
@@ -312,6 +315,58 @@ STRANGE = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
     max_leaves=4,
 )
+
+
+EDITS: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "length of an output as text": (("sinks", 0, "bytes"), "31"),
+    "length of an output as a fraction": (("sinks", 0, "bytes"), 31.5),
+    "negative length of an output": (("sinks", 0, "bytes"), -1),
+    "last target as text": (("last_target",), "7"),
+    "last target that is no number": (("last_target",), float("nan")),
+    "waiting target as a list": (("pending_targets", 0), [1.0]),
+    "rows as text": (("rows",), "40"),
+    "negative rows without target": (("rows_without_target",), -7),
+    "model of another task": (("bank", "task"), "classification"),
+    "model with other lags": (("bank", "lags"), 1),
+    "no model": (("bank",), []),
+    "model of 10**8 inputs": (("bank", "dimension"), 10**8),
+    "history of 10**8 slots": (("history", "slots"), 10**8),
+    "bad rows that are no text": (("rejected_rows",), {"count": 1, "first": [{}], "last": []}),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_edited_checkpoint_is_refused(saved_run: SavedRun, edit: str) -> None:
+    path, value = EDITS[edit]
+    header, body = forged_files.unpack(saved_run.state)
+    saved_run.refused(forged_files.pack(forged_files.with_value(header, path, value), body))
+
+
+def test_ranges_of_more_inputs_than_there_are_are_refused(saved_run: SavedRun) -> None:
+    header, body = forged_files.unpack(saved_run.state)
+    offset = 0
+    for entry in header["arrays"]:
+        size = int(np.prod(entry[2])) * 8
+        if entry[0] == "history/seen_ranges":
+            entry[2][0] += 3
+            body = body[:offset] + bytes(48) + body[offset:]
+        offset += size
+    saved_run.refused(forged_files.pack(header, body))
+
+
+def test_pipe_in_place_of_a_checkpoint_is_refused(saved_run: SavedRun) -> None:
+    path = saved_run.root / "state/state.kb"
+    path.unlink()
+    os.mkfifo(path)
+    try:
+        with (
+            forged_files.deadline(30),
+            pytest.raises((FileRefused, RunRefused), match="not a file"),
+        ):
+            saved_run.resumes()
+    finally:
+        path.unlink()
+        path.write_bytes(saved_run.state)
 
 
 @pytest.mark.slow

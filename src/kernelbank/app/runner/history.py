@@ -170,15 +170,19 @@ class History:
         return own | {"recent": self.recent.array()} | self.seen.arrays() | self.labels.arrays()
 
     @classmethod
-    def restore(cls, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> History:
-        """The history from what `to_json` and `arrays` returned, after checking all of it."""
+    def restore(cls, facts: Mapping[str, Any], state: Mapping[str, Floats], slots: int) -> History:
+        """The history from what `to_json` and `arrays` returned, after checking all of it.
+
+        slots : of the model whose history it must be.
+        """
         rows = _whole(facts["rows"], 0, _MOST_ROWS, "rows")
         stride = _doubled(facts["stride"], 1, "rows of a point")
         points = -(-rows // stride)
         if points > POINTS or (stride > 1 and points <= POINTS // 2):
             raise FileRefused("its history has an impossible length.")
         sums = state["sums"]
-        slots = _whole(facts["slots"], 0, max(sums.shape, default=0), "slots")
+        if facts["slots"] != slots:
+            raise FileRefused("its history belongs to another model.")
         if sums.shape != (points, len(TOTALS) + 2 * slots):
             raise FileRefused("its history does not fit its model.")
         if (sums[:, 0] != np.minimum(rows - stride * np.arange(points), stride)).any():

@@ -19,7 +19,7 @@ from ...bank.engines import as_engine
 from ...bank.layout import Slot
 from ...bank.runtime import under
 from ...combiners import Simplex
-from ...errors import RunRefused
+from ...errors import FileRefused, RunRefused
 from ...io.sinks.base import Row
 from ...kernels.dictionary import gaussian_grid
 from ...learners import Norma
@@ -29,13 +29,11 @@ from .history import EARLY, EXTREMES, TOTALS, History
 from .label_scores import log_loss
 from .options import RunOptions
 from .recent_rows import FIELDS
-from .snapshots import InputLayout, layout_of, take_snapshot
+from .snapshots import InputLayout, drawn_inputs, kept_inputs, layout_of, take_snapshot
 from .timings import MODEL, SNAPSHOTS, Timings
 
 REGRESSION_COLUMNS = ("row", "prediction", "lower", "upper", "target")
 CLASSIFICATION_COLUMNS = ("row", "prediction", "probability", "target")
-
-_MOST_MEMORY = 2**32
 
 
 def prediction_columns(task: str) -> tuple[str, ...]:
@@ -281,19 +279,46 @@ class ModelSession:
 
     def restore(self, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> None:
         """Continue from what `describe` returned."""
-        engine = as_engine(self._engine)
-        self.bank = restore(facts["bank"], under("bank/", state), engine, {}, _MOST_MEMORY)
+        options, engine = self.options, as_engine(self._engine)
+        bank = restore(facts["bank"], under("bank/", state), engine, {}, None)
+        if not isinstance(bank, AutoBank) or (bank.task, bank.lags) != (options.task, options.lags):
+            raise FileRefused("its model does not fit its options.")
+        self.bank = bank
         self._raise_pending_limit()
         if facts["history"] is not None:
-            self.history = History.restore(facts["history"], under("history/", state))
-        self.rows_without_target = int(facts["rows_without_target"])
+            own = under("history/", state)
+            self.history = History.restore(facts["history"], own, len(bank.names))
+            self._check_history(self.history)
+        self.rows_without_target = saved_count(facts["rows_without_target"], "rows without target")
+        targets = facts["pending_targets"]
+        if not all(self._is_target(target) for target in (facts["last_target"], *targets)):
+            raise FileRefused("its last targets are not targets.")
         self._last_target = facts["last_target"]
-        waiting = zip(state["pending"], facts["pending_categories"], strict=True)
+        codes, texts = state["pending"], facts["pending_categories"]
+        columns = 0 if bank._encoder is None else len(bank._encoder.columns)
+        if len(codes) > options.delay or (len(codes) and codes.shape[1:] != (columns,)):
+            raise FileRefused("its waiting rows do not fit its options.")
         rows = [
-            EncodedRows(codes[None].copy(), {category_code(str(text)): str(text) for text in texts})
-            for codes, texts in waiting
+            EncodedRows(own[None].copy(), {category_code(str(text)): str(text) for text in some})
+            for own, some in zip(codes, texts, strict=True)
         ]
-        self._pending = list(zip(rows, facts["pending_targets"], strict=True))
+        self._pending = list(zip(rows, targets, strict=True))
+
+    def _is_target(self, value: Any) -> bool:
+        """Whether a value from a file can be a target; None where it is missing."""
+        kinds = (int, float) if self.options.task == "regression" else (str,)
+        return value is None or (isinstance(value, kinds) and not isinstance(value, bool))
+
+    def _check_history(self, history: History) -> None:
+        """Refuse a history whose inputs or labels are not those of the model."""
+        layout = layout_of(self.options, self.bank)
+        drawn = len(kept_inputs(drawn_inputs(layout, self.bank)))
+        if (
+            any(len(snapshot.values) != drawn for snapshot in history.snapshots)
+            or len(history.seen.ranges) not in (0, len(layout.features))
+            or history.labels.classes > len(self.bank.classes)
+        ):
+            raise FileRefused("its history belongs to another model.")
 
     def allow_labels(self) -> None:
         """After `restore`: let the labels occur that the options allow now, which may be more."""
@@ -312,6 +337,13 @@ class ModelSession:
                     "them. Add it, or give another --state."
                 )
         self.bank.add_classes(named)
+
+
+def saved_count(value: Any, what: str) -> int:
+    """A number from the state of a run, checked."""
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise FileRefused(f"it claims {value!r} {what}.")
+    return value
 
 
 def _known(value: float, lower: float, upper: float) -> Row:

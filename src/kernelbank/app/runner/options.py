@@ -399,10 +399,7 @@ class RunOptions:
     def to_json(self) -> dict[str, Any]:
         """The saved options as JSON data."""
         values = {name: getattr(self, name) for name, spec in OPTIONS.items() if spec.saved}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-        }
+        return {name: _as_json(value) for name, value in values.items()}
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> RunOptions:
@@ -514,8 +511,11 @@ def _allowed(name: str, spec: OptionSpec) -> str:
 
 
 def _plain_default(name: str) -> Any:
-    default = None if DEFAULTS[name] is MISSING else DEFAULTS[name]
-    return list(default) if isinstance(default, tuple) else default
+    return None if DEFAULTS[name] is MISSING else _as_json(DEFAULTS[name])
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _shown(value: Any) -> str:

@@ -52,6 +52,10 @@ class RejectedRows:
         if len(last) != min(count - len(first), SHOWN):
             raise FileRefused("it holds the wrong number of bad rows.")
         for record in (*first, *last):
-            if tuple({**record, "advice": ""}) != _FIELDS:  # older files have no advice
+            # Older files have no advice.
+            if tuple({**record, "advice": ""}) != _FIELDS or type(record["row"]) is not int:
                 raise FileRefused("a bad row in it has the wrong fields.")
+            texts = [value for name, value in record.items() if name != "row"]
+            if not all(isinstance(text, (str, type(None))) for text in texts):
+                raise FileRefused("a bad row in it is not described by text.")
         self.count, self.first, self.last = count, first, last

@@ -26,6 +26,7 @@ from ...errors import (
     RunRefused,
     TooManyBadRows,
 )
+from ...io.checkpoint import one_line
 from ...io.sinks.base import Row, Sink
 from ...io.sources import RejectedRow, RowBlock, Source
 from ...io.sources.parsing import shortened
@@ -36,7 +37,7 @@ from .checkpoint_dir import CheckpointDir
 from .feature_encoder import Batch, FeatureEncoder
 from .history import History
 from .kept_columns import KeptColumns
-from .model_session import ModelSession
+from .model_session import ModelSession, saved_count
 from .options import RunOptions
 from .rejected_rows import RejectedRows
 from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
@@ -411,7 +412,7 @@ class Runner:
         except FileRefused:
             raise
         except DAMAGE as error:
-            raise FileRefused(f"{checkpoints.path} is damaged: {error}") from None
+            raise FileRefused(f"{checkpoints.path} is damaged: {one_line(error)}.") from None
         for sink, commit in committed:
             sink.rewind(commit)
         return True
@@ -455,7 +456,7 @@ class Runner:
         except FileRefused as error:
             raise ValueError(str(error)) from None  # `resume` adds the name of the file
         self._position = header["position"]
-        self.rows = self.rows_before = int(header["rows"])
+        self.rows = self.rows_before = saved_count(header["rows"], "rows")
         self._sinks_started = True
 
     def close(self, *, complete: bool) -> None:

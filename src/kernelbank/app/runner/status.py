@@ -18,10 +18,11 @@ from ...auto.loading import DAMAGE
 from ...auto.task_model import Change
 from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
+from ...io.checkpoint import one_line
 from ...native.progress import progress
 from .checkpoint_dir import STATE, read_checkpoint
 from .history import TOTALS, History
-from .model_session import ModelSession
+from .model_session import ModelSession, saved_count
 from .options import RunOptions
 from .rejected_rows import RejectedRows
 from .snapshots import InputLayout, layout_of
@@ -102,9 +103,6 @@ class RunStatus:
             options = RunOptions.from_json(header["options"])
             session = ModelSession(options, "serial", Timings())
             session.restore(header, arrays)
-            history, bank = session.history, session.bank
-            if history is not None and history.slots != len(bank.names):
-                raise FileRefused("its history belongs to another model.")
             rejected = RejectedRows()
             rejected.restore(header["rejected_rows"])
             timings = check_timings(header["timings"])
@@ -114,9 +112,9 @@ class RunStatus:
                 source=dict(header["source"]),
                 predictions=[str(address) for address in header["predictions"]],
                 features=[str(name) for name in header["features"] or []],
-                bank=bank,
-                history=history,
-                rows=int(header["rows"]),
+                bank=session.bank,
+                history=session.history,
+                rows=saved_count(header["rows"], "rows"),
                 rows_before=0,
                 rows_without_target=session.rows_without_target,
                 rejected=rejected,
@@ -125,8 +123,8 @@ class RunStatus:
                 seconds=max(sum(timings["seconds"].values()), 1e-9),
                 compiling_seconds=timings["seconds"].get(COMPILING, 0.0),
             )
-        except (FileRefused, *DAMAGE) as error:
-            raise FileRefused(f"{path} is damaged: {error}") from None
+        except DAMAGE as error:
+            raise FileRefused(f"{path} is damaged: {one_line(error)}.") from None
 
     # --- derived ----------------------------------------------------------------------------------
 

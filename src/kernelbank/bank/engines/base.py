@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from ..layout import Layout, Leaf
 
 _BLOCK_BYTES = 64 * 2**20
 _SHORTEST = 8
+_MOST_INSTRUCTIONS = 10**6
 
 
 def bytes_per_sample(layout: Layout, objective: Objective, dimension: int) -> int:
@@ -41,16 +43,24 @@ def block_length(layout: Layout, objective: Objective, dimension: int) -> int:
 
 
 def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int:
-    """About how many bytes a bank needs beside its state."""
-    workspace = 8 * 8 * len(layout.slots)
-    sample = bytes_per_sample(layout, objective, dimension) + workspace
+    """About how many bytes a bank needs beside its state; computed without making any array."""
+    slots, leaves, window = len(layout.slots), len(layout.leaves), objective.window
+    instructions = sum(kernel.instruction_count(dimension) for kernel in layout.row_kernels)
+    if instructions > _MOST_INSTRUCTIONS:  # so many are not even listed
+        return 8 * CONSTANTS * instructions * _SHORTEST * (window + 1)
+    on_residuals = sum(layout.groups[leaf.group].residual_of is not None for leaf in layout.leaves)
+    workspace = slots * (8 + window) + leaves * (window + 3) + dimension
+    workspace += on_residuals * 4 * (window + 2)  # what their learners write
+    sample = bytes_per_sample(layout, objective, dimension) + 8 * workspace
     length = {
         k.structure_key: len(k.for_dimension(dimension).program())
         for k in distinct_structures(layout.row_kernels)
     }
     programs = 8 * CONSTANTS * sum(length[kernel.structure_key] for kernel in layout.row_kernels)
+    count = Counter(leaf.group for leaf in layout.leaves)
     own = sum(
-        group.learner.scratch_size(
+        count[number]
+        * group.learner.scratch_size(
             group.objective(objective), dimension, layout.first_kernel(number)
         )
         for number, group in enumerate(layout.groups)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...errors import RunRefused
+from ...errors import FileRefused, RunRefused
 
 Row = tuple[Any, ...]
 """The plain values of one prediction, None where there is none."""
@@ -64,6 +64,14 @@ class Sink(ABC):
     @abstractmethod
     def close(self, *, complete: bool) -> None:
         """Close; with `complete`, rows that are held back are written."""
+
+
+def committed_count(commit: Mapping[str, Any], key: str) -> int:
+    """A number of a commit, checked: it comes from a file that someone may have edited."""
+    count = commit[key]
+    if type(count) is not int or count < 0:
+        raise FileRefused(f"The state of the run claims {count!r} for {key} of an output.")
+    return count
 
 
 def occupied(address: object) -> RunRefused:

@@ -24,6 +24,7 @@ from .base import (
     Sink,
     cannot_lock,
     cell_text,
+    committed_count,
     fsync_folder,
     named_os_errors,
     occupied,
@@ -96,7 +97,7 @@ class LineFileSink(Sink):
         return {"bytes": self._length, "sha256": self._hash.hexdigest()}
 
     def check(self, commit: Mapping[str, Any]) -> None:
-        length = int(commit["bytes"])
+        length = committed_count(commit, "bytes")
         if not check_regular(self.path):
             raise RunRefused(f"{self.path} is gone. {RESTORE}")
         prefix_hash = hashlib.sha256()

@@ -10,10 +10,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...errors import RunRefused
+from ...errors import FileRefused, RunRefused
 from ..reading import open_for_reading
 from ..regular_files import check_regular, open_regular
-from .base import CHUNK_BYTES, RESTORE, Row, Sink, fsync_folder, named_os_errors, occupied
+from .base import (
+    CHUNK_BYTES,
+    RESTORE,
+    Row,
+    Sink,
+    committed_count,
+    fsync_folder,
+    named_os_errors,
+    occupied,
+)
 
 PART_ROWS = 50_000
 """Rows of one file."""
@@ -65,6 +74,10 @@ class ParquetSink(Sink):
             self._write_part(self._held_back[:PART_ROWS])
             self._held_back = self._held_back[PART_ROWS:]
 
+    @property
+    def _has_labels(self) -> bool:
+        return "probability" in self._columns
+
     def _part_path(self, number: int) -> Path:
         return self.path / f"part-{number:06d}.parquet"
 
@@ -73,7 +86,7 @@ class ParquetSink(Sink):
         import pyarrow.parquet as pq
 
         # Types by column name, not by the values: a part may have no target at all.
-        label = pa.string() if "probability" in self._columns else pa.float64()
+        label = pa.string() if self._has_labels else pa.float64()
         types = {"row": pa.int64(), "prediction": label, "target": label}
         types |= dict.fromkeys(self._copied, pa.string())
         schema = pa.schema([(name, types.get(name, pa.float64())) for name in self._columns])
@@ -107,8 +120,10 @@ class ParquetSink(Sink):
     def check(self, commit: Mapping[str, Any]) -> None:
         if not self.path.is_dir():
             raise RunRefused(f"{self.path} is gone. {RESTORE}")
+        if not all(self._is_row(row) for row in commit["held_back"]):
+            raise FileRefused("The state of the run holds rows that are no predictions.")
         found = hashlib.sha256()
-        for number in range(int(commit["parts"])):
+        for number in range(committed_count(commit, "parts")):
             part = self._part_path(number)
             if not check_regular(part):
                 raise RunRefused(f"{part} is gone. {RESTORE}")
@@ -120,6 +135,16 @@ class ParquetSink(Sink):
         if found.hexdigest() != commit["sha256"]:
             raise RunRefused(f"{self.path}: a part was changed since. {RESTORE}")
         self._hash = found
+
+    def _is_row(self, row: Any) -> bool:
+        """Whether a row from a commit has the values of a prediction."""
+        if not isinstance(row, list) or len(row) != len(self._columns) or type(row[0]) is not int:
+            return False
+        texts = {*self._copied, *(["prediction", "target"] if self._has_labels else [])}
+        return all(
+            value is None or isinstance(value, str if name in texts else (int, float))
+            for name, value in zip(self._columns, row, strict=True)
+        )
 
     def rewind(self, commit: Mapping[str, Any]) -> None:
         with named_os_errors(self.path):

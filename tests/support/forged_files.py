@@ -1,0 +1,377 @@
+"""Forged files: a stranger's, changed inside, with the right checksum.
+
+`attack` makes them by chance from saved files of every kind, and loads and uses each in a child
+process with little memory. A file is refused with a `KernelBankError`, or works; anything else is
+a failure. By hand: `python -m support.forged_files 20000 0` in tests/.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import hashlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernelbank.errors import KernelBankError
+from kernelbank.io import checkpoint
+from support.saved_kinds import SavedKind, every_kind
+
+_PREFIX = struct.Struct("<IQQ")
+_START = len(checkpoint.MAGIC) + _PREFIX.size
+
+Header = dict[str, Any]
+Arrays = dict[str, np.ndarray]
+
+PER_BYTE, CONSTANT = 64, 2**28
+"""What `kb.load` may use: so many bytes per byte of a file, and so many besides."""
+
+MEMORY = 600 * 2**20
+"""Bytes that a child of `attack` may use, for loading and learning, beside what it has at its
+start."""
+
+SECONDS = 20
+"""Processor time after which a file is said to hang."""
+
+BATCH = 200
+"""Files of one child."""
+
+FAILED = "failed"
+"""How the names of outcomes begin that must not be."""
+
+NUMBERS = [10**3, 10**6, 10**8, 2**31, 2**63, -1, 0, 1e308, 0.5, True, "7"]
+"""What each number of a header is replaced by."""
+
+VALUES = [
+    *NUMBERS,
+    None,
+    False,
+    1,
+    2,
+    3,
+    10**30,
+    10**400,
+    -(2**63),
+    -0.5,
+    float("nan"),
+    float("inf"),
+    "",
+    "\ud800",
+    "x" * 1000,
+    [],
+    [[]],
+    [1],
+    [[[[[1]]]]],
+    [None] * 50,
+    {},
+    {"type": "Gaussian"},
+    {"a": {"b": [1]}},
+]
+"""What any value of a header is replaced by."""
+
+ENTRIES = [
+    np.nan, np.inf, -np.inf, 1e308, -1e308, 1e150, -1.0, 0.0, 0.5, 1.0, 4.0, 1e-320, 255.0, 256.0,
+    1e6, 2.0**31, 2.0**53, 2.0**63, 1e19,
+]  # fmt: skip
+"""What a number of an array is replaced by."""
+
+
+# --- files ------------------------------------------------------------------------------------------
+
+
+def unpack(data: bytes) -> tuple[Header, bytes]:
+    """The header, with its table of arrays, and the bytes of the arrays."""
+    _, _, length = _PREFIX.unpack_from(data, len(checkpoint.MAGIC))
+    header = json.loads(data[_START : _START + length])
+    return header, data[_START + length : -32]
+
+
+def pack(header: Header, body: bytes) -> bytes:
+    """A file with this header and these bytes, and the checksum that belongs to them."""
+    text = json.dumps(header).encode()
+    total = _START + len(text) + len(body) + 32
+    data = checkpoint.MAGIC + _PREFIX.pack(checkpoint.VERSION, total, len(text)) + text + body
+    return data + hashlib.sha256(data).digest()
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all values inside a header, with those of lists and objects themselves."""
+    items: Any = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    for key, inner in items:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+def at(header: Any, path: tuple[Any, ...]) -> Any:
+    """The value at a path."""
+    for key in path:
+        header = header[key]
+    return header
+
+
+def with_value(header: Header, path: tuple[Any, ...], value: Any) -> Header:
+    """A copy of the header with another value at a path."""
+    copied: Header = json.loads(json.dumps(header))
+    at(copied, path[:-1])[path[-1]] = value
+    return copied
+
+
+def with_each_number(data: bytes, seen: Counter[Any], most: int) -> Iterator[bytes]:
+    """The file with each number of its header replaced in turn.
+
+    seen : how often a number stood at such a place; a setting of a component is one place.
+    most : how often it is replaced there.
+    """
+    header, body = unpack(data)
+    for path in places(header):
+        known, inside = at(header, path), at(header, path[:-1])
+        if isinstance(known, bool) or not isinstance(known, (int, float)):
+            continue
+        place = tuple("" if isinstance(key, int) else key for key in path)
+        if isinstance(inside, dict) and "type" in inside:
+            place = (inside["type"], path[-1])
+        seen[place] += 1
+        if seen[place] <= most:
+            for value in NUMBERS:
+                if value != known:
+                    yield pack(with_value(header, path, value), body)
+
+
+# --- forging ----------------------------------------------------------------------------------------
+
+
+class Forger:
+    """Changes saved files by chance."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self._draw = draw
+
+    def forge(self, data: bytes) -> bytes:
+        """A forged file."""
+        draw = self._draw
+        header, body = unpack(data)
+        arrays: Arrays = {}
+        offset = 0
+        for name, dtype, shape in header.pop("arrays"):
+            size = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
+            arrays[name] = np.frombuffer(body[offset : offset + size], dtype).reshape(shape).copy()
+            offset += size
+        table: dict[str, Any] = {}
+        for _ in range(draw.choice([1, 1, 1, 2, 4])):
+            if draw.random() < 0.55:
+                self._change_header(header)
+            else:
+                self._change_arrays(arrays, table)
+        listed = [
+            [name, *table.get(name, (array.dtype.str, list(array.shape)))]
+            for name, array in arrays.items()
+        ]
+        body = b"".join(array.tobytes() for array in arrays.values())
+        return pack({**header, "arrays": listed}, body)
+
+    def _change_header(self, header: Header) -> None:
+        draw = self._draw
+        found = list(places(header))
+        if not found:
+            return
+        path = draw.choice(found)
+        inside, key = at(header, path[:-1]), path[-1]
+        how = draw.random()
+        if how < 0.7:
+            inside[key] = deepcopy(draw.choice(VALUES))
+        elif how < 0.8:
+            del inside[key]
+        elif how < 0.9:
+            if isinstance(inside, dict):
+                inside["extra"] = deepcopy(draw.choice(VALUES))
+            else:
+                inside.append(deepcopy(draw.choice(VALUES)))
+        else:  # something from another place of the header
+            inside[key] = deepcopy(at(header, draw.choice(found)))
+
+    def _change_arrays(self, arrays: Arrays, table: dict[str, Any]) -> None:
+        draw = self._draw
+        if not arrays:
+            return
+        name = draw.choice(list(arrays))
+        array = arrays[name]
+        how = draw.random()
+        if how < 0.5 and array.size:
+            with np.errstate(all="ignore"):
+                for _ in range(draw.choice([1, 1, 3])):
+                    array.flat[draw.randrange(array.size)] = draw.choice(ENTRIES)
+        elif how < 0.65:
+            with np.errstate(all="ignore"):
+                array[...] = draw.choice(ENTRIES)
+        elif how < 0.7:
+            arrays[name] = array[: draw.randrange(len(array) + 1)] if array.ndim else array
+        elif how < 0.75:
+            arrays[name] = array.reshape(-1) if draw.random() < 0.5 else array.T.copy()
+        elif how < 0.8:
+            arrays[name] = array.astype("<f4" if array.dtype == "<f8" else "<f8")
+        elif how < 0.84:
+            del arrays[name]
+        elif how < 0.88:
+            other = draw.choice(list(arrays))
+            arrays[name], arrays[other] = arrays[other], arrays[name]
+        elif how < 0.92:
+            same = [n for n, one in arrays.items() if one.shape == array.shape]
+            arrays[name] = arrays[draw.choice(same)].copy()
+        elif how < 0.96:
+            shape = draw.choice([[0, 10**9], [10**9, 0], [-1], [2**62, 2**62, 0], 3, ["a"], []])
+            arrays[name] = np.zeros(0)
+            table[name] = ("<f8", shape)
+        else:
+            arrays[f"{name}x"] = array.copy()
+
+
+# --- children ---------------------------------------------------------------------------------------
+
+
+def attack(count: int, seed: int, keep: Path | None = None) -> Counter[str]:
+    """Make `count` forged files, load and use each; how often each outcome came.
+
+    keep : a folder for the files that fail.
+    """
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kinds = list(every_kind(Path(folder)))
+
+        groups = [  # the most intricate files most often
+            [kind for kind in kinds if kind.name.startswith("run")],
+            [kind for kind in kinds if kind.name.startswith("AutoBank")],
+            [kind for kind in kinds if not kind.name.startswith(("run", "AutoBank"))],
+        ]
+
+        def item(number: int) -> tuple[SavedKind, bytes]:
+            draw = random.Random(f"{seed}:{number}")
+            kind = draw.choice(draw.choices(groups, [1, 2, 2])[0])
+            return kind, Forger(draw).forge(kind.data)
+
+        return run_all(item, count, Path(folder), keep)
+
+
+def run_all(
+    item: Callable[[int], tuple[SavedKind, bytes]],
+    count: int,
+    folder: Path,
+    keep: Path | None = None,
+    memory: int = MEMORY,
+) -> Counter[str]:
+    """Use files number 0 to `count` - 1 in child processes; how often each outcome came."""
+    outcomes: Counter[str] = Counter()
+    done = 0
+    while done < count:
+        last = min(count, done + BATCH)
+        found, status = _run_child(item, range(done, last), folder, memory)
+        if len(found) < last - done:  # it died
+            kind = item(done + len(found))[0]
+            found.append(
+                f"{FAILED}: process ended by {os.waitstatus_to_exitcode(status)}: {kind.name}"
+            )
+        for number, outcome in enumerate(found, done):
+            outcomes[outcome] += 1
+            if keep is not None and outcome.startswith(FAILED) and outcomes[outcome] == 1:
+                (keep / f"{number}.kb").write_bytes(item(number)[1])
+        done += len(found)
+    return outcomes
+
+
+def failures(outcomes: Counter[str]) -> dict[str, int]:
+    """The outcomes that must not be."""
+    return {name: n for name, n in outcomes.items() if name.startswith(FAILED)}
+
+
+def _run_child(
+    item: Callable[[int], tuple[SavedKind, bytes]], numbers: range, folder: Path, memory: int
+) -> tuple[list[str], int]:
+    """The outcomes of files, as many as a child process could tell, and how it ended."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(reading)
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            limit = pages * resource.getpagesize() + memory
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+            os.fsync = lambda _: None  # type: ignore[assignment]
+            faulthandler.disable()
+            own = folder / f"child-{os.getpid()}.kb"
+            for number in numbers:
+                kind, data = item(number)
+                own.write_bytes(data)
+                signal.setitimer(signal.ITIMER_PROF, SECONDS)  # the signal ends the process
+                outcome = _outcome(kind, own)
+                signal.setitimer(signal.ITIMER_PROF, 0)
+                os.write(writing, outcome.replace("\n", " ")[:300].encode(errors="replace") + b"\n")
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        found = pipe.read().decode(errors="replace").splitlines()
+    return found, os.waitpid(child, 0)[1]
+
+
+def _outcome(kind: SavedKind, path: Path) -> str:
+    try:
+        with np.errstate(all="ignore"):
+            kind.use(path)
+    except KernelBankError as error:
+        line = str(error)
+        before: BaseException | None = error
+        while before is not None:  # refused, but after the memory was used up
+            if isinstance(before, MemoryError):
+                return f"{FAILED}: too much memory: {line}"
+            before = before.__context__
+        return "refused" if "\n" not in line else f"{FAILED}: an error of several lines: {line}"
+    except BaseException as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [f for f in frames if "kernelbank" in f.filename] or frames
+        where = f"{Path(inside[-1].filename).name}:{inside[-1].lineno}"
+        return f"{FAILED}: {type(error).__name__} at {where}: {str(error)[:60]}"
+    return "used"
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in what waits for ever."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    for outcome, times in attack(int(sys.argv[1]), int(sys.argv[2]), folder).most_common():
+        print(f"{times:8,}  {outcome}")
