@@ -1,7 +1,6 @@
 """Saved banks: what is refused and why, and that a file is always whole."""
 
 import hashlib
-import json
 import math
 import os
 import struct

@@ -138,6 +138,7 @@ def _restore_auto(
     engine: Engine,
 ) -> AutoBank:
     """The AutoBank that a header and arrays describe."""
+    check_precision({name: array for name, array in arrays.items() if not name.startswith("bank")})
     slots = [component(slot) for slot in header["slots"]]
     labels = header["classes"]
     auto = AutoBank(
@@ -170,7 +171,10 @@ def _restore_auto(
     _restore_model(auto, header, under("model/", arrays))
     model = auto._model
     assert model is not None
-    if auto._encoder is not None and auto._encoder.width != model.dimension:
+    encoder = auto._encoder
+    if encoder is not None and (
+        encoder.width != model.dimension or (encoder.tentative and model.rows)
+    ):
         raise FileRefused("its columns do not fit its inputs.")
     template = auto._config.make_bank(model.scaling)
     for number, inner in enumerate(header["banks"]):
@@ -180,6 +184,13 @@ def _restore_auto(
         model.banks.append(bank)
     _restore_pending(auto, under("pending/", arrays))
     return auto
+
+
+def check_precision(arrays: Mapping[str, Any]) -> None:
+    """Refuse arrays that are not in double precision; only a bank may keep others."""
+    for name, array in arrays.items():
+        if array.dtype != np.float64:
+            raise FileRefused(f"its array {name} is not in double precision.")
 
 
 def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> None:

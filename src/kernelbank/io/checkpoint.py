@@ -122,11 +122,10 @@ def _open_file(path: str | os.PathLike[str]) -> BinaryIO:
         if error.errno != errno.ENXIO:  # a socket
             raise
         raise FileRefused(f"{path} is not a file.") from None
-    file = open(number, "rb") if stat.S_ISREG(os.fstat(number).st_mode) else None
-    if file is None:
+    if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
         raise FileRefused(f"{path} is not a file.")
-    return file
+    return open(number, "rb")
 
 
 def _read_header(text: bytes) -> dict[str, Any]:
