@@ -12,6 +12,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import FileRefused
+from kernelbank.io import checkpoint
 from support import every_bank, forged_files
 from support.forged_files import (
     CONSTANT,
@@ -148,6 +149,18 @@ def test_attack_notices_what_it_must(tmp_path):
         kind = SavedKind(use.__name__, b"", use)
         found = run_all(lambda n, kind=kind: (kind, b""), 2, tmp_path)
         assert sum(failures(found).values()) == 2
+
+
+def test_pending_inputs_in_single_precision_are_refused(tmp_path):
+    bank = kb.AutoBank(slots=[kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())])
+    bank.run(every_bank.X[:20], every_bank.NUMBERS[:20])
+    bank.predict_one(every_bank.X[20])
+    bank.save(tmp_path / "bank.kb")
+    header, arrays = checkpoint.read(tmp_path / "bank.kb")
+    arrays["pending/inputs"] = arrays["pending/inputs"].astype(np.float32)
+    checkpoint.write(tmp_path / "bank.kb", header, arrays)
+    with pytest.raises(FileRefused, match="pending/inputs is not in double precision"):
+        kb.load(tmp_path / "bank.kb")
 
 
 # --- what is no file --------------------------------------------------------------------------------

@@ -401,7 +401,7 @@ def test_forged_tree_reads_and_writes_nothing_outside_its_arrays(seed, indices_o
     forged._runtime.restore(state)
     forged.predict(X)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernelbank.bank.diagnostics._warn", lambda *_: None)
+        patch.setattr("kernelbank.bank.diagnostics.warn_after_step", lambda *_: None)
         one, other = forged.run(X[180:], y[180:]), clean.run(X[180:], y[180:])
     for p in (0, 2):
         assert (one.slot_predictions[:, p] == other.slot_predictions[:, p]).all()

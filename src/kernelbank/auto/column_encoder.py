@@ -277,7 +277,9 @@ class ColumnEncoder:
         if len(set(names)) < len(names) or any(kind not in KINDS for _, kind in columns):
             raise FileRefused("it has impossible columns.")
         encoder = cls(columns, labels=labels)
-        encoder.tentative = bool(facts["tentative"])
+        if not isinstance(facts["tentative"], bool):
+            raise FileRefused("it does not say whether its columns are tentative.")
+        encoder.tentative = facts["tentative"]
         if not encoder.statistics:
             return encoder
         for (i, known), one in zip(encoder.statistics.items(), facts["categories"], strict=True):

@@ -20,6 +20,7 @@ from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint
 from ..io.specs import from_spec
 from ..utils import validation as check
+from . import task_model
 from .auto_bank import AutoBank
 from .auto_serialization import AUTO_BANK, Arrays, pending_width
 from .class_labels import MAX_CLASSES, ClassLabels
@@ -27,7 +28,7 @@ from .classification import REPLAY, ClassificationModel
 from .column_encoder import ColumnEncoder
 from .pending_predictions import LARGEST_LIMIT
 from .running_stats import CHANGE_AFTER
-from .task_model import RESTARTS, Prediction
+from .task_model import Prediction
 
 RUN = "Run"
 """The `kind` in the header of the state of a run, which contains a bank."""
@@ -139,6 +140,7 @@ def _restore_auto(
     engine: Engine,
 ) -> AutoBank:
     """The AutoBank that a header and arrays describe."""
+    check_precision({name: array for name, array in arrays.items() if not name.startswith("bank")})
     slots = [component(slot) for slot in header["slots"]]
     labels = header["classes"]
     auto = AutoBank(
@@ -171,7 +173,10 @@ def _restore_auto(
     _restore_model(auto, header, under("model/", arrays))
     model = auto._model
     assert model is not None
-    if auto._encoder is not None and auto._encoder.width != model.dimension:
+    encoder = auto._encoder
+    if encoder is not None and (
+        encoder.width != model.dimension or (encoder.tentative and model.rows)
+    ):
         raise FileRefused("its columns do not fit its inputs.")
     template = auto._config.make_bank(model.scaling)
     for number, inner in enumerate(header["banks"]):
@@ -192,11 +197,18 @@ def _restore_limit(classes: ClassLabels, header: Mapping[str, Any]) -> None:
         raise FileRefused("it does not say whether its classes were named.")
 
 
+def check_precision(arrays: Mapping[str, Any]) -> None:
+    """Refuse arrays that are not in double precision; only a bank may keep others."""
+    for name, array in arrays.items():
+        if array.dtype != np.float64:
+            raise FileRefused(f"its array {name} is not in double precision.")
+
+
 def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> None:
     """The model of an AutoBank, without its banks."""
     counters, banks = header["counters"], len(header["banks"])
     dimension = _whole_number(header["dimension"], 1, 10**6, "inputs")
-    rows = REPLAY if auto.task == "classification" else RESTARTS[-1]
+    rows = REPLAY if auto.task == "classification" else task_model.RESTARTS[-1]
     # Before anything is made for so many inputs: the largest array that depends on them alone.
     if state["replay_inputs"].shape != (rows, dimension):
         raise FileRefused("its inputs do not fit its arrays.")

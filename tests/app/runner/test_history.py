@@ -131,7 +131,7 @@ def test_snapshots_beyond_the_limit_are_thinned_out():
 @pytest.mark.parametrize("count", [1, 700, POINTS * 2, 40 * FIRST_SNAPSHOT])
 def test_restored_history_continues_with_the_same_bits(count):
     history = taken(History(SLOTS), count)
-    copy = History.restore(history.to_json(), history.arrays())
+    copy = History.restore(history.to_json(), history.arrays(), SLOTS)
     for one in (history, copy):
         taken(one, count + 900)
     assert copy.to_json() == history.to_json()
@@ -142,7 +142,9 @@ def test_restored_history_continues_with_the_same_bits(count):
 
 def test_empty_history_is_restored():
     history = History(SLOTS)
-    assert History.restore(history.to_json(), history.arrays()).to_json() == history.to_json()
+    assert (
+        History.restore(history.to_json(), history.arrays(), SLOTS).to_json() == history.to_json()
+    )
 
 
 FORGED = {
@@ -173,9 +175,9 @@ def test_history_with_forged_facts_is_refused(name, value):
     state = history.arrays() | {f"snapshot{n}": history.snapshots[0].values for n in range(40)}
     facts = history.to_json()
     assert repr(facts[name]) != repr(value)
-    History.restore(facts, state)
+    History.restore(facts, state, SLOTS)
     with pytest.raises(FileRefused):
-        History.restore({**facts, name: value}, state)
+        History.restore({**facts, name: value}, state, SLOTS)
 
 
 def test_history_with_forged_arrays_is_refused():
@@ -194,4 +196,4 @@ def test_history_with_forged_arrays_is_refused():
         {"snapshot0": np.zeros((DRAWN + 1, 4, GRID))},
     ):
         with pytest.raises(FileRefused):
-            History.restore(facts, {**state, **forged})
+            History.restore(facts, {**state, **forged}, SLOTS)

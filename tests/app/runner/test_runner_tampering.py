@@ -328,6 +328,7 @@ EDITS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "negative rows without target": (("rows_without_target",), -7),
     "model of another task": (("bank", "task"), "classification"),
     "model with other lags": (("bank", "lags"), 1),
+    "tentative columns": (("bank", "columns", "tentative"), True),
     "no model": (("bank",), []),
     "model of 10**8 inputs": (("bank", "dimension"), 10**8),
     "history of 10**8 slots": (("history", "slots"), 10**8),

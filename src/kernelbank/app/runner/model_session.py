@@ -13,7 +13,7 @@ from ...auto.auto_serialization import describe
 from ...auto.category_statistics import category_code
 from ...auto.class_labels import MAX_CLASSES, RefusedLabel
 from ...auto.column_encoder import ColumnEncoder, EncodedRows
-from ...auto.loading import restore
+from ...auto.loading import check_precision, restore
 from ...auto.task_model import best_class
 from ...bank.engines import as_engine
 from ...bank.layout import Slot
@@ -283,6 +283,9 @@ class ModelSession:
         bank = restore(facts["bank"], under("bank/", state), engine, {}, None)
         if not isinstance(bank, AutoBank) or (bank.task, bank.lags) != (options.task, options.lags):
             raise FileRefused("its model does not fit its options.")
+        if bank._encoder is not None and bank._encoder.tentative:  # a run knows its columns
+            raise FileRefused("its columns are tentative.")
+        check_precision({n: array for n, array in state.items() if not n.startswith("bank/")})
         self.bank = bank
         self._raise_pending_limit()
         if facts["history"] is not None:
