@@ -181,7 +181,7 @@ class History:
         if points > POINTS or (stride > 1 and points <= POINTS // 2):
             raise FileRefused("its history has an impossible length.")
         sums = state["sums"]
-        if facts["slots"] != slots:
+        if type(facts["slots"]) is not int or facts["slots"] != slots:
             raise FileRefused("its history belongs to another model.")
         if sums.shape != (points, len(TOTALS) + 2 * slots):
             raise FileRefused("its history does not fit its model.")
