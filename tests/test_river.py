@@ -341,6 +341,7 @@ def test_repr_shows_parameters_and_the_bank():
     assert model._repr_html_() == model.bank._repr_html_()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupted_learning_keeps_features_and_bank_together():
     """Features that appear in the rows that an interrupt cuts off are columns, or are not."""
     draw = np.random.default_rng(0)

@@ -56,7 +56,12 @@ def check_numbers(kinds, folder, most):
 
 
 def test_no_number_of_a_header_is_believed(kinds, tmp_path):
-    """Each is refused, or makes a bank that is not too large."""
+    """Each is refused, or makes a bank that is not too large; for some kinds of banks."""
+    assert ("dimension",) in check_numbers(kinds[::9], tmp_path, most=1)
+
+
+@pytest.mark.slow
+def test_no_number_of_any_header_is_believed(kinds, tmp_path):
     seen = check_numbers(kinds, tmp_path, most=1)
     assert {("dimension",), ("Norma", "budget"), ("Stacking", "ridge"), ("lags",)} <= set(seen)
     assert len(seen) > 100
@@ -105,6 +110,7 @@ def claims(folder):
     yield pack({**header, "slots": [{"type": "Slot"}] * 100_000}, body)
 
 
+@pytest.mark.slow
 def test_short_description_of_a_large_bank_is_refused_in_little_memory(tmp_path):
     for data in claims(tmp_path):
         assert not failures(outcomes([data], tmp_path))
@@ -118,9 +124,9 @@ def test_loading_keeps_within_its_limit_with_many_slots(tmp_path):
 
 
 def test_forged_files_are_refused_or_work(tmp_path):
-    found = attack(300, seed=0)
+    found = attack(80, seed=0)
     assert not failures(found)
-    assert found["refused"] > 50 < found["used"]
+    assert found["refused"] > 10 < found["used"]
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ def check_passing(*options):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_tests_that_compile_in_the_process_pass():
     check_passing("-m", "not slow")
 

@@ -18,7 +18,11 @@ from support.auto_streams import labelled, numbers
 from support.instances import cauchy
 from support.interrupt_attack import attack, cases
 
-pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+# An exception may come while Python collects garbage: there it is told and ignored.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.mark.parametrize("name", cases())

@@ -77,7 +77,13 @@ RESUMED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "fault"), NEW)
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        pytest.param(*one, marks=[pytest.mark.slow] if number % 3 else [])
+        for number, one in enumerate(NEW)
+    ],
+)
 def test_call_that_fails_is_told_by_name_and_loses_nothing(
     faults: CallFaults, name: str, fault: CallFault
 ) -> None:

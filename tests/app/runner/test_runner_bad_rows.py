@@ -9,6 +9,7 @@ import pytest
 
 from kernelbank.app.cli.run import StopFlag
 from kernelbank.app.runner import model_session
+from kernelbank.io.sources import files
 from support.run_command import (
     make_rows,
     one_slot_model,
@@ -22,6 +23,13 @@ from support.run_command import (
     succeed,
     write_csv,
 )
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch):
+    """A file that ends with an open quote is not waited for."""
+    monkeypatch.setattr(files, "SETTLE_SECONDS", 0.0)
+
 
 COUNT = 20
 X, Y = make_rows(COUNT)

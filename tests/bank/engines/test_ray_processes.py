@@ -70,6 +70,7 @@ def test_sigterm_is_deferred_and_its_handler_stays():
         signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.slow
 def test_sigterm_on_ray_commits_and_exits_with_143(token, source, tmp_path):
     run = start_run(token, source, tmp_path)
     try:
