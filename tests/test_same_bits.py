@@ -120,8 +120,15 @@ def assert_same_bits(case, way, moment, folder):
     assert saved_bytes(bank, folder) == saved_bytes(whole, folder)
 
 
+def in_turn(number):
+    """Marks of every other instance, which is for the slow tests."""
+    return [pytest.mark.slow] if number % 2 else []
+
+
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=in_turn(n)) for n, name in enumerate(CASES)]
+)
 def test_every_instance_in_every_way_has_the_same_bits(name, way, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bits")
 

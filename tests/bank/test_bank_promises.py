@@ -69,7 +69,7 @@ def data(bank, seed, samples):
     return X, y
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(banks(), st.integers(0, 100), st.sampled_from(ENGINES), st.data())
 def test_blocks_of_any_length_give_the_bits_of_the_loop(make, seed, engine, draw):
     whole, ragged, loop = make(), make(engine), make()

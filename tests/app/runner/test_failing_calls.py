@@ -80,7 +80,7 @@ RESUMED = [
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        pytest.param(*one, marks=[pytest.mark.slow] if number % 3 else [])
+        pytest.param(*one, marks=[pytest.mark.slow] if number % 6 else [])
         for number, one in enumerate(NEW)
     ],
 )
@@ -143,6 +143,7 @@ SAVING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", SAVING)
 def test_save_that_fails_leaves_the_old_file_or_the_new_one(
     faults: CallFaults, fault: CallFault

@@ -83,9 +83,8 @@ def wanted(scenarios: ScenarioRunner) -> Any:
     return plain.outcome()
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 9))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(9))
 def test_followed_run_killed_and_rotated_at_random_leaves_the_same_bytes(
     scenarios: ScenarioRunner, wanted: Any, seed: int
 ) -> None:

@@ -54,6 +54,7 @@ X, Y = instances.stream(3, 420, 2)
 LABELS = instances.stream(3, 420, 2, labels=True)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_ray_with_every_learner_has_the_bits_of_serial(cluster):
     make = bank_maker(slots=ray_cluster.slots_of_every_learner())

@@ -34,6 +34,7 @@ def test_version_of_ray_without_authentication_is_refused(monkeypatch):
     assert ray_setup.import_ray() is ray
 
 
+@pytest.mark.slow
 def test_cluster_without_authentication_is_refused_before_anything_is_sent(open_head):
     said = ray_processes.run_driver(OPEN, address=open_head.address)
     assert said.startswith(f"refused: The Ray cluster at {open_head.address} does not require a")
