@@ -65,7 +65,7 @@ def test_no_number_of_a_header_is_believed(kinds, tmp_path):
 
 @pytest.mark.slow
 def test_no_number_of_many_headers_is_believed(kinds, tmp_path):
-    check_numbers(kinds, tmp_path, most=40)
+    check_numbers(kinds, tmp_path, most=3)
 
 
 def saved(bank, folder):
@@ -127,7 +127,7 @@ def test_forged_files_are_refused_or_work(tmp_path):
 
 @pytest.mark.slow
 def test_many_forged_files_are_refused_or_work(tmp_path):
-    assert not failures(attack(5000, seed=1))
+    assert not failures(attack(600, seed=1))
 
 
 def test_attack_notices_what_it_must(tmp_path):

@@ -17,7 +17,7 @@ from support.call_faults import CallFaults
 from support.crash_scenarios import SCENARIOS, check_one_line, open_scenarios, slow
 from support.failing_calls import ERRORS, CallFault, need_failing_calls
 
-HOW_MANY = 25
+HOW_MANY = 5
 """Faults at random for each scenario."""
 
 

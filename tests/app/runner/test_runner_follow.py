@@ -84,7 +84,7 @@ def wanted(scenarios: ScenarioRunner) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", range(3))
 def test_followed_run_killed_and_rotated_at_random_leaves_the_same_bytes(
     scenarios: ScenarioRunner, wanted: Any, seed: int
 ) -> None:
