@@ -133,6 +133,13 @@ def warm() -> None:
     import redis  # noqa: F401
 
     import kernelbank as kb
+    import kernelbank.app.cli.commands
+    import kernelbank.app.cli.run
+    import kernelbank.app.report.report_data
+    import kernelbank.io.sinks.redis
+    import kernelbank.io.sources.kafka
+    import kernelbank.io.sources.parquet
+    import kernelbank.io.sources.redis  # noqa: F401
 
     for task, lags in (("regression", 2), ("classification", 0)):
         bank = kb.AutoBank(task, lags=lags, size="small")
