@@ -139,7 +139,7 @@ def warm() -> None:
     import kernelbank.io.sinks.redis
     import kernelbank.io.sources.kafka
     import kernelbank.io.sources.parquet
-    import kernelbank.io.sources.redis  # noqa: F401
+    import kernelbank.io.sources.redis
 
     for task, lags in (("regression", 2), ("classification", 0)):
         bank = kb.AutoBank(task, lags=lags, size="small")
