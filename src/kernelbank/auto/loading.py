@@ -101,7 +101,7 @@ def load(
     except DAMAGE as error:
         if str(error).startswith(_NO_DAMAGE) and isinstance(error, KernelBankError):
             raise
-        raise FileRefused(f"{path} is damaged: {checkpoint.one_line(error)}.") from None
+        raise FileRefused(f"{path} is damaged: {checkpoint.damage_text(error)}.") from None
 
 
 def restore(

@@ -113,11 +113,11 @@ def read(
             header, arrays = CONVERTERS[version](header, arrays)
             version += 1
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise FileRefused(f"{path} is damaged: {one_line(error)}.") from None
+        raise FileRefused(f"{path} is damaged: {damage_text(error)}.") from None
     return header, arrays
 
 
-def one_line(error: BaseException) -> str:
+def damage_text(error: BaseException) -> str:
     """What an error says about a file, in one line, or else its name."""
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 

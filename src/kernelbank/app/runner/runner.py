@@ -26,7 +26,7 @@ from ...errors import (
     RunRefused,
     TooManyBadRows,
 )
-from ...io.checkpoint import one_line
+from ...io.checkpoint import damage_text
 from ...io.sinks.base import Row, Sink
 from ...io.sources import RejectedRow, RowBlock, Source
 from ...io.sources.parsing import shortened
@@ -412,7 +412,7 @@ class Runner:
         except FileRefused:
             raise
         except DAMAGE as error:
-            raise FileRefused(f"{checkpoints.path} is damaged: {one_line(error)}.") from None
+            raise FileRefused(f"{checkpoints.path} is damaged: {damage_text(error)}.") from None
         for sink, commit in committed:
             sink.rewind(commit)
         return True

@@ -18,7 +18,7 @@ from ...auto.loading import DAMAGE
 from ...auto.task_model import Change
 from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
-from ...io.checkpoint import one_line
+from ...io.checkpoint import damage_text
 from ...native.progress import progress
 from .checkpoint_dir import STATE, read_checkpoint
 from .history import TOTALS, History
@@ -124,7 +124,7 @@ class RunStatus:
                 compiling_seconds=timings["seconds"].get(COMPILING, 0.0),
             )
         except DAMAGE as error:
-            raise FileRefused(f"{path} is damaged: {one_line(error)}.") from None
+            raise FileRefused(f"{path} is damaged: {damage_text(error)}.") from None
 
     # --- derived ----------------------------------------------------------------------------------
 
