@@ -13,6 +13,7 @@ from .banks import bars, function
 from .curves import running_means
 from .dashboard import trace
 from .prediction_plots import predictions
+from .ranks import critical_difference
 from .style import (
     BLUE,
     COLUMN,
@@ -44,6 +45,7 @@ __all__ = [
     "RED",
     "SKY",
     "bars",
+    "critical_difference",
     "cumulative_cost",
     "cumulative_loss",
     "function",
