@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -262,6 +262,20 @@ def _yes(reached: bool) -> str:
 
 
 # --- figures --------------------------------------------------------------------------------------
+
+
+def draw_ranks(found: kb.Comparison, folder: Path) -> list[Path]:
+    """A critical-difference diagram for each task, if there are several streams of it.
+
+    Only streams as given: with lags they are the same streams again, not further evidence.
+    """
+    files: list[Path] = []
+    for task in (REGRESSION, CLASSIFICATION):
+        own = tuple(one for one in found.results if one.task == task and not one.lags)
+        if len({one.stream for one in own}) > 1:
+            files += replace(found, results=own).plot_ranks(folder / f"ranks_{task}.png")
+    return files
+
 
 _POINTS = 800
 _GAP = 0.042
