@@ -162,6 +162,7 @@ def test_accuracy_writes_tables_and_figures(folder, tmp_path, stand_in):
     _run(folder, out)
     for name in ("labels", "memory", "memory-lags3"):
         assert (out / f"{name}.png").stat().st_size > 5000
+    assert not list(out.glob("ranks_*"))  # one stream of each task
     text = (out / "accuracy.md").read_text()
     assert "| memory +3 |" in text
     assert "intervals meant to hold 90%" in text
@@ -177,7 +178,8 @@ def test_runs_of_rivals_are_kept_until_data_or_files_change(
     run = contenders.run_model
 
     def counting(model, stream):
-        counted.append(model)
+        if len(stream) > 200:  # not the warm-up
+            counted.append(model)
         return run(model, stream)
 
     monkeypatch.setattr(contenders, "run_model", counting)
@@ -311,6 +313,24 @@ def test_bundled_streams_are_finite_numbers():
     for stream in found.values():
         assert np.isfinite(stream.inputs).all()
         assert np.isfinite(stream.y).all()
+
+
+def test_named_benchmarks_come_from_packages_and_folders_that_have_them(tmp_path, capsys):
+    used = streams.RowRange(rows=150)
+    found = streams.benchmarks(False, None, used, ["iris", "diabetes", "kin40k"])
+    assert list(found) == ["diabetes", "diabetes +3", "iris"]
+    assert (
+        "Left out, neither in a folder (DATA) nor in a package: kin40k" in capsys.readouterr().out
+    )
+    assert not streams.benchmarks(True, tmp_path, used, ["santafe_laser"])
+    with pytest.raises(SystemExit, match="no stream 'iris'"):
+        streams.benchmarks(True, None, used, ["iris"])
+
+
+def test_file_with_the_name_of_a_benchmark_must_have_its_numbers(folder):
+    (folder / "memory.csv.gz").rename(folder / "kin40k.csv.gz")
+    with pytest.raises(SystemExit, match=r"kin40k\.csv\.gz: these are not the numbers of 'kin40k'"):
+        streams.from_folder(folder, streams.RowRange(), [])
 
 
 def test_many_classes_are_run_by_all_that_take_them():

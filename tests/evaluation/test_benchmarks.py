@@ -75,15 +75,11 @@ def test_what_is_not_there_says_where_it_comes_from(tmp_path, monkeypatch):
         kb.datasets.load("laser")
 
 
-@pytest.mark.parametrize("name", [n for n, b in BENCHMARKS.items() if b.package == "sklearn"])
-def test_streams_of_scikit_learn_have_their_numbers(name):
-    one, stream = BENCHMARKS[name], kb.datasets.load(name)  # a warning would be an error
-    assert stream.X.shape == (one.rows, one.inputs)
-    assert stream.task == one.task
-
-
-@pytest.mark.parametrize("name", [n for n, b in BENCHMARKS.items() if b.package == "river"])
-def test_streams_of_river_have_their_numbers(name):
+@pytest.mark.filterwarnings("error")  # other numbers would warn
+@pytest.mark.parametrize(
+    "name", [n for n, b in BENCHMARKS.items() if b.package in ("river", "sklearn")]
+)
+def test_streams_of_river_and_scikit_learn_have_their_numbers(name):
     one, stream = BENCHMARKS[name], kb.datasets.load(name)
     assert stream.X.shape == (one.rows, one.inputs)
     assert stream.task == one.task
