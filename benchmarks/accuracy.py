@@ -18,6 +18,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
+import accuracy_figures as figures
 import accuracy_tables as tables
 from accuracy_competitors import AUTO, COMPETITORS, competes
 from accuracy_streams import RowRange, benchmarks, bundled, from_folder
@@ -155,7 +156,7 @@ def write(found: kb.Comparison, chosen: argparse.Namespace) -> None:
     }
     text = json.dumps(finite(content), indent=1, allow_nan=False)
     (chosen.out / "accuracy.json").write_text(text + "\n")
-    tables.draw_errors(found, found.streams[-1], chosen.out)
+    figures.draw_errors(found, found.streams[-1], chosen.out)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -175,7 +176,7 @@ def main(arguments: list[str] | None = None) -> None:
             progress=progress,
             report=lambda so_far: write(so_far, chosen),
         )
-    tables.draw_ranks(found, chosen.out)
+    figures.draw_ranks(found, chosen.out)
     show(tables.all_tables(found), explanations(found), chosen.out)
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import accuracy
 import accuracy_competitors as contenders
+import accuracy_figures as figures
 import accuracy_streams as streams
 import accuracy_tables as tables
 import numpy as np
@@ -228,7 +229,7 @@ def test_rival_that_diverges_or_breaks_loses_and_changes_nothing_else(tmp_path):
     assert "diverged" in tables.per_stream(found).markdown()
     content = json.loads(found.to_json(tmp_path / "found.json").read_text())
     assert content["results"][1]["mean_loss"] is None
-    assert tables.draw_errors(found, "noise", tmp_path).exists()
+    assert figures.draw_errors(found, "noise", tmp_path).exists()
     lost = _compare([replace(ours, run=_explode), wild], _stream())
     (against,) = lost.best_rivals("autobank", contenders.competes)
     assert (against.first, against.close) == (False, False)
@@ -272,11 +273,24 @@ def test_ratio_counts_no_error_as_half_an_error():
 def test_rolling_mean_is_a_mean_of_the_last_rows():
     losses = np.random.default_rng(0).random(60)
     losses[20] = 1e30
-    found = tables.rolling_mean(losses, 10)
+    found = figures.rolling_mean(losses, 10)
     naive = [losses[max(0, t - 9) : t + 1].mean() for t in range(60)]
     assert found == pytest.approx(naive, rel=1e-12)
     losses[20] = np.inf
-    assert np.isnan(tables.rolling_mean(losses, 10)).nonzero()[0].tolist() == list(range(20, 30))
+    assert np.isnan(figures.rolling_mean(losses, 10)).nonzero()[0].tolist() == list(range(20, 30))
+
+
+def test_ranks_leave_out_streams_with_lags(tmp_path):
+    better = Competitor("better", BANK, lambda _, stream: CompetitorRun(0.9 * stream.y, 1.0))
+    zero = Competitor("zero", RIVAL, lambda _, stream: CompetitorRun(0.0 * stream.y, 1.0))
+    given = {"a": _stream(), "a +3": _stream(lags=3), "b": _stream(rows=150)}
+    found = kb.compare({"better": better, "zero": zero}, given, loss="normalised")
+    table = tables.ranks(found, "regression")
+    assert table.title.startswith("mean ranks on 2 streams as given, regression: Friedman's p = ")
+    assert table.rows[0] == ["better", "1.00", "2", "1", ""]
+    assert tables.ranks(found, "classification") is None
+    assert len(figures.draw_ranks(found, tmp_path)) == 2
+    assert (tmp_path / "ranks_regression.png").exists()
 
 
 def test_lags_stand_behind_the_inputs():
