@@ -235,8 +235,9 @@ def as_text(found: Comparison) -> str:
 
 def time_line(times: Sequence[TimeShare]) -> str:
     """Who was slow: the slowest competitors with their seconds and their share of the time."""
-    named = [f"{one.name} {one.seconds:.2g} s ({one.share:.0%})" for one in times[:SLOWEST]]
-    others = times[SLOWEST:]
+    slow = sum(one.share >= 0.01 for one in times[:SLOWEST])
+    named = [f"{one.name} {one.seconds:.2g} s ({one.share:.0%})" for one in times[:slow]]
+    others = times[slow:]
     if others:
         rest = math.fsum(one.seconds for one in others)
         share = math.fsum(one.share for one in others)
