@@ -3,28 +3,22 @@
 import kernelbank as kb
 
 
-def tables() -> str:
-    """Return the table of streams, and that of checksums, in Markdown."""
+def tables() -> list[str]:
+    """Return the tables of streams and of their sources in Markdown, and the checksums of files."""
     found = kb.datasets.BENCHMARKS.values()
     streams = [
-        f"| {one.name} | {one.about} | {_kind(one)} | {one.rows} x {one.inputs} | {one.source} | "
-        f"{one.licence} | {one.package or 'file'} |"
+        f"| {one.name} | {one.about} | {_kind(one)} | {one.rows} x {one.inputs} | "
+        f"{one.package or 'file'} |"
         for one in found
     ]
+    sources = [f"| {one.name} | {one.source} | {one.licence} |" for one in found]
     sums = [f"{one.file_sha256}  {one.name}.csv.gz" for one in found if one.file_sha256]
-    return "\n".join(
-        [
-            "| name | what is predicted from what | task | rows x inputs | source | licence "
-            "| from |",
-            "|---|---|---|---:|---|---|---|",
-            *streams,
-            "",
-            "```text",
-            *sums,
-            "```",
-            "",
-        ]
-    )
+    head = "| name | what is predicted from what | task | rows x inputs | from |"
+    return [
+        "\n".join([head, "|---|---|---|---:|---|", *streams]),
+        "\n".join(["| name | source | licence |", "|---|---|---|", *sources]),
+        "\n".join(["```text", *sums, "```"]),
+    ]
 
 
 def _kind(one: kb.datasets.Benchmark) -> str:
@@ -33,4 +27,4 @@ def _kind(one: kb.datasets.Benchmark) -> str:
 
 
 if __name__ == "__main__":
-    print(tables())
+    print("\n\n".join(tables()))
