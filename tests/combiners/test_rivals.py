@@ -60,7 +60,7 @@ def test_raker_equals_the_published_equations(evidence, weight_loss, step_size):
 def test_norm_in_the_loss_of_the_weights_matters():
     X, y = stream()
     weights = [
-        kb.presets.raker(WIDTHS, features=12, regularization=0.3, evidence=evidence)
+        kb.presets.raker(WIDTHS, features=12, rate=0.3, regularization=0.3, evidence=evidence)
         .run(X, y)
         .weights[-1]
         for evidence in ("loss", "cost")
@@ -156,9 +156,7 @@ def test_omkl_sfg_weights_equal_those_of_the_authors_equations(neighbours):
     z = features_of(X, kernels)
     expected = published_graphs.omkl_sfg(z, y, rates, RIDGE, adjacency, distances, np.array(node))
     predictions = (expected["thetas"][:-1] * z).sum(axis=2)
-    losses = np.where(
-        expected["shown"], expected["losses"] * np.maximum(expected["q"], 0.1), 123.0
-    )
+    losses = np.where(expected["shown"], expected["losses"] * np.maximum(expected["q"], 0.1), 123.0)
     rule = C.OMKLSFG(graph, 0.5, 0.5, seed=2)
     made = run_combiner(rule, losses, values=predictions, targets=y, cuts=(1, 2, 40))
     wanted = np.where(expected["shown"], expected["weights"][:-1], 0.0)

@@ -117,8 +117,11 @@ class OMKLSFG(Combiner):
             result[i, list(shown)] = 1.0
         return result
 
-    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
+    def first_weights(self, slots: int) -> Floats:
         self.adjacency(slots)  # refused before a bank is made
+        return super().first_weights(slots)
+
+    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         state = {"totals": (slots,), "shown": (slots,), "probabilities": (slots,)}
         return {**state, "node_totals": (slots,), "node": (2,)}
 
