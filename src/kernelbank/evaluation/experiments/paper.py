@@ -56,8 +56,8 @@ def generator_stream(samples: int) -> tuple[Floats, Floats]:
     `emrumo/VARdatagenerator` on GitHub, made for earlier papers of the authors, draws the
     coefficient and the covariance of its process uniformly, then the noise. With one series, one
     lag and seed 0 they are 0.5488135 and 0.71518937: the paper's numbers, up to two digits that
-    are swapped. So the paper's number is probably a variance, and this its signal; the paper does
-    not say so.
+    are swapped. So this may be the paper's signal; the paper does not name the generator, and two
+    uniform numbers of NumPy with seed 0 are always these.
     """
     draw = np.random.RandomState(0)
     feedback, variance = draw.random_sample(2)
