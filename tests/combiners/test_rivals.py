@@ -110,6 +110,26 @@ def test_preset_adaraker_has_an_instance_per_length_and_follows_a_change():
     assert errors[1] < 0.5 * errors[0]  # restarted functions have no time to learn
 
 
+def test_adaraker_predicts_as_well_as_the_authors_program():
+    errors = []
+    for seed in range(3):
+        draw = np.random.default_rng(seed)
+        X = draw.uniform(0, 1, (500, 3))
+        y = np.where(np.arange(500) < 250, np.sin(4 * X[:, 0]) * X[:, 1], np.cos(4 * X[:, 2]))
+        y = (y + 1) / 2 + 0.02 * draw.normal(size=500)
+        frequencies = np.stack([s * draw.normal(size=(50, 3)) for s in (0.1, 1.0, 10.0)])
+        z = published_raker.fourier_features(X, frequencies, normalise=False)
+        program = published_adaraker.adaraker_matlab(z, y)["prediction"]
+        kept, restarted = (
+            kb.presets.adaraker(seed=seed, restart=restart).run(X, y).predictions
+            for restart in (False, True)
+        )
+        errors.append([np.square(p - y)[1:].mean() for p in (program, kept, restarted)])
+    program, kept, restarted = np.mean(errors, axis=0)
+    assert kept < 1.1 * program
+    assert restarted > 3 * program  # the program does not restart, whatever the paper says
+
+
 def uniforms(seed, nodes, draws):
     """The numbers that OMKLGF draws: (T, J, M) for kernels, (T,) for nodes."""
     draw = naive_combiners.uniform_draw

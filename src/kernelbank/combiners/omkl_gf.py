@@ -60,7 +60,7 @@ class OMKLGF(Combiner):
     evidence : "loss", of the predictions alone, or "cost", with the norm (see `Hedge`).
     seed : whole number.
 
-    Cost per sample: O(P nodes + P draws nodes). Memory: 3 P numbers.
+    Cost per sample: O(P nodes draws). Memory: 3 P numbers.
 
     Reference: Ghari and Shen, Online multi-kernel learning with graph-structured feedback, ICML
     2020; there the evidence is "cost" with a window of 1.

@@ -66,7 +66,7 @@ class OMKLSFG(Combiner):
     evidence : "loss", of the predictions alone, or "cost", with the norm (see `Hedge`): for l_p.
     seed : whole number.
 
-    Cost per sample: O(P + edges). Memory: 4 P numbers and the graph.
+    Cost per sample: O(P^2). Memory: 4 P numbers and the graph.
 
     Reference: Ghari and Shen, Graph-aided online multi-kernel learning, JMLR 24 (2023), without
     refinement of the graph; the bounds 0.1 and 0.2 are those of the authors' program.
