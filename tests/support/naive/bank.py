@@ -44,7 +44,7 @@ def learn(terms, kernel, window, derivative, learning_rate, regularization, budg
 def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, combiner):
     """A whole bank with one NORMA learner per kernel; row n is the n-th sample, from 0.
 
-    combiner: "simplex", ("prequential", horizon), "uniform", "best", ("omkr", "exact"),
+    combiner: "simplex", ("prequential", horizon), "jensen", "uniform", "best", ("omkr", "exact"),
     ("omkr", "printed"), or a function of naive.combiners and its settings: ("hedge", {"rate": 1.0}),
     "fixed_share", "intervals", "stacking", "newton_stacking", and ("joint", settings) for squared loss.
     """
@@ -120,6 +120,8 @@ def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, c
             theta = combiners.simplex_qp_floats(
                 a, combiners.column_sums(out.slot_loss[: n + 1][-option:])
             )
+        elif rule == "jensen":
+            theta = combiners.jensen(a, b)
         elif rule == "uniform":
             theta = uniform
         elif rule == "best":
