@@ -1,6 +1,6 @@
 """Regret by its definition: every comparator is tried."""
 
-from itertools import product
+from itertools import pairwise, product
 from math import fsum
 
 
@@ -22,7 +22,7 @@ def best_slot_sequence(loss, slot_loss, switches):
     allowed = [
         sequence
         for sequence in product(slots, repeat=len(loss))
-        if sum(p != q for p, q in zip(sequence, sequence[1:], strict=False)) <= switches
+        if sum(p != q for p, q in pairwise(sequence)) <= switches
     ]
     sums = (fsum(row[p] for row, p in zip(slot_loss, one, strict=True)) for one in allowed)
     return fsum(loss) - min(sums)
