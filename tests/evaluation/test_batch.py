@@ -5,6 +5,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
+from kernelbank.evaluation import batch
 
 DRAW = np.random.default_rng(5)
 X, Y = DRAW.uniform(-1, 1, (12, 2)), DRAW.normal(size=12)
@@ -156,3 +157,23 @@ def test_wrong_arguments_are_named(change, message):
     given = {"dictionary": KERNELS, "X": X, "y": Y, "regularization": 0.2} | change
     with pytest.raises(InvalidArgument, match=message):
         kb.batch_solution(**given)
+
+
+def test_gap_of_any_coefficients_is_the_cost_minus_the_dual_and_above_the_excess():
+    """For squared loss l*(u) = u^2 / 4 + u y; far from the solution, where the gap is not rounding."""
+    problem = batch._Problem(np.array(MATRICES), Y, kb.losses.Squared(), 0.2)
+    least = kb.batch_solution(KERNELS, X, Y, "squared", 0.2)
+    hull = kb.batch_solution(KERNELS, X, Y, "squared", 0.2, "convex hull")
+    for size in (0.01, 1.0):
+        c = least.coefficients + size * DRAW.normal(size=12)
+        state = problem._state(sum(MATRICES), c)
+        conjugate = (state.slopes**2 / 4 + state.slopes * Y).sum()
+        dual = -conjugate - state.slopes @ sum(MATRICES) @ state.slopes / 0.4
+        assert state.residual == pytest.approx(state.cost - dual)
+        assert state.residual >= state.cost - least.cost > 0
+        weights = DRAW.dirichlet(np.ones(3))
+        state = problem._state(np.tensordot(weights, MATRICES, 1), c)
+        conjugate = (state.slopes**2 / 4 + state.slopes * Y).sum()
+        dual = -conjugate - max(state.slopes @ K @ state.slopes for K in MATRICES) / 0.4
+        assert problem.hull_gap(state) == pytest.approx(state.cost - dual)
+        assert problem.hull_gap(state) >= state.cost - hull.cost > 0
