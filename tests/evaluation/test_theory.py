@@ -234,9 +234,24 @@ def test_jensen_bound_is_the_weighted_cost_of_the_slots():
     )
     norms = np.vstack([np.zeros(3), by_hand.curvature[:-1]])  # of the proposals
     looser = (by_hand.weights * (1 - by_hand.weights) * norms).sum(axis=1)
-    jensen = (trace.weights * trace.slot_cost).sum(axis=1)
+    jensen = trace.cost + trace.jensen_gap()
     assert jensen == pytest.approx(by_hand.bound + looser, rel=1e-8)
     assert (jensen >= trace.cost + trace.bound_gap - 1e-12).all()
+
+
+def test_jensen_gap_of_failed_slots_and_of_other_rules():
+    x, y = kb.datasets.ar1(seed=0, samples=60)
+    kernels = kb.gaussian_grid(0.1, 10, 3)
+    off_simplex = kb.KernelBank(kernels, combiner=kb.combiners.OMKR()).run(x, y)
+    assert np.isnan(off_simplex.jensen_gap()).all()
+    diverging = [kb.Slot(kernel, kb.learners.Norma(0.05)) for kernel in kernels]
+    diverging.append(kb.Slot(kernels[2], kb.learners.KLMS(1e200)))
+    with pytest.warns(kb.errors.KernelBankWarning):
+        trace = kb.KernelBank(slots=diverging).run(x, y)
+    assert np.isinf(trace.slot_cost[-1, 3])
+    assert (trace.jensen_gap() >= trace.bound_gap - 1e-9).all()
+    with pytest.raises(AttributeError, match="no 'weights'"):
+        kb.KernelBank(kernels).run(x, y, record="light").jensen_gap()
 
 
 # --- truncation -----------------------------------------------------------------------------------

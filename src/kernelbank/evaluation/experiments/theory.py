@@ -277,12 +277,12 @@ def separable_bounds(x: Floats, y: Floats) -> list[Certificate]:
     """The scheme's cost below both bounds, and above the least cost of whole windows in batch.
 
     With u_p = sum_i l(f_p(x_i), y_i) and a_p = regularization / 2 |f_p|^2, the direct-sum bound is
-    sum_p w_p u_p + w_p^2 a_p = cost + bound_gap; Jensen's is sum_p w_p (u_p + a_p) = w'slot_cost.
+    sum_p w_p u_p + w_p^2 a_p, and Jensen's is sum_p w_p (u_p + a_p).
     """
     own = bank(Simplex(), BUDGET)
     trace = own.run(x, y)
     direct_sum = trace.cost + trace.bound_gap
-    jensen = (trace.weights * trace.slot_cost).sum(axis=1)
+    jensen = trace.cost + trace.jensen_gap()
     some = np.arange(own.window - 1, len(y), own.window)
     least = np.empty(len(some))
     for k, n in enumerate(some):
