@@ -71,7 +71,8 @@ def regret(
             x = line_indices(values)
             style = ("--", "-", ":", "-.")[index % 4]
             colour = colours[index % len(colours)]
-            axes.plot(x, values[x], color=colour, ls=style, lw=1.4, label=plain(name))
+            above = 5 - min(index, 3)  # dashes above a line that may be the same
+            axes.plot(x, values[x], color=colour, ls=style, lw=1.4, zorder=above, label=plain(name))
         axes.set(xlabel="sample", ylabel=f"regret ({unit})", xlim=(0, max(len(own) - 1, 1)))
         axes.legend(loc="upper left")
     return figure_of(axes)
