@@ -260,7 +260,7 @@ def vaw_bound(features: Floats, y: Floats, ridge: float) -> float:
 
 def vaw(x: Floats, y: Floats, seed: int) -> Certificate:
     """The forecaster on random features against ridge regression in hindsight."""
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng([seed, 0])  # as a learner draws the features of slot 0
     features = feature_map(Gaussian(5.0), FEATURES, 1, draw)(x)
     loss = float(((vaw_predictions(features, y, RIDGE) - y) ** 2).sum())
     gram = features.T @ features + RIDGE * np.eye(features.shape[1])
