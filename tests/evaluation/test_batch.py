@@ -141,6 +141,13 @@ def test_no_bank_costs_less_on_its_window(combiner):
         assert solution.cost - solution.gap <= trace.cost[n]
 
 
+def barrier(f, y):
+    return np.where(f > 0, -np.log(np.maximum(f, 1e-300)), np.inf) + 0 * y
+
+
+BARRIER = kb.losses.Custom(barrier, lambda f, y: -1 / np.maximum(f, 1e-300), name="barrier")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -150,6 +157,7 @@ def test_no_bank_costs_less_on_its_window(combiner):
         ({"norm": "sum"}, "'norm'"),
         ({"loss": "logistic"}, "-1 or"),
         ({"loss": "absolute"}, "'loss' of batch_solution.*gap"),
+        ({"loss": BARRIER}, "finite at the prediction 0"),
         ({"y": Y[:5]}, "as many rows"),
     ],
 )

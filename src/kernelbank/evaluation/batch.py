@@ -127,6 +127,11 @@ def batch_solution(
     check.choice("norm", norm, owner, ("direct sum", "convex hull"))
     matrices = np.array([kernel(points, points) for kernel in kernels])
     problem = _Problem(matrices, targets, measure, ridge)
+    if not np.isfinite(problem.cost_of_zero):
+        remedy = (
+            "The search begins at the function 0: shift targets and loss so that it is allowed."
+        )
+        raise check.refuse("loss", "be finite at the prediction 0", measure, remedy, owner)
     equal = np.full(len(kernels), 1 / len(kernels))
     if norm == "direct sum":
         weights, scales = equal, np.ones(len(kernels))

@@ -152,7 +152,7 @@ def comparator_loss(
 
     >>> import numpy as np, kernelbank as kb
     >>> x, y = kb.datasets.sine(seed=0, samples=400)
-    >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5)).run(x, y)
+    >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5), kb.learners.FourierSGD()).run(x, y)
     >>> drifting = np.sin(2 * np.pi * (x[:, 0] + np.arange(400) / 400))
     >>> losses = kb.regret.comparator_loss(drifting, x, y)
     >>> dynamic_regret = np.cumsum(trace.loss - losses)

@@ -46,7 +46,7 @@ def regret(
 
     >>> import numpy as np, kernelbank as kb
     >>> x, y = kb.datasets.sine(seed=0, samples=300)
-    >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5)).run(x, y)
+    >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5), kb.learners.FourierSGD()).run(x, y)
     >>> drifting = np.sin(2 * np.pi * (x[:, 0] + np.arange(300) / 300))
     >>> losses = kb.regret.comparator_loss(drifting, x, y)
     >>> figure = kb.plots.regret(trace, comparators={"the drifting sine": losses})
