@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ...errors import KernelBankWarning
 from ...evaluation.experiments import theory as experiment
-from ...evaluation.experiments.theory import Certificate
+from ...evaluation.experiments.theory_base import Certificate
 
 
 def theory(seeds: int, samples: int) -> bool:
