@@ -65,8 +65,12 @@ def check_evidence(combiner, bank, trace, evidence):
     """The numbers are those of the last sample."""
     losses = trace.slot_loss.sum(axis=0)
     if isinstance(combiner, C.Simplex):
-        assert (evidence["curvature"] == trace.curvature[-1]).all()
-        if combiner.evidence == "window":
+        both = trace.curvature[-1] + trace.window_loss[-1]
+        jensen = combiner.bound == "jensen"
+        assert (evidence["curvature"] == (0.0 if jensen else trace.curvature[-1])).all()
+        if jensen:
+            assert (evidence["linear"] == both).all()
+        elif combiner.evidence == "window":
             assert (evidence["linear"] == trace.window_loss[-1]).all()
         else:
             assert evidence["linear"] == pytest.approx(trace.slot_loss[-7:].sum(axis=0))

@@ -84,6 +84,7 @@ TREE = kb.Slot(K.TreeKernel(0.7, 6), kb.learners.PartitionTree(nodes=15, split_a
 COMBINERS = [
     (kb.combiners.Simplex(), "simplex"),
     (kb.combiners.Simplex(evidence="prequential", horizon=7), ("prequential", 7)),
+    (kb.combiners.Simplex(bound="jensen"), "jensen"),
     (kb.combiners.Uniform(), "uniform"),
     (kb.combiners.Best(), "best"),
     (kb.combiners.OMKR(), ("omkr", "exact")),

@@ -57,7 +57,7 @@ def run(
 ):
     """A whole bank with one NORMA learner per kernel; row n is the n-th sample, from 0.
 
-    combiner: "simplex", ("prequential", horizon), "uniform", "best", ("omkr", "exact"),
+    combiner: "simplex", ("prequential", horizon), "jensen", "uniform", "best", ("omkr", "exact"),
     ("omkr", "printed"), or a function of naive.combiners and its settings: ("hedge", {"rate": 1.0}),
     "fixed_share", "intervals", "adaraker", "omkl_gf", "omkl_sfg", "stacking", "newton_stacking", and
     ("joint", settings) for squared loss; "hedge_by_cost" is "hedge" of costs.
@@ -141,6 +141,8 @@ def run(
             theta = combiners.simplex_qp_floats(
                 a, combiners.column_sums(out.slot_loss[: n + 1][-option:])
             )
+        elif rule == "jensen":
+            theta = combiners.jensen(a, b)
         elif rule == "uniform":
             theta = uniform
         elif rule == "best":

@@ -300,6 +300,12 @@ def simplex_qp_floats(a, b):
     return np.array([float(t) for t in simplex_qp(a, b)])
 
 
+def jensen(a, b):
+    """The minimiser of sum (a_p + b_p) t_p over the simplex: equal shares for the least."""
+    costs = np.asarray(a) + np.asarray(b)
+    return normal([1.0 if cost == costs.min() else 0.0 for cost in costs])
+
+
 # ---------------------------------------------------------------- OMKR
 
 

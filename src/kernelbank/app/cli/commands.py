@@ -199,6 +199,35 @@ def lorenz(out: Path, samples: int) -> None:
 
 
 @cli.command()
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1, max=10_000),
+    default=3,
+    show_default=True,
+    help="Number of random signals: seeds 0, 1, 2, ...",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=20, max=5000),
+    default=300,
+    show_default=True,
+    help="Samples of each signal.",
+)
+@click.pass_context
+def theory(context: click.Context, seeds: int, samples: int) -> None:
+    """Print what theory promises beside what was measured.
+
+    Regret of NORMA, Hedge, FixedShare and the Vovk-Azoury-Warmuth forecaster, the cost of the
+    separable bound and of truncation: each bound, the measurement, and whether the bound held. The
+    exit code is 1 if one did not. docs/theory.md has the proofs.
+    """
+    from .theory import theory as work
+
+    if not work(seeds, samples):
+        context.exit(1)
+
+
+@cli.command()
 @click.argument("state", metavar="STATE", type=click.Path(path_type=Path))
 @click.option(
     "--out",
