@@ -103,8 +103,8 @@ def batch_solution(
     logarithmic barrier. Cost: O(n^3) per step.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
-    scheme, problem (2). Micchelli and Pontil, Learning the kernel function via regularization,
-    JMLR 2005.
+    scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101), problem (2). Micchelli and
+    Pontil, Learning the kernel function via regularization, JMLR 2005.
 
     >>> import kernelbank as kb
     >>> x, y = kb.datasets.ar1(seed=0, samples=100)
