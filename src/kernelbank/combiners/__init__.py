@@ -1,5 +1,6 @@
 """Rules for the weights of the slots."""
 
+from .adaraker import AdaRaker
 from .base import Combiner
 from .baselines import Best, Uniform
 from .fixed_share import FixedShare
@@ -7,16 +8,21 @@ from .hedge import Hedge
 from .intervals import Intervals
 from .joint import Joint
 from .newton_stacking import NewtonStacking
+from .omkl_gf import OMKLGF
+from .omkl_sfg import OMKLSFG
 from .omkr import OMKR
 from .simplex import Simplex
 from .stacking import Stacking
 
 BUILT_IN: tuple[type[Combiner], ...] = (
+    AdaRaker,
     Best,
     FixedShare,
     Hedge,
     Intervals,
     Joint,
+    OMKLGF,
+    OMKLSFG,
     OMKR,
     Simplex,
     NewtonStacking,
@@ -26,6 +32,7 @@ BUILT_IN: tuple[type[Combiner], ...] = (
 """Every combiner that a file may name."""
 
 __all__ = [
+    "AdaRaker",
     "Best",
     "Combiner",
     "FixedShare",
@@ -33,6 +40,8 @@ __all__ = [
     "Intervals",
     "Joint",
     "NewtonStacking",
+    "OMKLGF",
+    "OMKLSFG",
     "OMKR",
     "Simplex",
     "Stacking",

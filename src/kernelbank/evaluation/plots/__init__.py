@@ -14,6 +14,7 @@ from .curves import running_means
 from .dashboard import trace
 from .prediction_plots import predictions
 from .ranks import critical_difference
+from .regret_plot import regret
 from .style import (
     BLUE,
     COLUMN,
@@ -51,6 +52,7 @@ __all__ = [
     "function",
     "new_figure",
     "predictions",
+    "regret",
     "running_means",
     "save",
     "styled",

@@ -1,0 +1,12 @@
+"""Banks of the literature: each is a `KernelBank` with certain components."""
+
+from collections.abc import Callable
+
+from ...bank.bank import KernelBank
+from .graph_feedback import omkl_gf, omkl_sfg, similarity_graph
+from .raker import adaraker, raker
+
+BANKS: tuple[Callable[..., KernelBank], ...] = (adaraker, omkl_gf, omkl_sfg, raker)
+"""Every preset that makes a bank, for `kernelbank compare --presets`."""
+
+__all__ = ["adaraker", "omkl_gf", "omkl_sfg", "raker", "similarity_graph"]
