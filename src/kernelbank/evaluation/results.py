@@ -250,7 +250,7 @@ class Comparison:
         """The time that each competitor took, the slowest first.
 
         >>> import kernelbank as kb
-        >>> found = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=300)
+        >>> found = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=90)
         >>> found.times()[0].name
         'a'
         """
