@@ -23,7 +23,7 @@ def run_combiner(
     samples, slots = shape
     window = values.shape[1] if values is not None and values.ndim == 3 else 1
     objective = Objective(loss or kb.losses.Squared(), window, 0.0)
-    workspace = Workspace(objective, samples, 1, slots, 1, values=combiner.needs_values, workers=1)
+    workspace = Workspace(objective, samples, 1, slots, 1, needs=combiner.needs, workers=1)
     state = {name: np.zeros(shape) for name, shape in combiner.shapes(slots).items()}
     weights = combiner.first_weights(slots)
     phases = Phases(combiner.phases(objective, workspace, state, weights))

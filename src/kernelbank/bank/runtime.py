@@ -84,10 +84,11 @@ class Runtime:
             dimension,
             slots,
             len(layout.leaves),
-            values=combiner.needs_values,
+            needs=combiner.needs,
             workers=self._engine.workers,
         )
         self._combiner_state = {n: np.zeros(s) for n, s in combiner.shapes(slots).items()}
+        self._shrinkage = combiner.shrinkage(self._combiner_state)
         self._query_prediction = np.zeros(1)
         self._was_reset = False
         self.executor = self._engine.open(objective, layout, self.workspace, first_input)
@@ -123,6 +124,7 @@ class Runtime:
             on_simplex=int(combiner.on_simplex),
             weights=weights,
             chosen=workspace.chosen,
+            factors=workspace.factors,
             slot_predictions=workspace.slot_predictions,
             proposed=workspace.proposed,
         )
@@ -134,6 +136,7 @@ class Runtime:
             weights=weights,
             scratch=np.zeros(slots),
             slot_values=workspace.slot_values,
+            shrinkage=np.zeros((0, slots)) if self._shrinkage is None else self._shrinkage,
             out=self._query_prediction,
         )
         summed = copy.copy(workspace)  # as if there were one leaf, which holds the sums of all
@@ -288,7 +291,18 @@ class Runtime:
         for start in range(0, len(X), SLIDE_PERIOD):  # so that (n, P) arrays stay small
             some = X[start : start + SLIDE_PERIOD]
             weights = np.repeat(self.weights[None, :], len(some), axis=0)
-            values = self.evaluate(some, self.weights)
+            shrinkage = self._shrinkage if self.is_open else None
+            wanted = self.weights if shrinkage is None else np.ones(len(self.weights))
+            values = self.evaluate(some, wanted)
+            if shrinkage is not None:
+                slot_metrics.shrink_rows(
+                    len(some),
+                    slots=len(self.weights),
+                    shrinkage=shrinkage,
+                    values=values,
+                    scratch=np.zeros(len(self.weights)),
+                    weights=weights,
+                )
             if not np.isfinite(values[:, self.weights != 0]).all():
                 values = self.evaluate(some, np.ones(len(self.weights)))
                 slot_metrics.mask_nonfinite(

@@ -22,8 +22,8 @@ EPS = float(np.finfo(float).eps)
 _SAMPLES = 80
 _CUTS = (1, 2, 5, 6, 30, 31, 32, 64)
 _RAISES = (
-    "See the exception above this one for the line. Evidence must not be changed; `values` is "
-    "there only if the class says needs_values = True."
+    "See the exception above this one for the line. Evidence must not be changed; `values` and "
+    '`variances` are there only if the class has needs = frozenset(["values", "variances"]).'
 )
 _REPAIR_STATE = (
     "Keep what the next sample needs in the arrays that `shapes` declares and `combine` gets as "

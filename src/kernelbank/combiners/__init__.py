@@ -2,6 +2,8 @@
 
 from .base import Combiner
 from .baselines import Best, Uniform
+from .bayesian_averaging import BayesianAveraging
+from .bayesian_stacking import BayesianStacking
 from .fixed_share import FixedShare
 from .hedge import Hedge
 from .intervals import Intervals
@@ -10,8 +12,11 @@ from .newton_stacking import NewtonStacking
 from .omkr import OMKR
 from .simplex import Simplex
 from .stacking import Stacking
+from .vaw import VAW
 
 BUILT_IN: tuple[type[Combiner], ...] = (
+    BayesianAveraging,
+    BayesianStacking,
     Best,
     FixedShare,
     Hedge,
@@ -22,10 +27,13 @@ BUILT_IN: tuple[type[Combiner], ...] = (
     NewtonStacking,
     Stacking,
     Uniform,
+    VAW,
 )
 """Every combiner that a file may name."""
 
 __all__ = [
+    "BayesianAveraging",
+    "BayesianStacking",
     "Best",
     "Combiner",
     "FixedShare",
@@ -37,4 +45,5 @@ __all__ = [
     "Simplex",
     "Stacking",
     "Uniform",
+    "VAW",
 ]

@@ -17,6 +17,7 @@ State = dict[str, Floats]
 PhaseList = list[Phase | ParallelPhases]
 
 _WORKSPACE_ARRAYS = (
+    "points",
     "new_targets",
     "recent",
     "curvature",
@@ -25,7 +26,9 @@ _WORKSPACE_ARRAYS = (
     "slot_loss",
     "slot_predictions",
     "values",
+    "variances",
     "chosen",
+    "factors",
 )
 
 
@@ -53,8 +56,9 @@ class Combiner:
     on_simplex: ClassVar[bool] = True
     """Whether the weights are non-negative with sum 1."""
 
-    needs_values: ClassVar[bool] = False
-    """Whether the rule needs each slot's values on the window (P * window numbers per sample)."""
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """The extra evidence that the rule reads: "values", each slot's values on the window (window * P
+    numbers per sample); "variances", its predictive variances (P numbers per sample)."""
 
     @property
     def supports_distributed_qp(self) -> bool:
@@ -102,6 +106,14 @@ class Combiner:
         depend on the lengths of the blocks.
         """
         raise NotImplementedError
+
+    def shrinkage(self, state: State) -> Floats | None:
+        """An array M of the state, (P, P), if the bank predicts w'z / (1 + z'M z); None for w'z.
+
+        z are the slots' predictions at the point. Such a rule writes workspace.factors, (n,), in
+        its phases: 1 / (1 + z'M z) at each sample, with M as it was before the sample.
+        """
+        return None
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """The numbers behind the last weights, for `KernelBank.evidence`.

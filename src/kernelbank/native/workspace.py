@@ -32,6 +32,7 @@ class Evidence:
 
     Arrays are (n, P) unless stated. A slot that has become non-finite has infinite losses and costs
     from then on, and curvature 0. The arrays are read-only, and valid until the block is done.
+    `values` and `variances` are empty unless the combiner names them in `needs`.
     """
 
     first: int
@@ -48,8 +49,12 @@ class Evidence:
     """f_p(x) before the sample is learned."""
     targets: Floats
     """(window - 1 + n,): the last window - 1 targets before the block, then the block's targets."""
+    inputs: Floats
+    """(n, d): the block's inputs."""
     values: Floats
-    """(n, window, P): f_p on the window after each sample, if the combiner declared `values`."""
+    """(n, window, P): f_p on the window after each sample."""
+    variances: Floats
+    """Variance of f_p(x) before the sample is learned, over that of the noise; NaN without one."""
 
 
 class Workspace:
@@ -68,11 +73,13 @@ class Workspace:
         slots: int,
         leaves: int,
         *,
-        values: bool,
+        needs: frozenset[str],
         workers: int,
     ) -> None:
+        """`needs`: the extra evidence that the combiner reads (see `Combiner.needs`)."""
         self.size = size
         self.slots = slots
+        self.needs = needs
         self.workers = workers
         # the block's samples, and the targets of the window before each of them
         self.points = np.zeros((size, dimension))
@@ -84,9 +91,12 @@ class Workspace:
         self.slot_cost = np.zeros((size, slots))
         self.slot_loss = np.zeros((size, slots))
         self.slot_predictions = np.zeros((size, slots))
-        self.values = np.zeros((size if values else 0, objective.window, slots))
-        # the combiner's weights after each sample, and those that the prediction used
+        self.values = np.zeros((size if "values" in needs else 0, objective.window, slots))
+        self.variances = np.full((size if "variances" in needs else 0, slots), np.nan)
+        # the combiner's weights after each sample; the factors by which it shrinks each prediction
+        # (see `Combiner.shrinkage`); and the weights that the prediction used
         self.chosen = np.zeros((size, slots))
+        self.factors = np.ones(size)
         self.proposed = np.zeros((size, slots))
         # the cost of the bank
         self.sums = np.zeros((leaves, size, objective.window + EXTRA_SUMS))
@@ -108,7 +118,9 @@ class Workspace:
             self.slot_loss[:count],
             self.slot_predictions[:count],
             self.recent[: len(self.recent) - self.size + count],
+            self.points[:count],
             self.values[:count],
+            self.variances[:count],
         )
         for array in arrays:
             array.flags.writeable = False

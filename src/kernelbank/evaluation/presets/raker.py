@@ -1,13 +1,13 @@
-"""Banks of the literature: each is a `KernelBank` with certain components."""
+"""Raker and AdaRaker."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..bank.bank import KernelBank
-from ..combiners import Hedge, Intervals
-from ..kernels.dictionary import Dictionary, gaussian_grid
-from ..learners import FourierSGD
+from ...bank.bank import KernelBank
+from ...combiners import Hedge, Intervals
+from ...kernels.dictionary import Dictionary, gaussian_grid
+from ...learners import FourierSGD
 
 
 def raker(
@@ -83,6 +83,3 @@ def _mixed(
     kernels: Dictionary | Any = gaussian_grid(0.1, 10, 3) if dictionary is None else dictionary
     learner = FourierSGD(features, learning_rate, seed)
     return KernelBank(kernels, learner, combiner, loss, window=1, regularization=regularization)
-
-
-__all__ = ["adaraker", "raker"]
