@@ -13,7 +13,8 @@ from ..kernels.sample_buffer import ArraySpec, SampleBlock
 from ..learners import Learner
 from ..native.phases import Phase, Phases
 from ..native.progress import progress
-from ..native.workspace import SLIDE_PERIOD, Workspace
+from ..native.workspace import SLIDE_PERIOD, QueryEvidence, Workspace
+from ..utils import validation as check
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import bank_cost, slot_metrics
@@ -88,7 +89,6 @@ class Runtime:
             workers=self._engine.workers,
         )
         self._combiner_state = {n: np.zeros(s) for n, s in combiner.shapes(slots).items()}
-        self._shrinkage = combiner.shrinkage(self._combiner_state)
         self._query_prediction = np.zeros(1)
         self._was_reset = False
         self.executor = self._engine.open(objective, layout, self.workspace, first_input)
@@ -96,7 +96,7 @@ class Runtime:
         self.executor.connect(stage)
         parts: list[Any] = [objective.loss, *(slot.kernel for slot in layout.slots)]
         own = [callback for part in parts for callback in part.callbacks]
-        choosing = stage.choose_weights.callbacks
+        choosing = (*stage.choose_weights.callbacks, *stage.combine_query.callbacks)
         self._callbacks = (*dict.fromkeys(own), *self.executor.callbacks, *choosing)
         in_python = any(
             type(group.learner).learn is not Learner.learn and group.learner.saveable
@@ -124,7 +124,7 @@ class Runtime:
             on_simplex=int(combiner.on_simplex),
             weights=weights,
             chosen=workspace.chosen,
-            factors=workspace.factors,
+            gates=int(combiner.gates),
             slot_predictions=workspace.slot_predictions,
             proposed=workspace.proposed,
         )
@@ -133,10 +133,9 @@ class Runtime:
             slots=slots,
             columns=self._columns,
             on_simplex=int(combiner.on_simplex),
-            weights=weights,
+            weights=workspace.query_weights if combiner.gates else weights,
             scratch=np.zeros(slots),
             slot_values=workspace.slot_values,
-            shrinkage=np.zeros((0, slots)) if self._shrinkage is None else self._shrinkage,
             out=self._query_prediction,
         )
         summed = copy.copy(workspace)  # as if there were one leaf, which holds the sums of all
@@ -148,12 +147,43 @@ class Runtime:
             add_slot_costs=Phases([add_slot_costs]),
             charge_bank=Phases([charge_bank]),
             charge_bank_from_totals=Phases([ledger.phases(summed, 1)[2]]),
-            combine_query=Phases([combine_query]),
+            combine_query=Phases([*self._gate_phases(), combine_query]),
             leaf_totals=summed.sums[0],
             weights=weights,
             slot_totals=ledger.totals,
             qp_terms=state["qp_terms"] if combiner.supports_distributed_qp else None,
         )
+
+    def _gate_phases(self) -> list[Phase]:
+        """The phase that writes workspace.query_weights, for a combiner that gates."""
+        workspace, combiner, state = self.workspace, self._combiner, self._combiner_state
+        if not combiner.gates:
+            return []
+        compiled = combiner.query_phase(workspace, state)
+        if compiled is not None:
+            return [compiled]
+
+        def gate(seen: int, _: int) -> None:
+            points, values = workspace.query_point[None].copy(), workspace.slot_values[None].copy()
+            workspace.query_weights[:] = self._weights_at(points, values)[0]
+
+        return [Phase.from_python(gate)]
+
+    def _weights_at(self, X: Floats, values: Floats) -> Floats:
+        """(n, P): the weights at the rows of X, where the slots' values are given."""
+        if not (self._combiner.gates and self.is_open):
+            return np.repeat(self.weights[None, :], len(X), axis=0)
+        variances = np.empty((0, len(self.weights)))
+        if "variances" in self._combiner.needs:
+            variances = self.executor.variance(self.ledger.samples, X)
+        query = QueryEvidence(X, values, variances)
+        chosen = np.array(self._combiner.weights_at(self._combiner_state, query), dtype=np.float64)
+        if chosen.shape != values.shape:
+            remedy = "Give the weights at each point of the query."
+            rule = f"return weights of shape {values.shape} from weights_at"
+            owner = type(self._combiner).__name__
+            raise check.refuse("combiner", rule, chosen.shape, remedy, owner)
+        return chosen
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -290,20 +320,10 @@ class Runtime:
         out = np.empty(len(X))
         for start in range(0, len(X), SLIDE_PERIOD):  # so that (n, P) arrays stay small
             some = X[start : start + SLIDE_PERIOD]
-            weights = np.repeat(self.weights[None, :], len(some), axis=0)
-            shrinkage = self._shrinkage if self.is_open else None
-            wanted = self.weights if shrinkage is None else np.ones(len(self.weights))
+            wanted = np.ones(len(self.weights)) if self._combiner.gates else self.weights
             values = self.evaluate(some, wanted)
-            if shrinkage is not None:
-                slot_metrics.shrink_rows(
-                    len(some),
-                    slots=len(self.weights),
-                    shrinkage=shrinkage,
-                    values=values,
-                    scratch=np.zeros(len(self.weights)),
-                    weights=weights,
-                )
-            if not np.isfinite(values[:, self.weights != 0]).all():
+            weights = self._weights_at(some, values)
+            if not np.isfinite(values[weights != 0]).all():
                 values = self.evaluate(some, np.ones(len(self.weights)))
                 slot_metrics.mask_nonfinite(
                     len(some),

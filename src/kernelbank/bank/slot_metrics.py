@@ -14,7 +14,6 @@ slots, or -1 for an empty lane. A slot that is not finite gets infinite losses a
 
 import numpy as np
 
-from ..combiners.vaw import shrinkage_factor
 from ..native.arguments import Arguments, floats, ints, lanes
 from ..native.formulas import call_loss
 from ..native.functions import native
@@ -348,17 +347,13 @@ def _combined(weights, values, columns):
         weights=floats("slots"),
         scratch=floats("slots"),
         slot_values=floats("slots"),
-        shrinkage=floats(None, "slots"),  # (P, P), or no rows
         out=floats(1),
     )
 )
 def combine_query(a, first, count):
-    """out[0] = sum_p w_p f_p at the query point, from slot_values (P,); see `shrink_rows`."""
-    factor = 1.0
-    if len(a.shrinkage) > 0:
-        factor = shrinkage_factor(a.shrinkage, a.slot_values, a.scratch, a.slots)
+    """out[0] = sum_p w_p f_p at the query point, from slot_values (P,)."""
     for p in range(a.slots):
-        a.scratch[p] = factor * a.weights[p]
+        a.scratch[p] = a.weights[p]
     mask_nonfinite_row(a.scratch, a.slot_values, a.slots, a.on_simplex)
     a.out[0] = _combined(a.scratch, a.slot_values, a.columns)
 
@@ -376,24 +371,6 @@ def combine_rows(a, first, count):
     """out[t] = sum_p w_p f_p at point t, from (n, P) values."""
     for t in range(count):
         a.out[t] = _combined(a.weights[t], a.values[t], a.columns)
-
-
-@native(
-    Arguments(
-        "shrink_rows",
-        slots=int,
-        shrinkage=floats("slots", "slots"),
-        values=floats(None, "slots"),
-        scratch=floats("slots"),
-        weights=floats(None, "slots"),
-    )
-)
-def shrink_rows(a, first, count):
-    """weights[t] *= 1 / (1 + z'M z) with z = values[t]: see `Combiner.shrinkage`."""
-    for t in range(count):
-        factor = shrinkage_factor(a.shrinkage, a.values[t], a.scratch, a.slots)
-        for p in range(a.slots):
-            a.weights[t, p] *= factor
 
 
 @native(

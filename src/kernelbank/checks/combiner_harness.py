@@ -13,7 +13,7 @@ from ..combiners.base import State
 from ..losses import Loss, Squared
 from ..losses.objective import Objective
 from ..native.phases import Phases
-from ..native.workspace import Workspace
+from ..native.workspace import QueryEvidence, Workspace
 from ..utils.validation import Floats
 
 RIDGE = 0.1
@@ -43,6 +43,11 @@ class SyntheticEvidence:
     @property
     def window(self) -> int:
         return self.values.shape[1]
+
+    def query(self, t: int) -> QueryEvidence:
+        """What is known of sample t before its target."""
+        rows = slice(t, t + 1)
+        return QueryEvidence(self.inputs[rows], self.predictions[rows], self.variances[rows])
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from ..losses.objective import Objective
 from ..native.functions import NativeFunction
 from ..native.phases import ParallelPhases, Phase
-from ..native.workspace import Evidence, Workspace
+from ..native.workspace import Evidence, QueryEvidence, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 
@@ -28,7 +28,6 @@ _WORKSPACE_ARRAYS = (
     "values",
     "variances",
     "chosen",
-    "factors",
 )
 
 
@@ -57,8 +56,12 @@ class Combiner:
     """Whether the weights are non-negative with sum 1."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
-    """The extra evidence that the rule reads: "values", each slot's values on the window (window * P
-    numbers per sample); "variances", its predictive variances (P numbers per sample)."""
+    """The extra evidence that the rule reads: "values", the slots' values on the window (window * P
+    numbers per sample); "variances", their predictive variances (P numbers per sample)."""
+
+    gates: ClassVar[bool] = False
+    """Whether the weights of a prediction depend on its input, or on what the slots predict there.
+    Such a rule gives the weights *at* each sample, before its target, and has `weights_at`."""
 
     @property
     def supports_distributed_qp(self) -> bool:
@@ -103,15 +106,22 @@ class Combiner:
         """(n, P): the weights after each sample of the block; `weights` are those before it.
 
         A slot with infinite window_loss has failed and must get weight 0. The result must not
-        depend on the lengths of the blocks.
+        depend on the lengths of the blocks. A rule that gates returns the weights at each sample:
+        what `weights_at` would return for evidence.query(t), before it takes up the target.
         """
         raise NotImplementedError
 
-    def shrinkage(self, state: State) -> Floats | None:
-        """An array M of the state, (P, P), if the bank predicts w'z / (1 + z'M z); None for w'z.
+    def weights_at(self, state: State, query: QueryEvidence) -> Floats:
+        """(n, P): the weights at n points, for a rule that gates; changes nothing.
 
-        z are the slots' predictions at the point. Such a rule writes workspace.factors, (n,), in
-        its phases: 1 / (1 + z'M z) at each sample, with M as it was before the sample.
+        Not called before the first sample, when all predictions are 0.
+        """
+        raise NotImplementedError
+
+    def query_phase(self, workspace: Workspace, state: State) -> Phase | None:
+        """For a rule that gates: the compiled form of `weights_at`, if it has one.
+
+        From workspace.query_point and workspace.slot_values to workspace.query_weights.
         """
         return None
 

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats
-from ..native.dense import add_outer, dot, quadratic_form, symmetric_matvec
+from ..native.dense import add_outer, dot, symmetric_matvec
 from ..native.functions import native
 from ..native.jit import inline
-from ..native.workspace import Workspace
+from ..native.phases import Phase
+from ..native.workspace import QueryEvidence, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Combiner, PhaseList, State, combiner_phase
@@ -25,11 +26,11 @@ class VAW(Combiner):
 
     With A = ridge I + sum_i z_i z_i' and b = sum_i y_i z_i over the past, the bank predicts
 
-        z'(A + z z')^-1 b = w'z / (1 + z'A^-1 z),  w = A^-1 b.
+        z'(A + z z')^-1 b = z'w / (1 + z'A^-1 z),  w = A^-1 b.
 
-    The weights are those of this prediction: w / (1 + z'A^-1 z) in a trace, w in `bank.weights`.
-    They may be negative, and are 0 at first. The target is the mean, whatever the loss of the bank.
-    With all |y| <= Y and all |z| <= R, for any n and any stream,
+    So the weights, (A + z z')^-1 b, depend on the predictions that they are applied to (the rule
+    gates). They may be negative, and are 0 at first. The target is the mean, whatever the loss of
+    the bank. With all |y| <= Y and all |z| <= R, for any n and any stream,
 
         sum_i (prediction_i - y_i)^2 <= min_w (sum_i (w'z_i - y_i)^2 + ridge |w|^2)
                                         + Y^2 P log(1 + n R^2 / (ridge P)).
@@ -55,12 +56,13 @@ class VAW(Combiner):
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 4), combiner=kb.combiners.VAW())
     >>> trace = bank.run([0.0, 0.5, 1.0, 1.5], [1.0, 1.1, 1.2, 1.1])
-    >>> bank.evidence()["inverse"].shape
-    (4, 4)
+    >>> sorted(bank.evidence())
+    ['coefficients', 'inverse']
     """
 
     ridge: float = 1.0
     on_simplex: ClassVar[bool] = False
+    gates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.settings(self, ridge=check.positive(1.0))
@@ -69,77 +71,105 @@ class VAW(Combiner):
         return np.zeros(slots)
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
-        return {"inverse": (slots, slots)}
+        return {"inverse": (slots, slots), "coefficients": (slots,)}
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> PhaseList:
         slots = len(weights)
-        phase = combiner_phase(
-            _vaw,
-            workspace,
-            weights,
-            ridge=self.ridge,
-            **state,
-            z=np.zeros(slots),
-            u=np.zeros(slots),
-        )
-        return [phase]
+        scratch = {"z": np.zeros(slots), "u": np.zeros(slots)}
+        return [combiner_phase(_vaw, workspace, weights, ridge=self.ridge, **state, **scratch)]
 
-    def shrinkage(self, state: State) -> Floats | None:
-        return state["inverse"]
+    def query_phase(self, workspace: Workspace, state: State) -> Phase | None:
+        values, out = workspace.slot_values, workspace.query_weights
+        return Phase(_vaw_at, **self._query(state, values[None], out[None]))
+
+    def weights_at(self, state: State, query: QueryEvidence) -> Floats:
+        out = np.zeros_like(query.slot_predictions)
+        _vaw_at(len(out), **self._query(state, query.slot_predictions, out))
+        return out
+
+    @staticmethod
+    def _query(state: State, predictions: Floats, out: Floats) -> dict[str, Any]:
+        slots = out.shape[1]
+        scratch = {"z": np.zeros(slots), "u": np.zeros(slots)}
+        return {"slots": slots, **state, **scratch, "slot_predictions": predictions, "chosen": out}
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """inverse: (P, P), A^-1."""
-        return {"inverse": state["inverse"].copy()}
+        """coefficients: w = A^-1 b; inverse: (P, P), A^-1."""
+        return {name: array.copy() for name, array in state.items()}
 
 
-_VAW = Arguments(
-    "vaw",
+_QUERY = Arguments(
+    "vaw_query",
     slots=int,
-    ridge=float,
     slot_predictions=floats(None, "slots"),
-    window_loss=floats(None, "slots"),
-    new_targets=floats(None),
-    weights=floats("slots"),
-    inverse=floats("slots", "slots"),
+    coefficients=floats("slots"),  # w = A^-1 b
+    inverse=floats("slots", "slots"),  # A^-1
     z=floats("slots"),
     u=floats("slots"),
-    factors=floats(None),
     chosen=floats(None, "slots"),
 )
 
 
 @inline
-def shrinkage_factor(matrix, predictions, z, slots):
-    """1 / (1 + z'M z), with z = predictions, and 0 for those that are not finite. All are (P,)."""
-    for p in range(slots):
-        z[p] = predictions[p] if abs(predictions[p]) < np.inf else 0.0
-    return 1.0 / (1.0 + max(quadratic_form(matrix, z, slots), 0.0))
+def _spread(a):
+    """s = 1 + z'u, with u = A^-1 z."""
+    symmetric_matvec(a.inverse, a.z, a.slots, a.u)
+    return 1.0 + max(dot(a.z, a.u, a.slots), 0.0)
 
 
-@native(_VAW)
+@inline
+def _predict(a, t):
+    """chosen[t] = (A + z z')^-1 b = w - u (z'w) / s; returns s. z is 0 where it is not finite."""
+    for p in range(a.slots):
+        value = a.slot_predictions[t, p]
+        a.z[p] = value if abs(value) < np.inf else 0.0
+    s = _spread(a)
+    change = dot(a.coefficients, a.z, a.slots) / s
+    for p in range(a.slots):
+        finite = abs(a.slot_predictions[t, p]) < np.inf
+        a.chosen[t, p] = a.coefficients[p] - change * a.u[p] if finite else 0.0
+    return s
+
+
+@inline
+def _remove_failed(a, losses):
+    """Leave out slots with infinite losses, as if they were 0 from now on. True if one is new."""
+    found = False
+    for p in range(a.slots):
+        if not losses[p] < np.inf and a.inverse[p, p] > 0.0:
+            found = True
+            a.z[p] = 0.0
+            a.coefficients[p] = 0.0
+            for q in range(a.slots):
+                a.inverse[p, q] = 0.0
+                a.inverse[q, p] = 0.0
+    return found
+
+
+@native(_QUERY)
+def _vaw_at(a, first, count):
+    """chosen[t] = the weights at point t."""
+    for t in range(count):
+        _predict(a, t)
+
+
+@native(
+    _QUERY.extended("vaw", ridge=float, window_loss=floats(None, "slots"), new_targets=floats(None))
+)
 def _vaw(a, first, count):
-    """factors[t] = 1 / (1 + z'A^-1 z) before sample t; chosen[t] = w after it."""
-    inverse, z, u = a.inverse, a.z, a.u  # A^-1 (P, P); (P,)
+    """chosen[t] = the weights at sample t, before its target."""
     if first == 0:
         for p in range(a.slots):
             for q in range(a.slots):
-                inverse[p, q] = 1.0 / a.ridge if p == q else 0.0
+                a.inverse[p, q] = 1.0 / a.ridge if p == q else 0.0
     for t in range(count):
-        chosen = a.chosen[t]
-        before = a.chosen[t - 1] if t > 0 else a.weights
-        a.factors[t] = shrinkage_factor(inverse, a.slot_predictions[t], z, a.slots)
+        s = _predict(a, t)
+        if _remove_failed(a, a.window_loss[t]):
+            s = _spread(a)
+        # w += u (y - w'z) / s, A^-1 -= u u' / s.
+        change = (a.new_targets[t] - dot(a.coefficients, a.z, a.slots)) / s
         for p in range(a.slots):
-            chosen[p] = before[p]
-            if not a.window_loss[t, p] < np.inf:  # out for good: as if it were 0 from now on
-                z[p] = chosen[p] = 0.0
-                for q in range(a.slots):
-                    inverse[p, q] = inverse[q, p] = 0.0
-        # u = A^-1 z, s = 1 + z'u, w += u (y - w'z) / s, A^-1 -= u u' / s.
-        symmetric_matvec(inverse, z, a.slots, u)
-        s = 1.0 + max(dot(z, u, a.slots), 0.0)
-        change = (a.new_targets[t] - dot(chosen, z, a.slots)) / s
-        for p in range(a.slots):
-            chosen[p] += change * u[p]
-        add_outer(inverse, u, a.slots, -1.0 / s)
+            a.coefficients[p] += change * a.u[p]
+        add_outer(a.inverse, a.u, a.slots, -1.0 / s)

@@ -34,8 +34,8 @@ HILBERT = FIELDS.extended(
     most=int,  # the largest j, rounded up to a multiple of four
     multiples=floats("most"),  # 1, 2, 3, ...
     sines=floats("dimension", "most"),  # scratch: sin(j angle) of each coordinate
+    sides=floats("leaves", "dimension"),  # L
     half_range=float,
-    boundary=float,
 )
 ARGUMENTS = HILBERT.extended("hilbert_rls", **RECURSIVE)
 
@@ -116,7 +116,7 @@ class HilbertRLS(RecursiveLeastSquares):
 
     def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         inherited = super().state_shapes(capacity, dimension)
-        return {**inherited, "amplitudes": (capacity,)}
+        return {**inherited, "amplitudes": (capacity,), "sides": (dimension,)}
 
     def prepare(self, group: SlotGroup) -> None:
         super().prepare(group)
@@ -131,6 +131,7 @@ class HilbertRLS(RecursiveLeastSquares):
             log_density = log_spectral_density(base, squares, int(used[0]))
             amplitudes = np.sqrt(factor) * np.exp(0.5 * (log_density - used * math.log(side)))
             group.state["amplitudes"][leaf] = amplitudes
+            group.state["sides"][leaf] = side
 
     def _numbers(self, group: SlotGroup) -> np.ndarray:
         """(dimension, features): j of each function."""
@@ -168,8 +169,8 @@ class HilbertRLS(RecursiveLeastSquares):
     def compute_features(a, leaf, number):
         """point_features[m] = amplitude_m prod_k sin(j_km angle_k), angle = pi (x + L) / 2 L."""
         phi, sines = a.point_features, a.sines
-        side = a.boundary * a.half_range
         for k in range(a.dimension):
+            side = a.sides[leaf, k]
             inside = min(max(a.point[k], -a.half_range), a.half_range)
             angle = math.pi / (2.0 * side) * (inside + side)
             for m in range(0, a.most, WIDTH):

@@ -57,15 +57,6 @@ def symmetric_matvec(matrix, vector, count, out):
 
 
 @inline
-def quadratic_form(matrix, vector, count):
-    """vector'matrix vector, row by row. matrix: (count, count); vector: (count,)."""
-    total = 0.0
-    for i in range(count):
-        total += vector[i] * dot(matrix[i], vector, count)
-    return total
-
-
-@inline
 def add_outer(matrix, vector, count, factor):
     """matrix += factor * vector vector'."""
     for i in range(count):

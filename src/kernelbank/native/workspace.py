@@ -27,6 +27,18 @@ SAMPLE_METRICS = 6
 
 
 @dataclass(frozen=True)
+class QueryEvidence:
+    """What a gating combiner gets for n points, before any target is known."""
+
+    inputs: Floats
+    """(n, d): the points."""
+    slot_predictions: Floats
+    """(n, P): f_p at the points; not finite for a slot that has failed."""
+    variances: Floats
+    """(n, P): see `Evidence.variances`; empty unless the combiner names them in `needs`."""
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What a combiner gets from the P slots for a block of n samples.
 
@@ -55,6 +67,11 @@ class Evidence:
     """(n, window, P): f_p on the window after each sample."""
     variances: Floats
     """Variance of f_p(x) before the sample is learned, over that of the noise; NaN without one."""
+
+    def query(self, t: int) -> QueryEvidence:
+        """What was known of sample t before its target."""
+        rows = slice(t, t + 1)
+        return QueryEvidence(self.inputs[rows], self.slot_predictions[rows], self.variances[rows])
 
 
 class Workspace:
@@ -93,10 +110,9 @@ class Workspace:
         self.slot_predictions = np.zeros((size, slots))
         self.values = np.zeros((size if "values" in needs else 0, objective.window, slots))
         self.variances = np.full((size if "variances" in needs else 0, slots), np.nan)
-        # the combiner's weights after each sample; the factors by which it shrinks each prediction
-        # (see `Combiner.shrinkage`); and the weights that the prediction used
+        # the combiner's weights after each sample (at each sample, if it gates), and those that
+        # the prediction used
         self.chosen = np.zeros((size, slots))
-        self.factors = np.ones(size)
         self.proposed = np.zeros((size, slots))
         # the cost of the bank
         self.sums = np.zeros((leaves, size, objective.window + EXTRA_SUMS))
@@ -105,6 +121,7 @@ class Workspace:
         # a prediction at one point, without learning
         self.query_point = np.zeros(dimension)
         self.slot_values = np.zeros(slots)
+        self.query_weights = np.zeros(slots)  # the weights there, if the combiner gates
         # predictions made earlier, for targets that come late: used where the flag is 1
         self.has_past_predictions = np.zeros(size)
         self.past_predictions = np.zeros((size, slots))

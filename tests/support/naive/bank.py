@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from . import combiners
+from . import combiners, vaw
 
 # ---------------------------------------------------------------- one slot
 
@@ -46,7 +46,8 @@ def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, c
 
     combiner: "simplex", ("prequential", horizon), "uniform", "best", ("omkr", "exact"),
     ("omkr", "printed"), or a function of naive.combiners and its settings: ("hedge", {"rate": 1.0}),
-    "fixed_share", "intervals", "stacking", "newton_stacking", and ("joint", settings) for squared loss.
+    "fixed_share", "intervals", "stacking", "newton_stacking", "bayesian_averaging",
+    "bayesian_stacking", "vaw", and ("joint", settings) for squared loss.
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     X = X.reshape(len(X), -1)
@@ -67,7 +68,7 @@ def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, c
     estimates = [[] for _ in slots]
     norm2 = np.zeros(len(kernels))  # of the estimates as they stand
     uniform = np.full(len(kernels), 1 / len(kernels))
-    theta = np.zeros(len(kernels)) if rule == "omkr" else uniform
+    theta = np.zeros(len(kernels)) if rule in ("omkr", "vaw") else uniform
 
     for n in range(samples):
         # Reveal: the window is the last `window` samples, this one included.
@@ -77,6 +78,9 @@ def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, c
 
         # The cost of the proposal, and of every slot alone.
         values = [[value(estimates[p], kernels[p], x) for x, _ in sample_window] for p in slots]
+        if rule == "vaw":  # its weights depend on the predictions that they are applied to
+            rows = np.vstack([out.slot_predictions[:n], [own[-1] for own in values]])
+            theta = vaw.vaw(rows, y, option["ridge"])[1][-1]
         mixed = [fsum(theta[p] * values[p][i] for p in slots) for i in range(len(targets))]
         losses = [[cost_of(f, t) for f, t in zip(values[p], targets, strict=True)] for p in slots]
         mixed_losses = [cost_of(f, t) for f, t in zip(mixed, targets, strict=True)]
@@ -138,6 +142,11 @@ def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, c
         elif rule == "newton_stacking":
             seen = out.slot_predictions[: n + 1], y[: n + 1], out.weights[: n + 1]
             theta = combiners.newton_stacking(*seen, loss, **option)
+        elif rule in ("bayesian_averaging", "bayesian_stacking"):
+            seen = out.slot_predictions[: n + 1], y[: n + 1]
+            theta = getattr(combiners, rule)(*seen, **option)
+        elif rule == "vaw":
+            continue
         elif rule == "joint":
             rows, seen = np.transpose(values), np.array(targets)
             if option["horizon"]:
