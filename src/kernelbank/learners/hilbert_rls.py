@@ -203,7 +203,8 @@ def log_spectral_density(kernel: Any, squares: Floats, dimension: int) -> Floats
 
 def _parts(kernel: Kernel) -> tuple[float, Any, bool]:
     """Factor and kernel of one product, and whether it is a mean over single inputs."""
-    base, factor, additive = without_active_dims(kernel), 1.0, False
+    base: Any = without_active_dims(kernel)
+    factor, additive = 1.0, False
     while isinstance(base, (Scaled, Additive)):
         if isinstance(base, Scaled):
             base, factor = base.kernel, factor * base.factor
@@ -232,7 +233,7 @@ def _smallest_products(count: int, dimension: int) -> np.ndarray:
     """(dimension, count): the j with the least |j|^2, in this order; ties in the order of j."""
     first = (1,) * dimension
     waiting = [(dimension, first, 0)]  # |j|^2, j, the last input whose j is above 1
-    found = []
+    found: list[tuple[int, ...]] = []
     while len(found) < count:
         square, j, last = heapq.heappop(waiting)
         found.append(j)
