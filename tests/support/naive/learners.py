@@ -4,6 +4,7 @@ Where a batch problem defines the estimate, it is the batch problem that is solv
 for what every method offers.
 """
 
+import functools
 import itertools
 from math import fsum, sqrt
 
@@ -426,12 +427,13 @@ def box_features(count, dimension, half_range, boundary, width, nu):
     grid = list(itertools.product(range(1, count + 1), repeat=dimension))
     kept = sorted(range(len(grid)), key=lambda m: (sum(j * j for j in grid[m]), grid[m]))[:count]
 
-    def phi(x):
+    @functools.cache  # the same points are asked for often
+    def values(*x):
         inside = np.clip(x, -half_range, half_range)[None]
         m, widths = [count] * dimension, [width] * dimension
         return hilbert_space_gp.features(inside, L, m, widths, kernel="matern", nu=nu)[0][kept]
 
-    return phi
+    return lambda x: values(*x)
 
 
 def linear_features(offset):

@@ -87,6 +87,8 @@ SETUPS: dict[str, tuple[LearnerSetup, ...]] = {
     "NystromSGD": (LearnerSetup({"learning_rate": 0.25, "novelty": 1e-6}),),
     "FourierSGD": (LearnerSetup({"learning_rate": 0.25, "features": 200}),),
     "FourierRLS": (LearnerSetup({"ridge": 1e-6, "features": 200}),),
+    "FourierVAW": (LearnerSetup({"ridge": 1e-6, "features": 200}),),
+    "HilbertRLS": (LearnerSetup({"ridge": 1e-6, "features": 200, "half_range": 50.0}),),
     # Methods with kernels of their own; the variance of the signal is about 75.
     "LinearRLS": (LearnerSetup({"ridge": 1e-6}, kernel=Linear(1.0)),),
     "PartitionTree": (
