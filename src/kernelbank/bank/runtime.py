@@ -13,14 +13,14 @@ from ..kernels.sample_buffer import ArraySpec, SampleBlock
 from ..learners import Learner
 from ..native.phases import Phase, Phases
 from ..native.progress import progress
-from ..native.workspace import SLIDE_PERIOD, QueryEvidence, Workspace
-from ..utils import validation as check
+from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import bank_cost, slot_metrics
 from .delayed import past_predictions_phase
 from .diagnostics import Diagnostics
 from .engines.base import CombineStage, Executor
+from .gating import Gate
 from .ledger import Ledger
 from .settings import BankSettings
 from .shard import Shard
@@ -56,6 +56,7 @@ class Runtime:
         self.executor: Executor
         self._was_reset = False
         self._single: SingleSampleCalls | None = None
+        self._gate: Gate | None = None
 
     @property
     def is_open(self) -> bool:
@@ -138,6 +139,11 @@ class Runtime:
             slot_values=workspace.slot_values,
             out=self._query_prediction,
         )
+        self._gate = None
+        gating: list[Phase] = []
+        if combiner.gates:
+            self._gate = Gate(combiner, state, workspace, self._query_variance)
+            gating.append(self._gate.phase())
         summed = copy.copy(workspace)  # as if there were one leaf, which holds the sums of all
         summed.sums = np.zeros((1, *workspace.sums.shape[1:]))
         return CombineStage(
@@ -147,43 +153,12 @@ class Runtime:
             add_slot_costs=Phases([add_slot_costs]),
             charge_bank=Phases([charge_bank]),
             charge_bank_from_totals=Phases([ledger.phases(summed, 1)[2]]),
-            combine_query=Phases([*self._gate_phases(), combine_query]),
+            combine_query=Phases([*gating, combine_query]),
             leaf_totals=summed.sums[0],
             weights=weights,
             slot_totals=ledger.totals,
             qp_terms=state["qp_terms"] if combiner.supports_distributed_qp else None,
         )
-
-    def _gate_phases(self) -> list[Phase]:
-        """The phase that writes workspace.query_weights, for a combiner that gates."""
-        workspace, combiner, state = self.workspace, self._combiner, self._combiner_state
-        if not combiner.gates:
-            return []
-        compiled = combiner.query_phase(workspace, state)
-        if compiled is not None:
-            return [compiled]
-
-        def gate(seen: int, _: int) -> None:
-            points, values = workspace.query_point[None].copy(), workspace.slot_values[None].copy()
-            workspace.query_weights[:] = self._weights_at(points, values)[0]
-
-        return [Phase.from_python(gate)]
-
-    def _weights_at(self, X: Floats, values: Floats) -> Floats:
-        """(n, P): the weights at the rows of X, where the slots' values are given."""
-        if not (self._combiner.gates and self.is_open):
-            return np.repeat(self.weights[None, :], len(X), axis=0)
-        variances = np.empty((0, len(self.weights)))
-        if "variances" in self._combiner.needs:
-            variances = self.executor.variance(self.ledger.samples, X)
-        query = QueryEvidence(X, values, variances)
-        chosen = np.array(self._combiner.weights_at(self._combiner_state, query), dtype=np.float64)
-        if chosen.shape != values.shape:
-            remedy = "Give the weights at each point of the query."
-            rule = f"return weights of shape {values.shape} from weights_at"
-            owner = type(self._combiner).__name__
-            raise check.refuse("combiner", rule, chosen.shape, remedy, owner)
-        return chosen
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -258,7 +233,7 @@ class Runtime:
         except BaseException:
             with defer_signals():
                 if first == 0:
-                    self.dimension = self._single = None  # closed again
+                    self.dimension = self._single = self._gate = None  # closed again
                 self._restore_shared(before)
                 self.executor.rollback(snapshot)
             raise
@@ -320,9 +295,11 @@ class Runtime:
         out = np.empty(len(X))
         for start in range(0, len(X), SLIDE_PERIOD):  # so that (n, P) arrays stay small
             some = X[start : start + SLIDE_PERIOD]
-            wanted = np.ones(len(self.weights)) if self._combiner.gates else self.weights
+            wanted = self.weights if self._gate is None else np.ones(len(self.weights))
             values = self.evaluate(some, wanted)
-            weights = self._weights_at(some, values)
+            weights = np.repeat(self.weights[None, :], len(some), axis=0)
+            if self._gate is not None:
+                weights = self._gate.weights_at(some, values)
             if not np.isfinite(values[weights != 0]).all():
                 values = self.evaluate(some, np.ones(len(self.weights)))
                 slot_metrics.mask_nonfinite(
@@ -353,6 +330,9 @@ class Runtime:
         variances = self.executor.variance(self.ledger.samples, X)
         self._raise_callback_error()
         return variances
+
+    def _query_variance(self, X: Floats) -> Floats:
+        return self.executor.variance(self.ledger.samples, X)
 
     def dropped(self) -> Floats:
         """(P,): norm^2 of all terms that each slot has dropped."""

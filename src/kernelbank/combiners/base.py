@@ -112,10 +112,7 @@ class Combiner:
         raise NotImplementedError
 
     def weights_at(self, state: State, query: QueryEvidence) -> Floats:
-        """(n, P): the weights at n points, for a rule that gates; changes nothing.
-
-        Not called before the first sample, when all predictions are 0.
-        """
+        """(n, P): the weights at n points, for a rule that gates; changes nothing."""
         raise NotImplementedError
 
     def query_phase(self, workspace: Workspace, state: State) -> Phase | None:
