@@ -31,7 +31,7 @@ class BayesianAveraging(Combiner):
     """Online Bayesian model averaging: weights are the probabilities of the slots, given the past.
 
     With l_p the likelihood of the sample under slot p, a normal density with mean f_p(x) and
-    variance s_p^2 (1 + v_p) (see `combiners/likelihood.py`), v_p the variance of f_p(x):
+    variance s_p^2 (1 + v_p), and v_p the variance of f_p(x) over that of the noise (0 without one):
 
         w_p <- (w_p l_p)^forgetting / sum,  then  w_p <- (1 - switching) w_p + switching / P.
 
@@ -47,7 +47,9 @@ class BayesianAveraging(Combiner):
     ----------
     forgetting : above 0 and at most 1 (none): the power of the past.
     switching : from 0 (never) to 1, per sample.
-    noise : variance of the targets' noise; None to estimate one for each slot.
+    noise : variance s_p^2 of the targets' noise. None: one for each slot, the mean of
+        (y - f_p(x))^2 / (1 + v_p) over the samples before, and over one more at which it is the
+        mean over all slots and samples. So the first sample is no evidence.
 
     Cost per sample: O(P), one exponential and three logarithms per slot. Memory: 2 P numbers.
 

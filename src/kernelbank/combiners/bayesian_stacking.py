@@ -33,9 +33,9 @@ class BayesianStacking(Combiner):
     """Online Bayesian stacking: weights that are to minimise sum_i -log sum_p w_p l_ip.
 
     l_ip is the likelihood of sample i under slot p, a normal density with mean f_p(x) and variance
-    s_p^2 (1 + v_p) (see `combiners/likelihood.py`), v_p the variance of f_p(x). The problem is that
-    of a portfolio: w_p the share of a stock, l_ip its price relative. Two of its rules, with
-    g_p = l_p / sum_q w_q l_q at each sample:
+    s_p^2 (1 + v_p), v_p the variance of f_p(x) over that of the noise (0 if the learner has none).
+    The problem is that of a portfolio: w_p the share of a stock, l_ip its price relative. Two
+    rules, with g_p = l_p / sum_q w_q l_q at each sample:
 
     - learning_rate=None, Soft-Bayes: w_p <- (1 - e + e g_p) w_p e' / e + (1 - e' / e) / P, with
       e = sqrt(log(P) / (2 P n)) and e' the same for n + 1. The log score falls behind that of the
@@ -50,7 +50,9 @@ class BayesianStacking(Combiner):
     ----------
     learning_rate : positive number without unit, such as 0.01; None for Soft-Bayes.
     switching : from 0 (none) to 1: the share of the weights that is divided equally, per sample.
-    noise : variance of the targets' noise; None to estimate one for each slot.
+    noise : variance s_p^2 of the targets' noise. None: one for each slot, the mean of
+        (y - f_p(x))^2 / (1 + v_p) over the samples before, and over one more at which it is the
+        mean over all slots and samples. So the first sample is no evidence.
 
     Cost per sample: O(P), three exponentials and three logarithms per slot. Memory: 2 P numbers.
 

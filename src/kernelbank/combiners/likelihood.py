@@ -38,7 +38,6 @@ LIKELIHOOD = Arguments(
     slot_predictions=floats(None, "slots"),
     slot_loss=floats(None, "slots"),
     variances=floats(None, "slots"),
-    weights=floats("slots"),
     log_weights=floats("slots"),  # state: of the next prediction; -inf for a slot that has failed
     residuals=floats("slots"),  # state: sum of r
     scores=floats("slots"),  # scratch: log likelihoods, minus the largest
@@ -143,11 +142,13 @@ def normalize(log_weights, losses, chosen):
         if losses[p] < np.inf:
             top = max(top, log_weights[p])
     for p in range(slots):
-        chosen[p] = 0.0
         if losses[p] < np.inf:
             log_weights[p] = max(log_weights[p] - top, -_LARGEST)
             chosen[p] = exp(log_weights[p])
             size += chosen[p]
+        else:
+            log_weights[p] = -np.inf
+            chosen[p] = 0.0
     if size > 0.0:
         for p in range(slots):
             chosen[p] /= size

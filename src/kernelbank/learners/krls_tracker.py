@@ -139,9 +139,9 @@ class KRLSTracker(InverseBase):
         gamma = project_point(a, leaf)
         predicted = dot(q, mean, size)
         symmetric_matvec(covariance, q, size, p)
-        known = gamma + dot(q, p, size)
-        a.sample[VARIANCE] = max(known, 0.0) / a.noise
-        variance = known + JITTER * self_kernel
+        along = dot(q, p, size)
+        a.sample[VARIANCE] = max(gamma + along, 0.0) / a.noise
+        variance = gamma + JITTER * self_kernel + along
         s = variance + a.noise / a.sample[WEIGHT]
         gain = (a.sample[RESPONSE] - predicted) / s
         if gamma > DEPENDENT * self_kernel:
