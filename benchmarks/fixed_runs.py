@@ -242,6 +242,8 @@ def basic_runs():
     yield "wider inputs", lambda: wider(X, y)
     yield "raker", lambda: of_bank(kb.presets.raker(features=20), X, y)
     yield "adaraker", lambda: of_bank(kb.presets.adaraker(features=20), X, y)
+    yield "vaw", lambda: of_bank(kb.presets.vaw(features=20), X, y)
+    yield "doebe", lambda: of_bank(kb.presets.doebe(features=20), X, y)
 
 
 def one_by_one(X, y):
