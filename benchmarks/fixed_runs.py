@@ -136,11 +136,16 @@ LEARNERS = {
     "FourierRLS forgetting": L.FourierRLS(features=12, ridge=0.05, forgetting=0.98),
     "FourierRLS prior": L.FourierRLS(features=12, ridge=0.05, forgetting=0.98, forget="prior"),
     "FourierSGD": L.FourierSGD(features=12, learning_rate=0.2),
+    "FourierSGD adagrad": L.FourierSGD(
+        features=12, learning_rate=0.2, step_size="adagrad", restart=50
+    ),
     "KLMS": L.KLMS(0.1, budget=25),
     "KNLMS": L.KNLMS(0.2, coherence=0.8, budget=20),
     "KRLS": L.KRLS(novelty=0.01, budget=15),
     "KRLSTracker": L.KRLSTracker(budget=15, forgetting=0.99, noise=0.02),
     "Norma": L.Norma(0.05, 30),
+    "Norma inverse_sqrt": L.Norma(0.2, 30, step_size="inverse_sqrt"),
+    "Norma adagrad": L.Norma(0.2, 30, step_size="adagrad"),
     "NystromSGD": L.NystromSGD(landmarks=15, learning_rate=0.2, novelty=0.01),
     "POLK": L.POLK(0.2, compression=0.05, budget=20),
     "Projectron": L.Projectron(tolerance=0.3, budget=15),
@@ -163,6 +168,10 @@ COMBINERS = {
     "OMKR printed": C.OMKR(gradient="printed"),
     "Hedge": C.Hedge(),
     "Hedge rate": C.Hedge(learning_rate=2.0),
+    "Hedge cost": C.Hedge(learning_rate=2.0, evidence="cost"),
+    "AdaRaker": C.AdaRaker(kernels=2),
+    "OMKLGF": C.OMKLGF(draws=3, nodes=2),
+    "OMKLSFG": C.OMKLSFG(graph=3),
     "FixedShare": C.FixedShare(learning_rate=1.5, share=0.05),
     "Intervals": C.Intervals(learning_rate=0.8, levels=5),
     "Joint": C.Joint(ridge=0.3),
@@ -242,6 +251,8 @@ def basic_runs():
     yield "wider inputs", lambda: wider(X, y)
     yield "raker", lambda: of_bank(kb.presets.raker(features=20), X, y)
     yield "adaraker", lambda: of_bank(kb.presets.adaraker(features=20), X, y)
+    yield "omkl_gf", lambda: of_bank(kb.presets.omkl_gf(features=20), X, y)
+    yield "omkl_sfg", lambda: of_bank(kb.presets.omkl_sfg(features=20), X, y)
     yield "vaw", lambda: of_bank(kb.presets.vaw(features=20), X, y)
     yield "doebe", lambda: of_bank(kb.presets.doebe(features=20), X, y)
 

@@ -17,6 +17,7 @@ MODULES = [
     kb.engines,
     kb.plots,
     kb.presets,
+    kb.regret,
     kb.sources,
     kb.datasets,
 ]
@@ -59,6 +60,8 @@ COMPONENTS = [
     kb.Slot,
     kb.compare,
     kb.Comparison,
+    kb.batch_solution,
+    *(getattr(kb.regret, n) for n in kb.regret.__all__),
     *(getattr(kb.sources, n) for n in kb.sources.__all__),
     *(getattr(kb.datasets, n) for n in kb.datasets.__all__),
     *(getattr(kb.checks, n) for n in kb.checks.__all__),

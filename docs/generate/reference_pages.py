@@ -18,6 +18,7 @@ MODULES = (
     "presets",
     "datasets",
     "plots",
+    "regret",
     "checks",
     "sources",
     "errors",

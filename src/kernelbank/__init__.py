@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from .auto.loading import load
     from .bank import KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex_qp import kkt_residual, simplex_qp
-    from .evaluation import datasets, plots, presets
+    from .evaluation import datasets, plots, presets, regret
+    from .evaluation.batch import BatchSolution, batch_solution
     from .evaluation.comparison import compare
     from .evaluation.results import Comparison
     from .io import sources
@@ -34,6 +35,7 @@ _MODULES = {
     "losses": "losses",
     "plots": "evaluation.plots",
     "presets": "evaluation.presets",
+    "regret": "evaluation.regret",
     "river": "river",
     "sklearn": "sklearn",
     "sources": "io.sources",
@@ -43,6 +45,7 @@ _MODULES = {
 _NAMES = {
     "AutoBank": "auto",
     "AutoLedger": "auto",
+    "BatchSolution": "evaluation.batch",
     "Change": "auto",
     "Comparison": "evaluation.results",
     "Dictionary": "kernels.dictionary",
@@ -50,6 +53,7 @@ _NAMES = {
     "Ledger": "bank",
     "Slot": "bank",
     "Trace": "bank",
+    "batch_solution": "evaluation.batch",
     "compare": "evaluation.comparison",
     "gaussian_grid": "kernels.dictionary",
     "kkt_residual": "combiners.simplex_qp",
@@ -61,6 +65,7 @@ _NAMES = {
 __all__ = [
     "AutoBank",
     "AutoLedger",
+    "BatchSolution",
     "Change",
     "Comparison",
     "Dictionary",
@@ -68,6 +73,7 @@ __all__ = [
     "Ledger",
     "Slot",
     "Trace",
+    "batch_solution",
     "checks",
     "combiners",
     "compare",
@@ -82,6 +88,7 @@ __all__ = [
     "losses",
     "plots",
     "presets",
+    "regret",
     "simplex_qp",
     "sources",
 ]

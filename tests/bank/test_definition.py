@@ -14,11 +14,11 @@ Norma = kb.learners.Norma
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
 
-def run_both(kernels, loss, combiner, X, y, *, window, budget, rate, ridge):
+def run_both(kernels, loss, combiner, X, y, *, window, budget, rate, ridge, step_size="constant"):
     fast, slow = zip(*kernels, strict=True)
     bank = kb.KernelBank(
         list(fast),
-        Norma(rate, budget),
+        Norma(rate, budget, step_size),
         combiner[0],
         loss=loss[0],
         window=window,
@@ -34,6 +34,7 @@ def run_both(kernels, loss, combiner, X, y, *, window, budget, rate, ridge):
         learning_rate=rate,
         regularization=ridge,
         combiner=combiner[1],
+        step_size=step_size,
     )
     return bank, bank.run(X, y), oracle
 
@@ -151,6 +152,22 @@ def test_bank_with_strong_decay_equals_the_definition_over_several_periods_of_th
     )
     assert bank.slots[0].learner._period(bank._settings.objective) < 45
     assert_equal_to(oracle, bank, trace, y, 12, 1)
+
+
+@pytest.mark.parametrize("step_size", ["inverse_sqrt", "adagrad"])
+@pytest.mark.parametrize(("window", "budget", "ridge"), [(1, 12, 1.5), (4, 9, 0.3), (3, 6, 0.0)])
+def test_bank_with_a_rate_that_varies_equals_the_definition(step_size, window, budget, ridge):
+    # The decay varies too: tails, scale and norm^2 must follow, over several periods of the scale.
+    X, y = stream(9, 45, 1)
+    settings = {"window": window, "budget": budget, "rate": 0.4, "ridge": ridge}
+    bank, trace, oracle = run_both(
+        KERNELS[:5], LOSSES[0], COMBINERS[2], X, y, **settings, step_size=step_size
+    )
+    assert_equal_to(oracle, bank, trace, y, budget, window)
+    points = np.linspace(0, 1.5, 4)[:, None]
+    for p, (_, kernel) in enumerate(KERNELS[:5]):
+        expected = [oracle.value(oracle.estimates[p], kernel, x) for x in points]
+        assert np.abs(bank.predict_slots(points)[:, p] - expected).max() <= 1e-11
 
 
 @pytest.mark.parametrize("combiner", COMBINERS, ids=map(name_of, COMBINERS))

@@ -5,7 +5,8 @@ import pytest
 
 import kernelbank as kb
 from support.combining import one_by_one, run_combiner
-from support.naive import bayesian_ensembles, combiners
+from support.naive import combiners
+from support.naive.rivals import bayesian_ensembles
 
 EPS = np.finfo(float).eps
 C = kb.combiners

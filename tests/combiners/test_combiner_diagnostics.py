@@ -16,6 +16,13 @@ SHAPES = {
     C.Hedge: {"loss_above_best": (4,), "learning_rate": (1,)},
     C.Intervals: {"shares": (5,), "loss_above_best": (5, 4), "scale": (1,)},
     C.Joint: {"gap": (), "cost": (), "scale": (), "steps": ()},
+    C.OMKLGF: {"log_weights": (4,), "probabilities": (4,), "shown": (4,)},
+    C.OMKLSFG: {
+        "log_weights": (4,),
+        "log_node_weights": (4,),
+        "probabilities": (4,),
+        "shown": (4,),
+    },
     C.OMKR: {"gradient": (4,), "rate": (1,)},
     C.Simplex: {"curvature": (4,), "linear": (4,)},
     C.NewtonStacking: {"gap": (), "cost": (), "scale": (), "steps": (), "mean_loss": ()},
@@ -27,11 +34,19 @@ SHAPES = {
 }
 
 
+def shapes_of(combiner):
+    if isinstance(combiner, C.AdaRaker):
+        levels = 4 // combiner.kernels
+        sums = (levels, combiner.kernels)
+        return {"shares": (levels,), "loss_above_best": sums, "scale": (1,)}
+    return SHAPES[type(combiner)]
+
+
 @pytest.mark.parametrize("combiner", [pair[0] for pair in COMBINERS], ids=repr)
 def test_bank_evidence_of_every_combiner_is_that_of_the_last_sample(combiner, tmp_path):
     X, y = stream(2, 300, 1)
     bank, loop = (kb.KernelBank(kb.gaussian_grid(0.1, 1, 4), combiner=combiner) for _ in range(2))
-    shapes = SHAPES[type(combiner)]
+    shapes = shapes_of(combiner)
     assert {name: array.shape for name, array in bank.evidence().items()} == shapes
     trace = bank.run(X, y)
     evidence = bank.evidence()
@@ -53,13 +68,19 @@ def check_evidence(combiner, bank, trace, evidence):
     """The numbers are those of the last sample."""
     losses = trace.slot_loss.sum(axis=0)
     if isinstance(combiner, C.Simplex):
-        assert (evidence["curvature"] == trace.curvature[-1]).all()
-        if combiner.evidence == "window":
+        both = trace.curvature[-1] + trace.window_loss[-1]
+        jensen = combiner.bound == "jensen"
+        assert (evidence["curvature"] == (0.0 if jensen else trace.curvature[-1])).all()
+        if jensen:
+            assert (evidence["linear"] == both).all()
+        elif combiner.evidence == "window":
             assert (evidence["linear"] == trace.window_loss[-1]).all()
         else:
             assert evidence["linear"] == pytest.approx(trace.slot_loss[-7:].sum(axis=0))
         assert (kb.simplex_qp(*evidence.values()) == bank.weights).all()
     elif isinstance(combiner, C.Hedge):
+        if combiner.evidence == "cost":
+            losses = trace.slot_cost.sum(axis=0)
         assert evidence["loss_above_best"] == pytest.approx(losses - losses.min(), rel=1e-9)
         powers = np.exp(-evidence["learning_rate"] * evidence["loss_above_best"])
         assert bank.weights == pytest.approx(powers / powers.sum(), rel=1e-9)
@@ -76,7 +97,11 @@ def check_evidence(combiner, bank, trace, evidence):
         Z = trace.slot_predictions
         inverse = np.linalg.inv(combiner.ridge * np.eye(4) + Z.T @ Z)
         assert evidence["inverse"] == pytest.approx(inverse, rel=1e-6)
-    elif isinstance(combiner, C.Intervals):
+    elif isinstance(combiner, (C.OMKLGF, C.OMKLSFG)):
+        assert evidence["log_weights"].max() == 0
+        assert ((evidence["shown"] > 0) == (bank.weights > 0)).all()
+        assert (evidence["probabilities"] > 0).all()
+    elif isinstance(combiner, (C.AdaRaker, C.Intervals)):
         assert evidence["shares"].sum() == pytest.approx(1)
         assert evidence["scale"] > 0
     elif isinstance(combiner, (C.Joint, C.Stacking)):

@@ -6,7 +6,7 @@ import pytest
 import kernelbank as kb
 from support.combining import run_combiner
 from support.instances import stream
-from support.naive import vaw
+from support.naive.rivals import vaw
 
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps

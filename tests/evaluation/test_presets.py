@@ -1,6 +1,9 @@
 """The presets: methods of the literature as banks."""
 
+from inspect import signature
+
 import numpy as np
+import pytest
 
 import kernelbank as kb
 from support.instances import stream
@@ -19,4 +22,13 @@ def test_raker_equals_hedge_over_random_features():
     expected = np.exp(-0.5 * (totals - totals.min(axis=1, keepdims=True)))
     expected /= expected.sum(axis=1, keepdims=True)
     assert np.allclose(trace.weights[1:], expected, rtol=1e-12)
-    assert isinstance(kb.presets.adaraker().combiner, kb.combiners.Intervals)
+
+
+@pytest.mark.parametrize("preset", kb.presets.BANKS, ids=lambda preset: preset.__name__)
+def test_every_preset_learns_a_plain_function(preset):
+    X, y = stream(4, 600, 2)
+    seed = {"seed": 1} if "seed" in signature(preset).parameters else {}
+    bank = preset(features=40, loss="squared", **seed)
+    predictions = bank.run(X, y).predictions
+    assert np.square(predictions - y)[300:].mean() < 0.8 * y.var()
+    assert preset.__name__ in kb.presets.__all__

@@ -220,3 +220,50 @@ def test_slot_names_tell_learners_apart_and_survive_a_pickle():
     assert "budget=20" in trace.names[1]
     auto = kb.AutoBank(slots=slots)
     assert auto.run(np.arange(9.0), np.arange(9.0)).names == bank.names
+
+
+def test_regret_draws_static_interval_and_comparators():
+    _, trace, y = run_bank()
+    losses = {"zero": y**2, "_odd $name": np.ones(len(y))}
+    axes = P.regret(trace, comparators=losses, length=20).axes[0]
+    loss, alone = trace.loss, trace.slot_loss
+    drawn = {
+        "best slot so far": kb.regret.best_slot(loss, alone),
+        "best slot per 20 samples": kb.regret.best_slot_per_interval(loss, alone, 20),
+        "zero": np.cumsum(loss - y**2),
+    }
+    for label, values in drawn.items():
+        assert np.array_equal(drawn_line(axes, label)[:, 1], values)
+    assert len(axes.get_legend().get_texts()) == 4
+    assert axes.get_ylabel() == "regret (loss)"
+    axes = P.regret(trace, by="cost").axes[0]
+    by_cost = kb.regret.best_slot(trace.cost, trace.slot_cost)
+    assert np.array_equal(drawn_line(axes, "best slot so far")[:, 1], by_cost)
+    assert "best slot per 6 samples" in axes.get_legend_handles_labels()[1]
+
+
+def test_regret_of_an_auto_bank_is_of_squared_errors(regression_run, classification_run):
+    _, trace, y = regression_run
+    axes = P.regret(trace, y).axes[0]
+    own = np.nan_to_num((trace.predictions - y) ** 2)
+    known = ~np.isnan(trace.predictions)
+    alone = np.where(known[:, None], (trace.slot_predictions - y[:, None]) ** 2, 0.0)
+    wanted = np.cumsum(own) - np.cumsum(alone, axis=0).min(axis=1)
+    assert np.allclose(drawn_line(axes, "best slot so far")[:, 1], wanted)
+    _, trace, y = classification_run
+    with pytest.raises(InvalidArgument, match="losses of slots"):
+        P.regret(trace, y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"length": 0}, "'length'"),
+        ({"by": "money"}, "'by'"),
+        ({"comparators": {"short": [1.0]}}, "'comparators' must hold"),
+    ],
+)
+def test_regret_names_wrong_arguments(arguments, message):
+    _, trace, _ = run_bank()
+    with pytest.raises(InvalidArgument, match=message):
+        P.regret(trace, **arguments)

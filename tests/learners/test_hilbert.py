@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from support.naive import hilbert_space_gp as naive
+from support.naive.rivals import hilbert_space_gp as naive
 
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps

@@ -6,7 +6,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.io import checkpoint
 from support import naive
-from support.instances import LEARNERS, name_of, stream
+from support.instances import LEARNERS, STEP_SIZES, name_of, stream
 from support.learner_cases import BOX, LOSS_PAIRS, RANDOM_FEATURES, kernel_of, losses_of, oracle_of
 from support.naive import learners as naive_learners
 
@@ -30,7 +30,7 @@ CASES = [  # other losses and kernels are slow
         pair,
         marks=[] if loss == "squared" and pair in (None, KERNEL_PAIRS[0]) else [pytest.mark.slow],
     )
-    for learner in LEARNERS
+    for learner in [*LEARNERS, *STEP_SIZES]
     if hasattr(naive_learners, type(learner).__name__)
     for loss in losses_of(learner)
     for pair in (KERNEL_PAIRS if kernel_of(learner) == K.Gaussian(0.6) else [None])

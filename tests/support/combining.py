@@ -15,6 +15,7 @@ def run_combiner(
     combiner,
     losses=None,
     *,
+    costs=None,
     values=None,
     targets=None,
     curvature=None,
@@ -24,8 +25,9 @@ def run_combiner(
 ):
     """The weights after each sample, the final state, and the diagnostics after each block.
 
-    losses: (n, P), inf for a slot that has failed. values: (n, window, P) for window evidence, or
-    (n, P), the predictions; NaN for a slot that has failed. variances: (n, P). Blocks end at `cuts`.
+    losses, costs: (n, P), inf for a slot that has failed; costs are losses unless they are given.
+    values: (n, window, P) for window evidence, or (n, P), the predictions; NaN for a slot that has
+    failed. variances: (n, P). Blocks end at `cuts`.
     """
     shape = losses.shape if values is None else (len(values), values.shape[-1])
     samples, slots = shape
@@ -42,6 +44,7 @@ def run_combiner(
         workspace.window_loss[:count] = 1.0
         if losses is not None:
             workspace.slot_loss[:count] = losses[start:end]
+            workspace.slot_cost[:count] = (losses if costs is None else costs)[start:end]
             workspace.window_loss[:count] = np.where(np.isinf(losses[start:end]), np.inf, 1.0)
         if values is not None:
             failed = np.isnan(values[start:end])

@@ -26,6 +26,13 @@ OWN = {
 """Components of the tests' own, which `kb.load` must be given."""
 
 
+NORMAS = [
+    L.Norma(0.05, 30),
+    L.Norma(0.2, 30, step_size="inverse_sqrt"),
+    L.Norma(0.3, 30, step_size="adagrad"),
+]
+
+
 class Case(NamedTuple):
     """A bank to make, given its engine, and the stream for it."""
 
@@ -66,7 +73,7 @@ def all_cases():
     for loss, _ in instances.LOSSES:
         name = f"loss {instances.name_of(loss)}"
         cases[name] = bank_case(loss.labels, dictionary=kb.gaussian_grid(0.2, 2, 6), loss=loss)
-    for learner in [*instances.LEARNERS, L.Norma(0.05, 30)]:
+    for learner in [*instances.LEARNERS, *NORMAS]:
         for loss in losses_of(learner):
             # Two kernels of one structure: a leaf that is not full.
             kernels = [kernel_of(learner), kernel_of(learner)]

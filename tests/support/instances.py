@@ -84,12 +84,41 @@ TREE = kb.Slot(K.TreeKernel(0.7, 6), kb.learners.PartitionTree(nodes=15, split_a
 COMBINERS = [
     (kb.combiners.Simplex(), "simplex"),
     (kb.combiners.Simplex(evidence="prequential", horizon=7), ("prequential", 7)),
+    (kb.combiners.Simplex(bound="jensen"), "jensen"),
     (kb.combiners.Uniform(), "uniform"),
     (kb.combiners.Best(), "best"),
     (kb.combiners.OMKR(), ("omkr", "exact")),
     (kb.combiners.OMKR(gradient="printed"), ("omkr", "printed")),
     (kb.combiners.Hedge(), ("hedge", {"rate": None})),
     (kb.combiners.Hedge(learning_rate=2.0), ("hedge", {"rate": 2.0})),
+    (
+        kb.combiners.Hedge(learning_rate=0.3, evidence="cost"),
+        ("hedge_by_cost", {"rate": 0.3}),
+    ),
+    (kb.combiners.AdaRaker(kernels=2), ("adaraker", {"kernels": 2})),
+    (
+        kb.combiners.AdaRaker(kernels=1, learning_rate=0.8, restart=True, normalize=False),
+        (
+            "adaraker",
+            {"kernels": 1, "learning_rate": 0.8, "restart": True, "normalize": False},
+        ),
+    ),
+    (
+        kb.combiners.OMKLGF(draws=2, nodes=3, learning_rate=0.7, seed=5),
+        ("omkl_gf", {"draws": 2, "nodes": 3, "learning_rate": 0.7, "seed": 5}),
+    ),
+    (
+        kb.combiners.OMKLSFG(graph=2, exploration=0.9, seed=1),
+        (
+            "omkl_sfg",
+            {
+                "graph": np.array([[1, 0, 1, 0], [0, 1, 0, 1]] * 2),  # of four slots
+                "dominating": [0, 1],
+                "exploration": 0.9,
+                "seed": 1,
+            },
+        ),
+    ),
     (
         kb.combiners.FixedShare(learning_rate=1.5, share=0.05),
         ("fixed_share", {"rate": 1.5, "share": 0.05}),
@@ -147,11 +176,14 @@ LEARNERS = [
     M.FourierRLS(features=12, ridge=0.05, forgetting=0.98, forget="prior"),
     M.FourierRLS(features=12, ridge=0.05, forgetting=0.99, forget="random_walk"),
     M.FourierSGD(features=12, learning_rate=0.2),
+    M.FourierSGD(features=12, learning_rate=0.2, step_size="adagrad", restart=32),
     M.FourierVAW(features=12, ridge=0.05),
     M.HilbertRLS(features=14, half_range=1.2, ridge=0.05),
     M.HilbertRLS(features=14, ridge=0.05, forgetting=0.99, forget="random_walk"),
     M.KLMS(0.1, budget=25),
+    M.KLMS(0.3, budget=25, step_size="inverse_sqrt"),
     M.KNLMS(0.2, coherence=0.8, budget=20),
+    M.KNLMS(0.2, coherence=0.8, budget=20, step_size="adagrad"),
     M.KRLS(novelty=0.01, budget=15),
     M.KRLSTracker(budget=15, forgetting=0.99, noise=0.02),
     M.LinearRLS(),
@@ -166,6 +198,22 @@ LEARNERS = [
     M.SlidingWindowKRLS(budget=15, ridge=0.02),
 ]
 """Learners with settings under which all of their branches are taken; Norma has its own tests."""
+
+STEP_SIZES = [
+    M.FourierSGD(features=12, learning_rate=0.5, step_size="inverse_sqrt"),
+    M.FourierSGD(features=12, learning_rate=0.5, step_size="inverse_sqrt", restart=16),
+    M.FourierSGD(features=12, learning_rate=0.1, restart=1),
+    M.FourierSGD(features=12, learning_rate=30.0, step_size="adagrad"),
+    M.KLMS(0.3, budget=25, step_size="adagrad"),
+    M.KNLMS(0.5, coherence=0.8, budget=20, step_size="inverse_sqrt"),
+    M.NystromSGD(landmarks=15, learning_rate=0.5, novelty=0.01, step_size="inverse_sqrt"),
+    M.NystromSGD(landmarks=15, learning_rate=0.5, novelty=0.01, step_size="adagrad"),
+    M.POLK(0.5, compression=0.05, budget=20, step_size="inverse_sqrt"),
+    M.POLK(0.5, compression=0.05, budget=20, step_size="adagrad"),
+    M.QKLMS(0.3, quantization=0.3, budget=25, step_size="inverse_sqrt"),
+    M.QKLMS(0.3, quantization=0.3, budget=25, step_size="adagrad"),
+]
+"""More step sizes; the steps are those of the learners above."""
 
 VIEWS = [
     (K.TreeKernel(0.7, 6), M.PartitionTree(nodes=31, split_after=5)),

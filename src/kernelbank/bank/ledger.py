@@ -10,6 +10,7 @@ from ..losses.objective import Objective
 from ..native.phases import Phase
 from ..native.simd import WIDTH
 from ..native.workspace import EXTRA_SUMS, Workspace
+from ..utils import validation as check
 from ..utils.validation import Floats
 from . import bank_cost
 
@@ -93,6 +94,48 @@ class Ledger:
     def dropped(self) -> Floats:
         """(P,): sum of norm^2 of the terms that each slot has dropped beyond its budget."""
         return self._dropped()
+
+    def copy(self) -> Ledger:
+        """The ledger at this moment, which later samples do not change."""
+        dropped = self.dropped
+        other = Ledger(self._objective, len(self._slot_cost), self._on_simplex, dropped.copy)
+        other.restore(self.state())
+        return other
+
+    def since(self, earlier: Ledger) -> Ledger:
+        """The ledger of the samples after `earlier`, a `copy` of this one.
+
+        The sum of `since(...).regret` over consecutive intervals is the dynamic regret against the
+        best slot of each interval; see `kb.regret` for the regret within intervals.
+
+        >>> import numpy as np, kernelbank as kb
+        >>> x, y = kb.datasets.ar1(seed=0, samples=400)
+        >>> bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 5))
+        >>> regrets = []
+        >>> for start in range(0, 400, 100):
+        ...     earlier = bank.ledger.copy()
+        ...     trace = bank.run(x[start : start + 100], y[start : start + 100], record=())
+        ...     regrets.append(bank.ledger.since(earlier).regret)
+        >>> sum(regrets) >= bank.ledger.regret
+        True
+        """
+        if (
+            not isinstance(earlier, Ledger)
+            or len(earlier._slot_cost) != len(self._slot_cost)
+            or earlier.samples > self.samples
+        ):
+            remedy = "Give what bank.ledger.copy() returned before these samples."
+            raise check.refuse("earlier", "be an earlier copy of this ledger", earlier, remedy)
+        dropped = self.dropped - earlier.dropped
+        part = Ledger(self._objective, len(self._slot_cost), self._on_simplex, dropped.copy)
+        part.running[:] = self.running
+        for entry in (bank_cost.COST, bank_cost.LOSS, bank_cost.GAP, bank_cost.SAMPLES):
+            part.running[entry] -= earlier.running[entry]
+        out = np.isinf(self._slot_cost)  # out for good: infinite minus infinite is no number
+        with np.errstate(invalid="ignore"):
+            part._slot_cost[:] = np.where(out, np.inf, self._slot_cost - earlier._slot_cost)
+            part._slot_loss[:] = self._slot_loss - earlier._slot_loss
+        return part
 
     def __repr__(self) -> str:
         return (

@@ -65,7 +65,7 @@ class Trace:
     - cost, cumulative_cost: the cost charged for the prediction, and its sum since the first sample
       that the bank has seen (`KernelBank`)
     - loss: the loss of the prediction alone (one step ahead, on an unseen sample; `KernelBank`)
-    - bound_gap: how far the separable bound lies above the cost (`KernelBank`)
+    - bound_gap: how far the separable bound lies above the cost (`KernelBank`); see `jensen_gap`
     - regret: cumulative cost minus that of the best slot so far (`KernelBank`)
     - lower, upper: the interval of the coverage given to `run` (`AutoBank`, regression)
 
@@ -163,6 +163,23 @@ class Trace:
         y : the targets or labels, to draw them beside the predictions.
         """
         return plots().trace(self, y)
+
+    def jensen_gap(self) -> Floats:
+        """(n,): how far the looser bound, with Jensen's inequality on the norm, is above the cost.
+
+        The bound is the weighted cost of the slots, sum_p w_p C(f_p). It is never below the one of
+        `bound_gap`. Needs "weights", "slot_cost", "cost" and "bound_gap"; NaN for combiners off the
+        simplex, for which there is no such bound.
+
+        >>> import kernelbank as kb
+        >>> x, y = kb.datasets.ar1(seed=0, samples=100)
+        >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 10, 5)).run(x, y)
+        >>> bool((trace.jensen_gap() >= trace.bound_gap - 1e-12).all())
+        True
+        """
+        known = np.where(self.weights > 0, self.slot_cost, 0.0)  # infinite for a slot that is out
+        gap = (self.weights * known).sum(axis=1) - self.cost
+        return np.where(np.isnan(self.bound_gap), np.nan, gap)
 
     def __len__(self) -> int:
         return self._samples

@@ -1,5 +1,6 @@
 """Rules for the weights of the slots."""
 
+from .adaraker import AdaRaker
 from .base import Combiner
 from .baselines import Best, Uniform
 from .bayesian_averaging import BayesianAveraging
@@ -9,12 +10,15 @@ from .hedge import Hedge
 from .intervals import Intervals
 from .joint import Joint
 from .newton_stacking import NewtonStacking
+from .omkl_gf import OMKLGF
+from .omkl_sfg import OMKLSFG
 from .omkr import OMKR
 from .simplex import Simplex
 from .stacking import Stacking
 from .vaw import VAW
 
 BUILT_IN: tuple[type[Combiner], ...] = (
+    AdaRaker,
     BayesianAveraging,
     BayesianStacking,
     Best,
@@ -22,6 +26,8 @@ BUILT_IN: tuple[type[Combiner], ...] = (
     Hedge,
     Intervals,
     Joint,
+    OMKLGF,
+    OMKLSFG,
     OMKR,
     Simplex,
     NewtonStacking,
@@ -32,6 +38,7 @@ BUILT_IN: tuple[type[Combiner], ...] = (
 """Every combiner that a file may name."""
 
 __all__ = [
+    "AdaRaker",
     "BayesianAveraging",
     "BayesianStacking",
     "Best",
@@ -41,6 +48,8 @@ __all__ = [
     "Intervals",
     "Joint",
     "NewtonStacking",
+    "OMKLGF",
+    "OMKLSFG",
     "OMKR",
     "Simplex",
     "Stacking",

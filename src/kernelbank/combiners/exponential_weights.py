@@ -5,12 +5,23 @@ does not grow with the stream, and its rounding is that of the differences. A sl
 loss has failed: its sum is infinite and its weight is 0.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 import numpy as np
 
 from ..native.jit import inline
 from ..native.scalar_math import exp
+from ..native.workspace import Workspace
+from ..utils.validation import Floats
+
+EVIDENCE = ("loss", "cost")
+"""What the sums are of: losses of predictions, or costs of the slots, which include the norm."""
 
 LARGEST_SUM = 1e300  # a slot this far behind has weight 0; adding to the sum must not overflow
+
+
+def slot_losses(workspace: Workspace, evidence: str) -> Floats:
+    """(n, P): the losses or the costs of the slots, before they learn each sample."""
+    return workspace.slot_loss if evidence == "loss" else workspace.slot_cost
 
 
 @inline

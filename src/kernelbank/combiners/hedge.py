@@ -16,12 +16,23 @@ from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Combiner, PhaseList, State, combiner_phase
-from .exponential_weights import LARGEST_SUM, add_losses, exponential_weights, least_finite
+from .exponential_weights import (
+    EVIDENCE,
+    LARGEST_SUM,
+    add_losses,
+    exponential_weights,
+    least_finite,
+    slot_losses,
+)
 
 
 @dataclass(frozen=True)
 class Hedge(Combiner):
     """Weights w_p proportional to exp(-rate * sum of the losses of slot p one step ahead).
+
+    With evidence="cost" the sums are of the slots' costs instead: the loss on the window plus
+    regularization / 2 * norm^2 before the sample is learned. In a bank with window=1 this is the
+    regularised loss by which Raker weights its kernels.
 
     With learning_rate=None the rate is AdaHedge's, log(P) / D. D is the sum of the mixability gaps
     w'l + log(w'exp(-rate l)) / rate over the samples. This rate is infinite at first (the best
@@ -33,6 +44,7 @@ class Hedge(Combiner):
     Parameters
     ----------
     learning_rate : positive, per unit of loss; None for AdaHedge.
+    evidence : "loss", of the prediction alone, or "cost", with the norm.
 
     Cost per sample: O(P), one exponential per slot (two more for AdaHedge). Memory: P + 2 numbers.
 
@@ -47,8 +59,10 @@ class Hedge(Combiner):
     """
 
     learning_rate: float | None = None
+    evidence: str = "loss"
 
     def __post_init__(self) -> None:
+        check.choice("evidence", self.evidence, "Hedge", EVIDENCE)
         if self.learning_rate is not None:
             remedy = "Give a positive rate per unit of loss, or None to let it adapt."
             rate = check.number("learning_rate", self.learning_rate, "Hedge", remedy, above=0)
@@ -65,13 +79,14 @@ class Hedge(Combiner):
             workspace,
             weights,
             rate=0.0 if self.learning_rate is None else self.learning_rate,
+            slot_loss=slot_losses(workspace, self.evidence),
             **state,
             scratch=np.zeros((2, len(weights))),
         )
         return [phase]
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """loss_above_best: each slot's sum of losses minus the least sum; learning_rate.
+        """loss_above_best: each slot's sum of losses (or costs) minus the least; learning_rate.
 
         AdaHedge's rate is 0 before the first sample.
         """

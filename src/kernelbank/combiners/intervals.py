@@ -1,4 +1,4 @@
-"""Intervals: exponential weights on every time scale at once, as in AdaRaker."""
+"""Intervals: exponential weights on every time scale at once."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Intervals(Combiner):
     Cost per sample: O(levels * P), two exponentials per slot and level. Memory: levels * (P + 1).
 
     Reference: Shen, Chen and Giannakis, Random feature-based online multi-kernel learning in
-    environments with unknown dynamics, JMLR 2019 (with learners that are not restarted).
+    environments with unknown dynamics, JMLR 2019: `AdaRaker` without step sizes per length.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(kb.gaussian_grid(1, 2, 4), combiner=kb.combiners.Intervals(levels=3))

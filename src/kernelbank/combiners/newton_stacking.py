@@ -109,7 +109,7 @@ _NEWTON_STACKING = STACKING.extended(
 
 
 @inline
-def _loss_at(a, address, prediction, target):
+def loss_at(a, address, prediction, target):
     """The loss, or its derivative, of one prediction."""
     a.one[0, 0] = broadcast(prediction)
     a.one[1, 0] = broadcast(target)
@@ -142,8 +142,8 @@ def _newton_stacking(a, first, count):
                 share += before[p]
         mixture = mixture / share if share > 0.0 else 0.0
         target = a.new_targets[t]
-        lost = abs(_loss_at(a, a.value, mixture, target))
-        slope = _loss_at(a, a.derivative, mixture, target)  # g = l'(m, y)
+        lost = abs(loss_at(a, a.value, mixture, target))
+        slope = loss_at(a, a.derivative, mixture, target)  # g = l'(m, y)
         if not (share > 0.0 and lost < np.inf and abs(slope) < np.inf):
             lost = mean_loss[0]  # no slot made a prediction: nothing is known
             slope = 0.0

@@ -28,13 +28,20 @@ class Simplex(Combiner):
     - "prequential": the sum of the losses of its last `horizon` predictions, each made before the
       slot learned the sample. Not in the paper; often better on real data, as it is out of sample.
 
+    The program is the "direct sum" bound of the paper, equation (3). With Jensen's inequality on
+    the norm too, which the paper mentions as looser (w_p >= w_p^2), the bound is linear:
+    sum_p (a_p + b_p) w_p. Then all weight is on the least a_p + b_p, shared equally by equals.
+
     Parameters
     ----------
     evidence : "window" or "prequential".
     horizon : number of samples in prequential evidence.
+    bound : "direct sum", or "jensen" for the looser bound.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
-    scheme, equations (4) and (5).
+    scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101), equations (3) to (5). The
+    looser bound: Shen, Chen and Giannakis, Random feature-based online multi-kernel learning in
+    environments with unknown dynamics, JMLR 2019.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(combiner=kb.combiners.Simplex(evidence="prequential", horizon=50))
@@ -45,16 +52,18 @@ class Simplex(Combiner):
 
     evidence: str = "window"
     horizon: int = 100
+    bound: str = "direct sum"
 
     def __post_init__(self) -> None:
         check.choice("evidence", self.evidence, "Simplex", ("window", "prequential"))
+        check.choice("bound", self.bound, "Simplex", ("direct sum", "jensen"))
         remedy = "Give the number of past samples to use."
         horizon = check.count("horizon", self.horizon, "Simplex", remedy)
         object.__setattr__(self, "horizon", horizon)
 
     @property
     def supports_distributed_qp(self) -> bool:
-        return self.evidence == "window"
+        return self.evidence == "window" and self.bound == "direct sum"
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         if self.evidence == "window":
@@ -70,7 +79,7 @@ class Simplex(Combiner):
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> PhaseList:
         phases: PhaseList = []
-        linear = workspace.window_loss
+        curvature, linear = workspace.curvature, workspace.window_loss
         if self.evidence == "prequential":
             linear = np.zeros_like(workspace.slot_loss)
             sums = combiner_phase(
@@ -84,6 +93,12 @@ class Simplex(Combiner):
                 out=linear,
             )
             phases.append(sums)
+        if self.bound == "jensen":
+            both = np.zeros_like(linear)
+            phases.append(
+                combiner_phase(_add_curvature, workspace, weights, linear=linear, out=both)
+            )
+            curvature, linear = np.zeros_like(both), both
         solvers = [
             combiner_phase(
                 _solve,
@@ -91,18 +106,28 @@ class Simplex(Combiner):
                 weights,
                 worker=worker,
                 workers=workspace.workers,
+                curvature=curvature,
                 linear=linear,
                 **solve_scratch(len(weights)),
             )
             for worker in range(workspace.workers)
         ]
         copy = combiner_phase(
-            _copy_terms, workspace, weights, linear=linear, qp_terms=state["qp_terms"]
+            _copy_terms,
+            workspace,
+            weights,
+            curvature=curvature,
+            linear=linear,
+            qp_terms=state["qp_terms"],
         )
         return [*phases, copy, ParallelPhases(solvers)]
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """curvature: a; linear: b, the losses on the window or of the last predictions."""
+        """The terms of the program that was solved.
+
+        curvature: a; linear: b, the losses on the window or of the last predictions. With
+        bound="jensen" curvature is 0 and linear is a + b.
+        """
         curvature, linear = state["qp_terms"]
         return {"curvature": curvature.copy(), "linear": linear.copy()}
 
@@ -147,6 +172,23 @@ def _copy_terms(a, first, count):
     for p in range(a.slots):
         a.qp_terms[0, p] = a.curvature[count - 1, p]
         a.qp_terms[1, p] = a.linear[count - 1, p]
+
+
+_ADD_CURVATURE = Arguments(
+    "simplex_add_curvature",
+    slots=int,
+    curvature=floats(None, "slots"),
+    linear=floats(None, "slots"),
+    out=floats(None, "slots"),
+)
+
+
+@native(_ADD_CURVATURE)
+def _add_curvature(a, first, count):
+    """out[t, p] = curvature[t, p] + linear[t, p], so that Jensen's bound is w'out[t]."""
+    for t in range(count):
+        for p in range(a.slots):
+            a.out[t, p] = a.curvature[t, p] + a.linear[t, p]
 
 
 _SLIDING_SUMS = Arguments(

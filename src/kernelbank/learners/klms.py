@@ -28,10 +28,11 @@ from .feature_learner import (
     Shapes,
     size_of,
 )
+from .step_size import FIRST_ORDER, FirstOrder, next_rate, step_size_rule
 
 ARGUMENTS = CENTRES.extended(
     "klms",
-    learning_rate=float,
+    **FIRST_ORDER,
     dropped=floats("leaves"),  # norm^2 of all dropped terms
     centre=floats("dimension"),  # scratch: a centre c,
     row=floats("capacity"),  # and k(c, c_j)
@@ -53,7 +54,7 @@ def _drop_effect(a, leaf, number, old):
 
 
 @dataclass(frozen=True)
-class KLMS(CentresBase):
+class KLMS(FirstOrder, CentresBase):
     """Kernel least mean squares: one gradient step and one term per sample.
 
         f <- f - learning_rate * l'(f(x), y) k(x, .)
@@ -67,6 +68,8 @@ class KLMS(CentresBase):
     ----------
     learning_rate : positive number, the step size.
     budget : largest number of terms.
+    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
+        learning_rate (see docs/learners.md).
 
     Reference: Liu, Pokharel and Principe, The kernel least-mean-square algorithm, IEEE Transactions
     on Signal Processing 56 (2008).
@@ -80,12 +83,14 @@ class KLMS(CentresBase):
 
     learning_rate: float = 0.1
     budget: int = 100
+    step_size: str = "constant"
 
     def __post_init__(self) -> None:
         check.settings(
             self,
             learning_rate=check.positive(0.1),
             budget=check.whole("Give how many terms to keep, 1 or more."),
+            step_size=step_size_rule,
         )
 
     def state_shapes(self, capacity: int, dimension: int) -> Shapes:
@@ -94,9 +99,10 @@ class KLMS(CentresBase):
     @staticmethod
     @native(ARGUMENTS)
     def step(a, leaf, number):
-        """Append the term -learning_rate l' k(x, .); beyond the budget drop the oldest."""
+        """Append the term -rate l' k(x, .); beyond the budget drop the oldest."""
         sample, c, row = a.sample, a.centre, a.row
-        new = -a.learning_rate * sample[SLOPE]
+        slope = sample[SLOPE]
+        new = -next_rate(a, leaf, number + 1, slope * slope * sample[SELF_KERNEL]) * slope
         # |f + new k(x, .)|^2 = |f|^2 + 2 new f(x) + new^2 k(x, x)
         norm = (
             sample[SQUARED_NORM] + 2.0 * new * sample[PREDICTION] + new * new * sample[SELF_KERNEL]

@@ -12,12 +12,13 @@ from ..native.functions import native
 from ..utils import validation as check
 from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
 from .gram import GRAM, GramBase, append_to_gram, norm_from_gram
+from .step_size import FIRST_ORDER, FirstOrder, next_rate, step_size_rule
 
-ARGUMENTS = GRAM.extended("knlms", learning_rate=float, coherence=float, epsilon=float)
+ARGUMENTS = GRAM.extended("knlms", **FIRST_ORDER, coherence=float, epsilon=float)
 
 
 @dataclass(frozen=True)
-class KNLMS(GramBase):
+class KNLMS(FirstOrder, GramBase):
     """Normalised kernel least mean squares on a dictionary of incoherent centres.
 
     x becomes a centre if max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and
@@ -33,6 +34,8 @@ class KNLMS(GramBase):
     coherence : between 0 and 1; larger admits more centres.
     epsilon : positive number that bounds the normalised step.
     budget : largest number of centres.
+    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
+        learning_rate (see docs/learners.md); the gradient is l' h / (epsilon + h'h).
 
     Reference: Richard, Bermudez and Honeine, Online prediction of time series data with kernels,
     IEEE Transactions on Signal Processing 57 (2009).
@@ -49,6 +52,7 @@ class KNLMS(GramBase):
     coherence: float = 0.9
     epsilon: float = 0.01
     budget: int = 100
+    step_size: str = "constant"
 
     def __post_init__(self) -> None:
         check.settings(
@@ -57,6 +61,7 @@ class KNLMS(GramBase):
             coherence=check.fraction(0.9),
             epsilon=check.positive(0.01),
             budget=check.whole("Give how many centres to keep, 1 or more."),
+            step_size=step_size_rule,
         )
 
     @staticmethod
@@ -76,9 +81,11 @@ class KNLMS(GramBase):
         if size == 0 or (coherence <= a.coherence and size < a.capacity - 1):
             append_to_gram(a, leaf, 0.0)
             size += 1
-        # alpha -= learning_rate l' h / (epsilon + h'h)
-        change = a.learning_rate * a.sample[SLOPE]
-        change /= a.epsilon + dot(h, h, size)
+        # alpha -= rate l' h / (epsilon + h'h)
+        size2 = dot(h, h, size)
+        slope, normalised = a.sample[SLOPE], a.sample[SLOPE] / (a.epsilon + size2)
+        change = next_rate(a, leaf, number + 1, normalised * normalised * size2) * slope
+        change /= a.epsilon + size2
         for m in range(size):
             alpha[m] -= change * h[m]
         a.sample[SQUARED_NORM] = norm_from_gram(a, leaf)

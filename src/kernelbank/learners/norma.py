@@ -13,7 +13,8 @@ that have left the window. They only decay, so no Gram matrix and no second row 
 
 *Scale*: all coefficients and tails decay by the same factor in every step. The arrays hold
 alpha / scale with scale = decays[n % period]. Once per period, by the absolute number of the
-sample, it is multiplied in. So a step touches only what changes otherwise.
+sample, it is multiplied in. So a step touches only what changes otherwise. With a rate that varies,
+the decay 1 - rate * regularization varies too, and each slot keeps its own scale in the state.
 
 *Precision*: terms and kernel rows are kept in float64 or float32; the arithmetic is double in both.
 """
@@ -41,6 +42,7 @@ from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Learner, SlotGroup, check_decay
+from .step_size import ADAGRAD, CONSTANT, STEP_SIZES, largest_rate, step_size, step_size_rule
 
 REFRESH_PERIOD = 32
 """norm^2 is recomputed from the coefficients at every sample number that this divides."""
@@ -52,7 +54,9 @@ EXPANSION = Arguments(
     history_length=int,
     budget=int,
     period=int,
-    decays=floats("period + 1"),  # decays[n] = decay^n
+    decays=floats("period + 1"),  # decays[n] = decay^n, of a constant rate
+    step_rule=int,
+    scales=lanes("leaves"),  # of a rate that varies: the present scale
     program=ints(None, 3),  # the kernels' program, see `kernels.program`
     constants=lanes("leaves", None, 3),
     statistics=floats(None, None, "history_length + 1"),
@@ -64,6 +68,9 @@ LEARN = EXPANSION.extended(
     steps=int,  # longest block + 1
     window=int,
     learning_rate=float,
+    largest_rate=float,
+    regularization=float,
+    squares=lanes("leaves"),  # adagrad: sum of g'K g
     derivative=int,  # address of the loss's derivative
     parameters=floats(None),  # of the loss
     targets=lanes("history_length + slide_period"),
@@ -120,6 +127,8 @@ class Norma(Learner):
     ----------
     learning_rate : positive number, the step size.
     budget : largest number of terms, at least the window.
+    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
+        learning_rate (see docs/learners.md); g is the gradient of the loss on the window.
 
     Reference: Kivinen, Smola and Williamson, Online learning with kernels, IEEE Transactions on
     Signal Processing 52 (2004); windowed as in the paper of the scheme.
@@ -133,6 +142,7 @@ class Norma(Learner):
 
     learning_rate: float = 0.05
     budget: int = 100
+    step_size: str = "constant"
     accepts_new_inputs: ClassVar[bool] = True
     float32_arrays: ClassVar[frozenset[str]] = frozenset(
         ["coefficients", "tails", "diagonals", "rows"]
@@ -143,6 +153,7 @@ class Norma(Learner):
             self,
             learning_rate=check.positive(0.05),
             budget=check.whole("Give how many terms to keep, 1 or more."),
+            step_size=step_size_rule,
         )
 
     def check(self, objective: Objective) -> None:
@@ -150,7 +161,8 @@ class Norma(Learner):
             rule = f"be >= window ({objective.window})"
             remedy = "Raise budget or shorten window."
             raise check.refuse("budget", rule, self.budget, remedy, "Norma")
-        check_decay(self, objective)
+        if self.step_size != "adagrad":
+            check_decay(self, objective)
 
     def history_length(self, objective: Objective) -> int:
         return self.budget
@@ -159,7 +171,11 @@ class Norma(Learner):
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
         terms = (leaves, self.budget + SLIDE_PERIOD, WIDTH)
+        own = {"scales": (leaves, WIDTH)} if self.step_size != "constant" else {}
+        if self.step_size == "adagrad":
+            own["squares"] = (leaves, WIDTH)
         return {
+            **own,
             "coefficients": terms,
             "tails": terms,
             "diagonals": terms,
@@ -168,12 +184,19 @@ class Norma(Learner):
             "steepness": (leaves, WIDTH),
         }
 
+    def prepare(self, group: SlotGroup) -> None:
+        if "scales" in group.state:
+            group.state["scales"][...] = 1.0
+
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         objective = group.objective
+        unused = {"squares": np.zeros((group.leaves, WIDTH))}
         learn = Phase(
             LEARN_BLOCK[objective.dtype],
-            **(group.common() | self._expansion(group, buffer.statistics) | group.state),
+            **(unused | group.common() | self._expansion(group, buffer.statistics) | group.state),
             learning_rate=self.learning_rate,
+            largest_rate=largest_rate(self.step_size, objective.regularization),
+            regularization=objective.regularization,
             derivative=objective.loss.derivative_address,
             parameters=objective.loss.parameters,
             targets=buffer.targets,
@@ -215,9 +238,12 @@ class Norma(Learner):
         return out
 
     def step_ratio(self, group: SlotGroup) -> Floats:
-        """From the largest g'Kg / g'g seen, a lower bound of the largest eigenvalue of K."""
+        """From the largest g'Kg / g'g seen, a lower bound of the largest eigenvalue of K.
+
+        A rate that decays or adapts gets below the bound by itself.
+        """
         curvature = group.objective.loss.curvature
-        if curvature is None:
+        if curvature is None or self.step_size != "constant":
             return np.zeros((group.leaves, WIDTH))
         eigenvalue = curvature * group.state["steepness"] + group.objective.regularization
         return self.learning_rate * eigenvalue / 2
@@ -231,6 +257,8 @@ class Norma(Learner):
             "budget": self.budget,
             "period": self._period(group.objective),
             "decays": self._decays(group.objective),
+            "step_rule": STEP_SIZES.index(self.step_size),
+            "scales": group.state.get("scales", np.ones((group.leaves, WIDTH))),
             "program": group.program.code,
             "constants": group.program.constants,
             "statistics": statistics,
@@ -241,6 +269,9 @@ class Norma(Learner):
         }
 
     def _decay(self, objective: Objective) -> float:
+        """The decay of a constant rate, and the least one of a rate that varies."""
+        if self.step_size == "adagrad":
+            return 0.5 if objective.regularization > 0 else 1.0
         return 1.0 - self.learning_rate * objective.regularization
 
     def _period(self, objective: Objective) -> int:
@@ -301,6 +332,14 @@ def expansion(coefficients, row, terms):
     return (one + two) + (three + four)
 
 
+@inline
+def _scale(a, leaf, seen):
+    """What the leaf's coefficients and tails are to be multiplied by after `seen` samples."""
+    if a.step_rule == CONSTANT:
+        return broadcast(a.decays[seen % a.period])
+    return a.scales[leaf]
+
+
 # --- compiled: the step --------------------------------------------------------------------------
 
 
@@ -353,8 +392,6 @@ def _norm(coefficients, tails, diagonals, newest, rows, index, window, budget):
 def learn_block(a, first, count):
     """Run every leaf through samples first .. first + count - 1, which lie in one slide period."""
     window, budget, slide_period = a.window, a.budget, a.slide_period
-    learning_rate, decays = a.learning_rate, a.decays
-    decay = decays[1]
     position = a.history_length + first % slide_period
     old_values = a.scratch[0]  # (window,): f on the window
     gradient = a.scratch[1]  # (window,): g_i = l'(f(x_i), y_i)
@@ -375,7 +412,7 @@ def learn_block(a, first, count):
             unseen = window - seen
             index = number % (window + 1)  # in the ring of kernel rows
             row = rows[index]
-            scale, scale_after = decays[number % a.period], decays[number % a.period + 1]
+            scale = _scale(a, leaf, number)
 
             # Kernel values of the new input, unless the input repeats.
             if repeats(a.program, a.repeated, t):
@@ -408,9 +445,7 @@ def learn_block(a, first, count):
                 tails[j] = fma(alpha, left[budget - leaving + j], tails[j])
             tails[leaving] = alpha * diagonals[leaving]
 
-            # K g, and alpha <- alpha - learning_rate g on the window (the paper's NORMA update).
-            coefficients[newest] = broadcast(0.0)
-            step = -learning_rate / scale_after
+            # K g on the window.
             for i in range(window):
                 k_g[i] = broadcast(0.0)
             for i in range(unseen, window):
@@ -423,10 +458,6 @@ def learn_block(a, first, count):
                     total = fma(gradient[j], k, total)
                     k_g[j] = fma(g, k, k_g[j])
                 k_g[i] = fma(g, own[budget], total)
-                coefficients[newest - age] = fma(step, g, coefficients[newest - age])
-
-            # |decay f - rate sum_i g_i k(x_i, .)|^2
-            #     = decay^2 |f|^2 - 2 decay rate g'f + rate^2 g'K g, before anything is dropped.
             g_f = broadcast(0.0)
             g_k_g = g_f
             g_g = g_f
@@ -435,11 +466,29 @@ def learn_block(a, first, count):
                 g_f = fma(g, old_values[i], g_f)
                 g_k_g = fma(g, k_g[i], g_k_g)
                 g_g = fma(g, g, g_g)
-            norm2 = (
-                decay * decay * norm2
-                - 2.0 * decay * learning_rate * g_f
-                + learning_rate * learning_rate * g_k_g
+
+            # The rate, the decay 1 - rate * regularization, and alpha <- decay alpha - rate g on
+            # the window (the paper's NORMA update).
+            if a.step_rule == ADAGRAD:
+                a.squares[leaf] = a.squares[leaf] + where_less(g_k_g, 0.0, 0.0, g_k_g)
+            rate = step_size(
+                a.step_rule, a.learning_rate, a.largest_rate, number + 1, a.squares[leaf]
             )
+            if a.step_rule == CONSTANT:
+                decay = broadcast(a.decays[1])
+                scale_after = broadcast(a.decays[number % a.period + 1])
+            else:
+                decay = 1.0 - rate * a.regularization
+                scale_after = scale * decay
+            step = -rate / scale_after
+            coefficients[newest] = broadcast(0.0)
+            for i in range(unseen, window):
+                at = newest - (window - 1 - i)
+                coefficients[at] = fma(step, gradient[i], coefficients[at])
+
+            # |decay f - rate sum_i g_i k(x_i, .)|^2
+            #     = decay^2 |f|^2 - 2 decay rate g'f + rate^2 g'K g, before anything is dropped.
+            norm2 = decay * decay * norm2 - 2.0 * decay * rate * g_f + rate * rate * g_k_g
             quotient = g_k_g / g_g
             steepest = where_less(steepest, quotient, quotient, steepest)
 
@@ -462,7 +511,7 @@ def learn_block(a, first, count):
             for i in range(unseen, window):
                 age = window - 1 - i
                 # f(x_i) <- decay f(x_i) - rate (K g)_i, then without the dropped term
-                full = fma(-learning_rate, k_g[i], decay * old_values[i])
+                full = fma(-rate, k_g[i], decay * old_values[i])
                 change = alpha * rows[_index_before(index, age, window), age]
                 after[i] = full - change
                 moved = where_less(moved, absolute(change), absolute(change), moved)
@@ -475,8 +524,11 @@ def learn_block(a, first, count):
                 )
             a.norms[leaf, t + 1] = norm2
             if (number + 1) % a.period == 0:
-                _multiply(coefficients, oldest + 1, newest + 1, decays[a.period])
-                _multiply(tails, oldest + 1, newest + 1, decays[a.period])
+                _multiply(coefficients, oldest + 1, newest + 1, scale_after)
+                _multiply(tails, oldest + 1, newest + 1, scale_after)
+                scale_after = broadcast(1.0)
+            if a.step_rule != CONSTANT:
+                a.scales[leaf] = scale_after
         a.steepness[leaf] = steepest
         a.dropped[leaf] = dropped
 
@@ -488,8 +540,7 @@ def learn_block(a, first, count):
 def _value(a, seen, leaf, row):
     """f after `seen` samples, at the point whose kernel values are in that row."""
     start = 0 if seen == 0 else (seen - 1) % a.slide_period + 1
-    scale = a.decays[seen % a.period]
-    return scale * expansion(a.coefficients[leaf][start:], row, a.budget)
+    return _scale(a, leaf, seen) * expansion(a.coefficients[leaf][start:], row, a.budget)
 
 
 @native(QUERY)

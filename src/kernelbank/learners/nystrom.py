@@ -3,36 +3,33 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from ..kernels.base import Kernel
-from ..losses.objective import Objective
 from ..native.arguments import floats
 from ..native.dense import dot
 from ..native.functions import native
 from ..utils import validation as check
-from .base import SlotGroup, check_decay
 from .centres import CENTRES, CentresBase, append_centre
 from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, Shapes, size_of
 from .gram import JITTER
+from .step_size import FIRST_ORDER, FirstOrder, next_rate, step_size_rule
 
 ARGUMENTS = CENTRES.extended(
     "nystrom",
     factor=floats("leaves", "capacity", "capacity"),  # L
     weights=floats("leaves", "capacity"),
-    learning_rate=float,
-    decay=float,
+    **FIRST_ORDER,
     novelty=float,
     z=floats("capacity"),  # scratch: z(x)
 )
 
 
 @dataclass(frozen=True)
-class NystromSGD(CentresBase):
+class NystromSGD(FirstOrder, CentresBase):
     """Gradient descent on Nystrom features: the kernel projected on some landmarks.
 
     The first inputs that are new enough become landmarks c. With K = L L' their Gram matrix, the
@@ -49,6 +46,8 @@ class NystromSGD(CentresBase):
     landmarks : largest number of landmarks.
     learning_rate : positive number, the step size.
     novelty : an input becomes a landmark if more than this fraction of k(x, x) is new.
+    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
+        learning_rate (see docs/learners.md).
 
     Reference: Lu, Hoi, Wang, Zhao and Liu, Large scale online kernel learning, Journal of Machine
     Learning Research 17 (2016).
@@ -64,7 +63,9 @@ class NystromSGD(CentresBase):
     landmarks: int = 50
     learning_rate: float = 0.1
     novelty: float = 0.001
+    step_size: str = "constant"
     extra_capacity = 0
+    decays: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.settings(
@@ -72,10 +73,8 @@ class NystromSGD(CentresBase):
             landmarks=check.whole("Give how many landmarks to keep, 1 or more."),
             learning_rate=check.positive(0.1),
             novelty=check.fraction(0.001),
+            step_size=step_size_rule,
         )
-
-    def check(self, objective: Objective) -> None:
-        check_decay(self, objective)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return self.landmarks
@@ -83,12 +82,6 @@ class NystromSGD(CentresBase):
     def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         own: Shapes = {"factor": (capacity, capacity), "weights": (capacity,)}
         return {**super().state_shapes(capacity, dimension), **own}
-
-    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
-        return {
-            **super().step_arguments(group, dimension),
-            "decay": 1.0 - self.learning_rate * group.objective.regularization,
-        }
 
     @staticmethod
     @native(ARGUMENTS)
@@ -110,10 +103,12 @@ class NystromSGD(CentresBase):
             weights[size] = 0.0
             append_centre(a, leaf, 0.0)
             size += 1
-        # weights <- decay weights - learning_rate l' z
-        change = a.learning_rate * a.sample[SLOPE]
+        # weights <- decay weights - rate l' z
+        slope = a.sample[SLOPE]
+        rate = next_rate(a, leaf, number + 1, slope * slope * dot(z, z, size))
+        decay, change = 1.0 - rate * a.regularization, rate * slope
         for i in range(size):
-            weights[i] = a.decay * weights[i] - change * z[i]
+            weights[i] = decay * weights[i] - change * z[i]
         a.sample[SQUARED_NORM] = dot(weights, weights, size)
         for i in range(size):
             alpha[i] = weights[i]

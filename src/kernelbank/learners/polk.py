@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from ..losses.objective import Objective
 from ..native.arguments import floats
 from ..native.dense import argmin
 from ..native.functions import native
 from ..utils import validation as check
-from .base import SlotGroup, check_decay
+from .base import SlotGroup
 from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, Shapes, size_of
 from .gram import (
     DEPENDENT,
@@ -24,11 +23,11 @@ from .gram import (
     refresh_inverse,
     remove_from_both,
 )
+from .step_size import FIRST_ORDER, FirstOrder, next_rate, step_size_rule
 
 ARGUMENTS = INVERSE.extended(
     "polk",
-    learning_rate=float,
-    decay=float,
+    **FIRST_ORDER,
     max_error=float,  # compression^2
     dropped=floats("leaves"),  # norm^2 that all removals have cost
     errors=floats("capacity"),  # scratch: what removing each centre costs
@@ -36,7 +35,7 @@ ARGUMENTS = INVERSE.extended(
 
 
 @dataclass(frozen=True)
-class POLK(InverseBase):
+class POLK(FirstOrder, InverseBase):
     """Parsimonious online learning with kernels: a gradient step, then compression.
 
         g <- (1 - learning_rate * regularization) f - learning_rate * l'(f(x), y) k(x, .)
@@ -54,6 +53,8 @@ class POLK(InverseBase):
     learning_rate : positive number, the step size.
     compression : how far, in the norm of the RKHS, a step's result may be moved.
     budget : largest number of centres.
+    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
+        learning_rate (see docs/learners.md).
 
     Reference: Koppel, Warnell, Stump and Ribeiro, Parsimonious online learning with kernels via
     sparse projections in function space, Journal of Machine Learning Research 20 (2019).
@@ -69,6 +70,8 @@ class POLK(InverseBase):
     learning_rate: float = 0.1
     compression: float = 0.01
     budget: int = 100
+    step_size: str = "constant"
+    decays: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.settings(
@@ -76,10 +79,8 @@ class POLK(InverseBase):
             learning_rate=check.positive(0.1),
             compression=check.at_least(0, 0.01),
             budget=check.whole("Give how many centres to keep, 1 or more."),
+            step_size=step_size_rule,
         )
-
-    def check(self, objective: Objective) -> None:
-        check_decay(self, objective)
 
     def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {**super().state_shapes(capacity, dimension), "dropped": ()}
@@ -87,7 +88,6 @@ class POLK(InverseBase):
     def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
         return {
             **super().step_arguments(group, dimension),
-            "decay": 1.0 - self.learning_rate * group.objective.regularization,
             "max_error": self.compression * self.compression,
         }
 
@@ -97,11 +97,13 @@ class POLK(InverseBase):
         """A gradient step, then remove centres while f stays within the compression."""
         alpha, inverse, errors = a.coefficients[leaf], a.inverse[leaf], a.errors
         size = size_of(a, leaf)
-        change = -a.learning_rate * a.sample[SLOPE]
+        slope = a.sample[SLOPE]
+        rate = next_rate(a, leaf, number + 1, slope * slope * a.sample[SELF_KERNEL])
+        decay, change = 1.0 - rate * a.regularization, -rate * slope
         rest = project_point(a, leaf)
-        # g = decay f - learning_rate l' k(x, .), or with k(x, .) projected if it is not new.
+        # g = decay f - rate l' k(x, .), or with k(x, .) projected if it is not new.
         for m in range(size):
-            alpha[m] *= a.decay
+            alpha[m] *= decay
         if rest > DEPENDENT * a.sample[SELF_KERNEL]:
             append_to_both(a, leaf, change, rest)
         else:

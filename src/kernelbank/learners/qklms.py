@@ -24,10 +24,11 @@ from .centres import (
     values_at_centres,
 )
 from .feature_learner import PREDICTION, SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
+from .step_size import FIRST_ORDER, FirstOrder, next_rate, step_size_rule
 
 ARGUMENTS = CENTRES.extended(
     "qklms",
-    learning_rate=float,
+    **FIRST_ORDER,
     squared_quantization=float,
     distances=floats("capacity"),  # scratch: |x - c_j|^2,
     centre=floats("dimension"),  # a centre c,
@@ -50,7 +51,7 @@ def _nearest_centre(a, leaf, distances):
 
 
 @dataclass(frozen=True)
-class QKLMS(CentresBase):
+class QKLMS(FirstOrder, CentresBase):
     """KLMS on quantised inputs: a sample near a centre moves that centre's coefficient.
 
     With c_j the centre nearest to x:
@@ -67,6 +68,8 @@ class QKLMS(CentresBase):
     learning_rate : positive number, the step size (half of the textbook's with the squared loss).
     quantization : how near counts as the same, in units of the inputs; 0 for equal only.
     budget : largest number of centres.
+    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
+        learning_rate (see docs/learners.md).
 
     Reference: Chen, Zhao, Zhu and Principe, Quantized kernel least mean square algorithm, IEEE
     Transactions on Neural Networks and Learning Systems 23 (2012).
@@ -82,6 +85,7 @@ class QKLMS(CentresBase):
     learning_rate: float = 0.1
     quantization: float = 0.1
     budget: int = 100
+    step_size: str = "constant"
 
     def __post_init__(self) -> None:
         check.settings(
@@ -89,6 +93,7 @@ class QKLMS(CentresBase):
             learning_rate=check.positive(0.1),
             quantization=check.at_least(0, 0.1),
             budget=check.whole("Give how many centres to keep, 1 or more."),
+            step_size=step_size_rule,
         )
 
     def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
@@ -100,10 +105,11 @@ class QKLMS(CentresBase):
     @staticmethod
     @native(ARGUMENTS)
     def step(a, leaf, number):
-        """Add -learning_rate l' to the coefficient of the nearest centre, or of a new one."""
+        """Add -rate l' to the coefficient of the nearest centre, or of a new one."""
         sample, alpha, c, row = a.sample, a.coefficients[leaf], a.centre, a.row
         size = size_of(a, leaf)
-        change = -a.learning_rate * sample[SLOPE]
+        slope = sample[SLOPE]
+        change = -next_rate(a, leaf, number + 1, slope * slope * sample[SELF_KERNEL]) * slope
         value, self_kernel = sample[PREDICTION], sample[SELF_KERNEL]
         merged = False
         if size > 0:

@@ -270,6 +270,11 @@ def fraction(example: float, *, positive: bool = False) -> Rule:
     return lambda name, value, owner: number(name, value, owner, remedy, most=1, **bound)
 
 
+def one_of(allowed: Iterable[str]) -> Rule:
+    """One of some texts."""
+    return lambda name, value, owner: choice(name, value, owner, allowed)
+
+
 def whole(remedy: str, *, least: int = 1, most: int | None = None) -> Rule:
     """A whole number of at least `least`."""
     return lambda name, value, owner: count(name, value, owner, remedy, least=least, most=most)

@@ -176,6 +176,30 @@ def test_parsed_text_becomes_components():
     assert kernels == [K.Matern(1.0, 2.5), K.Matern(2.0, 2.5), K.Linear(), K.Gaussian(9.0)]
 
 
+def test_presets_are_compared_by_name(tmp_path):
+    given = "raker(features=10),adaraker(features=10, levels=3)"
+    options = ("--samples", 60, "--widths", "1", "--presets", given, "--out", tmp_path / "out")
+    result = run("compare", "sine", *options)
+    assert result.exit_code == 0, result.output
+    table = (tmp_path / "out" / "table.json").read_text()
+    assert "raker(features=10)" in table
+    assert "adaraker(features=10, levels=3)" in table
+
+
+def test_presets_that_are_not_possible_are_refused():
+    text = "rakers"
+    with pytest.raises(ValueError, match=r"there is no 'rakers'. Use adaraker, "):
+        component_parser.parse_calls(text, "--presets", kb.presets.BANKS)
+    text = "raker(dictionary=3)"
+    with pytest.raises(ValueError, match=r"raker has no setting 'dictionary'. It has: features, "):
+        component_parser.parse_calls(text, "--presets", kb.presets.BANKS)
+    text = "raker(features=3)"
+    with pytest.raises(ValueError, match=r"--presets: raker.features=3.: 'features' of FourierSGD"):
+        component_parser.parse_calls(text, "--presets", kb.presets.BANKS)
+    hinge = component_parser.parse_calls("raker", "--presets", kb.presets.BANKS, loss="hinge")
+    assert hinge["raker"].loss == kb.losses.Hinge()
+
+
 @pytest.mark.slow
 def test_lorenz_command_writes_table_and_figure(tmp_path):
     result = run("lorenz", "--samples", 120, "--out", tmp_path / "out")

@@ -9,7 +9,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from . import combiners, vaw
+from . import combiners
+from .learners import StepSize
+from .rivals import vaw
 
 # ---------------------------------------------------------------- one slot
 
@@ -41,20 +43,33 @@ def learn(terms, kernel, window, derivative, learning_rate, regularization, budg
 # ---------------------------------------------------------------- the bank
 
 
-def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, combiner):
+def run(
+    X,
+    y,
+    kernels,
+    loss,
+    *,
+    window,
+    budget,
+    learning_rate,
+    regularization,
+    combiner,
+    step_size="constant",
+):
     """A whole bank with one NORMA learner per kernel; row n is the n-th sample, from 0.
 
-    combiner: "simplex", ("prequential", horizon), "uniform", "best", ("omkr", "exact"),
+    combiner: "simplex", ("prequential", horizon), "jensen", "uniform", "best", ("omkr", "exact"),
     ("omkr", "printed"), or a function of naive.combiners and its settings: ("hedge", {"rate": 1.0}),
-    "fixed_share", "intervals", "stacking", "newton_stacking", "bayesian_averaging",
-    "bayesian_stacking", "vaw", and ("joint", settings) for squared loss.
+    "fixed_share", "intervals", "adaraker", "omkl_gf", "omkl_sfg", "stacking", "newton_stacking",
+    "bayesian_averaging", "bayesian_stacking", "vaw", and ("joint", settings) for squared loss; "hedge_by_cost" is "hedge" of costs.
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     X = X.reshape(len(X), -1)
     cost_of, derivative = loss
     samples, slots = len(X), range(len(kernels))
     rule, option = (combiner, None) if isinstance(combiner, str) else combiner
-    if budget < window or not 0 < 1 - learning_rate * regularization <= 1:
+    decay = 1 - (0 if step_size == "adagrad" else learning_rate * regularization)
+    if budget < window or not 0 < decay <= 1:
         raise ValueError("needs budget >= window and a decay in (0, 1]")
 
     out = SimpleNamespace(dropped=np.zeros(len(kernels)))
@@ -66,9 +81,12 @@ def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, c
         setattr(out, name, np.zeros((samples, len(kernels))))
 
     estimates = [[] for _ in slots]
+    rates = [StepSize(learning_rate, step_size, regularization) for _ in slots]
     norm2 = np.zeros(len(kernels))  # of the estimates as they stand
     uniform = np.full(len(kernels), 1 / len(kernels))
     theta = np.zeros(len(kernels)) if rule in ("omkr", "vaw") else uniform
+    if rule == "adaraker":  # the first instance
+        theta = np.array([1 / option["kernels"] if p < option["kernels"] else 0 for p in slots])
 
     for n in range(samples):
         # Reveal: the window is the last `window` samples, this one included.
@@ -98,7 +116,10 @@ def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, c
 
         # Learn: every slot on its own.
         for p, kernel in enumerate(kernels):
-            old, step = estimates[p], (learning_rate, regularization, budget)
+            g = [derivative(f, t) for f, t in zip(values[p], targets, strict=True)]
+            gradient = [(slope, x) for slope, (x, _) in zip(g, sample_window, strict=True)]
+            rate = rates[p].next(max(0.0, fsum(gram_terms(gradient, kernel))))
+            old, step = estimates[p], (rate, regularization, budget)
             estimates[p], dropped = learn(old, kernel, sample_window, derivative, *step)
             out.dropped[p] += fsum(alpha**2 * kernel(x, x) for alpha, x in dropped)
 
@@ -124,6 +145,8 @@ def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, c
             theta = combiners.simplex_qp_floats(
                 a, combiners.column_sums(out.slot_loss[: n + 1][-option:])
             )
+        elif rule == "jensen":
+            theta = combiners.jensen(a, b)
         elif rule == "uniform":
             theta = uniform
         elif rule == "best":
@@ -134,8 +157,13 @@ def run(X, y, kernels, loss, *, window, budget, learning_rate, regularization, c
             theta = combiners.omkr_step(
                 theta, rate, values, targets, derivative, a, regularization, option
             )
-        elif rule in ("hedge", "fixed_share", "intervals"):
+        elif rule in ("hedge", "fixed_share", "intervals", "omkl_gf"):
             theta = getattr(combiners, rule)(out.slot_loss[: n + 1], **option)
+        elif rule == "hedge_by_cost":
+            theta = combiners.hedge(out.slot_cost[: n + 1], **option)
+        elif rule in ("adaraker", "omkl_sfg"):
+            seen = out.slot_loss[: n + 1], out.slot_predictions[: n + 1], y[: n + 1]
+            theta = getattr(combiners, rule)(*seen, cost_of, **option)
         elif rule == "stacking":
             seen = out.slot_predictions[: n + 1], y[: n + 1]
             theta = combiners.stacking(*seen, **option)

@@ -6,7 +6,7 @@ from math import exp, fsum, inf, log, sqrt
 
 import numpy as np
 
-from . import bayesian_ensembles
+from .rivals import bayesian_ensembles
 
 
 def normal(weights):
@@ -125,6 +125,122 @@ def bayesian_stacking(predictions, targets, rate, switching, noise, variances=No
     return bayesian_ensembles.stacking_eg(scores, rate, switching)[-1]
 
 
+def dyadic_start(t, level):
+    """The first sample of the interval of 2^level samples with sample t = 1, 2, ...; None if none.
+
+    The intervals are [k 2^level, (k + 1) 2^level - 1] for k = 1, 2, ...
+    """
+    return t - t % 2**level if t >= 2**level else None
+
+
+def adaraker(
+    losses, predictions, targets, loss, kernels, learning_rate=1.0, restart=False, normalize=True
+):
+    """Weights of instances with `kernels` slots each; the whole stream repeated."""
+    slots = losses.shape[1]
+    groups = [range(p, min(p + kernels, slots)) for p in range(0, slots, kernels)]
+    rates = [min(0.5, learning_rate / 2 ** (j / 2)) for j in range(len(groups))]
+    bounded = np.zeros(losses.shape)
+    gains = np.zeros((len(losses), len(groups)))  # l(f, y) - l(f_j, y)
+    scale = 0.0
+
+    def before(t):
+        """Weights of the prediction of sample t: (P,) for each active instance, and h."""
+        own, shares = {}, {}
+        for j, group in enumerate(groups):
+            start = dyadic_start(t, j)
+            if start is None:
+                continue
+            since = bounded[(start if restart else 1) - 1 : t - 1][:, list(group)]
+            own[j] = np.zeros(slots)
+            own[j][list(group)] = exponential(rates[j], since) if len(since) else 1 / len(group)
+            shares[j] = rates[j] * exp(rates[j] * fsum(gains[start - 1 : t - 1, j]))
+        size = fsum(shares.values())
+        return own, {j: share / size for j, share in shares.items()}
+
+    for n, (row, f, y) in enumerate(zip(losses, predictions, targets, strict=True)):
+        own, shares = before(n + 1)
+        combined = loss(fsum(shares[j] * fsum(own[j] * f) for j in own), y)
+        scale += (abs(combined) - scale) / min(n + 1, 2 ** (len(groups) - 1))
+        lost = [combined, *row, *(loss(fsum(own[j] * f), y) for j in own)]
+        if normalize:
+            lost = [min(1.0, value / scale) if value else 0.0 for value in lost]
+        bounded[n] = lost[1 : 1 + slots]
+        for j, own_loss in zip(own, lost[1 + slots :], strict=True):
+            gains[n, j] = lost[0] - own_loss
+    own, shares = before(len(losses) + 1)
+    return sum(shares[j] * own[j] for j in own)
+
+
+def uniform_draw(seed, number, node, draw):
+    """A number in [0, 1): SplitMix64 of the seed, the sample's number, node and draw."""
+    key = seed
+    for word in (number, node, draw):
+        key = (key + 0x9E3779B97F4A7C15 * (word + 1)) % 2**64
+        key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+        key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) % 2**64
+        key ^= key >> 31
+    return (key >> 11) / 2**53
+
+
+def drawn(probabilities, u):
+    """The first index whose cumulative probability exceeds u."""
+    above = np.flatnonzero(np.cumsum(probabilities) > u)
+    return int(above[0]) if len(above) else len(probabilities) - 1
+
+
+def omkl_gf(losses, draws, nodes=1, learning_rate=1.0, exploration=1.0, seed=0):
+    """Weights of the slots of the node drawn for the next sample; rates divided by sqrt(t)."""
+    slots = losses.shape[1]
+    log_w = np.zeros(slots)
+    for t in range(1, len(losses) + 2):
+        explore = exploration / sqrt(t)
+        w = normal(np.exp(log_w - log_w.max()))
+        pi = [(1 - explore**j) * w + explore**j / slots for j in range(1, nodes + 1)]
+        members = np.zeros((nodes, slots))
+        for j in range(nodes):
+            for k in range(draws):
+                members[j, drawn(pi[j], uniform_draw(seed, t, j, k))] = 1
+        p = (1 - explore) * normal(members @ w) + explore / nodes
+        shown = members[drawn(p, uniform_draw(seed, t, nodes, 0))] > 0
+        q = sum(p[j] * (1 - (1 - pi[j]) ** draws) for j in range(nodes))
+        if t <= len(losses):
+            factor = learning_rate / sqrt(t) * 0.5 ** int(np.log2(nodes))
+            log_w = log_w - np.where(shown, factor * losses[t - 1] / q, 0.0)
+    return normal(np.where(shown, np.exp(log_w - log_w[shown].max()), 0.0))
+
+
+def omkl_sfg(
+    losses,
+    predictions,
+    targets,
+    loss,
+    graph,
+    dominating,
+    learning_rate=0.1,
+    exploration=0.1,
+    floors=(0.1, 0.2),
+    seed=0,
+):
+    """Weights of the slots of the node drawn for the next sample; graph: (P, P), a node per row."""
+    slots = losses.shape[1]
+    log_w, log_u = np.zeros(slots), np.zeros(slots)
+    for t in range(1, len(losses) + 2):
+        explore = exploration / sqrt(t)
+        p = (1 - explore) * normal(np.exp(log_u - log_u.max()))
+        p[dominating] += explore / len(dominating)
+        node = drawn(p, uniform_draw(seed, t, 0, 0))
+        q = p @ graph
+        shown = graph[node] > 0
+        w = normal(np.where(shown, np.exp(log_w - log_w[shown].max()), 0.0))
+        if t <= len(losses):
+            rate = learning_rate / sqrt(t)
+            lost = loss(fsum(w * predictions[t - 1]), targets[t - 1])
+            log_u[node] -= rate * lost / max(p[node], floors[1])
+            log_w -= np.where(shown, rate * losses[t - 1] / np.maximum(q, floors[0]), 0.0)
+    return w
+
+
 def joint_cost(weights, values, targets, discounts, penalty, loss):
     """sum_i d_i l(w'f_i, y_i) + sum_p penalty_p w_p^2; values is (rows, P)."""
     mixed = [fsum(weights * row) for row in values]
@@ -218,6 +334,12 @@ def simplex_qp(a, b):
 def simplex_qp_floats(a, b):
     """The exact minimiser, each entry rounded once to float64."""
     return np.array([float(t) for t in simplex_qp(a, b)])
+
+
+def jensen(a, b):
+    """The minimiser of sum (a_p + b_p) t_p over the simplex: equal shares for the least."""
+    costs = np.asarray(a) + np.asarray(b)
+    return normal([1.0 if cost == costs.min() else 0.0 for cost in costs])
 
 
 # ---------------------------------------------------------------- OMKR

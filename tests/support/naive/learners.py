@@ -10,7 +10,7 @@ from math import fsum, sqrt
 
 import numpy as np
 
-from . import estimate, hilbert_space_gp
+from . import estimate
 from .estimate import (
     Estimate,
     FeatureExpansion,
@@ -23,6 +23,31 @@ from .estimate import (
     solve,
     squared_curvature,
 )
+from .rivals import hilbert_space_gp
+
+# ---------------------------------------------------------------- step sizes
+
+
+class StepSize:
+    """rate_t of the samples t = 1, 2, ...; |g|^2 of the loss's gradient is given for each."""
+
+    def __init__(self, learning_rate, step_size, regularization=0.0):
+        self.learning_rate, self.rule = learning_rate, step_size
+        self.regularization = regularization
+        self.squares = []
+
+    def next(self, squared_gradient):
+        """The rate of the next sample."""
+        self.squares.append(squared_gradient)
+        if self.rule == "constant":
+            return self.learning_rate
+        if self.rule == "inverse_sqrt":
+            return self.learning_rate / sqrt(len(self.squares))
+        if not any(self.squares):
+            return 0.0
+        rate = self.learning_rate / sqrt(fsum(self.squares))
+        return min(rate, 0.5 / self.regularization) if self.regularization else rate
+
 
 # ---------------------------------------------------------------- first order, on centres
 
@@ -30,13 +55,16 @@ from .estimate import (
 class KLMS(KernelExpansion):
     """A gradient step in the function space; beyond the budget the oldest term goes."""
 
-    def __init__(self, kernel, loss, regularization, learning_rate=0.1, budget=100):
+    def __init__(
+        self, kernel, loss, regularization, learning_rate=0.1, budget=100, step_size="constant"
+    ):
         super().__init__(kernel, loss, regularization)
-        self.learning_rate, self.budget = learning_rate, budget
+        self.rates, self.budget = StepSize(learning_rate, step_size), budget
 
     def learn(self, x, y):
         """Append -rate g k(x, .)."""
-        self.append(x, -self.learning_rate * self.gradient(x, y))
+        g = self.gradient(x, y)
+        self.append(x, -self.rates.next(g * g * self.kernel(x, x)) * g)
         if len(self.centres) > self.budget:
             self.drop_oldest()
 
@@ -45,14 +73,23 @@ class QKLMS(KernelExpansion):
     """KLMS that adds the new term to a centre nearby, or to the nearest if the budget is full."""
 
     def __init__(
-        self, kernel, loss, regularization, learning_rate=0.1, quantization=0.1, budget=100
+        self,
+        kernel,
+        loss,
+        regularization,
+        learning_rate=0.1,
+        quantization=0.1,
+        budget=100,
+        step_size="constant",
     ):
         super().__init__(kernel, loss, regularization)
-        self.learning_rate, self.quantization, self.budget = learning_rate, quantization, budget
+        self.rates = StepSize(learning_rate, step_size)
+        self.quantization, self.budget = quantization, budget
 
     def learn(self, x, y):
         """The step goes to the nearest centre, or to a new one."""
-        step = -self.learning_rate * self.gradient(x, y)
+        g = self.gradient(x, y)
+        step = -self.rates.next(g * g * self.kernel(x, x)) * g
         distances = [sqrt(fsum((x - c) ** 2)) for c in self.centres]
         if not distances or (
             len(distances) < self.budget
@@ -75,9 +112,10 @@ class KNLMS(KernelExpansion):
         coherence=0.9,
         epsilon=0.01,
         budget=100,
+        step_size="constant",
     ):
         super().__init__(kernel, loss, regularization)
-        self.learning_rate, self.coherence = learning_rate, coherence
+        self.rates, self.coherence = StepSize(learning_rate, step_size), coherence
         self.epsilon, self.budget = epsilon, budget
 
     def cosine(self, x, c):
@@ -96,22 +134,33 @@ class KNLMS(KernelExpansion):
         ):
             self.append(x, 0.0)
         h = self.row(x)
-        self.alpha = self.alpha - self.learning_rate * g * h / (self.epsilon + dot(h, h))
+        direction = g * h / (self.epsilon + dot(h, h))
+        self.alpha = self.alpha - self.rates.next(dot(direction, direction)) * direction
 
 
 class POLK(KernelExpansion):
     """A gradient step, then as few centres as stay within `compression` of it in norm."""
 
     def __init__(
-        self, kernel, loss, regularization, learning_rate=0.1, compression=0.01, budget=100
+        self,
+        kernel,
+        loss,
+        regularization,
+        learning_rate=0.1,
+        compression=0.01,
+        budget=100,
+        step_size="constant",
     ):
         super().__init__(kernel, loss, regularization)
-        self.learning_rate, self.compression, self.budget = learning_rate, compression, budget
+        self.rates = StepSize(learning_rate, step_size, regularization)
+        self.compression, self.budget = compression, budget
 
     def learn(self, x, y):
         """The step, and the compression of it."""
-        step = -self.learning_rate * self.gradient(x, y)
-        self.alpha = self.alpha * (1 - self.learning_rate * self.regularization)
+        g = self.gradient(x, y)
+        rate = self.rates.next(g * g * self.kernel(x, x))
+        step = -rate * g
+        self.alpha = self.alpha * (1 - rate * self.regularization)
         a, left = self.projection(x)
         own = self.kernel(x, x)
         if self.exceeds(left, 1e-6 * own, own):
@@ -208,11 +257,18 @@ class NystromSGD(Estimate):
     """Gradient steps on the features z(x) = L^-1 k(x, landmarks), K = L L'."""
 
     def __init__(
-        self, kernel, loss, regularization, landmarks=50, learning_rate=0.1, novelty=0.001
+        self,
+        kernel,
+        loss,
+        regularization,
+        landmarks=50,
+        learning_rate=0.1,
+        novelty=0.001,
+        step_size="constant",
     ):
         super().__init__(loss, regularization)
         self.kernel, self.max_landmarks = kernel, landmarks
-        self.learning_rate, self.novelty = learning_rate, novelty
+        self.rates, self.novelty = StepSize(learning_rate, step_size, regularization), novelty
         self.landmarks, self.weights = [], np.zeros(0)
 
     def features(self, x):
@@ -238,8 +294,9 @@ class NystromSGD(Estimate):
             self.landmarks.append(np.array(x, dtype=float))
             self.weights = np.append(self.weights, 0.0)
             z = self.features(x)
-        decay = 1 - self.learning_rate * self.regularization
-        self.weights = decay * self.weights - self.learning_rate * g * z
+        rate = self.rates.next(g * g * dot(z, z))
+        decay = 1 - rate * self.regularization
+        self.weights = decay * self.weights - rate * g * z
 
 
 # ---------------------------------------------------------------- second order, on centres
@@ -442,18 +499,31 @@ def linear_features(offset):
 
 
 class FourierSGD(FeatureExpansion):
-    """Gradient steps on the weights."""
+    """Gradient steps on the weights; before samples number restart, 2 restart, ... f = 0 again."""
 
-    def __init__(self, features, loss, regularization, learning_rate=0.1):
+    def __init__(
+        self,
+        features,
+        loss,
+        regularization,
+        learning_rate=0.1,
+        step_size="constant",
+        restart=None,
+    ):
         super().__init__(features, loss, regularization)
-        self.learning_rate = learning_rate
+        self.settings = learning_rate, step_size, regularization
+        self.rates, self.restart, self.seen = StepSize(*self.settings), restart, 0
 
     def learn(self, x, y):
         """One step."""
         g, phi = self.gradient(x, y), self.features(x)
         old = np.zeros(len(phi)) if self.weights is None else self.weights
-        decay = 1 - self.learning_rate * self.regularization
-        self.weights = decay * old - self.learning_rate * g * phi
+        rate = self.rates.next(g * g * dot(phi, phi))
+        decay = 1 - rate * self.regularization
+        self.weights = decay * old - rate * g * phi
+        self.seen += 1
+        if self.restart and (self.seen + 1) % self.restart == 0:
+            self.weights, self.rates = None, StepSize(*self.settings)
 
 
 class FourierRLS(FeatureExpansion):

@@ -17,7 +17,7 @@ from rich.table import Table
 from ... import combiners, learners
 from ...bank.bank import KernelBank
 from ...errors import FileRefused, InvalidArgument, KernelBankWarning
-from ...evaluation import datasets
+from ...evaluation import datasets, presets
 from ...evaluation.comparison import compare as run_comparison
 from ...evaluation.competitors import auto_bank
 from ...evaluation.plots import styled
@@ -38,6 +38,7 @@ class CompareOptions:
     learners: str
     combiners: str
     kernels: str
+    presets: str
     widths: str
     loss: str
     window: int
@@ -87,7 +88,7 @@ AUTO = "AutoBank"
 
 
 def make_banks(options: CompareOptions) -> dict[str, Any]:
-    """A bank for every learner and combiner, by their text, and an AutoBank for the same loss."""
+    """A bank for every learner and combiner, and presets, by their text; an AutoBank; one loss."""
     methods = parts.parse(options.learners, "--learners", learners.standalone())
     rules = parts.parse(options.combiners, "--combiners", combiners.BUILT_IN)
     kernels = parts.parse_kernels(options.kernels, parts.grid(options.widths))
@@ -106,6 +107,8 @@ def make_banks(options: CompareOptions) -> dict[str, Any]:
                 )
             except InvalidArgument as error:
                 raise InvalidArgument(f"{method_text} with {rule_text}: {error}") from None
+    if options.presets:
+        banks |= parts.parse_calls(options.presets, "--presets", presets.BANKS, loss=loss)
     banks[AUTO] = auto_bank(loss)
     return banks
 

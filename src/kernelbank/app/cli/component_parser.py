@@ -6,10 +6,11 @@ The text is parsed, never executed: names from a list, and literals as their set
 from __future__ import annotations
 
 import ast
+import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from ... import kernels
 from ...errors import InvalidArgument
@@ -20,6 +21,24 @@ def parse(text: str, option: str, known: Iterable[type]) -> dict[str, Any]:
     """The components that a text lists, each by its own text."""
     types = {kind.__name__: kind for kind in known}
     return {words: _part(words, node, option, types) for words, node in _split(text, option)}
+
+
+def parse_calls(
+    text: str, option: str, known: Iterable[Callable[..., Any]], **defaults: Any
+) -> dict[str, Any]:
+    """What the functions that a text lists return, each by its own text.
+
+    Their settings are their keyword-only parameters, given or from `defaults`.
+    """
+    functions = {function.__name__: function for function in known}
+    found: dict[str, Any] = {}
+    for words, node in _split(text, option):
+        function, given = _kind(words, node, option, functions)
+        try:
+            found[words] = _make(words, function, {**defaults, **given}, option)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{option}: {words}: {error}") from None
+    return found
 
 
 def grid(text: str, option: str = "--widths") -> list[float]:
@@ -74,8 +93,8 @@ def _part(words: str, node: ast.expr, option: str, types: dict[str, type]) -> An
 
 
 def _kind(
-    words: str, node: ast.expr, option: str, types: dict[str, type]
-) -> tuple[type, dict[str, Any]]:
+    words: str, node: ast.expr, option: str, types: Mapping[str, Callable[..., Any]]
+) -> tuple[Any, dict[str, Any]]:
     name = node.func if isinstance(node, ast.Call) else node
     if not isinstance(name, ast.Name):
         raise _unreadable(words, option)
@@ -107,15 +126,19 @@ def _literal(node: ast.expr, words: str, option: str) -> Any:
         ) from None
 
 
-def _make(words: str, kind: type, given: dict[str, Any], option: str) -> Any:
+def _make(words: str, kind: Any, given: dict[str, Any], option: str) -> Any:
     try:
         return kind(**given)
     except TypeError as error:
         raise InvalidArgument(f"{option}: {words!r} is not possible: {error}.") from None
 
 
-def _names(kind: type) -> list[str]:
-    return [field.name for field in fields(kind)]
+def _names(kind: Any) -> list[str]:
+    """The settings of a component, or of a function that makes one."""
+    if isinstance(kind, type):
+        return [field.name for field in fields(cast(Any, kind))]
+    parameters = inspect.signature(kind).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.kind == parameter.KEYWORD_ONLY]
 
 
 def _has_parts(kind: type) -> bool:
@@ -123,7 +146,7 @@ def _has_parts(kind: type) -> bool:
     return kind in (kernels.Product, kernels.Scaled, kernels.Sum)
 
 
-def _example(kind: type) -> str:
+def _example(kind: Any) -> str:
     return f"{_names(kind)[0]}=..." if _names(kind) else ""
 
 

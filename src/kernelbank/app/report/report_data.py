@@ -34,6 +34,7 @@ from ..runner.snapshots import drawn_inputs, kept_inputs, take_snapshot
 from ..runner.status import RunStatus
 from .lately import lately
 from .page import render_page
+from .regret import run_regret
 
 POINTS_PER_PART = 32
 
@@ -229,6 +230,7 @@ def _status(status: RunStatus) -> dict[str, Any]:
         "stride": 1 if history is None else history.stride,
         "points": 0 if history is None else history.points,
         "lately": None if history is None else lately(history, labels=status.is_classification),
+        "regret": None if history is None else run_regret(history),
         "time": [[activity, spent] for activity, spent in timings["seconds"].items()],
         "started": timings["started"],
         "starts": timings["starts"],

@@ -13,6 +13,7 @@ from .banks import bars, function
 from .curves import running_means
 from .dashboard import trace
 from .prediction_plots import predictions
+from .regret_plot import regret
 from .style import (
     BLUE,
     COLUMN,
@@ -49,6 +50,7 @@ __all__ = [
     "function",
     "new_figure",
     "predictions",
+    "regret",
     "running_means",
     "save",
     "styled",

@@ -74,14 +74,14 @@ def cumulative_loss(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figu
     >>> figure.axes[0].get_ylabel()
     'wrong labels so far'
     """
-    own, alone, label = _losses(trace, y)
+    own, alone, label = losses_of(trace, y)
     with canvas(ax, COLUMN, 2.6) as axes:
         _sums(axes, own, alone, trace.names)
         axes.set_ylabel(label)
     return figure_of(axes)
 
 
-def _losses(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
+def losses_of(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
     """The losses of the bank, of the slots if they are known, and the label of the axis."""
     check_trace(trace)
     if trace.task is None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...bank.bank import KernelBank
+from ...bank.layout import Slot
 from ...combiners import VAW
-from ...kernels.dictionary import gaussian_grid
 from ...learners import FourierVAW
+from ...losses import Squared
+from .raker import three_widths
 
 
 def vaw(
@@ -16,13 +18,14 @@ def vaw(
     features: int = 100,
     ridge: float = 0.01,
     ridge_over_kernels: float = 1.0,
+    loss: Any = "squared",
     seed: int = 0,
 ) -> KernelBank:
     """VAW^2: least squares on random features for every kernel, combined by least squares.
 
     Both levels predict as Vovk, Azoury and Warmuth do: see `kb.learners.FourierVAW` and
-    `kb.combiners.VAW`, also for the regret. For the squared loss; the targets are to have mean 0 or
-    so, since the function 0 is what both levels shrink to.
+    `kb.combiners.VAW`, also for the regret. The targets are to have mean 0 or so, since the
+    function 0 is what both levels shrink to.
 
     Parameters
     ----------
@@ -30,6 +33,7 @@ def vaw(
     features : random features of each kernel, even.
     ridge : of the first level.
     ridge_over_kernels : of the second level, in squared units of the target.
+    loss : of the bank; slots and weights are learned by squares, whatever it is.
     seed : draws the features.
 
     Reference: Rokhlin and Gurtovaya, Random feature-based double Vovk-Azoury-Warmuth algorithm for
@@ -42,6 +46,6 @@ def vaw(
     >>> round(bank.predict_one(5.0), 1)
     1.0
     """
-    kernels = gaussian_grid(0.1, 10, 3) if dictionary is None else dictionary
     learner = FourierVAW(features, ridge, seed)
-    return KernelBank(kernels, learner, VAW(ridge_over_kernels), "squared", window=1)
+    slots = [Slot(kernel, learner, loss=Squared()) for kernel in three_widths(dictionary)]
+    return KernelBank(slots=slots, combiner=VAW(ridge_over_kernels), loss=loss, window=1)

@@ -88,7 +88,10 @@ class Ray(Engine):
     def check(self, combiner: Combiner) -> None:
         if self.exchange == "sums" and not combiner.supports_distributed_qp:
             rule = f'be "auto" or "gathered" with {combiner!r}'
-            remedy = 'Only kb.combiners.Simplex(evidence="window") supports exchange="sums".'
+            remedy = (
+                'Only kb.combiners.Simplex(evidence="window", bound="direct sum") supports '
+                'exchange="sums".'
+            )
             raise check.refuse("exchange", rule, self.exchange, remedy, "Ray")
 
     def length(self, layout: Layout, objective: Objective, dimension: int) -> int:

@@ -1,0 +1,286 @@
+"""The bounds of the theory: right in every constant, and kept by the library."""
+
+import itertools
+from math import exp, log
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.evaluation.experiments import theory, theory_base, theory_norma
+from support import naive
+from support.combining import run_combiner
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
+
+
+@pytest.fixture(scope="module")
+def certificates():
+    return theory.run_seed(0, 60)
+
+
+def test_every_bound_holds_and_none_is_empty(certificates):
+    names = [one.name for one in certificates]
+    assert len(set(names)) == len(names) == 10
+    for one in certificates:
+        assert one.held, one
+        assert np.isfinite([one.bound, one.measured]).all()
+        assert one.bound > 0
+
+
+def test_a_measurement_above_its_bound_is_told():
+    assert theory_base.is_below(1.0, 1.0)
+    assert not theory_base.is_below(1.0 + 1e-6, 1.0)
+    assert not theory_base.tightest("two", [(1.0, 0.5), (0.1, 0.2)]).held
+    assert theory_base.tightest("two", [(1.0, 0.5), (0.1, 0.02)]).measured == 0.5
+
+
+# --- NORMA ----------------------------------------------------------------------------------------
+
+
+def gradient_regret(rate, slopes, comparators):
+    """Gradient descent on costs slope * f on the line from 0, and the figures of its bound."""
+    steps = [0.0]
+    for slope in slopes:
+        steps.append(steps[-1] - rate * slope)
+    regret = sum(c * (f - g) for c, f, g in zip(slopes, steps, comparators, strict=False))
+    length = sum(abs(b - a) for a, b in itertools.pairwise(comparators))
+    largest = max(map(abs, steps[:-1]))
+    squares = sum(c * c for c in slopes)
+    return regret, theory_norma.norma_bound(rate, abs(comparators[-1]), largest, length, squares)
+
+
+def test_bound_of_gradient_descent_is_reached_by_one_step_to_the_comparator():
+    regret, bound = gradient_regret(0.25, [3.0], [-0.75])
+    assert bound == pytest.approx(regret)
+
+
+def test_bound_of_gradient_descent_with_a_path_is_almost_reached():
+    regret, bound = gradient_regret(1.0, [1.0, 0.0], [-100.0, 0.0])
+    assert regret <= bound <= 1.01 * regret
+
+
+def test_bound_of_gradient_descent_holds_for_random_costs():
+    draw = np.random.default_rng(0)
+    for _ in range(200):
+        slopes, comparators = draw.normal(size=(2, 8))
+        regret, bound = gradient_regret(draw.uniform(0.1, 2), slopes, comparators.tolist())
+        assert regret <= bound + 1e-12
+
+
+def test_gradients_of_norma_are_the_steps_of_the_estimates():
+    """|C_n'| = |f_{n+1} - f_n| / rate, from the terms of the naive definition."""
+    x, y = kb.datasets.ar1(seed=0, samples=15)
+    own = theory_base.bank(kb.combiners.Simplex(), 15)
+    steps = theory_norma._norma_steps(own, x, y)
+    kernel = naive.gaussian(own.dictionary[3].width)
+    total, terms = 0.0, []
+    for n in range(15):
+        window = [(x[i : i + 1], y[i]) for i in range(max(0, n - 9), n + 1)]
+        new, _ = naive.bank.learn(terms, kernel, window, naive.squared()[1], 0.05, 0.01, 15)
+        before = [alpha for alpha, _ in terms] + [0.0]
+        change = [(alpha - old, t) for (alpha, t), old in zip(new, before, strict=True)]
+        total += sum(naive.bank.gram_terms(change, kernel)) / 0.05**2
+        terms = new
+    assert steps.gradients(3, own.dictionary[3](x, x))[0] == pytest.approx(total, rel=1e-9)
+
+
+def test_comparator_of_norma_costs_least_of_all_functions():
+    x, y = kb.datasets.ar1(seed=0, samples=30)
+    kernel = kb.kernels.Gaussian(1.0)
+    K = kernel(x, x)
+    least, norm, length = theory_norma._comparators(K, y, 10, 1)
+    draw = np.random.default_rng(0)
+    m = np.array([min(10, 30 - i) for i in range(30)])
+
+    def cost(c):
+        values = K @ c
+        return sum(
+            ((values - y)[max(0, n - 9) : n + 1] ** 2).sum() + 0.005 * c @ values for n in range(30)
+        )
+
+    best = np.linalg.solve(2 * m[:, None] * K + 0.3 * np.eye(30), 2 * m * y)
+    assert least == pytest.approx(cost(best))
+    assert norm == pytest.approx((best @ K @ best) ** 0.5)
+    assert length == 0.0
+    assert all(cost(best + 0.1 * draw.normal(size=30)) > least for _ in range(20))
+    assert theory_norma._comparators(K, y, 10, 3)[0] < least
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def regret_of(combiner, losses):
+    """The weighted loss minus the loss of the best slot, for artificial losses (n, P)."""
+    after = run_combiner(combiner, losses).weights
+    weights = np.vstack([np.full(losses.shape[1], 1 / losses.shape[1]), after[:-1]])
+    return float((weights * losses).sum() - losses.sum(axis=0).min())
+
+
+RATE = 0.05
+EQUAL = np.tile(np.eye(2), (5000, 1))
+"""Two slots that lose in turn: the weights pay rate / 8 per sample, Hoeffding's term."""
+ONE = np.tile([1.0, 0.0], (300, 1))
+"""One slot always loses: it takes log 2 / rate until the other has all weight."""
+
+
+@pytest.mark.parametrize(("losses", "share"), [(EQUAL, 0.8), (ONE, 0.85), (3 * EQUAL, 0.95)])
+def test_bound_of_hedge_is_almost_reached(losses, share):
+    regret = regret_of(kb.combiners.Hedge(learning_rate=RATE), losses)
+    bound = theory.hedge_bound(RATE, 2, np.ptp(losses, axis=1))
+    assert share * bound <= regret <= bound
+
+
+def test_bound_of_adahedge_is_that_of_its_theorem_and_holds():
+    assert theory.adahedge_bound(4, np.array([1.0, 2.0, 0.5])) == pytest.approx(
+        2 * (3 * log(4)) ** 0.5 + 2 * (16 / 3 * log(4) + 2)
+    )
+    for losses in (EQUAL, ONE, 100 * EQUAL, np.random.default_rng(0).uniform(0, 1, (2000, 5))):
+        bound = theory.adahedge_bound(losses.shape[1], np.ptp(losses, axis=1))
+        assert regret_of(kb.combiners.Hedge(), losses) <= bound
+    assert regret_of(kb.combiners.Hedge(), EQUAL) >= 0.2 * theory.adahedge_bound(2, np.ones(10000))
+
+
+@pytest.mark.parametrize("switches", [0, 1, 3])
+def test_prior_of_fixed_share_is_that_of_every_sequence(switches):
+    """Exponential weights over all sequences are FixedShare; the bound is -log of their prior."""
+    slots, samples, rate, share = 3, 5, 0.7, 0.2
+    losses = np.random.default_rng(1).uniform(0, 1, (samples, slots))
+    same, other = 1 - share + share / slots, share / slots
+    prior, posterior = {}, np.zeros(slots)
+    for sequence in itertools.product(range(slots), repeat=samples + 1):
+        changes = [p != q for p, q in itertools.pairwise(sequence)]
+        chance = 1 / slots * np.prod([other if change else same for change in changes])
+        sums = sum(losses[t, sequence[t]] for t in range(samples))
+        posterior[sequence[-1]] += chance * exp(-rate * sums)
+        prior[sequence] = chance
+    assert sum(prior.values()) == pytest.approx(1)
+    combiner = kb.combiners.FixedShare(rate, share)
+    assert run_combiner(combiner, losses).weights[-1] == pytest.approx(posterior / posterior.sum())
+    some = next(s for s in prior if sum(p != q for p, q in itertools.pairwise(s)) == switches)
+    spreads = np.ptp(np.vstack([losses, losses[:1]]), axis=1)  # one per element of a sequence
+    bound = theory.fixed_share_bound(rate, share, slots, switches, spreads)
+    assert bound == pytest.approx(-log(prior[some]) / rate + rate / 8 * (spreads**2).sum())
+
+
+def test_bound_of_fixed_share_is_almost_reached():
+    """Slots that lose in turn, and at the end one that always loses."""
+    losses, share = np.vstack([3 * EQUAL, ONE]), 1e-6
+    regret = regret_of(kb.combiners.FixedShare(RATE, share), losses)
+    bound = theory.fixed_share_bound(RATE, share, 2, 0, np.ptp(losses, axis=1))
+    assert 0.9 * bound <= regret <= bound
+
+
+# --- the forecaster -------------------------------------------------------------------------------
+
+
+def test_forecaster_is_ridge_regression_shrunk_by_its_own_variance():
+    draw = np.random.default_rng(0)
+    features, y = draw.normal(size=(30, 4)), draw.normal(size=30)
+    found = theory.vaw_predictions(features, y, 0.5)
+    for n in range(30):
+        past = features[:n]
+        inverse = np.linalg.inv(past.T @ past + 0.5 * np.eye(4))
+        ridge = features[n] @ inverse @ past.T @ y[:n]
+        assert found[n] == pytest.approx(ridge / (1 + features[n] @ inverse @ features[n]))
+
+
+def vaw_regret(features, y, ridge):
+    gram = features.T @ features + ridge * np.eye(features.shape[1])
+    v = np.linalg.solve(gram, features.T @ y)
+    least = ((features @ v - y) ** 2).sum() + ridge * v @ v
+    return ((theory.vaw_predictions(features, y, ridge) - y) ** 2).sum() - least
+
+
+def test_bound_of_the_forecaster_is_almost_reached_by_features_that_never_come_back():
+    features, y = np.eye(20), np.full(20, 3.0)
+    regret, bound = vaw_regret(features, y, 30.0), theory.vaw_bound(features, y, 30.0)
+    assert 0.97 * bound <= regret <= bound
+
+
+def test_bound_of_the_forecaster_holds_for_random_features():
+    draw = np.random.default_rng(0)
+    for ridge in (0.01, 1.0, 100.0):
+        features, y = draw.normal(size=(80, 5)), draw.normal(size=80)
+        assert vaw_regret(features, y, ridge) <= theory.vaw_bound(features, y, ridge)
+
+
+# --- the separable bound --------------------------------------------------------------------------
+
+
+def test_gap_of_the_direct_sum_bound_is_how_much_the_slots_disagree():
+    """For squared loss sum_p w_p (f_p - y)^2 - (F - y)^2 = sum_p w_p (f_p - F)^2 at each sample."""
+    x, y = kb.datasets.ar1(seed=0, samples=200)
+    trace = kb.KernelBank(kb.gaussian_grid(0.1, 10, 6), window=1).run(x, y)
+    apart = (trace.slot_predictions - trace.predictions[:, None]) ** 2
+    assert trace.bound_gap == pytest.approx((trace.weights * apart).sum(axis=1), abs=1e-12)
+
+
+def test_jensen_bound_is_the_weighted_cost_of_the_slots():
+    x, y = kb.datasets.ar1(seed=0, samples=45)
+    kernels = [0.5, 2.0, 7.0]
+    dictionary = [kb.kernels.Gaussian(width) for width in kernels]
+    trace = kb.KernelBank(dictionary, kb.learners.Norma(0.05, 30)).run(x, y)
+    by_hand = naive.run(
+        x,
+        y,
+        [naive.gaussian(w) for w in kernels],
+        naive.squared(),
+        window=10,
+        budget=30,
+        learning_rate=0.05,
+        regularization=0.01,
+        combiner="simplex",
+    )
+    norms = np.vstack([np.zeros(3), by_hand.curvature[:-1]])  # of the proposals
+    looser = (by_hand.weights * (1 - by_hand.weights) * norms).sum(axis=1)
+    jensen = trace.cost + trace.jensen_gap()
+    assert jensen == pytest.approx(by_hand.bound + looser, rel=1e-8)
+    assert (jensen >= trace.cost + trace.bound_gap - 1e-12).all()
+
+
+def test_jensen_gap_of_failed_slots_and_of_other_rules():
+    x, y = kb.datasets.ar1(seed=0, samples=60)
+    kernels = kb.gaussian_grid(0.1, 10, 3)
+    off_simplex = kb.KernelBank(kernels, combiner=kb.combiners.OMKR()).run(x, y)
+    assert np.isnan(off_simplex.jensen_gap()).all()
+    diverging = [kb.Slot(kernel, kb.learners.Norma(0.05)) for kernel in kernels]
+    diverging.append(kb.Slot(kernels[2], kb.learners.KLMS(1e200)))
+    with pytest.warns(kb.errors.KernelBankWarning):
+        trace = kb.KernelBank(slots=diverging).run(x, y)
+    assert np.isinf(trace.slot_cost[-1, 3])
+    assert (trace.jensen_gap() >= trace.bound_gap - 1e-9).all()
+    with pytest.raises(AttributeError, match="no 'weights'"):
+        kb.KernelBank(kernels).run(x, y, record="light").jensen_gap()
+
+
+# --- truncation -----------------------------------------------------------------------------------
+
+
+def test_distance_of_truncated_and_full_estimates_is_below_its_recursion():
+    """|f - f'| from all terms, against d <- (1 - rate regularization) d + |e|; equal at first."""
+    draw = np.random.default_rng(0)
+    x, y = draw.uniform(0, 1, (60, 1)), draw.normal(size=60)
+    kernel, (rate, ridge, budget, length) = naive.gaussian(0.3), (0.05, 0.5, 20, 5)
+    derivative = naive.squared()[1]
+    short, full, d, first = [], [], 0.0, True
+    for n in range(60):
+        window = [(x[i], y[i]) for i in range(max(0, n + 1 - length), n + 1)]
+        short, dropped = naive.bank.learn(short, kernel, window, derivative, rate, ridge, budget)
+        full, _ = naive.bank.learn(full, kernel, window, derivative, rate, ridge, 60)
+        d = (1 - rate * ridge) * d + sum(a * a * kernel(t, t) for a, t in dropped) ** 0.5
+        kept = [0.0] * (len(full) - len(short)) + [alpha for alpha, _ in short]
+        apart = [(alpha - own, t) for (alpha, t), own in zip(full, kept, strict=True)]
+        distance = max(0.0, sum(naive.bank.gram_terms(apart, kernel))) ** 0.5
+        assert distance <= d + 1e-9
+        if dropped and first:
+            assert distance == pytest.approx(d)
+            first = False
+    assert not first
+    assert distance > 0.01 * d
+
+
+def test_truncation_of_the_library_is_below_its_bound_and_visible():
+    found = theory.truncation(0, 150)
+    assert found.held
+    assert 0.001 * found.bound < found.measured
