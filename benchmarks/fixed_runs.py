@@ -253,6 +253,8 @@ def basic_runs():
     yield "adaraker", lambda: of_bank(kb.presets.adaraker(features=20), X, y)
     yield "omkl_gf", lambda: of_bank(kb.presets.omkl_gf(features=20), X, y)
     yield "omkl_sfg", lambda: of_bank(kb.presets.omkl_sfg(features=20), X, y)
+    yield "vaw", lambda: of_bank(kb.presets.vaw(features=20), X, y)
+    yield "doebe", lambda: of_bank(kb.presets.doebe(features=20), X, y)
 
 
 def one_by_one(X, y):

@@ -65,7 +65,7 @@ def test_variance_of_a_residual_slot_is_the_sum_of_both():
     bank = kb.KernelBank(slots=[base, rest], window=2)
     bank.run(np.arange(9.0), np.ones(9))
     first, second = bank.predict_variance_slots([20.0])[0]
-    assert second == pytest.approx(first + 1.0)
+    assert second == pytest.approx(first + 1.0 / rest.learner.noise)
 
 
 # --- loss -----------------------------------------------------------------------------------------

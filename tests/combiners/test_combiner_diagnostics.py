@@ -28,6 +28,9 @@ SHAPES = {
     C.NewtonStacking: {"gap": (), "cost": (), "scale": (), "steps": (), "mean_loss": ()},
     C.Stacking: {"gap": (), "cost": (), "scale": (), "steps": ()},
     C.Uniform: {"active": (4,)},
+    C.BayesianAveraging: {"log_weights": (4,), "residuals": (4,)},
+    C.BayesianStacking: {"log_weights": (4,), "residuals": (4,)},
+    C.VAW: {"coefficients": (4,), "inverse": (4, 4)},
 }
 
 
@@ -86,6 +89,14 @@ def check_evidence(combiner, bank, trace, evidence):
     elif isinstance(combiner, C.FixedShare):
         mixed = (1 - combiner.share) * evidence["posterior"] + combiner.share / 4
         assert bank.weights == pytest.approx(mixed)
+    elif isinstance(combiner, (C.BayesianAveraging, C.BayesianStacking)):
+        powers = np.exp(evidence["log_weights"])
+        assert bank.weights == pytest.approx(powers / powers.sum())
+        assert evidence["residuals"] == pytest.approx(losses)  # no slot has variances
+    elif isinstance(combiner, C.VAW):
+        Z = trace.slot_predictions
+        inverse = np.linalg.inv(combiner.ridge * np.eye(4) + Z.T @ Z)
+        assert evidence["inverse"] == pytest.approx(inverse, rel=1e-6)
     elif isinstance(combiner, (C.OMKLGF, C.OMKLSFG)):
         assert evidence["log_weights"].max() == 0
         assert ((evidence["shown"] > 0) == (bank.weights > 0)).all()

@@ -1,5 +1,7 @@
 """The presets: methods of the literature as banks."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,8 @@ def test_raker_equals_hedge_over_random_features():
 @pytest.mark.parametrize("preset", kb.presets.BANKS, ids=lambda preset: preset.__name__)
 def test_every_preset_learns_a_plain_function(preset):
     X, y = stream(4, 600, 2)
-    bank = preset(features=40, seed=1)
+    seed = {"seed": 1} if "seed" in signature(preset).parameters else {}
+    bank = preset(features=40, loss="squared", **seed)
     predictions = bank.run(X, y).predictions
     assert np.square(predictions - y)[300:].mean() < 0.8 * y.var()
     assert preset.__name__ in kb.presets.__all__

@@ -143,6 +143,27 @@ COMBINERS = [
         kb.combiners.NewtonStacking(discount=0.9, ridge=0.2, tolerance=1e-10, caution=3.0),
         ("newton_stacking", {"discount": 0.9, "ridge": 0.2, "caution": 3.0}),
     ),
+    (
+        kb.combiners.BayesianAveraging(),
+        ("bayesian_averaging", {"forgetting": 1.0, "switching": 0.0, "noise": None}),
+    ),
+    (
+        kb.combiners.BayesianAveraging(forgetting=0.95, noise=0.5),
+        ("bayesian_averaging", {"forgetting": 0.95, "switching": 0.0, "noise": 0.5}),
+    ),
+    (
+        kb.combiners.BayesianAveraging(switching=0.02),
+        ("bayesian_averaging", {"forgetting": 1.0, "switching": 0.02, "noise": None}),
+    ),
+    (
+        kb.combiners.BayesianStacking(),
+        ("bayesian_stacking", {"rate": None, "switching": 0.0, "noise": None}),
+    ),
+    (
+        kb.combiners.BayesianStacking(learning_rate=0.1, switching=0.02, noise=0.5),
+        ("bayesian_stacking", {"rate": 0.1, "switching": 0.02, "noise": 0.5}),
+    ),
+    (kb.combiners.VAW(ridge=0.5), ("vaw", {"ridge": 0.5})),
 ]
 
 M = kb.learners
@@ -153,8 +174,12 @@ LEARNERS = [
     M.FourierRLS(features=12, ridge=0.05),
     M.FourierRLS(features=12, ridge=0.05, forgetting=0.98),
     M.FourierRLS(features=12, ridge=0.05, forgetting=0.98, forget="prior"),
+    M.FourierRLS(features=12, ridge=0.05, forgetting=0.99, forget="random_walk"),
     M.FourierSGD(features=12, learning_rate=0.2),
     M.FourierSGD(features=12, learning_rate=0.2, step_size="adagrad", restart=32),
+    M.FourierVAW(features=12, ridge=0.05),
+    M.HilbertRLS(features=14, half_range=1.2, ridge=0.05),
+    M.HilbertRLS(features=14, ridge=0.05, forgetting=0.99, forget="random_walk"),
     M.KLMS(0.1, budget=25),
     M.KLMS(0.3, budget=25, step_size="inverse_sqrt"),
     M.KNLMS(0.2, coherence=0.8, budget=20),
@@ -203,6 +228,8 @@ VIEWS = [
             features=12, ridge=0.05, forgetting=0.98, forget="prior", constant_forgetting=0.8
         ),
     ),
+    (K.Gaussian(0.6), M.FourierVAW(features=12, ridge=0.05)),
+    (K.Gaussian(0.6), M.HilbertRLS(features=12, ridge=0.05)),
     (
         K.Gaussian(0.6) + K.ActiveDims(K.Linear(0.3), [1]),
         M.FourierSGD(features=12, learning_rate=0.2),

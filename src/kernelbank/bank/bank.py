@@ -263,8 +263,7 @@ class KernelBank:
     def predict_variance_slots(self, X: Any) -> Floats:
         """(n, P): predictive variance of every slot's function, NaN for methods without one.
 
-        For `KRLSTracker` in the target's units squared; for recursive least squares in units of
-        the noise variance. Learns nothing.
+        Without the noise, and in units of the noise's variance. Learns nothing.
         """
         return self._runtime.variance(self._checked_inputs(X))
 

@@ -3,7 +3,8 @@
 With b the function of the base slot, a residual slot trains its learner on (x, y - b(x)), where b
 is taken as it was before the base learned the sample. The slot's function is f = b + g, with g what
 the learner has found. It reads the base slot, never the weights. norm^2 is |b|^2 + |g|^2, an upper
-bound of the norm^2 in the sum space. The base runs once, for itself and for all its residual slots.
+bound of the norm^2 in the sum space. The variances of b and g add up, as if they were independent.
+The base runs once, for itself and for all its residual slots.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -40,6 +41,7 @@ RESIDUAL = Arguments(
     base_leaf=int,
     base_lane=int,
     base_predictions=floats(None, "steps - 1", WIDTH),
+    base_variances=floats(None, "steps - 1", WIDTH),
     base_values=floats(None, "steps", "window", WIDTH),
     base_norms=floats(None, "steps", WIDTH),
     base_query_values=floats(None, WIDTH),
@@ -54,11 +56,13 @@ RESIDUAL = Arguments(
     trained_values=lanes("leaves", "steps", "window"),
     trained_norms=lanes("leaves", "steps"),
     trained_predictions=lanes("leaves", "steps - 1"),
+    trained_variances=lanes("leaves", "steps - 1"),
     trained_query_values=lanes("leaves"),
     # f = b + g
     values=lanes("leaves", "steps", "window"),
     norms=lanes("leaves", "steps"),
     predictions=lanes("leaves", "steps - 1"),
+    variances=lanes("leaves", "steps - 1"),
     query_values=lanes("leaves"),
 )
 
@@ -93,6 +97,8 @@ def add_base(a, first, count):
         for t in range(count):
             b = a.base_predictions[base, t, lane]
             a.predictions[leaf, t] = a.trained_predictions[leaf, t] + b
+            known = a.base_variances[base, t, lane]
+            a.variances[leaf, t] = a.trained_variances[leaf, t] + known
             for i in range(a.window):
                 b = a.base_values[base, t + 1, i, lane]
                 a.values[leaf, t + 1, i] = a.trained_values[leaf, t + 1, i] + b
@@ -194,6 +200,7 @@ class ResidualGroup(ShardGroup):
         self.trained = copy.copy(scored)  # its effects of truncation are the slot's
         for name in ("values", "norms", "predictions", "query_values"):
             setattr(self.trained, name, np.zeros_like(getattr(scored, name)))
+        self.trained.variances = np.full_like(scored.variances, np.nan)
         self.trained.state = {n: a for n, a in scored.state.items() if n not in _STATE}
 
     def phases(self, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
@@ -212,6 +219,7 @@ class ResidualGroup(ShardGroup):
             "base_leaf": leaf,
             "base_lane": lane,
             "base_predictions": base.predictions,
+            "base_variances": base.variances,
             "base_values": base.values,
             "base_norms": base.norms,
             "base_query_values": base.query_values,
@@ -220,6 +228,8 @@ class ResidualGroup(ShardGroup):
             "trained_values": self.trained.values,
             "trained_norms": self.trained.norms,
             "trained_predictions": self.trained.predictions,
+            "trained_variances": self.trained.variances,
+            "variances": self.scored.variances,
             "trained_query_values": self.trained.query_values,
             "query_values": self.scored.query_values,
         }

@@ -20,6 +20,7 @@ from . import bank_cost, slot_metrics
 from .delayed import past_predictions_phase
 from .diagnostics import Diagnostics
 from .engines.base import CombineStage, Executor
+from .gating import Gate
 from .ledger import Ledger
 from .settings import BankSettings
 from .shard import Shard
@@ -55,6 +56,7 @@ class Runtime:
         self.executor: Executor
         self._was_reset = False
         self._single: SingleSampleCalls | None = None
+        self._gate: Gate | None = None
 
     @property
     def is_open(self) -> bool:
@@ -84,7 +86,7 @@ class Runtime:
             dimension,
             slots,
             len(layout.leaves),
-            values=combiner.needs_values,
+            needs=combiner.needs,
             workers=self._engine.workers,
         )
         self._combiner_state = {n: np.zeros(s) for n, s in combiner.shapes(slots).items()}
@@ -95,7 +97,7 @@ class Runtime:
         self.executor.connect(stage)
         parts: list[Any] = [objective.loss, *(slot.kernel for slot in layout.slots)]
         own = [callback for part in parts for callback in part.callbacks]
-        choosing = stage.choose_weights.callbacks
+        choosing = (*stage.choose_weights.callbacks, *stage.combine_query.callbacks)
         self._callbacks = (*dict.fromkeys(own), *self.executor.callbacks, *choosing)
         in_python = any(
             type(group.learner).learn is not Learner.learn and group.learner.saveable
@@ -123,6 +125,7 @@ class Runtime:
             on_simplex=int(combiner.on_simplex),
             weights=weights,
             chosen=workspace.chosen,
+            gates=int(combiner.gates),
             slot_predictions=workspace.slot_predictions,
             proposed=workspace.proposed,
         )
@@ -131,11 +134,16 @@ class Runtime:
             slots=slots,
             columns=self._columns,
             on_simplex=int(combiner.on_simplex),
-            weights=weights,
+            weights=workspace.query_weights if combiner.gates else weights,
             scratch=np.zeros(slots),
             slot_values=workspace.slot_values,
             out=self._query_prediction,
         )
+        self._gate = None
+        gating: list[Phase] = []
+        if combiner.gates:
+            self._gate = Gate(combiner, state, workspace, self._query_variance)
+            gating.append(self._gate.phase())
         summed = copy.copy(workspace)  # as if there were one leaf, which holds the sums of all
         summed.sums = np.zeros((1, *workspace.sums.shape[1:]))
         return CombineStage(
@@ -145,7 +153,7 @@ class Runtime:
             add_slot_costs=Phases([add_slot_costs]),
             charge_bank=Phases([charge_bank]),
             charge_bank_from_totals=Phases([ledger.phases(summed, 1)[2]]),
-            combine_query=Phases([combine_query]),
+            combine_query=Phases([*gating, combine_query]),
             leaf_totals=summed.sums[0],
             weights=weights,
             slot_totals=ledger.totals,
@@ -225,7 +233,7 @@ class Runtime:
         except BaseException:
             with defer_signals():
                 if first == 0:
-                    self.dimension = self._single = None  # closed again
+                    self.dimension = self._single = self._gate = None  # closed again
                 self._restore_shared(before)
                 self.executor.rollback(snapshot)
             raise
@@ -287,9 +295,12 @@ class Runtime:
         out = np.empty(len(X))
         for start in range(0, len(X), SLIDE_PERIOD):  # so that (n, P) arrays stay small
             some = X[start : start + SLIDE_PERIOD]
+            wanted = self.weights if self._gate is None else np.ones(len(self.weights))
+            values = self.evaluate(some, wanted)
             weights = np.repeat(self.weights[None, :], len(some), axis=0)
-            values = self.evaluate(some, self.weights)
-            if not np.isfinite(values[:, self.weights != 0]).all():
+            if self._gate is not None:
+                weights = self._gate.weights_at(some, values)
+            if not np.isfinite(values[weights != 0]).all():
                 values = self.evaluate(some, np.ones(len(self.weights)))
                 slot_metrics.mask_nonfinite(
                     len(some),
@@ -319,6 +330,9 @@ class Runtime:
         variances = self.executor.variance(self.ledger.samples, X)
         self._raise_callback_error()
         return variances
+
+    def _query_variance(self, X: Floats) -> Floats:
+        return self.executor.variance(self.ledger.samples, X)
 
     def dropped(self) -> Floats:
         """(P,): norm^2 of all terms that each slot has dropped."""

@@ -110,8 +110,10 @@ class Shard:
     def _learn_phases(self, workspace: Workspace) -> Phases:
         own = {group: group.phases(self.buffer, workspace) for group in self.groups}
         after = [self._score(workspace)]
-        if workspace.values.size:
-            after.append(self._gather(workspace))
+        if "values" in workspace.needs:
+            after.append(self._gather_values(workspace))
+        if "variances" in workspace.needs:
+            after.append(self._gather_variances(workspace))
         bases = [group for group in self.groups if group.base is None]
         others = [group for group in self.groups if group.base is not None]  # after their bases
         orders = [[*bases, *others], [*bases[::-1], *others]]
@@ -148,7 +150,18 @@ class Shard:
             slot_predictions=workspace.slot_predictions,
         )
 
-    def _gather(self, workspace: Workspace) -> Phase:
+    def _gather_variances(self, workspace: Workspace) -> Phase:
+        return Phase(
+            slot_metrics.gather_variances,
+            leaves=self.arrays.leaves,
+            steps=workspace.size + 1,
+            slots=workspace.slots,
+            variances=self.arrays.variances,
+            columns=self._columns,
+            out=workspace.variances,
+        )
+
+    def _gather_values(self, workspace: Workspace) -> Phase:
         return Phase(
             slot_metrics.gather_values,
             leaves=self.arrays.leaves,

@@ -13,7 +13,7 @@ from ..combiners.base import State
 from ..losses import Loss, Squared
 from ..losses.objective import Objective
 from ..native.phases import Phases
-from ..native.workspace import Workspace
+from ..native.workspace import QueryEvidence, Workspace
 from ..utils.validation import Floats
 
 RIDGE = 0.1
@@ -24,7 +24,9 @@ class SyntheticEvidence:
     """Evidence of n samples and P slots, whose arrays are consistent with each other.
 
     - targets: (window - 1 + n,), those before the first sample come first
+    - inputs: (n, 1)
     - values: (n, window, P); the others: (n, P)
+    - variances: NaN for the last of several slots
     """
 
     loss: Loss
@@ -35,10 +37,17 @@ class SyntheticEvidence:
     window_loss: Floats
     slot_loss: Floats
     slot_cost: Floats
+    inputs: Floats
+    variances: Floats
 
     @property
     def window(self) -> int:
         return self.values.shape[1]
+
+    def query(self, t: int) -> QueryEvidence:
+        """What is known of sample t before its target."""
+        rows = slice(t, t + 1)
+        return QueryEvidence(self.inputs[rows], self.predictions[rows], self.variances[rows])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,13 +70,26 @@ def synthetic_evidence(
     window_loss = loss.value(values, recent[:, :, None]).sum(axis=1)
     slot_loss = loss.value(predictions, recent[:, -1, None])
     slot_cost = slot_loss + curvature + loss.value(values[:, :-1], recent[:, :-1, None]).sum(axis=1)
+    inputs = draw.normal(size=(samples, 1))
+    variances = draw.exponential(size=(samples, slots))
+    if slots > 1:
+        variances[:, -1] = np.nan  # a learner without variances
     for p, first in enumerate(out):
         values[first:, :, p] = curvature[first:, p] = 0.0
         predictions[first:, p] = np.nan
         for array in (window_loss, slot_loss, slot_cost):
             array[first:, p] = np.inf
     return SyntheticEvidence(
-        loss, targets, values, predictions, curvature, window_loss, slot_loss, slot_cost
+        loss,
+        targets,
+        values,
+        predictions,
+        curvature,
+        window_loss,
+        slot_loss,
+        slot_cost,
+        inputs,
+        variances,
     )
 
 
@@ -84,7 +106,7 @@ class CombinerHarness:
         self._evidence = evidence
         self._objective = Objective(evidence.loss, evidence.window, RIDGE)
         self._workspace = Workspace(
-            self._objective, samples, 1, slots, 1, values=combiner.needs_values, workers=1
+            self._objective, samples, 1, slots, 1, needs=combiner.needs, workers=1
         )
         self.combiner = combiner
         self.weights = np.array(combiner.first_weights(slots), dtype=np.float64)
@@ -109,8 +131,9 @@ class CombinerHarness:
         workspace.slot_loss[:count] = evidence.slot_loss[block]
         workspace.slot_cost[:count] = evidence.slot_cost[block]
         workspace.slot_predictions[:count] = evidence.predictions[block]
-        if workspace.values.size:
-            workspace.values[:count] = evidence.values[block]
+        workspace.points[:count] = evidence.inputs[block]
+        for name in workspace.needs:
+            getattr(workspace, name)[:count] = getattr(evidence, name)[block]
         before = evidence.window - 1
         workspace.recent[: before + count] = evidence.targets[start : before + until]
         workspace.new_targets[:count] = evidence.targets[before + start : before + until]

@@ -3,6 +3,8 @@
 from .adaraker import AdaRaker
 from .base import Combiner
 from .baselines import Best, Uniform
+from .bayesian_averaging import BayesianAveraging
+from .bayesian_stacking import BayesianStacking
 from .fixed_share import FixedShare
 from .hedge import Hedge
 from .intervals import Intervals
@@ -13,9 +15,12 @@ from .omkl_sfg import OMKLSFG
 from .omkr import OMKR
 from .simplex import Simplex
 from .stacking import Stacking
+from .vaw import VAW
 
 BUILT_IN: tuple[type[Combiner], ...] = (
     AdaRaker,
+    BayesianAveraging,
+    BayesianStacking,
     Best,
     FixedShare,
     Hedge,
@@ -28,11 +33,14 @@ BUILT_IN: tuple[type[Combiner], ...] = (
     NewtonStacking,
     Stacking,
     Uniform,
+    VAW,
 )
 """Every combiner that a file may name."""
 
 __all__ = [
     "AdaRaker",
+    "BayesianAveraging",
+    "BayesianStacking",
     "Best",
     "Combiner",
     "FixedShare",
@@ -46,4 +54,5 @@ __all__ = [
     "Simplex",
     "Stacking",
     "Uniform",
+    "VAW",
 ]

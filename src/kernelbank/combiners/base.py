@@ -9,7 +9,7 @@ import numpy as np
 from ..losses.objective import Objective
 from ..native.functions import NativeFunction
 from ..native.phases import ParallelPhases, Phase
-from ..native.workspace import Evidence, Workspace
+from ..native.workspace import Evidence, QueryEvidence, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 
@@ -17,6 +17,7 @@ State = dict[str, Floats]
 PhaseList = list[Phase | ParallelPhases]
 
 _WORKSPACE_ARRAYS = (
+    "points",
     "new_targets",
     "recent",
     "curvature",
@@ -25,6 +26,7 @@ _WORKSPACE_ARRAYS = (
     "slot_loss",
     "slot_predictions",
     "values",
+    "variances",
     "chosen",
 )
 
@@ -53,8 +55,13 @@ class Combiner:
     on_simplex: ClassVar[bool] = True
     """Whether the weights are non-negative with sum 1."""
 
-    needs_values: ClassVar[bool] = False
-    """Whether the rule needs each slot's values on the window (P * window numbers per sample)."""
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """The extra evidence that the rule reads: "values", the slots' values on the window (window * P
+    numbers per sample); "variances", their predictive variances (P numbers per sample)."""
+
+    gates: ClassVar[bool] = False
+    """Whether the weights of a prediction depend on its input, or on what the slots predict there.
+    Such a rule gives the weights *at* each sample, before its target, and has `weights_at`."""
 
     @property
     def supports_distributed_qp(self) -> bool:
@@ -99,9 +106,21 @@ class Combiner:
         """(n, P): the weights after each sample of the block; `weights` are those before it.
 
         A slot with infinite window_loss has failed and must get weight 0. The result must not
-        depend on the lengths of the blocks.
+        depend on the lengths of the blocks. A rule that gates returns the weights at each sample:
+        what `weights_at` would return for evidence.query(t), before it takes up the target.
         """
         raise NotImplementedError
+
+    def weights_at(self, state: State, query: QueryEvidence) -> Floats:
+        """(n, P): the weights at n points, for a rule that gates; changes nothing."""
+        raise NotImplementedError
+
+    def query_phase(self, workspace: Workspace, state: State) -> Phase | None:
+        """For a rule that gates: the compiled form of `weights_at`, if it has one.
+
+        From workspace.query_point and workspace.slot_values to workspace.query_weights.
+        """
+        return None
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """The numbers behind the last weights, for `KernelBank.evidence`.

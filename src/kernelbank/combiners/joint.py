@@ -147,9 +147,8 @@ class Joint(PairwiseSolver):
             object.__setattr__(self, name, value)
 
     @property
-    def needs_values(self) -> bool:  # type: ignore[override]
-        """Whether the rule needs each slot's values on the window."""
-        return self.evidence == "window"
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(["values"] if self.evidence == "window" else [])
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         if self.evidence == "window":

@@ -50,7 +50,7 @@ class OMKR(Combiner):
     least_rate: float = 1e-5
     gradient: str = "exact"
     on_simplex: ClassVar[bool] = False
-    needs_values: ClassVar[bool] = True
+    needs: ClassVar[frozenset[str]] = frozenset(["values"])
 
     def __post_init__(self) -> None:
         remedy = "Give a small positive step."

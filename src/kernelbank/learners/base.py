@@ -33,6 +33,7 @@ class LeafArrays:
     - values (leaves, n + 1, L, 4): f on the window, oldest sample first; row t + 1 after sample t
     - norms (leaves, n + 1, 4): norm^2 of f, likewise
     - predictions (leaves, n, 4): f(x) before each sample is learned
+    - variances (leaves, n, 4): `Learner.variance` at x before each sample is learned, NaN without
     - effects (leaves, n, 4): how far dropped terms moved the values, relative to their size
     - losses_before (leaves, n, 4): losses of the predictions
     - alive (leaves, 4): 1 until a slot becomes non-finite
@@ -43,6 +44,7 @@ class LeafArrays:
         "values",
         "norms",
         "predictions",
+        "variances",
         "effects",
         "losses_before",
         "alive",
@@ -54,6 +56,7 @@ class LeafArrays:
         self.values = np.zeros((leaves, size + 1, window, WIDTH))
         self.norms = np.zeros((leaves, size + 1, WIDTH))
         self.predictions = np.zeros((leaves, size, WIDTH))
+        self.variances = np.full((leaves, size, WIDTH), np.nan)
         self.effects = np.zeros((leaves, size, WIDTH))
         self.losses_before = np.zeros((leaves, size, WIDTH))
         self.alive = np.ones((leaves, WIDTH))
@@ -206,7 +209,10 @@ class Learner:
         return [Phase.from_python(predict)]
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
-        """Learn a block: fill group.values, norms, predictions and effects."""
+        """Learn a block: fill group.values, norms, predictions and effects.
+
+        A method with predictive variances also fills group.variances.
+        """
         raise NotImplementedError
 
     def evaluate(
@@ -235,7 +241,7 @@ class Learner:
     def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
         """(leaves, n, 4): predictive variance of f at the points after `seen` samples.
 
-        NaN where there is none.
+        Without the noise, and in units of the noise's variance. NaN where there is none.
         """
         return np.full((group.leaves, len(points), WIDTH), np.nan)
 

@@ -40,10 +40,10 @@ from .base import Learner, SlotGroup
 
 Shapes = dict[str, tuple[int, ...]]
 
-SAMPLE_SIZE = 11
+SAMPLE_SIZE = 12
 (
     SELF_KERNEL,  # k(x, x)
-    PREDICTION,  # f(x) before the sample is learned
+    PREDICTION,  # f(x) before the sample is learned; a step may change it (`shrink`)
     TARGET,  # y
     SLOPE,  # l'(f(x), y)
     ERROR,  # e = -slope / curvature: what second-order methods take for y - f(x)
@@ -53,6 +53,7 @@ SAMPLE_SIZE = 11
     NUMBER,  # of the sample, from 0
     DROP_EFFECT,  # how far dropped terms moved the window's values, relative to their size
     AHEAD,  # how many samples `look_ahead` is to look at, from the present one on
+    VARIANCE,  # of f(x) before the sample is learned, in units of the noise; NaN: not known
 ) = range(SAMPLE_SIZE)
 """Where it stands in `sample`."""
 
@@ -74,6 +75,7 @@ FIELDS = Arguments(
     compute_features=int,  # address
     step=int,  # address
     look_ahead=int,  # address, if cycle > 1
+    shrink=int,  # address, or 0 if f(x) = coefficients . features
     derivative=int,  # address of the loss's derivative
     loss_parameters=floats(None),
     loss_lanes=lanes(3),  # f, y and l'
@@ -87,6 +89,7 @@ FIELDS = Arguments(
     values=floats("leaves", "steps", "window", 4),
     norms=floats("leaves", "steps", 4),
     predictions=floats("leaves", "steps - 1", 4),
+    variances=floats("leaves", "steps - 1", 4),
     effects=floats("leaves", "steps - 1", 4),
     point=floats("dimension"),  # the active coordinates of the present input
     sample=floats(SAMPLE_SIZE),  # what is known of the present sample
@@ -97,6 +100,7 @@ FIELDS = Arguments(
     size=floats("leaves"),  # features in use
     coefficients=floats("leaves", "capacity"),
     window_features=floats("leaves", "window", "capacity"),  # sample n in row n % window
+    window_variances=floats("leaves", None),  # likewise, after the last step; empty if not shrink
 )
 
 NO_CURVATURE, CONSTANT, LOGISTIC = range(3)
@@ -121,6 +125,10 @@ class FeatureLearner(Learner):
     look_ahead: ClassVar[NativeFunction | None] = None
     """Compiled (a, leaf, number): prepare the next sample[AHEAD] steps, whose features are in
     `cycle_features`. The state that it reads changes at the end of a cycle only."""
+    shrink: ClassVar[NativeFunction | None] = None
+    """Compiled (a, leaf, number): write to `sample` the variance at the point whose features are in
+    `point_features`. For methods with f(x) = coefficients . features / (1 + variance): their step
+    divides PREDICTION likewise, and keeps `window_variances` up to date."""
     extra_capacity: ClassVar[int] = 0
     """Features by which a step may exceed its maximum before it removes some."""
 
@@ -251,12 +259,15 @@ class FeatureLearner(Learner):
             "contiguous": active == tuple(range(active[0], active[0] + dimension)),
             "capacity": capacity,
             "max_size": capacity - self.extra_capacity,
+            "variances": group.variances,
             "effects": group.effects,
             "curvature_rule": _CURVATURE_RULES.get(type(objective.loss), NO_CURVATURE),
             "compute_features": type(self).compute_features.address,
             "step": type(self).step.address,
             "cycle": self.cycle,
             "look_ahead": 0 if self.look_ahead is None else self.look_ahead.address,
+            "shrink": 0 if self.shrink is None else self.shrink.address,
+            "window_variances": np.zeros((group.leaves, 0)),
             "derivative": objective.loss.derivative_address,
             "loss_parameters": objective.loss.parameters,
             "points": None,
@@ -320,7 +331,11 @@ def _set_point(a, whole_input):
 def _value(a, leaf, number):
     """f at `point`; its features are left in `point_features`."""
     call_phase(a.compute_features, address_of(a), leaf, number)
-    return dot(a.coefficients[leaf], a.point_features, size_of(a, leaf))
+    value = dot(a.coefficients[leaf], a.point_features, size_of(a, leaf))
+    if a.shrink != 0:
+        call_phase(a.shrink, address_of(a), leaf, number)
+        value /= 1.0 + a.sample[VARIANCE]
+    return value
 
 
 @inline
@@ -394,14 +409,16 @@ def learn_block(a, first, count):
                 for m in range(a.capacity):
                     a.point_features[m] = a.cycle_features[number % a.cycle, m]
             prediction = dot(coefficients, a.point_features, size_of(a, leaf))
-            a.predictions[leaf, t, 0] = prediction
 
             # Learn: coefficients, and norm^2.
             _fill_sample(a, prediction, a.targets[position + t, 0])
             sample[SQUARED_NORM] = a.norms[leaf, t, 0]
             sample[NUMBER] = number
             sample[DROP_EFFECT] = 0.0
+            sample[VARIANCE] = np.nan
             call_phase(a.step, address_of(a), leaf, number)
+            a.predictions[leaf, t, 0] = sample[PREDICTION]
+            a.variances[leaf, t, 0] = sample[VARIANCE]
             a.norms[leaf, t + 1, 0] = sample[SQUARED_NORM]
             a.effects[leaf, t, 0] = sample[DROP_EFFECT]
 
@@ -412,6 +429,8 @@ def learn_block(a, first, count):
                 newest[m] = a.point_features[m]
             for age in range(min(number + 1, window)):
                 value = dot(coefficients, rows[(number - age) % window], size)
+                if a.shrink != 0:
+                    value /= 1.0 + a.window_variances[leaf, (number - age) % window]
                 a.values[leaf, t + 1, window - 1 - age, 0] = value
 
 

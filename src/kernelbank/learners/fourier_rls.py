@@ -29,6 +29,9 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
       renews the ridge, without which P would grow where there are no inputs.
     - "prior": P <- r P + (1 - r) I / ridge, weights <- sqrt(r) weights. Without new samples the
       weights return to the prior.
+    - "random_walk": P <- P + (1 - r) I / ridge: before every sample, also the first, each weight
+      takes a random step, with the part 1 - r of its prior variance. Without new samples the
+      weights stay, and P grows.
 
     For the logistic loss: an online Newton step, with -l' / c for y - f(x) and 2 / c for the 1,
     where c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Only half of P is kept,
@@ -44,7 +47,7 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
     forgetting : factor per step of the weight of the past, above 0 and at most 1 (no forgetting).
     ridge : positive number: the prior's precision.
     seed : whole number; the frequencies are drawn from it and from the slot's index in the bank.
-    forget : "exponential" or "prior".
+    forget : "exponential", "prior" or "random_walk".
     constant_forgetting : with "prior", the forgetting of the constant feature (Linear kernels with
         an offset have one): 0.9, say, makes it follow the mean residual.
 

@@ -24,7 +24,15 @@ from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import RESPONSE, SELF_KERNEL, SQUARED_NORM, WEIGHT, Shapes, size_of
+from .feature_learner import (
+    RESPONSE,
+    SELF_KERNEL,
+    SQUARED_NORM,
+    VARIANCE,
+    WEIGHT,
+    Shapes,
+    size_of,
+)
 from .gram import (
     DEPENDENT,
     INVERSE,
@@ -102,7 +110,7 @@ class KRLSTracker(InverseBase):
         return {**super().state_shapes(capacity, dimension), **own}
 
     def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
-        """k(x, x) - k' K^-1 k + k' K^-1 S K^-1 k: of f, without the noise."""
+        """(k(x, x) - k' K^-1 k + k' K^-1 S K^-1 k) / noise: of f, in units of the noise."""
         out = np.full((group.leaves, len(points), WIDTH), np.nan)
         for leaf in range(group.leaves):
             kernel = group.kernels[leaf][0]
@@ -116,7 +124,7 @@ class KRLSTracker(InverseBase):
                 solved = rows @ inverse
                 variance = variance - (rows * solved).sum(axis=1)
                 variance = variance + ((solved @ covariance) * solved).sum(axis=1)
-            out[leaf, :, 0] = np.maximum(variance, 0.0)
+            out[leaf, :, 0] = np.maximum(variance, 0.0) / self.noise
         return out
 
     @staticmethod
@@ -131,7 +139,9 @@ class KRLSTracker(InverseBase):
         gamma = project_point(a, leaf)
         predicted = dot(q, mean, size)
         symmetric_matvec(covariance, q, size, p)
-        variance = gamma + JITTER * self_kernel + dot(q, p, size)
+        along = dot(q, p, size)
+        a.sample[VARIANCE] = max(gamma + along, 0.0) / a.noise
+        variance = gamma + JITTER * self_kernel + along
         s = variance + a.noise / a.sample[WEIGHT]
         gain = (a.sample[RESPONSE] - predicted) / s
         if gamma > DEPENDENT * self_kernel:

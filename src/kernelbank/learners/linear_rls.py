@@ -19,7 +19,7 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
 from .feature_learner import FIELDS, SELF_KERNEL
-from .recursive import RECURSIVE, RecursiveLeastSquares
+from .recursive import RANDOM_WALK, RECURSIVE, RecursiveLeastSquares
 
 LINEAR = FIELDS.extended("linear", constants=floats("leaves"))  # sqrt(offset)
 ARGUMENTS = LINEAR.extended("linear_rls", **RECURSIVE)
@@ -46,7 +46,7 @@ class LinearRLS(RecursiveLeastSquares):
     ----------
     forgetting : factor per step of the weight of the past, above 0 and at most 1 (no forgetting).
     ridge : positive number: the prior's precision.
-    forget : "exponential" or "prior".
+    forget : "exponential", "prior" or "random_walk".
     constant_forgetting : with "prior", the forgetting of the constant feature (Linear kernels with
         an offset have one): 0.9, say, makes it follow the mean residual.
 
@@ -82,6 +82,10 @@ class LinearRLS(RecursiveLeastSquares):
         return len(self.active_dims(kernel, dimension)) + 1
 
     def extend_inputs(self, old: Mapping[str, Floats], new: dict[str, Floats]) -> None:
+        if self._forget_rule == RANDOM_WALK:
+            rule = 'be one that can take up new columns (with forget="random_walk" it cannot)'
+            remedy = "Give all columns from the start, with NaN or 0 where one is not known."
+            raise check.refuse("learner", rule, self, remedy)
         before, after = old["coefficients"].shape[1], new["coefficients"].shape[1]
         indices = [*range(before - 1), after - 1]  # the constant stays the last
         for name, array in old.items():

@@ -75,6 +75,10 @@ class PythonLearner(Learner):
         """norm^2 of f in the RKHS; with 0 the slot's weight depends on its losses alone."""
         return 0.0
 
+    def variance_at(self, state: Mapping[str, Floats], x: Floats, kernel: Kernel) -> float:
+        """Variance of f(x) over that of the noise, for combiners that read it; NaN: not known."""
+        return np.nan
+
     # --- what the bank calls --------------------------------------------------------------------
 
     def shapes(
@@ -98,6 +102,7 @@ class PythonLearner(Learner):
                 number = block.first + t
                 prediction = self._value(group, leaf, x)
                 group.predictions[leaf, t, 0] = prediction
+                group.variances[leaf, t, 0] = self._variance(group, leaf, x)
                 slope = float(loss.derivative(prediction, y))
                 self._step(group, leaf, x, float(y), slope)
                 newest = history_length + number % SLIDE_PERIOD
@@ -113,6 +118,12 @@ class PythonLearner(Learner):
         out = np.zeros((group.leaves, len(points), WIDTH))
         for leaf in np.flatnonzero(wanted):
             out[leaf, :, 0] = [self._value(group, int(leaf), x) for x in points]
+        return out
+
+    def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
+        out = np.full((group.leaves, len(points), WIDTH), np.nan)
+        for leaf in range(group.leaves):
+            out[leaf, :, 0] = [self._variance(group, leaf, x) for x in points]
         return out
 
     # --- checks ---------------------------------------------------------------------------
@@ -133,6 +144,12 @@ class PythonLearner(Learner):
         # A copy: a learner that keeps x keeps this sample, not a view of an array that changes.
         value = self.value(_read_only(group, leaf), x.copy(), group.kernels[leaf][0])
         return self._number(value, "value")
+
+    def _variance(self, group: SlotGroup, leaf: int, x: Floats) -> float:
+        kernel = group.kernels[leaf][0]
+        return self._number(
+            self.variance_at(_read_only(group, leaf), x.copy(), kernel), "variance_at"
+        )
 
     def _step(self, group: SlotGroup, leaf: int, x: Floats, y: float, slope: float) -> None:
         state = {name: array[leaf, ...] for name, array in group.state.items()}

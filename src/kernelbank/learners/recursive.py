@@ -4,11 +4,12 @@ The covariance P of the weights is symmetric, and half of it is kept (`packed_sy
 traffic dominates the cost: a step needs P phi, and then changes P everywhere. So the change of a
 step is kept as a vector, and made for a whole cycle of samples at once. After k samples of a cycle
 
-    P = C^k P0 C^k + (I - C^2k) / ridge + sum_i factors[i] vectors[i] vectors[i]',
+    P = C^k P0 C^k + D_k + sum_i factors[i] vectors[i] vectors[i]',
 
-with P0 = covariance, as it was at the start of the cycle, and C the diagonal matrix by which a step
-forgets (the term with the ridge is there with forget="prior" only). A cycle is eight samples; four
-with exponential forgetting, which adds two vectors per sample.
+with P0 = covariance, as it was at the start of the cycle, C the diagonal matrix by which a step
+forgets, and D_k a diagonal matrix: (I - C^2k) / ridge with forget="prior", (1 - r) k I / ridge with
+forget="random_walk", else 0. A cycle is eight samples; four with exponential forgetting, which adds
+two vectors per sample.
 
 P0 is multiplied by the features of all samples that are known, of one for a single sample and of a
 cycle in a block. These are the same sums in the same order, and the vectors are part of the state:
@@ -49,6 +50,7 @@ from .feature_learner import (
     ERROR,
     FIELDS,
     SQUARED_NORM,
+    VARIANCE,
     WEIGHT,
     FeatureLearner,
     Shapes,
@@ -64,6 +66,7 @@ RECURSIVE: dict[str, Any] = {
     "forgetting": float,
     "constant": int,  # index of the constant feature, which may have a forgetting of its own
     "powers": floats("cycle + 1", 2),  # C^k: of every feature but the constant, of the constant
+    "added": floats("cycle + 1", 2),  # D_k, likewise
     "ridge": float,
     "scaled": floats("cycle", "padded"),  # scratch: C^k phi of the samples of a cycle,
     "products": floats("cycle", "padded"),  # and P0 C^k phi
@@ -72,15 +75,15 @@ RECURSIVE: dict[str, Any] = {
 }
 """The arguments of the step, which follow those of the features."""
 
-NEVER, EXPONENTIAL, PRIOR = range(3)
-FORGET_RULES = {"exponential": EXPONENTIAL, "prior": PRIOR}
+NEVER, EXPONENTIAL, PRIOR, RANDOM_WALK = range(4)
+FORGET_RULES = {"exponential": EXPONENTIAL, "prior": PRIOR, "random_walk": RANDOM_WALK}
 
 _MAX_GROWTH = 5.0
 """The covariance may grow by exp(this) at most until every weight had a dummy observation."""
 
 
 class RecursiveLeastSquares(FeatureLearner):
-    """Bayesian least squares on features, with two kinds of forgetting."""
+    """Bayesian least squares on features, with three kinds of forgetting."""
 
     second_order = True
     forgetting: float
@@ -138,7 +141,10 @@ class RecursiveLeastSquares(FeatureLearner):
 
     def prepare(self, group: SlotGroup) -> None:
         capacity = group.state["coefficients"].shape[1]
-        group.state["covariance"][:] = pack(np.eye(capacity) / self.ridge)
+        first = 1.0 / self.ridge
+        if self._forget_rule == RANDOM_WALK:  # the weights move before the first sample too
+            first += self._added()[1, 0]
+        group.state["covariance"][:] = pack(first * np.eye(capacity))
         group.state["size"][:] = capacity
 
     def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
@@ -147,6 +153,7 @@ class RecursiveLeastSquares(FeatureLearner):
             "padded": group.state["vectors"].shape[2],
             "forget_rule": self._forget_rule,
             "powers": self._powers(),
+            "added": self._added(),
         }
 
     def _powers(self) -> Floats:
@@ -159,20 +166,30 @@ class RecursiveLeastSquares(FeatureLearner):
             scale[:] = np.sqrt([self.forgetting, self.forgetting if own is None else own])
         return np.vstack([np.ones(2), np.cumprod(np.tile(scale, (self.cycle, 1)), axis=0)])
 
+    def _added(self) -> Floats:
+        """(cycle + 1, 2): D_k, likewise."""
+        powers = self._powers()
+        if self._forget_rule == PRIOR:
+            return (1.0 - powers * powers) / self.ridge
+        if self._forget_rule == RANDOM_WALK:
+            step = (1.0 - self.forgetting) / self.ridge
+            return step * np.repeat(np.arange(self.cycle + 1.0)[:, None], 2, axis=1)
+        return np.zeros_like(powers)
+
     def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
         """phi(x)' P phi(x): of f, without the noise, in units of the noise's variance."""
         out = np.full((group.leaves, len(points), WIDTH), np.nan)
         features = self.feature_rows(group, points)
         size = features.shape[2]
-        power = np.full(size, self._powers()[seen % self.cycle, 0])
+        k = seen % self.cycle
+        power, added = np.full(size, self._powers()[k, 0]), np.full(size, self._added()[k, 0])
         if self.constant_forgetting is not None:
             active = self.active_dims(group.kernels[0][0], group.dimension)
             constant = self.step_arguments(group, len(active))["constant"]
-            power[constant:] = self._powers()[seen % self.cycle, 1]
+            power[constant:], added[constant:] = self._powers()[k, 1], self._added()[k, 1]
         for leaf in range(group.leaves):
             full = np.outer(power, power) * unpack(group.state["covariance"][leaf], size)
-            if self._forget_rule == PRIOR:
-                full[np.diag_indices(size)] += (1.0 - power**2) / self.ridge
+            full[np.diag_indices(size)] += added
             vectors = group.state["vectors"][leaf][:, :size]  # zeros beyond those of this cycle
             full += (vectors.T * group.state["factors"][leaf]) @ vectors
             rows = features[leaf]
@@ -201,51 +218,58 @@ class RecursiveLeastSquares(FeatureLearner):
     @native(FIELDS.extended("recursive", **RECURSIVE))
     def step(a, leaf, number):
         """One sample of least squares, then forgetting (see `FourierRLS`)."""
-        factors, vectors = a.factors[leaf], a.vectors[leaf]  # (RANK,), (RANK, padded)
-        phi, weights, u = a.point_features, a.coefficients[leaf], a.u
-        size, rule, constant = size_of(a, leaf), a.forget_rule, a.constant
-        k = number % a.cycle
-        known = 2 * k if rule == EXPONENTIAL else k  # vectors of this cycle
+        recursive_step(a, leaf, number)
 
-        # u = P phi, s = 1 / weight + phi'u, weights += u e / s, P -= u u' / s.
-        _copy(a.products[k], u, size)
-        _forget(u, a.powers[k, 0], a.powers[k, 1], size, constant)
-        if rule == PRIOR:
-            _add_prior(u, phi, a.powers[k], a.ridge, size, constant)
-        for i in range(known):
-            add_multiple(u, factors[i] * dot(vectors[i], phi, size), vectors[i], size)
-        variance = dot(phi, u, size)
-        s = 1.0 / a.sample[WEIGHT] + variance
-        informed = variance > 0.0  # otherwise rounding is all there is
-        change = a.sample[ERROR] / s if informed else 0.0
-        add_multiple(weights, change, u, size)
 
-        # Forget: P <- C P C (+ (I - C^2) / ridge), weights <- C weights.
-        scale, constant_scale = a.powers[1, 0], a.powers[1, 1]
-        for i in range(known if rule != NEVER else 0):
-            _forget(vectors[i], scale, constant_scale, size, constant)
-        _copy(u, vectors[known], size)
-        _forget(vectors[known], scale, constant_scale, size, constant)
-        factors[known] = -1.0 / s if informed else 0.0
-        known += 1
-        if rule == PRIOR:
-            _forget(weights, scale, constant_scale, size, constant)
-        if rule == EXPONENTIAL:
-            # A dummy observation that weight j is 0, each weight in turn. In `size` samples it adds
-            # as much as the prior loses, so that the ridge never fades.
-            j = number % size
-            column = vectors[known]
-            copy_column(a.covariance[leaf], a.padded, j, column)
-            square = a.powers[k + 1, 0] * a.powers[k + 1, 0]
-            multiply_by(column, square, size)
-            for i in range(known):  # column j of P
-                add_multiple(column, factors[i] * vectors[i, j], vectors[i], size)
-            s = 1.0 / (size * (1.0 - a.forgetting) * a.ridge) + column[j]
-            factors[known] = -1.0 / s
-            add_multiple(weights, -weights[j] / s, column, size)
-        if k + 1 == a.cycle:
-            _end_cycle(a, leaf, size)
-        a.sample[SQUARED_NORM] = dot(weights, weights, size)
+@inline
+def recursive_step(a, leaf, number):
+    """One sample of least squares, then forgetting. Leaves P phi in `u`, phi'P phi in `sample`."""
+    factors, vectors = a.factors[leaf], a.vectors[leaf]  # (RANK,), (RANK, padded)
+    phi, weights, u = a.point_features, a.coefficients[leaf], a.u
+    size, rule, constant = size_of(a, leaf), a.forget_rule, a.constant
+    k = number % a.cycle
+    known = 2 * k if rule == EXPONENTIAL else k  # vectors of this cycle
+
+    # u = P phi, s = 1 / weight + phi'u, weights += u e / s, P -= u u' / s.
+    _copy(a.products[k], u, size)
+    _forget(u, a.powers[k, 0], a.powers[k, 1], size, constant)
+    if rule >= PRIOR:
+        _add_diagonal(u, phi, a.added[k], size, constant)
+    for i in range(known):
+        add_multiple(u, factors[i] * dot(vectors[i], phi, size), vectors[i], size)
+    variance = dot(phi, u, size)
+    a.sample[VARIANCE] = max(variance, 0.0)
+    s = 1.0 / a.sample[WEIGHT] + variance
+    informed = variance > 0.0  # otherwise rounding is all there is
+    change = a.sample[ERROR] / s if informed else 0.0
+    add_multiple(weights, change, u, size)
+
+    # Forget: P <- C P C + D_1; with "prior", weights <- C weights.
+    scale, constant_scale = a.powers[1, 0], a.powers[1, 1]
+    for i in range(known if rule in (EXPONENTIAL, PRIOR) else 0):
+        _forget(vectors[i], scale, constant_scale, size, constant)
+    _copy(u, vectors[known], size)
+    _forget(vectors[known], scale, constant_scale, size, constant)
+    factors[known] = -1.0 / s if informed else 0.0
+    known += 1
+    if rule == PRIOR:
+        _forget(weights, scale, constant_scale, size, constant)
+    if rule == EXPONENTIAL:
+        # A dummy observation that weight j is 0, each weight in turn. In `size` samples it adds
+        # as much as the prior loses, so that the ridge never fades.
+        j = number % size
+        column = vectors[known]
+        copy_column(a.covariance[leaf], a.padded, j, column)
+        square = a.powers[k + 1, 0] * a.powers[k + 1, 0]
+        multiply_by(column, square, size)
+        for i in range(known):  # column j of P
+            add_multiple(column, factors[i] * vectors[i, j], vectors[i], size)
+        s = 1.0 / (size * (1.0 - a.forgetting) * a.ridge) + column[j]
+        factors[known] = -1.0 / s
+        add_multiple(weights, -weights[j] / s, column, size)
+    if k + 1 == a.cycle:
+        _end_cycle(a, leaf, size)
+    a.sample[SQUARED_NORM] = dot(weights, weights, size)
 
 
 @inline
@@ -265,13 +289,12 @@ def _forget(row, scale, constant_scale, size, constant):
 
 
 @inline
-def _add_prior(u, phi, power, ridge, size, constant):
-    """u += (I - C^2k) / ridge phi, with C^k in power."""
-    share, own = (1.0 - power[0] * power[0]) / ridge, (1.0 - power[1] * power[1]) / ridge
+def _add_diagonal(u, phi, added, size, constant):
+    """u += D_k phi, with D_k in added."""
     before = u[constant] if constant < size else 0.0
-    add_multiple(u, share, phi, size)
+    add_multiple(u, added[0], phi, size)
     if constant < size:
-        u[constant] = before + own * phi[constant]
+        u[constant] = before + added[1] * phi[constant]
 
 
 @inline
@@ -284,9 +307,9 @@ def _end_cycle(a, leaf, size):
     if constant < size:
         scales[constant] = a.powers[a.cycle, 1]
     update(covariance, a.padded, scales, factors, vectors)
-    if a.forget_rule == PRIOR:
+    if a.forget_rule >= PRIOR:
         for m in range(size):
-            covariance[row_start(m) + m] += (1.0 - scales[m] * scales[m]) / a.ridge
+            covariance[row_start(m) + m] += a.added[a.cycle, 1 if m == constant else 0]
     for i in range(RANK):
         factors[i] = 0.0
         for m in range(a.padded):

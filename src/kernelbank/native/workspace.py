@@ -27,11 +27,24 @@ SAMPLE_METRICS = 6
 
 
 @dataclass(frozen=True)
+class QueryEvidence:
+    """What a gating combiner gets for n points, before any target is known."""
+
+    inputs: Floats
+    """(n, d): the points."""
+    slot_predictions: Floats
+    """(n, P): f_p at the points; not finite for a slot that has failed."""
+    variances: Floats
+    """(n, P): see `Evidence.variances`; empty unless the combiner names them in `needs`."""
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What a combiner gets from the P slots for a block of n samples.
 
     Arrays are (n, P) unless stated. A slot that has become non-finite has infinite losses and costs
     from then on, and curvature 0. The arrays are read-only, and valid until the block is done.
+    `values` and `variances` are empty unless the combiner names them in `needs`.
     """
 
     first: int
@@ -48,8 +61,17 @@ class Evidence:
     """f_p(x) before the sample is learned."""
     targets: Floats
     """(window - 1 + n,): the last window - 1 targets before the block, then the block's targets."""
+    inputs: Floats
+    """(n, d): the block's inputs."""
     values: Floats
-    """(n, window, P): f_p on the window after each sample, if the combiner declared `values`."""
+    """(n, window, P): f_p on the window after each sample."""
+    variances: Floats
+    """Variance of f_p(x) before the sample is learned, over that of the noise; NaN without one."""
+
+    def query(self, t: int) -> QueryEvidence:
+        """What was known of sample t before its target."""
+        rows = slice(t, t + 1)
+        return QueryEvidence(self.inputs[rows], self.slot_predictions[rows], self.variances[rows])
 
 
 class Workspace:
@@ -68,11 +90,13 @@ class Workspace:
         slots: int,
         leaves: int,
         *,
-        values: bool,
+        needs: frozenset[str],
         workers: int,
     ) -> None:
+        """`needs`: the extra evidence that the combiner reads (see `Combiner.needs`)."""
         self.size = size
         self.slots = slots
+        self.needs = needs
         self.workers = workers
         # the block's samples, and the targets of the window before each of them
         self.points = np.zeros((size, dimension))
@@ -84,8 +108,10 @@ class Workspace:
         self.slot_cost = np.zeros((size, slots))
         self.slot_loss = np.zeros((size, slots))
         self.slot_predictions = np.zeros((size, slots))
-        self.values = np.zeros((size if values else 0, objective.window, slots))
-        # the combiner's weights after each sample, and those that the prediction used
+        self.values = np.zeros((size if "values" in needs else 0, objective.window, slots))
+        self.variances = np.full((size if "variances" in needs else 0, slots), np.nan)
+        # the combiner's weights after each sample (at each sample, if it gates), and those that
+        # the prediction used
         self.chosen = np.zeros((size, slots))
         self.proposed = np.zeros((size, slots))
         # the cost of the bank
@@ -95,6 +121,7 @@ class Workspace:
         # a prediction at one point, without learning
         self.query_point = np.zeros(dimension)
         self.slot_values = np.zeros(slots)
+        self.query_weights = np.zeros(slots)  # the weights there, if the combiner gates
         # predictions made earlier, for targets that come late: used where the flag is 1
         self.has_past_predictions = np.zeros(size)
         self.past_predictions = np.zeros((size, slots))
@@ -108,7 +135,9 @@ class Workspace:
             self.slot_loss[:count],
             self.slot_predictions[:count],
             self.recent[: len(self.recent) - self.size + count],
+            self.points[:count],
             self.values[:count],
+            self.variances[:count],
         )
         for array in arrays:
             array.flags.writeable = False

@@ -6,6 +6,8 @@ from math import exp, fsum, inf, log, sqrt
 
 import numpy as np
 
+from .rivals import bayesian_ensembles
+
 
 def normal(weights):
     """The weights divided by their sum."""
@@ -87,6 +89,40 @@ def intervals(losses, learning_rate, levels):
         by_mixture[n] = fsum(weights * bounded[n])
         by_instance[n] = [fsum(v * bounded[n]) for v in own]
     return weights_before(len(losses))[0]
+
+
+def log_scores(predictions, targets, noise, variances=None):
+    """(n, P): log densities N(y; f, s (1 + v)); s from the samples before, if there is no noise."""
+    samples, slots = predictions.shape
+    spread = 1 + (np.zeros((samples, slots)) if variances is None else np.nan_to_num(variances))
+    r = (targets[:, None] - predictions) ** 2 / spread
+    scores = np.zeros((samples, slots))
+    for n in range(samples):
+        s = np.full(slots, noise)
+        if noise is None and n == 0:
+            continue  # no evidence
+        if noise is None:
+            s = (r[:n].sum(axis=0) + r[:n].mean()) / (n + 1)
+        scores[n] = -0.5 * (np.log(2 * np.pi * s * spread[n]) + r[n] / s)
+    return scores
+
+
+def bayesian_averaging(predictions, targets, forgetting, switching, noise, variances=None):
+    """Posterior probabilities: of the slots, or of those that switch or are forgotten."""
+    scores = log_scores(predictions, targets, noise, variances)
+    slots = scores.shape[1]
+    if switching:
+        chain = (1 - switching) * np.eye(slots) + switching / slots
+        return bayesian_ensembles.switching(scores, chain)[-1]
+    return bayesian_ensembles.dma(scores, forgetting)[-1]
+
+
+def bayesian_stacking(predictions, targets, rate, switching, noise, variances=None):
+    """Soft-Bayes, or exponentiated gradient with a rate."""
+    scores = log_scores(predictions, targets, noise, variances)
+    if rate is None:
+        return bayesian_ensembles.soft_bayes(scores)[-1]
+    return bayesian_ensembles.stacking_eg(scores, rate, switching)[-1]
 
 
 def dyadic_start(t, level):

@@ -26,7 +26,7 @@ _MOST_INSTRUCTIONS = 10**6
 
 def bytes_per_sample(layout: Layout, objective: Objective, dimension: int) -> int:
     """Bytes per sample of a block: the slots' values on the window, and kernel statistics."""
-    values = len(layout.leaves) * 4 * (objective.window + 4)
+    values = len(layout.leaves) * 4 * (objective.window + 5)
     sources = number_statistics(layout.row_kernels, dimension)
     return 8 * (values + len(sources) * (layout.history_length(objective) + 1))
 
@@ -49,8 +49,8 @@ def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int
     if instructions > _MOST_INSTRUCTIONS:  # so many are not even listed
         return 8 * CONSTANTS * instructions * _SHORTEST * (window + 1)
     on_residuals = sum(layout.groups[leaf.group].residual_of is not None for leaf in layout.leaves)
-    workspace = slots * (8 + window) + leaves * (window + 3) + dimension
-    workspace += on_residuals * 4 * (window + 2)  # what their learners write
+    workspace = slots * (9 + window) + leaves * (window + 3) + dimension
+    workspace += on_residuals * 4 * (window + 3)  # what their learners write
     sample = bytes_per_sample(layout, objective, dimension) + 8 * workspace
     length = {
         k.structure_key: len(k.for_dimension(dimension).program())

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 
 from ...bank.bank import KernelBank
+from .doebe import doebe
 from .graph_feedback import omkl_gf, omkl_sfg, similarity_graph
 from .raker import adaraker, raker
+from .vaw import vaw
 
-BANKS: tuple[Callable[..., KernelBank], ...] = (adaraker, omkl_gf, omkl_sfg, raker)
+BANKS: tuple[Callable[..., KernelBank], ...] = (adaraker, doebe, omkl_gf, omkl_sfg, raker, vaw)
 """Every preset that makes a bank, for `kernelbank compare --presets`."""
 
-__all__ = ["adaraker", "omkl_gf", "omkl_sfg", "raker", "similarity_graph"]
+__all__ = ["adaraker", "doebe", "omkl_gf", "omkl_sfg", "raker", "similarity_graph", "vaw"]

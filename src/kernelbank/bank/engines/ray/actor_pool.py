@@ -46,7 +46,7 @@ class ActorPool:
         layout: Layout,
         first_input: Floats,
         *,
-        with_values: bool,
+        needs: frozenset[str],
     ) -> None:
         self._ray = ray = cluster.connect(
             settings.address, allow_unauthenticated=settings.allow_unauthenticated
@@ -57,7 +57,7 @@ class ActorPool:
         number = settings.shards or cluster.cpu_count(ray)
         shards = partition(layout.dependency_groups(layout.leaves), number)
         size = settings.step_length(layout, objective, len(first_input), len(shards))
-        shared = ray.put((objective, layout, size, with_values))
+        shared = ray.put((objective, layout, size, needs))
         self.handles = [
             ActorHandle(
                 ray,

@@ -43,11 +43,9 @@ class Actor:
         self, epoch: int, shared: tuple[Any, ...], leaves: list[int], first_input: Floats
     ) -> None:
         """Make a new worker. Concurrent calls for the one before are refused from now on."""
-        objective, layout, size, with_values = shared
+        objective, layout, size, needs = shared
         self._epoch = epoch
-        self._worker = ShardWorker(
-            objective, layout, leaves, size, first_input, with_values=with_values
-        )
+        self._worker = ShardWorker(objective, layout, leaves, size, first_input, needs=needs)
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Call a method of the worker, in the order of the calls."""
@@ -252,10 +250,8 @@ class ActorHandle:
 
     def rebuild_locally(self, learned: list[SentBlock]) -> ShardWorker:
         """The same worker in this process: from the snapshot, and the blocks since."""
-        objective, layout, size, with_values = self._ray.get(self._shared)
-        worker = ShardWorker(
-            objective, layout, self.leaves, size, self.first_input, with_values=with_values
-        )
+        objective, layout, size, needs = self._ray.get(self._shared)
+        worker = ShardWorker(objective, layout, self.leaves, size, self.first_input, needs=needs)
         if self.snapshot is not None:
             worker.restore(self.snapshot)
         for block in learned:

@@ -42,8 +42,7 @@ class RayExecutor(Executor):
         self._settings = settings
         self._layout = layout
         self._workspace = workspace
-        with_values = bool(workspace.values.size)
-        self._pool = ActorPool(settings, objective, layout, first_input, with_values=with_values)
+        self._pool = ActorPool(settings, objective, layout, first_input, needs=workspace.needs)
         self._has_models = any(not group.learner.saveable for group in layout.groups)
         self._step_ratio: Floats | None = None
 
@@ -90,8 +89,8 @@ class RayExecutor(Executor):
         for handle, reply in zip(self._pool.handles, replies, strict=True):
             for name, array in zip(EVIDENCE, reply.evidence, strict=True):
                 getattr(self._workspace, name)[:count, handle.slots] = array
-            if len(reply.values):
-                self._workspace.values[:count, :, handle.slots] = reply.values
+            for name, array in reply.extra.items():
+                getattr(self._workspace, name)[:count, ..., handle.slots] = array
         self._step_ratio = self._by_slot([reply.step_ratio for reply in replies])
 
     def _mix(self, block: SentBlock, count: int) -> None:

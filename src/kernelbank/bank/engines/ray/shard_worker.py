@@ -37,8 +37,8 @@ class GatheredReply(NamedTuple):
 
     evidence: Floats
     """(5, n, P): the arrays named in `EVIDENCE`."""
-    values: Floats
-    """(n, window, P): the slots' values on the window, empty if the combiner needs none."""
+    extra: dict[str, Floats]
+    """The arrays that the combiner names in `needs`."""
     step_ratio: Floats
     """(P,): see `Learner.step_ratio`."""
 
@@ -82,9 +82,9 @@ class ShardWorker:
         size: int,
         first_input: Floats,
         *,
-        with_values: bool,
+        needs: frozenset[str],
     ) -> None:
-        """`size`: samples learned at a time. `with_values`: return slot values on the window."""
+        """`size`: samples learned at a time. `needs`: the combiner's."""
         leaves = [layout.leaves[number] for number in leaf_numbers]
         slots = [layout.slots[index] for leaf in leaves for index in leaf.slots]
         kernels = [slot.kernel for slot in slots if slot.learner.uses_kernel_rows]
@@ -94,7 +94,7 @@ class ShardWorker:
             len(first_input),
             len(slots),
             len(leaves),
-            values=with_values,
+            needs=needs,
             workers=1,
         )
         self._buffer = SampleBuffer(
@@ -121,17 +121,17 @@ class ShardWorker:
         """Phase 1: learn a block; return a reply, and the snapshot after it if that is wanted."""
         count = len(samples[1])
         block = self._memory.allocate(count)
-        all_values = self._workspace.values
-        values = np.empty((count if all_values.size else 0, *all_values.shape[1:]))
+        learned = {name: getattr(self._workspace, name) for name in self._workspace.needs}
+        extra = {name: np.empty((count, *array.shape[1:])) for name, array in learned.items()}
         for start, end in self._learn_steps(first, samples, block):
-            if len(values):
-                values[start:end] = all_values[: end - start]
+            for name, array in learned.items():
+                extra[name][start:end] = array[: end - start]
             self._memory.append(block, first + start, start, end - start)
         self._pending[first] = block
         snapshot = self.snapshot() if with_snapshot else None
         step_ratio = self._shard.step_ratio()
         if not by_sums:
-            return GatheredReply(block.evidence, values, step_ratio), snapshot
+            return GatheredReply(block.evidence, extra, step_ratio), snapshot
         samples_out, slots_out = np.nonzero(~np.isfinite(block.by_name["slot_predictions"]))
         nonfinite = (samples_out, slots_out)
         return SumsReply(block.candidates.bounds(), nonfinite, step_ratio), snapshot
