@@ -23,6 +23,7 @@ from ..bank.bank import KernelBank
 from ..losses import Logistic, Loss, Squared
 from ..utils import validation as check
 from ..utils.validation import Floats
+from ..utils.whole_steps import named_warnings, with_owner
 from .datasets.stream import CLASSIFICATION, REGRESSION, Stream
 
 BANK, RIVAL, BASELINE = "bank", "rival", "baseline"
@@ -88,6 +89,18 @@ def baselines() -> list[Competitor]:
             RUNNING_MEAN, BASELINE, partial(_run_baseline, _running_mean), accepts=_is_regression
         ),
     ]
+
+
+def with_named_warnings(competitor: Competitor) -> Competitor:
+    """The competitor, whose warnings begin with its name: in a comparison many may warn."""
+    return replace(competitor, run=partial(_run_named, competitor.name, competitor.run))
+
+
+def _run_named(
+    name: str, run: Callable[[int, Stream], CompetitorRun], seed: int, stream: Stream
+) -> CompetitorRun:
+    with named_warnings(name):
+        return run(seed, stream)
 
 
 def as_competitor(name: str, given: Any) -> Competitor:
@@ -272,7 +285,7 @@ def _run_one_by_one(model: Any, stream: Stream) -> CompetitorRun:
     except Exception as error:
         note = f"failed at sample {n}: {error!r}"[:200]
         if not isinstance(error, ArithmeticError):  # it broke rather than diverged: say so
-            warnings.warn(f"{type(model).__name__} {note}", stacklevel=2)
+            warnings.warn(with_owner(f"{type(model).__name__} {note}"), stacklevel=2)
     seconds = (time.perf_counter() - start) / len(stream)
     return CompetitorRun(predictions, seconds, note=note)
 

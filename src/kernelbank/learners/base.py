@@ -9,6 +9,7 @@ evidence, mixtures) is computed from these by code that knows no learner.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import fsum
 from typing import Any, ClassVar
 
 import numpy as np
@@ -149,6 +150,23 @@ class Learner:
     accepts_new_inputs: ClassVar[bool] = False
     """Whether the slots can use columns that are added later (see `extend_inputs`)."""
 
+    def check_initial(self, objective: Objective, terms: int) -> None:
+        """Refuse an initial function of that many terms; by default every one."""
+        raise check.refuse(
+            "initial",
+            f"be left out for {type(self).__name__}, which starts at 0",
+            f"{terms} terms",
+            "Use kb.learners.Norma, KLMS, KNLMS, QKLMS or a learner on random features.",
+        )
+
+    def start_from(self, group: SlotGroup, points: Floats, coefficients: Floats) -> None:
+        """Start at f = sum_j coefficients[leaf, j, lane] k(points[j], .) instead of at 0.
+
+        Called after `prepare`, if `check_initial` accepts it: set the arrays of the state, and
+        group.norms[:, 0] to norm^2. points: (m, d); coefficients: (leaves, m, 4).
+        """
+        raise NotImplementedError
+
     def check(self, objective: Objective) -> None:
         """Refuse a window, regularization or loss that the method cannot work with."""
 
@@ -265,3 +283,16 @@ def check_labels(learner: Learner, objective: Objective) -> None:
             objective.loss,
             'Use "hinge", "squared_hinge" or "logistic", or another learner.',
         )
+
+
+def check_terms(learner: Learner, terms: int, most: int, why: str) -> None:
+    """Refuse an initial function of more terms than a budget leaves room for."""
+    if terms > most:
+        remedy = "Give fewer points, or raise budget."
+        rule = f"have at most {most} points for {type(learner).__name__} ({why})"
+        raise check.refuse("initial", rule, terms, remedy)
+
+
+def exact_quadratic(coefficients: Floats, gram: Floats) -> float:
+    """c' K c, at least 0, rounded once: the same bits whatever adds up products elsewhere."""
+    return max(fsum((np.outer(coefficients, coefficients) * gram).ravel()), 0.0)

@@ -13,6 +13,7 @@ from ..kernels.program import (
     EVALUATE,
     PackedProgram,
     PackedStatistics,
+    evaluate,
     kernel_row,
     number_statistics,
 )
@@ -24,7 +25,7 @@ from ..native.functions import native
 from ..native.jit import inline
 from ..native.simd import WIDTH, lane
 from ..utils.validation import Floats
-from .base import SlotGroup
+from .base import SlotGroup, check_terms, exact_quadratic
 from .feature_learner import FIELDS, NUMBER, SELF_KERNEL, FeatureLearner, Shapes, size_of
 
 CENTRES = FIELDS.extended(
@@ -49,6 +50,25 @@ class CentresBase(FeatureLearner):
     extra_capacity = 1  # a new centre may come before an old one is removed
     accepts_new_inputs: ClassVar[bool] = True
     budget: int
+    takes_initial: ClassVar[bool] = False
+    """Whether the state is nothing but centres, coefficients and K: then f may start anywhere."""
+
+    def check_initial(self, objective: Objective, terms: int) -> None:
+        if not self.takes_initial:
+            super().check_initial(objective, terms)
+        check_terms(self, terms, self.budget, "budget")
+
+    def start_from(self, group: SlotGroup, points: Floats, coefficients: Floats) -> None:
+        """The points are the oldest centres."""
+        state, terms = group.state, len(points)
+        for leaf, (kernel, *_) in enumerate(group.kernels):
+            gram = evaluate(kernel, points, points)
+            state["size"][leaf] = terms
+            state["centres"][leaf, :, :terms] = points.T
+            state["coefficients"][leaf, :terms] = coefficients[leaf, :, 0]
+            if "gram" in state:
+                state["gram"][leaf, :terms, :terms] = gram
+            group.norms[leaf, 0, 0] = exact_quadratic(coefficients[leaf, :, 0], gram)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return self.budget + self.extra_capacity
