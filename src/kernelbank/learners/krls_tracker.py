@@ -166,7 +166,7 @@ class KRLSTracker(InverseBase):
         variance = gamma + a.jitter * self_kernel + dot(q, p, size)
         s = variance + a.noise / a.sample[WEIGHT]
         gain = (a.sample[RESPONSE] - predicted) / s
-        if gamma > DEPENDENT * self_kernel:
+        if gamma > max(DEPENDENT, 2.0 * a.jitter) * self_kernel:
             append_row_column(covariance, size, p, variance)
             p[size] = variance
             mean[size] = predicted

@@ -12,7 +12,6 @@ from ..utils.validation import Floats
 Function = Callable[[Any, Any], Any]
 
 _HALVINGS = 64
-_FARTHEST = 2.0**60
 
 
 def envelope(
@@ -38,31 +37,50 @@ def _proximal_point(
 ) -> Floats:
     """The u in the domain where h(u) = l'(u, y) + (u - f) / smoothing changes its sign.
 
-    From any start inside the domain u lies between start and start - smoothing h(start), because l'
-    does not decrease; then by bisection. An element's result does not depend on the others.
+    An element's result does not depend on the others.
     """
-    low, high = domain
 
     def h(u: Floats) -> Floats:
         return np.asarray(derivative(u, y)) + (u - f) / smoothing
 
-    ends = inside(domain)
-    start = np.clip(f, *ends)
-    slope, width = h(start), 1.0
-    while (far := np.isinf(slope)).any() and width < _FARTHEST:  # overflow: go downhill first
-        start = np.where(far, np.clip(start - np.sign(slope) * width, *ends), start)
-        slope, width = h(start), 2 * width
-    other = np.clip(start - smoothing * slope, low, high)
-    lower, upper = np.minimum(start, other), np.maximum(start, other)
+    start = np.clip(f, *inside(domain))
+    near, far = _bracket(h, start, smoothing, domain)
     for _ in range(_HALVINGS):
-        middle = 0.5 * lower + 0.5 * upper
-        between = (lower < middle) & (middle < upper)
+        middle = 0.5 * near + 0.5 * far
+        between = (middle != near) & (middle != far)
         if not between.any():
             break
-        above = h(np.where(between, middle, start)) > 0  # an end may lie outside the domain
-        upper = np.where(between & above, middle, upper)
-        lower = np.where(between & ~above, middle, lower)
-    return 0.5 * lower + 0.5 * upper
+        value = h(np.where(between, middle, start))  # an end may lie outside the domain
+        beyond = value * (far - near) >= 0
+        far = np.where(between & beyond, middle, far)
+        near = np.where(between & ~beyond, middle, near)
+    return 0.5 * near + 0.5 * far
+
+
+def _bracket(
+    h: Callable[[Floats], Floats], start: Floats, smoothing: float, domain: tuple[float, float]
+) -> tuple[Floats, Floats]:
+    """Points on both sides of the root of the increasing h, the first one nearer to start.
+
+    The root lies between start and start - smoothing h(start), because l' does not decrease. This
+    may be far away, or overflow: so it is approached by steps of 1, 2, 4, ...
+    """
+    value = h(start)
+    direction = -np.sign(value)
+    last = np.clip(start - smoothing * value, *domain)
+    near, far = start.copy(), start.copy()
+    going = direction != 0
+    width = 1.0
+    while going.any() and np.isfinite(width):
+        step = start + direction * width
+        past = direction * (step - last) >= 0
+        asked = going & ~past
+        crossed = direction * h(np.where(asked, step, start)) >= 0
+        far = np.where(going, np.where(past, last, step), far)
+        near = np.where(asked & ~crossed, step, near)
+        going = asked & ~crossed
+        width *= 2
+    return near, far
 
 
 def inside(domain: tuple[float, float]) -> tuple[float, float]:

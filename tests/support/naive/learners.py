@@ -385,14 +385,14 @@ class KRLSTracker(KernelExpansion):
             return  # f(x) is 0 for certain
         if self.forget_when == "before":
             self.mean, self.covariance = self.forgotten(self.mean, self.covariance)
-        novel = not self.centres or self.exceeds(left, 1e-6 * own, own)
+        jitter = estimate.JITTER if self.jitter is None else self.jitter
+        novel = not self.centres or self.exceeds(left, max(1e-6, 2 * jitter) * own, own)
 
         # f(x) = q . f(centres) + something independent of variance `left`.
         size = len(self.centres)
         extend = np.vstack([np.eye(size), q])
         mean = extend @ self.mean
         covariance = extend @ self.covariance @ extend.T
-        jitter = estimate.JITTER if self.jitter is None else self.jitter
         covariance[size, size] += left + jitter * own
 
         # z = f(x) + noise of variance noise / w.
