@@ -99,7 +99,7 @@ class Poisson(Loss):
     >>> Poisson(smoothing=0).value(0.0, [0.0, 1.0]).tolist()
     [1.0, 0.0]
     >>> Poisson().derivative(0.0, [0.0, 1.0, 100.0]).round(3).tolist()
-    [0.913, 0.0, -30.672]
+    [0.913, 0.0, -40.808]
     """
 
     smoothing: float = 0.1
@@ -153,7 +153,7 @@ class PoissonRate(Loss):
     >>> PoissonRate().value([2.0, 0.0, -1.0], 0.0).round(3).tolist()
     [1.95, 0.0, 5.0]
     >>> PoissonRate().derivative([4.0, -1.0], 4.0).round(3).tolist()
-    [0.0, -13.31]
+    [0.0, -12.882]
     """
 
     smoothing: float = 0.1
