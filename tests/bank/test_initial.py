@@ -45,7 +45,8 @@ def naive_norma(X, y, initial, window, budget, rate, ridge):
 
 
 @pytest.mark.parametrize(
-    ("points", "window", "budget"), [(1, 1, 4), (3, 4, 9), (5, 4, 9), (8, 3, 40), (30, 4, 60)]
+    ("points", "window", "budget"),
+    [(1, 1, 4), (3, 4, 9), (5, 4, 9), (8, 3, 20), pytest.param(30, 4, 60, marks=pytest.mark.slow)],
 )
 def test_norma_from_an_initial_function_equals_the_definition(points, window, budget):
     X, y = stream(5, 90, 2)
