@@ -35,6 +35,9 @@ class Case(NamedTuple):
 
 
 def bank_case(labels=False, y=NUMBERS, **options):
+    loss = options.get("loss")
+    if isinstance(loss, kb.losses.Loss) and not labels:
+        y = instances.targets_for(loss, y)
     return Case(
         lambda engine: kb.KernelBank(window=5, engine=engine, **options),
         X,
@@ -65,8 +68,7 @@ def all_cases():
         cases[f"kernel {instances.name_of(kernel)}"] = bank_case(dictionary=kernel)
     for loss, _ in instances.LOSSES:
         name = f"loss {instances.name_of(loss)}"
-        y = instances.targets_for(loss, NUMBERS)
-        cases[name] = bank_case(y=y, dictionary=kb.gaussian_grid(0.2, 2, 6), loss=loss)
+        cases[name] = bank_case(loss.labels, dictionary=kb.gaussian_grid(0.2, 2, 6), loss=loss)
     for learner in [*instances.LEARNERS, L.Norma(0.05, 30)]:
         for loss in losses_of(learner):
             # Two kernels of one structure: a leaf that is not full.

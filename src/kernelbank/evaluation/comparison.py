@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..losses import Loss, as_loss
 from ..utils import validation as check
 from . import datasets
-from .competitors import (
-    BASELINE,
-    Competitor,
-    CompetitorRun,
-    as_competitor,
-    baselines,
-    with_named_warnings,
-)
+from .competitors import BASELINE, Competitor, CompetitorRun, as_competitor, baselines
 from .datasets import Stream
 from .results import Comparison, Result
 from .run_cache import RunCache
@@ -93,7 +86,7 @@ def compare(
         remedy = 'Give for example {"mine": kb.KernelBank()}.'
         raise check.refuse("banks", "be a dictionary of names and banks", banks, remedy, "compare")
     competitors = [as_competitor(str(name), given) for name, given in banks.items()]
-    competitors = [with_named_warnings(one) for one in competitors] + baselines()
+    competitors += baselines()
     scoring = None if isinstance(loss, str) and loss == NORMALISED else as_loss(loss)
     unscored = check.count("skip", skip, "compare", "Give 0 or a number such as 100.", least=0)
     if samples is not None:

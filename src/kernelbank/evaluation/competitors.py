@@ -91,11 +91,6 @@ def baselines() -> list[Competitor]:
     ]
 
 
-def with_named_warnings(competitor: Competitor) -> Competitor:
-    """The competitor, whose warnings begin with its name: in a comparison many may warn."""
-    return replace(competitor, run=partial(_run_named, competitor.name, competitor.run))
-
-
 def _run_named(
     name: str, run: Callable[[int, Stream], CompetitorRun], seed: int, stream: Stream
 ) -> CompetitorRun:
@@ -104,7 +99,15 @@ def _run_named(
 
 
 def as_competitor(name: str, given: Any) -> Competitor:
-    """A competitor from a bank, a model with predict_one and learn_one, or a maker of either."""
+    """A competitor from a bank, a model with predict_one and learn_one, or a maker of either.
+
+    Its warnings begin with its name: in a comparison many may warn.
+    """
+    competitor = _competitor(name, given)
+    return replace(competitor, run=partial(_run_named, name, competitor.run))
+
+
+def _competitor(name: str, given: Any) -> Competitor:
     owner = f"banks[{name!r}]"
     if name in (PERSISTENCE, RUNNING_MEAN):
         remedy = "Choose another name: this baseline stands in every table."

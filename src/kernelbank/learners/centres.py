@@ -50,11 +50,10 @@ class CentresBase(FeatureLearner):
     extra_capacity = 1  # a new centre may come before an old one is removed
     accepts_new_inputs: ClassVar[bool] = True
     budget: int
-    takes_initial: ClassVar[bool] = False
-    """Whether the state is nothing but centres, coefficients and K: then f may start anywhere."""
 
     def check_initial(self, objective: Objective, terms: int) -> None:
-        if not self.takes_initial:
+        """Where the state is centres, coefficients, K and sums from 0 on, f may start anywhere."""
+        if not self.state_shapes(1, 1).keys() <= {"centres", "gram", "dropped", "squares"}:
             super().check_initial(objective, terms)
         check_terms(self, terms, self.budget, "budget")
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..native.arguments import floats
 from ..native.dense import dot
@@ -81,7 +80,6 @@ class KLMS(CentresBase):
 
     learning_rate: float = 0.1
     budget: int = 100
-    takes_initial: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.settings(

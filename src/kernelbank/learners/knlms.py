@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -50,7 +49,6 @@ class KNLMS(GramBase):
     coherence: float = 0.9
     epsilon: float = 0.01
     budget: int = 100
-    takes_initial: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.settings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +82,6 @@ class QKLMS(CentresBase):
     learning_rate: float = 0.1
     quantization: float = 0.1
     budget: int = 100
-    takes_initial: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.settings(
