@@ -118,6 +118,14 @@ class SlotGroup(LeafArrays):
         self.models: list[Any] = [None] * len(kernels)
         """For every leaf the model behind its slot, where the state is not arrays."""
 
+    def start_norm(self, leaf: int, lane: int, coefficients: Floats, gram: Floats) -> None:
+        """norm^2 = c' K c before the first sample.
+
+        Added exactly and rounded once: the same bits whatever adds up products elsewhere.
+        """
+        products = np.outer(coefficients, coefficients) * gram
+        self.norms[leaf, 0, lane] = max(fsum(products.ravel()), 0.0)
+
     def dropped(self) -> Floats:
         """(leaves, 4): norm^2 of all removed terms, for learners with `dropped` in their state."""
         result = np.zeros((self.leaves, WIDTH))
@@ -158,6 +166,13 @@ class Learner:
             f"{terms} terms",
             "Use kb.learners.Norma, KLMS, KNLMS, QKLMS or a learner on random features.",
         )
+
+    def check_terms(self, terms: int, most: int, why: str) -> None:
+        """Refuse an initial function of more terms than a budget leaves room for."""
+        if terms > most:
+            remedy = "Give fewer points, or raise budget."
+            rule = f"have at most {most} points for {type(self).__name__} ({why})"
+            raise check.refuse("initial", rule, terms, remedy)
 
     def start_from(self, group: SlotGroup, points: Floats, coefficients: Floats) -> None:
         """Start at f = sum_j coefficients[leaf, j, lane] k(points[j], .) instead of at 0.
@@ -283,16 +298,3 @@ def check_labels(learner: Learner, objective: Objective) -> None:
             objective.loss,
             'Use "hinge", "squared_hinge" or "logistic", or another learner.',
         )
-
-
-def check_terms(learner: Learner, terms: int, most: int, why: str) -> None:
-    """Refuse an initial function of more terms than a budget leaves room for."""
-    if terms > most:
-        remedy = "Give fewer points, or raise budget."
-        rule = f"have at most {most} points for {type(learner).__name__} ({why})"
-        raise check.refuse("initial", rule, terms, remedy)
-
-
-def exact_quadratic(coefficients: Floats, gram: Floats) -> float:
-    """c' K c, at least 0, rounded once: the same bits whatever adds up products elsewhere."""
-    return max(fsum((np.outer(coefficients, coefficients) * gram).ravel()), 0.0)

@@ -25,7 +25,7 @@ from ..native.functions import native
 from ..native.jit import inline
 from ..native.simd import WIDTH, lane
 from ..utils.validation import Floats
-from .base import SlotGroup, check_terms, exact_quadratic
+from .base import SlotGroup
 from .feature_learner import FIELDS, NUMBER, SELF_KERNEL, FeatureLearner, Shapes, size_of
 
 CENTRES = FIELDS.extended(
@@ -55,7 +55,7 @@ class CentresBase(FeatureLearner):
         """Where the state is centres, coefficients, K and sums from 0 on, f may start anywhere."""
         if not self.state_shapes(1, 1).keys() <= {"centres", "gram", "dropped", "squares"}:
             super().check_initial(objective, terms)
-        check_terms(self, terms, self.budget, "budget")
+        self.check_terms(terms, self.budget, "budget")
 
     def start_from(self, group: SlotGroup, points: Floats, coefficients: Floats) -> None:
         """The points are the oldest centres."""
@@ -67,7 +67,7 @@ class CentresBase(FeatureLearner):
             state["coefficients"][leaf, :terms] = coefficients[leaf, :, 0]
             if "gram" in state:
                 state["gram"][leaf, :terms, :terms] = gram
-            group.norms[leaf, 0, 0] = exact_quadratic(coefficients[leaf, :, 0], gram)
+            group.start_norm(leaf, 0, coefficients[leaf, :, 0], gram)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return self.budget + self.extra_capacity

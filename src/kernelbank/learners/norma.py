@@ -41,7 +41,7 @@ from ..native.views import is_narrow, wide_row
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Learner, SlotGroup, check_decay, check_terms, exact_quadratic
+from .base import Learner, SlotGroup, check_decay
 
 REFRESH_PERIOD = 32
 """norm^2 is recomputed from the coefficients at every sample number that this divides."""
@@ -263,7 +263,7 @@ class Norma(Learner):
         return group.scratch.setdefault("memo_rows", np.zeros(shape, dtype=group.objective.dtype))
 
     def check_initial(self, objective: Objective, terms: int) -> None:
-        check_terms(self, terms, self.budget - objective.window, "budget - window")
+        self.check_terms(terms, self.budget - objective.window, "budget - window")
 
     def start_from(self, group: SlotGroup, points: Floats, coefficients: Floats) -> None:
         """The points are the newest samples before the stream: the state is as if they had passed.
@@ -279,7 +279,7 @@ class Norma(Learner):
                 state["coefficients"][leaf, first:budget, lane] = coefficients[leaf, :, lane]
                 state["diagonals"][leaf, first:budget, lane] = np.diag(gram)
                 alpha = state["coefficients"][leaf, first:budget, lane].astype(float)
-                group.norms[leaf, 0, lane] = exact_quadratic(alpha, gram)
+                group.start_norm(leaf, lane, alpha, gram)
                 passed = max(budget - window - first, 0)  # points that have left the window
                 for j in range(passed):  # tail_j = sum of alpha_i k(x_i, x_j), j <= i < passed
                     tail = fsum(alpha[j:passed] * gram[j:passed, j])
