@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from ..runner.options import DEFAULTS, KINDS, OPTIONS, OptionSpec, flag
+from ..runner.option_spec import OptionSpec, flag
+from ..runner.options import DEFAULTS, KINDS, OPTIONS
 from .one_line_errors import errors_as_one_line
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96}

@@ -15,7 +15,7 @@ from ...io.sources import RejectedRow, RowBlock
 from ...io.sources.parsing import shortened
 from ...io.times import parse_time
 from ...utils.validation import Floats
-from .options import RunOptions, as_label, listed_columns
+from .options import RunOptions, as_label
 
 
 class Batch(NamedTuple):
@@ -155,3 +155,9 @@ def _cut(
             collected = []
     if collected:
         yield collected
+
+
+def listed_columns(columns: Sequence[str]) -> str:
+    """The names of a source's columns for a message."""
+    names = [n if n.isprintable() and "," not in n else repr(n) for n in columns[:20]]
+    return (", ".join(names) + (", ..." if len(columns) > 20 else "")) or "none"
