@@ -112,9 +112,9 @@ class _GroupedCommand(click.Command):
 def run_command(context: click.Context, /, **given: Any) -> None:
     """Predict and learn a stream, row by row, and lose nothing.
 
-    SOURCE is a .csv, .csv.gz, .parquet or .jsonl file, - for standard input (CSV or JSON lines),
-    redis://host:port/stream-name or kafka://host:port/topic. Every row is predicted before it is
-    learned.
+    SOURCE is a .csv or .jsonl file (each also with .gz), a .parquet file, - for standard input (CSV
+    or JSON lines), redis://host:port/stream-name or kafka://host:port/topic. Every row is predicted
+    before it is learned.
 
     \b
       kernelbank run sensors.csv --target load --predictions out.csv --state run/

@@ -95,7 +95,7 @@ class RunOptions:
     )
     max_classes: int | None = _learning(
         "How many labels may be found in the stream, by default 100. Beyond two, the model grows "
-        "with each: by 13 MB with 5 inputs, 60 MB with 50.",
+        "with each: by 13 MB with 5 inputs, 59 MB with 50.",
         None,
         metavar="N",
         low=2,
@@ -235,7 +235,9 @@ class RunOptions:
         "Rows without a target are predicted, not learned.", False, saved=FREE
     )
     allow_gaps: bool = _rows(
-        "Go on if a broker has deleted rows before they were read; they are counted.", False
+        "Go on where rows are lost: deleted by a broker before they were read (they are counted), "
+        "or in a file of --follow that is gone or compressed.",
+        False,
     )
     allow_empty: bool = _rows("A source without any row is not an error.", False)
     max_rows: int | None = _rows("Stop after this number of rows.", None, metavar="N", low=1)
