@@ -256,7 +256,7 @@ def attack(count: int, seed: int, keep: Path | None = None) -> Counter[str]:
         warnings.simplefilter("ignore")
         kinds = list(every_kind(Path(folder)))
 
-        groups = [  # the most intricate files most often
+        groups = [  # the most intricate files most often: there are two, some ten and two hundred
             [kind for kind in kinds if kind.name.startswith("run")],
             [kind for kind in kinds if kind.name.startswith("AutoBank")],
             [kind for kind in kinds if not kind.name.startswith(("run", "AutoBank"))],
@@ -264,7 +264,7 @@ def attack(count: int, seed: int, keep: Path | None = None) -> Counter[str]:
 
         def item(number: int) -> tuple[SavedKind, bytes]:
             draw = random.Random(f"{seed}:{number}")
-            kind = draw.choice(draw.choices(groups, [1, 2, 2])[0])
+            kind = draw.choice(draw.choices(groups, [1, 3, 16])[0])
             return kind, Forger(draw).forge(kind.data)
 
         return run_all(item, count, Path(folder), keep)
