@@ -31,7 +31,7 @@ from ..runner.snapshots import drawn_inputs, kept_inputs, take_snapshot
 from ..runner.status import RunStatus
 from .lately import lately
 from .page import render_page
-from .report_json import encode, json_object, numbers, ten_thousandths
+from .report_json import encode, json_numbers, json_object, ten_thousandths
 from .run_details import LISTED, run_details
 
 POINTS_PER_PART = 32
@@ -182,14 +182,14 @@ def _points(history: History, first: int) -> str:
     group = slice(first, first + POINTS_PER_PART)
     fields = {"stride": str(history.stride)}
     for name in TOTALS:
-        fields[name] = numbers(history.totals[name][group], 12 if name in COUNTS else 7)
+        fields[name] = json_numbers(history.totals[name][group], 12 if name in COUNTS else 7)
     for name in EXTREMES:
         digits = TIME_DIGITS if name.startswith("time") else 6
-        fields[name] = numbers(history.extremes[name][group], digits)
+        fields[name] = json_numbers(history.extremes[name][group], digits)
     fields["weights"] = encode(ten_thousandths(history.weights[group]))
     fields["weights_high"] = encode(ten_thousandths(history.highest_weights[group]))
     losses = history.losses[group].tolist()
-    fields["losses"] = f"[{','.join(numbers(row, 5) for row in losses)}]"
+    fields["losses"] = f"[{','.join(json_numbers(row, 5) for row in losses)}]"
     return json_object(fields)
 
 
@@ -199,15 +199,15 @@ def _curves(taken: Snapshot, inputs: Sequence[int] | None = None) -> str:
     lines = []
     for number, values in zip(inputs or range(len(taken.values)), taken.values, strict=True):
         seen = values[:, np.isfinite(values[0])]
-        line = {name: numbers(one, 6) for name, one in zip(names, seen, strict=True)}
+        line = {name: json_numbers(one, 6) for name, one in zip(names, seen, strict=True)}
         lines.append(json_object({"input": str(number), **line}))
     return json_object({"row": str(taken.row), "lines": f"[{','.join(lines)}]"})
 
 
 def _recent(history: History) -> str:
     recent = history.recent
-    texts = {name: numbers(recent[name], 7) for name in FIELDS}
-    return json_object({**texts, "time": numbers(recent["time"], TIME_DIGITS)})
+    texts = {name: json_numbers(recent[name], 7) for name in FIELDS}
+    return json_object({**texts, "time": json_numbers(recent["time"], TIME_DIGITS)})
 
 
 def _labels(status: RunStatus, history: History) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def json_object(texts: dict[str, str]) -> str:
     return "{" + ",".join(f'"{name}":{text}' for name, text in texts.items()) + "}"
 
 
-def numbers(values: Iterable[float], digits: int) -> str:
+def json_numbers(values: Iterable[float], digits: int) -> str:
     """Numbers with `digits` significant digits: more cannot be seen, and would fill the page."""
     form = f"%.{digits}g"
     return f"[{','.join(form % v if math.isfinite(v) else 'null' for v in values)}]"

@@ -12,7 +12,7 @@ from ...auto.category_statistics import category_code
 from ...auto.column_encoder import CATEGORY, NUMBER, TIME
 from ...errors import RunRefused
 from ...io.sources import RejectedRow, RowBlock
-from ...io.sources.parsing import shortened
+from ...io.sources.parsing import shown_cell
 from ...io.times import parse_time
 from ...utils.validation import Floats
 from .options import RunOptions, as_label
@@ -105,7 +105,7 @@ class FeatureEncoder:
                 except ValueError as error:
                     usable[i] = False
                     row = int(parsed.rows[i])
-                    where, value = block.where(row), shortened(str(cell))
+                    where, value = block.where(row), shown_cell(str(cell))
                     rejected.append(RejectedRow(row, where, options.time, value, str(error)))
         texts: dict[float, str] = {}
         for column, name in enumerate(

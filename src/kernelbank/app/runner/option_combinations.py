@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import RunRefused
-from .option_spec import flag, shown
+from .option_spec import flag, option_text
 
 if TYPE_CHECKING:
     from .options import RunOptions
@@ -54,9 +54,8 @@ def _check_classes(options: RunOptions) -> None:
         )
     labels = options.labels or ()
     if len(labels) < 2 or len(set(labels)) < len(labels):
-        raise RunRefused(
-            f"--classes must name at least two labels, none twice; got {shown(options.classes)}."
-        )
+        given = option_text(options.classes)
+        raise RunRefused(f"--classes must name at least two labels, none twice; got {given}.")
 
 
 def _check_predictions(options: RunOptions) -> None:

@@ -94,7 +94,7 @@ def allowed(name: str, kind: type, spec: OptionSpec) -> str:
     return words
 
 
-def shown(value: Any) -> str:
+def option_text(value: Any) -> str:
     """An option's value in a message."""
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value)) or "none"

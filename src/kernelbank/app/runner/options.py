@@ -15,7 +15,17 @@ from typing import Any, get_type_hints
 from ...errors import FileRefused, RunRefused
 from ...io.dialect import DECIMAL_RULE, DELIMITER_RULE, delimiter_character
 from .option_combinations import REDIS_SCHEMES, check_combinations
-from .option_spec import FIXED, FREE, OptionSpec, allowed, fits, flag, option, shown, value_type
+from .option_spec import (
+    FIXED,
+    FREE,
+    OptionSpec,
+    allowed,
+    fits,
+    flag,
+    option,
+    option_text,
+    value_type,
+)
 
 BROKER_SCHEMES = (*REDIS_SCHEMES, "kafka://")
 
@@ -333,7 +343,7 @@ class RunOptions:
         # An option that the file does not hold is younger than the file: it had its default.
         earlier = {name: saved.get(name, _plain_default(name)) for name in mine}
         different = [
-            f"{flag(name)} was {shown(earlier[name])}, now {shown(value)}"
+            f"{flag(name)} was {option_text(earlier[name])}, now {option_text(value)}"
             for name, value in mine.items()
             if OPTIONS[name].saved == FIXED and value != earlier[name]
         ]

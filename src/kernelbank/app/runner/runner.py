@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import BadRow, KernelBankWarning, RunRefused, TooManyBadRows
 from ...io.sinks.base import Row
 from ...io.sources import RejectedRow, RowBlock
-from ...io.sources.parsing import shortened
+from ...io.sources.parsing import shown_cell
 from .advice import bad_row_advice, first_row_advice, header_advice
 from .checkpointed_run import CheckpointedRun
 from .feature_encoder import Batch
@@ -133,7 +133,7 @@ class Runner(CheckpointedRun):
             self._run_batch(block, batch.part(done, refused.row), kept)
             if self.is_full:
                 return
-            row, value = batch.rows[refused.row], shortened(str(refused.label))
+            row, value = batch.rows[refused.row], shown_cell(str(refused.label))
             where, target = block.where(row), self.options.target
             self._reject(block, RejectedRow(row, where, target, value, refused.reason))
             done = refused.row + 1
