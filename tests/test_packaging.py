@@ -36,6 +36,25 @@ def test_citation_has_what_the_format_requires():
     (paper,) = citation["references"]
     names = [author["family-names"] for author in paper["authors"]]
     assert names == ["Ruiz-Moreno", "Beferull-Lozano"]
+    assert (paper["journal"], paper["volume"], paper["year"]) == (
+        "IEEE Signal Processing Letters",
+        31,
+        2024,
+    )
+    assert paper["doi"] == "10.48550/arXiv.2308.10101"  # the preprint's
+
+
+def test_paper_is_cited_with_its_venue_wherever_it_is_named():
+    sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    cited = 0
+    for path in sources:
+        for found in re.finditer("Beferull-Lozano", path.read_text(encoding="utf-8")):
+            after = path.read_text(encoding="utf-8")[found.end() : found.end() + 250]
+            text = " ".join(after.replace(">", " ").split())
+            assert "IEEE Signal Processing Letters" in text, path
+            assert "arXiv:2308.10101" in text or "arXiv:2308.10101" in after, path
+            cited += 1
+    assert cited >= 8
 
 
 def test_public_ci_runs_the_commands_of_this_repository_on_each_supported_python():

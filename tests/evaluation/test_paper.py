@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from kernelbank.evaluation.experiments import paper, paper_claims
+from kernelbank import combiners
+from kernelbank import errors as kb_errors
+from kernelbank.evaluation.experiments import (
+    paper,
+    paper_claims,
+    paper_combiners,
+    paper_halving,
+    paper_verdict,
+)
 from support import naive
 
 
@@ -51,11 +59,12 @@ def test_overtaking_step_is_final(runs):
 
 
 def test_claims_name_the_seeds_on_which_they_failed(runs):
-    held, beyond = paper_claims.claims(runs)
-    assert held[0].held == (0, 1, 2, 3)
-    assert held[1].failed == (3,)
-    assert "held on 3 of 4 seeds, not on seed 3." in held[1].text()
+    paper_says, beyond = paper_claims.claims(runs)
+    assert paper_says[1].held == (0, 1, 2, 3)
     assert beyond[1].text().endswith("held on none of 4 seeds.")
+    assert beyond[2].text().endswith("held on 1 of 4 seeds, only seed 0.")
+    claim = paper_claims.Claim("It", (0, 1, 2), (3,))
+    assert claim.text() == "It: held on 3 of 4 seeds, not on seed 3."
 
 
 def test_seed_row_without_value_says_never():
@@ -74,3 +83,127 @@ def test_estimates_are_made_before_their_sample(runs):
     assert at_sample == pytest.approx(trace.predictions[41], abs=1e-3)
     assert (run.slot_cumulative_cost[41][estimates.best] <= run.slot_cumulative_cost[41]).all()
     assert paper.estimates_at(paper.run_seed(0, 5)).step == 5
+
+
+def test_generator_stream_is_drawn_as_the_public_generator_draws():
+    draw = np.random.RandomState(0)
+    coefficient, covariance = draw.random_sample((1, 1)), np.diag(draw.random_sample(1))
+    assert round(float(coefficient[0, 0]), 8) == 0.5488135
+    assert round(float(covariance[0, 0]), 8) == 0.71518937  # the paper prints 0.71519837
+    state = np.zeros(1)
+    x, y = paper.generator_stream(20)
+    for n in range(20):
+        state = coefficient @ state + draw.multivariate_normal(np.zeros(1), covariance)
+        assert (x[n], y[n]) == (n + 1, pytest.approx(state[0], rel=1e-13))
+
+
+def test_beginning_of_a_run_is_a_shorter_run(runs):
+    short, begun = paper.run_seed(1, 200), runs[1].until(200)
+    for name in paper.COMBINERS:
+        assert (short.cumulative_cost[name] == begun.cumulative_cost[name]).all()
+        assert (short.loss[name] == begun.loss[name]).all()
+    assert (short.slot_cumulative_cost == begun.slot_cumulative_cost).all()
+    assert (short.slot_loss == begun.slot_loss).all()
+    assert (short.x == begun.x).all()
+    assert (short.y == begun.y).all()
+
+
+def made_up_run(scheme, exact, printed, slots):
+    names = (paper.SCHEME, paper.EXACT, paper.PRINTED)
+    costs = dict(zip(names, map(np.array, (scheme, exact, printed)), strict=True))
+    return paper.PaperRun(0, np.arange(2.0), np.zeros(2), costs, costs, np.array(slots), slots)
+
+
+def test_standings_count_seeds_and_average_margins():
+    runs = [
+        made_up_run([1.0, 3.0], [2.0, 2.0], [1.0, 4.0], [[4.0, 5.0], [9.0, 6.0]]),
+        made_up_run([1.0, 1.0], [4.0, 2.0], [2.0, 4.0], [[2.0, 4.0], [2.0, 4.0]]),
+    ]
+    found = {
+        (s.samples, s.rival): (s.below, s.margin) for s in paper_verdict.standings(runs, (1, 2))
+    }
+    assert found == {
+        (1, paper.EXACT): (2, (1 / 2 + 3 / 4) / 2),
+        (1, paper.PRINTED): (1, (0 + 1 / 2) / 2),  # equal is not below
+        (1, paper_verdict.BEST): (2, (3 / 4 + 1 / 2) / 2),
+        (2, paper.EXACT): (1, (-1 / 2 + 1 / 2) / 2),
+        (2, paper.PRINTED): (2, (1 / 4 + 3 / 4) / 2),
+        (2, paper_verdict.BEST): (2, (1 / 2 + 1 / 2) / 2),  # the best slot may change
+    }
+
+
+def test_verdict_on_omkr_depends_on_length_and_reading(runs):
+    assert [s.below for s in paper_verdict.standings(runs, (300, 1000))] == [4, 4, 4, 3, 2, 4]
+    other = [paper.run_seed(seed, 1000, "std") for seed in range(4)]
+    assert [s.below for s in paper_verdict.standings(other, (300, 1000))] == [4] * 6
+
+
+def test_scheduled_omkr_is_omkr(runs):
+    run = runs[2]
+    for gradient in ("exact", "printed"):
+        own = paper.bank(paper_halving.ScheduledOMKR(gradient=gradient))
+        cost = own.run(run.x, run.y).cumulative_cost
+        compiled = paper.bank(combiners.OMKR(gradient=gradient))
+        expected = compiled.run(run.x, run.y).cumulative_cost
+        assert np.allclose(cost, expected, rtol=1e-12, atol=0)  # sums in another order
+        assert own.evidence()["rate"] == compiled.evidence()["rate"]
+
+
+def test_other_readings_halve_where_they_say(runs):
+    def first_rates(rule):
+        """The rates of w(2), w(3), ..., in samples that are learned one by one."""
+        bank, rates = paper.bank(rule), []
+        for x, y in zip(runs[0].x[:450], runs[0].y[:450], strict=True):
+            bank.learn_one(x, y)
+            rates.append(float(bank.evidence()["rate"][0]))
+        return np.array(rates)
+
+    def halved_at(rates):
+        return [n + 2 for n in range(1, len(rates)) if rates[n] == rates[n - 1] / 2]
+
+    halvings = [51, 101, 151, 201, 251, 301]
+    read = first_rates(combiners.OMKR())
+    others = {name: first_rates(rule) for name, rule in paper_halving.OTHER_READINGS.items()}
+    assert halved_at(read) == halvings
+    assert halved_at(others["one step sooner"]) == [n - 1 for n in halvings]
+    assert halved_at(others["one step later"]) == [n + 1 for n in halvings]
+    assert halved_at(others["down to 1.25e-5"]) == halvings
+    assert halved_at(others["without a least rate"]) == [*halvings, 351, 401, 451]
+    least = {name: rates[-1] for name, rates in others.items()}
+    assert least["down to 1.25e-5"] == 1.25e-5
+    assert read[-1] == least["continuously"] == least["one step sooner"] == 1e-5
+    smooth = others["continuously"]
+    assert smooth[49] == 4e-4  # w(51)
+    assert np.allclose(smooth[1:250] / smooth[:249], 2 ** (-1 / 50))
+
+
+def test_seeds_below_counts_readings_of_omkr(runs):
+    readings = paper_halving.OTHER_READINGS
+    assert paper_halving.seeds_below(runs, combiners.OMKR()) == 3
+    assert paper_halving.seeds_below(runs, readings["continuously"]) == 4
+
+
+def test_every_rule_has_a_result(runs):
+    two = [run.until(100) for run in runs[:2]]
+    results = {result.name: result for result in paper_combiners.run_rules(two)}
+    simplex = results["Simplex()"]
+    assert simplex.cost == tuple(run.final_cost(paper.SCHEME) for run in two)
+    assert simplex.loss == pytest.approx([run.mean_loss(paper.SCHEME) for run in two])
+    assert {"Hedge()", "Joint()", "Stacking()", "Simplex(evidence='prequential')"} <= results.keys()
+    single = {result.name: result for result in paper_combiners.single_slots(two)}
+    assert single["NORMA best by cost"].cost[1] == two[1].slot_cumulative_cost[-1].min()
+    least = two[1].slot_loss.mean(axis=0).min()
+    assert single["NORMA best by error"].loss[1] == pytest.approx(least, rel=1e-14)
+    assert single["NORMA worst by cost"].cost[0] == two[0].slot_cumulative_cost[-1].max()
+
+
+def test_rule_that_refuses_the_slots_is_left_out(runs, monkeypatch):
+    def refuse(rule):
+        if isinstance(rule, combiners.Hedge):
+            raise kb_errors.InvalidArgument("no")
+        return paper.bank(rule)
+
+    monkeypatch.setattr(paper_combiners, "bank", refuse)
+    names = [result.name for result in paper_combiners.run_rules([runs[0].until(5)])]
+    assert "Hedge()" not in names
+    assert "Simplex()" in names

@@ -86,7 +86,7 @@ class KernelBank:
         memory, at an error of about 1e-7 of their size. The arithmetic is double in both.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
-    scheme.
+    scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101).
 
     >>> import numpy as np, kernelbank as kb
     >>> bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 20), window=10, regularization=0.01)

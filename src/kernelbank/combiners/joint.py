@@ -101,9 +101,10 @@ class Joint(PairwiseSolver):
     repeat this up to 40 times, fewer when the weights hardly change. Memory: horizon * (P + 1) for
     "prequential", and 64 P of scratch.
 
-    Reference: the problem is that of Ruiz-Moreno and Beferull-Lozano before they separate it;
-    pairwise moves: Lacoste-Julien and Jaggi, On the global linear convergence of Frank-Wolfe
-    optimization variants, NeurIPS 2015; Fan, Chen and Lin (2005) for the choice of the pair.
+    Reference: the problem is that of Ruiz-Moreno and Beferull-Lozano before they separate it (IEEE
+    Signal Processing Letters 31, 2024, arXiv:2308.10101); pairwise moves: Lacoste-Julien and Jaggi,
+    On the global linear convergence of Frank-Wolfe optimization variants, NeurIPS 2015; Fan, Chen
+    and Lin (2005) for the choice of the pair.
 
     >>> import kernelbank as kb
     >>> joint = kb.combiners.Joint(evidence="prequential", horizon=50, discount=0.99, ridge=0.1)

@@ -33,7 +33,8 @@ class OMKR(Combiner):
 
     Parameters
     ----------
-    learning_rate, halve_every, least_rate : the schedule; the defaults are the paper's.
+    learning_rate, halve_every, least_rate : the schedule; the defaults are the paper's ("halved
+        every 50 steps" in the index n of w(n); `kernelbank reproduce` measures other readings).
     gradient : "exact" (2 a_p w_p) or "printed" (regularization * a_p w_p).
 
     Reference: Sahoo, Hoi and Li, Online multiple kernel regression, KDD 2014.

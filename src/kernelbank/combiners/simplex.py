@@ -34,7 +34,8 @@ class Simplex(Combiner):
     horizon : number of samples in prequential evidence.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
-    scheme, equations (4) and (5).
+    scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101), equations (4)
+    and (5).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(combiner=kb.combiners.Simplex(evidence="prequential", horizon=50))

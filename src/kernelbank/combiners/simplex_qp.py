@@ -58,7 +58,8 @@ def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
     The weights, in the shape of a.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
-    scheme, Algorithm 1; the pivot rule follows Duchi et al. (2008).
+    scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101), Algorithm 1; the
+    pivot rule follows Duchi et al. (2008).
 
     >>> simplex_qp([1.0, 1.0], [0.0, 1.0]).tolist()
     [0.75, 0.25]

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import subprocess
 import sys
 
@@ -40,13 +41,13 @@ def test_version_option_prints_the_version():
 
 def test_reproduce_writes_figures_and_tables(tmp_path):
     out = tmp_path / "deep" / "folder [b] with [/b] brackets"
-    result = CliRunner().invoke(
-        commands.cli, ["reproduce", "--out", str(out), "--seeds", "2", "--samples", "60"]
-    )
+    options = ["--out", str(out), "--seeds", "2", "--samples", "60", "--combiners"]
+    result = CliRunner().invoke(commands.cli, ["reproduce", *options])
     assert result.exit_code == 0, result.output
     names = {"cumulative_cost", "reconstruction", "online_setting"}
     files = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
-    assert set(os.listdir(out)) == files | {"curves.csv", "table.csv"}
+    tables = {"curves.csv", "table.csv", "verdict.csv", "combiners.csv"}
+    assert set(os.listdir(out)) == files | tables
     assert all((out / name).stat().st_size > 5000 for name in files)
     with (out / "curves.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -56,6 +57,24 @@ def test_reproduce_writes_figures_and_tables(tmp_path):
     assert "[b] with [/b]" in result.output.replace("\n", "")
     for phrase in ("2 seeds, 60 samples", "best NORMA", "What the paper claims", "one step ahead"):
         assert phrase.lower() in result.output.lower()
+    with (out / "verdict.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["noise"] for row in rows} == {"variance", "std", "generator"}
+    assert {int(row["samples"]) for row in rows} == {60, 300, 500, 1000, 2000, 5000}
+    assert len(rows) == 3 * 6 * 3
+    below = {(r["noise"], r["samples"]): r["seeds_below"] for r in rows if r["rival"] == "OMKR"}
+    assert below["variance", "300"] == "2"
+    assert below["variance", "5000"] == "0"
+    with (out / "combiners.csv").open() as file:
+        rules = {row["of"]: row for row in csv.DictReader(file)}
+    assert float(rules["Hedge()"]["seed_1"]) > 0
+    lines = result.output.splitlines()
+    assert max(map(len, lines[: lines.index("What the paper claims besides")])) <= 80
+    text = " ".join(result.output.split())
+    assert re.search(
+        r"below OMKR on 2 of 2 seeds; in other readings on 2 \(one step sooner\)", text
+    )
+    assert re.search(r"300 │ +2 +\+\d", result.output)
 
 
 @pytest.mark.slow

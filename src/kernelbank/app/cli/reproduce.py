@@ -1,113 +1,122 @@
-"""`kernelbank reproduce`: run the seeds, draw the figures, print the table and the paper_claims."""
+"""`kernelbank reproduce`: run the seeds, draw the figures, print the tables and the claims."""
 
 from __future__ import annotations
 
-import csv
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from ...evaluation.experiments import paper, paper_claims, paper_figures
-from ...evaluation.experiments.paper import EXACT, PRINTED, SCHEME, PaperRun
+from ...evaluation.experiments import (
+    paper,
+    paper_claims,
+    paper_combiners,
+    paper_figures,
+    paper_halving,
+)
+from ...evaluation.experiments.paper import EXACT, READINGS, SCHEME, PaperRun
+from ...evaluation.experiments.paper_claims import number_of_seeds
+from ...evaluation.experiments.paper_verdict import LENGTHS, standings
 from ...evaluation.plots import save
+from . import reproduce_files, reproduce_tables
 
 
-def reproduce(out: Path, seeds: int, samples: int, noise: str) -> None:
+def reproduce(out: Path, seeds: int, samples: int, noise: str, combiners: bool) -> None:
     """The whole experiment, with progress on the terminal."""
     console = Console(highlight=False)
     out.mkdir(parents=True, exist_ok=True)
+    lengths = sorted({*LENGTHS, samples})
     start = time.perf_counter()
-    runs = _run(console, seeds, samples, noise)
+    long_runs = _run(console, seeds, lengths[-1])
     seconds = time.perf_counter() - start
+    runs = [run.until(samples) for run in long_runs[noise]]
+    signal = paper.run_signal(0, *paper.generator_stream(lengths[-1]))
+    verdict = {reading: standings(long_runs[reading], lengths) for reading in READINGS}
+    verdict["generator"] = standings([signal], lengths)
     with console.status("Drawing the figures ..."):
-        files = _write(out, runs)
-    console.print(_table(runs, samples, noise))
+        files = _draw(out, runs[0])
+        files.append(reproduce_files.write_curves(out / "curves.csv", runs[0]))
+        files.append(reproduce_files.write_table(out / "table.csv", runs))
+        files.append(reproduce_files.write_verdict(out / "verdict.csv", verdict))
+    console.print(reproduce_tables.quantities(runs, samples, noise))
+    console.print()
+    console.print(reproduce_tables.verdict(verdict, seeds))
+    _print_generator(console)
+    _print_halving(console, runs)
     _print_claims(console, runs)
+    if combiners:
+        results = _run_rules(console, runs)
+        console.print()
+        console.print(reproduce_tables.combiners(results, samples, noise))
+        files.append(reproduce_files.write_combiners(out / "combiners.csv", results))
     console.print(
-        f"\n{paper_claims.number_of_seeds(seeds)} of {samples} samples, each run by the scheme and "
-        f"by OMKR in both forms, in {seconds:.1f} s."
+        f"\n{number_of_seeds(seeds)} of {lengths[-1]} samples in both readings, each run by the "
+        f"scheme and by OMKR in both forms, in {seconds:.1f} s."
     )
     console.print(f"Written to [bold]{escape(str(out.resolve()))}[/bold]:", soft_wrap=True)
     for file in files:
         console.print(f"  {file.name}")
 
 
-def _run(console: Console, seeds: int, samples: int, noise: str) -> list[PaperRun]:
+def _run(console: Console, seeds: int, samples: int) -> dict[str, list[PaperRun]]:
+    """The runs of all seeds, by the reading of the noise."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed} of {task.total} seeds"),
+        TextColumn("{task.completed} of {task.total} signals"),
         TimeRemainingColumn(),
     )
-    runs: list[PaperRun] = []
+    runs: dict[str, list[PaperRun]] = {reading: [] for reading in READINGS}
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("Running", total=seeds)
-        for run in paper.run_seeds(seeds, samples, noise):
-            runs.append(run)
-            progress.update(task, advance=1, description="Running")
+        task = progress.add_task("Running", total=seeds * len(READINGS))
+        for reading, own in runs.items():
+            for run in paper.run_seeds(seeds, samples, reading):
+                own.append(run)
+                progress.update(task, advance=1, description="Running")
     return runs
 
 
-def _write(out: Path, runs: list[PaperRun]) -> list[Path]:
-    first = runs[0]
-    files = save(paper_figures.cumulative_cost(first), out, "cumulative_cost")
-    files += save(
-        paper_figures.reconstruction(first, paper.estimates_at(first)), out, "reconstruction"
+def _run_rules(console: Console, runs: Sequence[PaperRun]) -> list[paper_combiners.RuleResult]:
+    """Every rule and the single slots, the least mean cost first."""
+    with console.status("Running every rule of kb.combiners ..."):
+        results = [*paper_combiners.run_rules(runs), *paper_combiners.single_slots(runs)]
+    return sorted(results, key=lambda result: result.mean_cost)
+
+
+def _draw(out: Path, run: PaperRun) -> list[Path]:
+    files = save(paper_figures.cumulative_cost(run), out, "cumulative_cost")
+    files += save(paper_figures.reconstruction(run, paper.estimates_at(run)), out, "reconstruction")
+    return files + save(paper_figures.online_setting(), out, "online_setting")
+
+
+def _print_generator(console: Console) -> None:
+    console.print(
+        "* Drawn by the authors' public generator (emrumo/VARdatagenerator) with seed 0. It draws "
+        "the paper's coefficient and 0.71518937 as a variance: so this may be the paper's signal."
     )
-    files += save(paper_figures.online_setting(), out, "online_setting")
-    files.append(_write_curves(out / "curves.csv", first))
-    files.append(_write_table(out / "table.csv", runs))
-    return files
 
 
-def _write_curves(path: Path, run: PaperRun) -> Path:
-    """The curves of the figure, one row per step."""
-    norma = [f"norma_{slot + 1}" for slot in range(run.slot_cumulative_cost.shape[1])]
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["n", "y", "scheme", "omkr", "omkr_printed", "reference", *norma])
-        for n in range(len(run.x)):
-            own = [run.cumulative_cost[name][n] for name in (SCHEME, EXACT, PRINTED)]
-            row = [run.y[n], *own, paper.WINDOW * (n + 1), *run.slot_cumulative_cost[n]]
-            writer.writerow([n + 1, *map(float, row)])
-    return path
-
-
-def _write_table(path: Path, runs: list[PaperRun]) -> Path:
-    """The table, one row per quantity and one column per seed."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["quantity", "of", *(f"seed_{run.seed}" for run in runs)])
-        for section, rows in paper_claims.table(runs):
-            for row in rows:
-                writer.writerow([section, row.name, *("" if v is None else v for v in row.values)])
-    return path
-
-
-def _table(runs: list[PaperRun], samples: int, noise: str) -> Table:
-    result = Table(
-        title=f"{paper_claims.number_of_seeds(len(runs))}, {samples} samples, noise as {noise}",
-        title_justify="left",
+def _print_halving(console: Console, runs: Sequence[PaperRun]) -> None:
+    """What other readings of the schedule of OMKR's rate change."""
+    below = sum(run.final_cost(SCHEME) < run.final_cost(EXACT) for run in runs)
+    with console.status("Running OMKR with other rates ..."):
+        others = [
+            f"{paper_halving.seeds_below(runs, rule)} ({name})"
+            for name, rule in paper_halving.OTHER_READINGS.items()
+        ]
+    console.print(
+        '\nOMKR\'s rate is "halved every 50 steps", here in the index n of the weights w(n). After '
+        f"{len(runs[0].x)} samples, noise as above, the scheme is then below OMKR on {below} of "
+        f"{number_of_seeds(len(runs))}; in other readings on {', '.join(others)}."
     )
-    result.add_column("")
-    for name in ("seed 0", "mean", "least", "most"):
-        result.add_column(name, justify="right")
-    for section, rows in paper_claims.table(runs):
-        result.add_section()
-        result.add_row(f"[bold]{section}[/bold]")
-        for row in rows:
-            name, *cells = row.cells()
-            result.add_row(f"  {name}", *cells)
-    return result
 
 
-def _print_claims(console: Console, runs: list[PaperRun]) -> None:
-    titles = ("What the paper claims", "What it does not say")
+def _print_claims(console: Console, runs: Sequence[PaperRun]) -> None:
+    titles = ("What the paper claims besides", "What it does not say")
     for title, group in zip(titles, paper_claims.claims(runs), strict=True):
         console.print(f"\n[bold]{title}[/bold]")
         for claim in group:

@@ -33,12 +33,17 @@ def ar1(seed: int = 0, samples: int = 1000, noise: str = "variance") -> tuple[Fl
     check.choice("noise", noise, "ar1", ("variance", "std"))
     deviation = math.sqrt(NOISE) if noise == "variance" else NOISE
     innovations = np.random.RandomState(seed).normal(0, deviation, samples)
-    targets = np.empty(samples)
+    return np.arange(1.0, samples + 1), autoregressive(FEEDBACK, innovations)
+
+
+def autoregressive(feedback: float, innovations: Floats) -> Floats:
+    """y_n = feedback y_{n-1} + u_n from y_0 = 0, for the innovations u."""
+    targets = np.empty(len(innovations))
     last = 0.0
     for n, innovation in enumerate(innovations):
-        last = FEEDBACK * last + innovation
+        last = feedback * last + innovation
         targets[n] = last
-    return np.arange(1.0, samples + 1), targets
+    return targets
 
 
 def sine(
