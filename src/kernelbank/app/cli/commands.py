@@ -10,7 +10,7 @@ import click
 
 from ... import __version__
 from ...errors import KernelBankError
-from .one_line_errors import errors_as_one_line, one_line
+from .one_line_errors import error_text, errors_as_one_line
 from .run_options import CONTEXT, ColumnNames, run_command
 
 
@@ -280,5 +280,5 @@ def run() -> None:
     try:
         cli(prog_name="kernelbank")
     except (KernelBankError, OSError, MemoryError) as error:
-        click.echo(f"kernelbank: {one_line(error)}", err=True)
+        click.echo(f"kernelbank: {error_text(error)}", err=True)
         sys.exit(1)
