@@ -20,7 +20,7 @@ LOGARITHM = L.Custom(
 
 
 NUMBERS = [
-    *(loss for name, kind in sorted(L.BUILT_IN.items()) if not (loss := kind()).labels),
+    *(loss for name, kind in sorted(L.BUILT_IN.items()) if (loss := kind()).any_target),
     L.Pinball(0.1),
     L.Huber(0.2),
     LOGARITHM,
@@ -186,10 +186,10 @@ def test_shifted_slots_are_on_the_slots_in_their_names():
 
 def test_loss_that_slots_or_task_cannot_use_is_refused():
     second_order = [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS())]
-    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic for KRLS.*kb\.Slot"):
+    with pytest.raises(InvalidArgument, match=r"have a bounded curvature for KRLS.*kb\.Slot"):
         kb.AutoBank(loss="absolute", slots=second_order)
     tree = [kb.Slot(kb.kernels.TreeKernel(), kb.learners.PartitionTree())]
-    with pytest.raises(InvalidArgument, match=r"be Squared or Logistic.*kb\.Slot"):
+    with pytest.raises(InvalidArgument, match=r"have a bounded curvature.*kb\.Slot"):
         kb.AutoBank(loss="absolute", slots=tree)
     with pytest.raises(InvalidArgument, match="be one for numbers in regression"):
         kb.AutoBank(loss="hinge")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 from support.comparing import assert_same_state
-from support.instances import COMBINERS, KERNELS, LOSSES, TREE, stream
+from support.instances import COMBINERS, KERNELS, LOSSES, TREE, stream, targets_for
 from support.second_order import PrototypeRLS
 
 EPS = np.finfo(float).eps
@@ -63,7 +63,8 @@ ENGINES = [
 
 
 def data(bank, seed, samples):
-    X, y = stream(seed, samples, 2, bank.loss.labels)
+    X, y = stream(seed, samples, 2)
+    y = targets_for(bank.loss, y)
     if seed % 3 == 0:
         X = np.tile(np.arange(float(samples))[:, None] / 8, (1, 2))  # a regular grid
     return X, y

@@ -7,7 +7,7 @@ import pytest
 
 import kernelbank as kb
 from support import naive
-from support.instances import COMBINERS, KERNELS, LOSSES, name_of, stream
+from support.instances import COMBINERS, KERNELS, LOSSES, name_of, stream, targets_for
 
 EPS = np.finfo(float).eps
 Norma = kb.learners.Norma
@@ -133,7 +133,8 @@ CASES = [
 @pytest.mark.parametrize(("loss", "objective"), CASES)
 def test_bank_with_any_kernel_loss_and_objective_equals_the_definition(loss, objective):
     window, budget, dimension, spacing = objective
-    X, y = stream(window + budget, 22, dimension, loss[0].labels)
+    X, y = stream(window + budget, 22, dimension)
+    y = targets_for(loss[0], y)
     if spacing == "regular":
         X = np.tile(np.arange(22.0)[:, None] / 16, (1, dimension))
     bank, trace, oracle = run_both(

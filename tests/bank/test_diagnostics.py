@@ -65,6 +65,63 @@ def test_truncation_has_the_same_figure_for_any_blocks():
     assert told(learn_in_parts) == told(learn_singly) == whole
 
 
+def test_truncation_beyond_the_whole_has_no_percentage():
+    # Terms of about 10, -20 and 11: f is near 1 when the first is dropped.
+    bank = kb.KernelBank([K.Gaussian(500.0)], kb.learners.KLMS(0.5, 2))
+    with pytest.warns(kb.errors.TruncationMatters, match="by more than 100%. Raise budget"):
+        bank.run([0.0, 1.0, 2.0], [10.0, -10.0, 1.0])
+
+
+def omkr_ratio(rounds, rate):
+    """The largest rate g'H g / 2 g'g of OMKR's steps, from what the bank recorded."""
+    largest = 0.0
+    for values, targets, a, w in rounds:
+        H = 2 * values.T @ values + 2 * np.diag(a)
+        g = H @ w - 2 * values.T @ targets
+        if g.any():
+            largest = max(largest, 0.5 * rate * (g @ H @ g) / (g @ g))
+    return largest
+
+
+def test_omkr_whose_step_is_too_large_says_by_how_much():
+    x = np.arange(40.0)
+    y = 30 * np.sin(x / 5)
+    rule = kb.combiners.OMKR(learning_rate=8e-4, halve_every=1000)
+    kernels, window, ridge = kb.gaussian_grid(0.5, 5, 4), 5, 0.01
+
+    def make(rule):
+        return kb.KernelBank(kernels, Norma(0.05, 40), rule, window=window, regularization=ridge)
+
+    with pytest.warns(kb.errors.UnstableStep, match="the combiner's step is too large") as record:
+        make(rule).run(x, y)
+    message = str(record[0].message)
+    factor = float(message.split("by a factor of ")[1].split(". Such", maxsplit=1)[0])
+    stable = float(message.split("stable one was ")[1].split(":", maxsplit=1)[0])
+    assert abs(factor * stable / 8e-4 - 1) < 0.01
+    # From the definition: values of the slots on the window after each sample, and the weights.
+    single, rounds = make(rule), []
+    for n in range(40):
+        w = single.weights
+        single.learn_one(x[n], y[n])
+        seen = slice(max(0, n + 1 - window), n + 1)
+        a = single._runtime.workspace.curvature[0].copy()
+        rounds.append((single.predict_slots(x[seen]), y[seen], a, w))
+    assert abs(omkr_ratio(rounds, 8e-4) / factor - 1) < 0.01
+    # A rate that is smaller by that factor never raises the cost of its window.
+    safe = kb.combiners.OMKR(learning_rate=8e-4 / factor / 4, halve_every=1000, least_rate=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", kb.errors.UnstableStep)
+        assert np.isfinite(make(safe).run(x, y).cost).all()
+
+
+def test_bound_of_a_curvature_that_varies_is_no_proof_of_instability():
+    x = np.linspace(0, 1, 60)
+    with pytest.warns(kb.errors.UnstableStep, match="1 of 1 slots may not be stable"):
+        kb.KernelBank([K.Gaussian(5.0)], Norma(0.5, 20), loss="huber").run(x, x)
+    with pytest.warns(kb.errors.UnstableStep, match="1 of 1 slots cannot be stable"):
+        kb.KernelBank([K.Gaussian(5.0)], Norma(0.5, 20)).run(x, x)
+
+
 def test_warnings_point_to_the_callers_line():
     x = np.linspace(0, 1, 60)
     with pytest.warns(kb.errors.UnstableStep) as record:

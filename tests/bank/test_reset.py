@@ -1,5 +1,7 @@
 """A bank that was reset is a fresh one, to the last bit."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -61,3 +63,16 @@ def test_reset_before_the_first_sample_works_and_with_models_is_refused():
     with pytest.raises(KernelBankError, match="cannot be reset"):
         bank.reset()
     assert bank.samples == 2
+
+
+def test_reset_bank_is_saved_and_copied_as_a_new_one(tmp_path):
+    X, y = stream(0, 40, 2)
+    bank = kb.KernelBank(kb.gaussian_grid(0.3, 3, 4))
+    expected = bank.fresh().run(X, y)
+    bank.run(X[::-1], y[::-1])
+    bank.reset()
+    bank.save(tmp_path / "bank.kb")
+    for again in (kb.load(tmp_path / "bank.kb"), copy.deepcopy(bank)):
+        found = again.run(X, y)
+        np.testing.assert_array_equal(found.predictions, expected.predictions)
+        assert again._describe()[1].keys() == bank._state().keys()

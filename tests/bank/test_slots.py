@@ -108,7 +108,7 @@ def test_slot_loss_by_name_is_the_loss():
 def test_slot_loss_for_labels_or_of_the_users_own_is_refused():
     own = kb.losses.Custom(lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), name="own")
     for loss in ("hinge", own):
-        with pytest.raises(ValueError, match="be a built-in loss for numbers"):
+        with pytest.raises(ValueError, match="be a built-in loss for all numbers"):
             kb.Slot(K.Gaussian(1.0), L.KLMS(), loss)
 
 

@@ -10,7 +10,7 @@ import kernelbank as kb
 from kernelbank.combiners.pairwise_solver import MAX_COLUMNS
 from support import naive
 from support.combining import one_by_one, problem, run_combiner
-from support.instances import LOSSES, name_of
+from support.instances import LOSSES, name_of, targets_for
 from support.naive import combiners as naive_combiners
 
 EPS = np.finfo(float).eps
@@ -100,6 +100,7 @@ def test_joint_weights_cost_no_more_than_those_of_scipy(loss, ridge, alike):
     for seed in range(4):
         slots, rows = [(3, 8), (6, 30), (9, 5), (5, 60)][seed]
         values, targets = problem(seed, slots, rows, loss.labels, alike=alike)
+        targets = targets if loss.labels else targets_for(loss, targets)
         penalty = np.full(slots, ridge) * np.arange(1, slots + 1)
         weights, shown = solve_joint(values, targets, loss, penalty, tolerance=1e-6, steps=5000)
         cost = cost_of(weights, values, targets, loss, penalty)

@@ -251,3 +251,34 @@ def test_maker_that_returns_a_used_bank_is_refused():
     bank.learn_one(0.0, 1.0)
     with pytest.raises(ValueError, match="learned nothing"):
         kb.compare({"used": lambda seed: bank}, {"s": noisy_stream(1)})
+
+
+def test_warnings_of_a_comparison_begin_with_the_name_of_the_competitor():
+    x = np.linspace(0, 1, 60)
+    banks = {
+        "steady": kb.KernelBank([kb.kernels.Gaussian(5.0)], kb.learners.Norma(0.01, 60)),
+        "hasty": kb.KernelBank([kb.kernels.Gaussian(5.0)], kb.learners.Norma(0.5, 60)),
+    }
+    with pytest.warns(kb.errors.UnstableStep) as record:
+        kb.compare(banks, {"line": (x, np.sin(9 * x))}, seeds=1)
+    messages = [str(one.message) for one in record if one.category is kb.errors.UnstableStep]
+    assert messages
+    assert all(message.startswith("hasty: 1 of 1 slots") for message in messages)
+    with pytest.warns(kb.errors.UnstableStep, match="^1 of 1 slots"):  # outside a comparison
+        banks["hasty"].fresh().run(x, np.sin(9 * x))
+
+
+class Breaks:
+    """A rival that fails."""
+
+    def predict_one(self, x):
+        raise TypeError("no")
+
+    def learn_one(self, x, y):
+        pass
+
+
+def test_rival_that_fails_in_a_comparison_is_named():
+    x = np.linspace(0, 1, 20)
+    with pytest.warns(UserWarning, match="^mine: Breaks failed at sample 0"):
+        kb.compare({"mine": Breaks()}, {"line": (x, x)}, seeds=1)

@@ -434,8 +434,8 @@ def test_forged_tree_reads_and_writes_nothing_outside_its_arrays(seed, indices_o
             "'kernel' of PartitionTree must be TreeKernel",
         ),
         (
-            lambda: kb.KernelBank([Cells()], Tree(), loss="huber"),
-            "'loss' of PartitionTree must be Squared or Logistic",
+            lambda: kb.KernelBank([Cells()], Tree(), loss="absolute"),
+            "'loss' of PartitionTree must have a bounded curvature",
         ),
     ],
 )

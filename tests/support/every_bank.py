@@ -41,11 +41,14 @@ class Case(NamedTuple):
     y: np.ndarray
 
 
-def bank_case(labels=False, **options):
+def bank_case(labels=False, y=NUMBERS, **options):
+    loss = options.get("loss")
+    if isinstance(loss, kb.losses.Loss) and not labels:
+        y = instances.targets_for(loss, y)
     return Case(
         lambda engine: kb.KernelBank(window=5, engine=engine, **options),
         X,
-        LABELS if labels else NUMBERS,
+        LABELS if labels else y,
     )
 
 
@@ -83,6 +86,20 @@ def all_cases():
             cases[f"learner {learner!r} with {loss}"] = case
     for combiner, _ in instances.COMBINERS:
         cases[f"combiner {combiner!r}"] = bank_case(slots=mixed_slots(), combiner=combiner)
+    points = (X[:7] + 0.1, np.cos(np.arange(42.0)).reshape(7, 6))
+    grid = kb.gaussian_grid(0.2, 2, 6)
+    for learner in (L.Norma(0.05, 30), L.KNLMS(0.2, budget=20), L.FourierSGD(features=12)):
+        case = bank_case(dictionary=grid, learner=learner, initial=points)
+        cases[f"initial function with {learner!r}"] = case
+    cases["counts with second-order methods"] = bank_case(
+        y=np.floor(5 * np.abs(NUMBERS)),
+        slots=[
+            kb.Slot(K.Gaussian(0.5), L.KRLS(budget=15)),
+            kb.Slot(K.TreeKernel(0.7, 6), L.PartitionTree(nodes=15, split_after=5)),
+            kb.Slot(K.Gaussian(0.5), L.KRLSTracker(15, 0.99, forget_when="before", jitter=1e-6)),
+        ],
+        loss="poisson",
+    )
     cases["float32"] = bank_case(dictionary=kb.gaussian_grid(0.2, 2, 6), dtype="float32")
     cases["AutoBank"] = auto_case(X, NUMBERS)
     cases["AutoBank with lags and missing inputs"] = auto_case(MISSING, NUMBERS, lags=2)

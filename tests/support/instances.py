@@ -66,6 +66,22 @@ def fourth_power_derivative(f, y):
 
 FOURTH = L.Custom(fourth_power, fourth_power_derivative, curvature=None, name="fourth")
 
+
+def barrier(f, y):
+    """Squares, and a logarithm that keeps f above -3: infinite below."""
+    return (f - y) ** 2 + (f + 3) - np.log(f + 3) - 1
+
+
+def barrier_derivative(f, y):
+    return 2 * (f - y) + 1 - 1 / (f + 3)
+
+
+BARRIER = L.Custom(
+    barrier, barrier_derivative, name="barrier", smoothing=0.5, domain=(-3.0, np.inf)
+)
+NAIVE_BARRIER = naive.envelope((barrier, barrier_derivative), 0.5, lower=-3.0)
+"""A loss with a domain; it has tests of its own, since its bisections are slow."""
+
 LOSSES = [
     (L.Squared(), naive.squared()),
     (L.Absolute(), naive.absolute()),
@@ -75,8 +91,18 @@ LOSSES = [
     (L.Logistic(), naive.logistic()),
     (L.Hinge(), naive.hinge()),
     (L.SquaredHinge(), naive.squared_hinge()),
+    (L.Poisson(0.2), naive.poisson(0.2)),
+    (L.PoissonRate(0.5), naive.poisson_rate(0.5)),
     (FOURTH, (fourth_power, fourth_power_derivative)),
 ]
+
+
+def targets_for(loss, y):
+    """Targets for which a loss is defined, from any."""
+    if loss.labels:
+        return np.where(y >= np.median(y), 1.0, -1.0)
+    return y if loss.any_target else np.abs(y)
+
 
 TREE = kb.Slot(K.TreeKernel(0.7, 6), kb.learners.PartitionTree(nodes=15, split_after=5))
 """A slot of another kernel and learner, for the losses whose curvature is known."""
@@ -186,6 +212,7 @@ LEARNERS = [
     M.KNLMS(0.2, coherence=0.8, budget=20, step_size="adagrad"),
     M.KRLS(novelty=0.01, budget=15),
     M.KRLSTracker(budget=15, forgetting=0.99, noise=0.02),
+    M.KRLSTracker(budget=15, forgetting=0.95, noise=0.02, forget_when="before", jitter=1e-6),
     M.LinearRLS(),
     M.LinearRLS(forgetting=0.97),
     M.LinearRLS(forgetting=0.97, forget="prior"),

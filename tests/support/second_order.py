@@ -112,11 +112,11 @@ class PrototypeRLS(Learner):
     def prepare(self, group: SlotGroup) -> None:
         for leaf in range(group.leaves):
             draw = np.random.default_rng([self.seed, int(group.columns[leaf, 0])])
-            shape = group.state["frequencies"][leaf].shape
-            group.state["frequencies"][leaf] = (
-                draw.normal(size=shape) / group.kernels[leaf][0].width
-            )
-            group.state["phases"][leaf] = draw.uniform(0, 2 * np.pi, self.features)
+            # Pairs of cosine and sine: phi(x)'phi(x) = 1 = k(x, x), so the norm is one of this space.
+            count, dimension = group.state["frequencies"][leaf].shape
+            drawn = draw.normal(size=(-(-count // 2), dimension)) / group.kernels[leaf][0].width
+            group.state["frequencies"][leaf] = np.repeat(drawn, 2, axis=0)[:count]
+            group.state["phases"][leaf] = np.resize([0.0, -np.pi / 2], count)
             group.state["covariance"][leaf] = np.eye(self.features) / self.ridge
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:

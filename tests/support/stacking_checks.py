@@ -5,6 +5,7 @@ import numpy as np
 import kernelbank as kb
 
 from .combining import one_by_one, problem, run_combiner
+from .instances import targets_for
 from .naive import combiners as naive_combiners
 
 EPS = np.finfo(float).eps
@@ -99,6 +100,7 @@ def check_extreme_prediction():
 def check_newton_definition(loss, naive, settings=NEWTON_SETTINGS):
     for seed, slots in enumerate([1, 2, 5]):
         predictions, targets = problem(seed, slots, 40, loss.labels)
+        targets = targets if loss.labels else targets_for(loss, targets)
         found = run_combiner(
             EXACT_NEWTON, values=predictions, targets=targets, loss=loss, cuts=one_by_one(40)
         )

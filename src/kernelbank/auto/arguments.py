@@ -32,6 +32,13 @@ def checked_loss(loss: Any, task: str) -> Loss:
     if found.labels and task == "regression":
         remedy = 'Use task="classification", or a loss for numbers, such as "squared".'
         raise check.refuse("loss", "be one for numbers in regression", loss, remedy, "AutoBank")
+    if not found.labels and not found.any_target:
+        remedy = (
+            'Use "squared" with lower=0, which predicts the mean of counts, or '
+            "kb.KernelBank(loss=...), which takes targets as they are."
+        )
+        rule = "be one for all numbers, because targets are standardised"
+        raise check.refuse("loss", rule, loss, remedy, "AutoBank")
     return found
 
 

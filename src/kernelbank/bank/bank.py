@@ -84,6 +84,11 @@ class KernelBank:
     slots : instead of dictionary and learner, a list of `Slot`, to mix methods.
     dtype : "float64", or "float32" to keep Norma's kernel values and coefficients in half the
         memory, at an error of about 1e-7 of their size. The arithmetic is double in both.
+    initial : (points, coefficients), where the slots start instead of at 0: slot p at
+        f_p = sum_j coefficients[j, p] k_p(points[j], .), for points (m, d) and coefficients (m, P),
+        or (m,) for all slots. For learners on random features their features stand for k. Norma
+        and the learners on centres take the points for samples before the stream: they decay, count
+        for the budget and are dropped like others. The weights are uniform at first as always.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
     scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101).
@@ -108,9 +113,19 @@ class KernelBank:
         *,
         slots: Iterable[Slot] | None = None,
         dtype: str = "float64",
+        initial: Any = None,
     ) -> None:
         self._settings = BankSettings.checked(
-            dictionary, learner, combiner, loss, window, regularization, engine, slots, dtype
+            dictionary,
+            learner,
+            combiner,
+            loss,
+            window,
+            regularization,
+            engine,
+            slots,
+            dtype,
+            initial,
         )
         self._runtime = Runtime(self._settings)
         self._names = SlotNames(self._settings.slots)
@@ -186,8 +201,9 @@ class KernelBank:
 
     @property
     def _dimension(self) -> int | None:
-        """Columns of the inputs; None before the first sample."""
-        return self._runtime.dimension
+        """Columns of the inputs; None before the first sample, unless the bank has an initial f."""
+        known, initial = self._runtime.dimension, self._settings.initial
+        return initial.points.shape[1] if known is None and initial is not None else known
 
     @property
     def quarantined(self) -> tuple[int, ...]:
@@ -232,8 +248,9 @@ class KernelBank:
         with self._turn:
             if isfinite(value := runtime.predict_plain(x)):
                 return value
-            point = check.one_sample(x, runtime.dimension)
+            point = check.one_sample(x, self._dimension)
             self._check_inputs(point, "x")
+            runtime.open_for_queries()
             if not runtime.is_open:
                 return float(runtime.predict(point)[0])
             return runtime.predict_one(point[0])
@@ -283,7 +300,7 @@ class KernelBank:
         with self._turn:
             if past_predictions is None and runtime.learn_one(x, y):
                 return
-            point = check.one_sample(x, runtime.dimension)
+            point = check.one_sample(x, self._dimension)
             target = check.one_target(y)
             past = past_predictions
             if past is not None:
@@ -374,11 +391,16 @@ class KernelBank:
         >>> wider.predict_one([1.0, 0.0]) == bank.predict_one([1.0])
         True
         """
-        known = self._dimension
+        known = self._runtime.dimension
         remedy = "Give how many columns inputs have from now on."
-        width = check.count("dimension", dimension, "with_inputs", remedy, least=known or 1)
+        width = check.count(
+            "dimension", dimension, "with_inputs", remedy, least=self._dimension or 1
+        )
         given = self.slots if slots is None else tuple(slots)
-        wider = KernelBank(**{**self._settings.arguments(), "slots": given})
+        arguments = {**self._settings.arguments(), "slots": given}
+        if self._settings.initial is not None:
+            arguments["initial"] = self._settings.initial.with_columns(width).argument()
+        wider = KernelBank(**arguments)
         if known is not None:
             wider._settings.check_width(width, "dimension")
             layout = wider._settings.layout
@@ -416,12 +438,20 @@ class KernelBank:
         remedy = "Save a bank without such slots, and keep the model yourself."
         self._settings.check_saveable("saved", remedy)
         check_names([self.loss, self.combiner, *self.slots])
+        dimension, arrays = self._kept_state()
         header = {
             **serialization.describe_settings(self._settings),
-            "dimension": self._dimension,
+            "dimension": dimension,
             "warned": sorted(self._runtime.diagnostics.warned),
         }
-        return header, self._state()
+        return header, arrays
+
+    def _kept_state(self) -> tuple[int | None, dict[str, Floats]]:
+        """Columns of the inputs, and the arrays. Without samples it is the state of a new bank."""
+        arrays = self._state()
+        if self.samples:
+            return self._runtime.dimension, arrays
+        return None, {name: arrays[name] for name in self._runtime.array_specs(None)}
 
     @classmethod
     def _restored(
@@ -463,8 +493,9 @@ class KernelBank:
     def __reduce__(self) -> tuple[Any, ...]:
         """For copy and pickle, which keep user-made parts and models behind adapters too."""
         runtime = self._runtime
-        models = runtime.executor.copy_models() if runtime.is_open else None
-        state = (runtime.dimension, sorted(runtime.diagnostics.warned), self._state(), models)
+        dimension, arrays = self._kept_state()
+        models = None if dimension is None else runtime.executor.copy_models()
+        state = (dimension, sorted(runtime.diagnostics.warned), arrays, models)
         return _unpickled, (self._settings.arguments(), *state)
 
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import SlotQuarantined, TruncationMatters, UnstableStep
+from ..losses import Loss, Squared
 from ..native.workspace import SLIDE_PERIOD
+from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
 from . import bank_cost
 from .engines.base import Executor
@@ -18,15 +20,19 @@ from .ledger import Ledger
 class Diagnostics:
     """Checks a bank after each block and warns."""
 
-    def __init__(self, slots: Sequence[Slot]) -> None:
+    def __init__(self, slots: Sequence[Slot], loss: Loss) -> None:
         self._slots = slots
+        self._loss = loss
         self.warned: set[str] = set()
         """The kinds of warnings that have been given."""
         self.quarantined = 0
         """How many slots were out when that was last reported."""
 
-    def check(self, ledger: Ledger, executor: Executor, first: int) -> None:
-        """After a block whose first sample was number `first`."""
+    def check(self, ledger: Ledger, executor: Executor, first: int, combiner_step: Floats) -> None:
+        """After a block whose first sample was number `first`.
+
+        combiner_step : see `Workspace`.
+        """
         quarantined = int(ledger.running.item(bank_cost.QUARANTINED))
         if quarantined > self.quarantined:
             self.quarantined = quarantined
@@ -37,13 +43,14 @@ class Diagnostics:
             warn_after_step(
                 TruncationMatters,
                 "dropping a term beyond the budget moved the estimate on the window by "
-                f"{effect:.1%}. Raise budget, or regularization so that old terms fade; "
+                f"{_percentage(effect)}. Raise budget, or regularization so that old terms fade; "
                 "ledger.dropped has the norm^2 dropped by each slot.",
             )
         # Steps are checked rarely: when the samples have doubled, and after each slide period.
         seen = ledger.samples
         if (first ^ seen) > first or first // SLIDE_PERIOD != seen // SLIDE_PERIOD:
             self._check_steps(ledger, executor)
+            self._check_combiner(*combiner_step)
 
     def _warn_quarantined(self, indices: Sequence[int]) -> None:
         names = ", ".join(f"{p} ({self._slots[p].kernel!r})" for p in indices[:5])
@@ -63,11 +70,34 @@ class Diagnostics:
         self.warned.add("step")
         worst = int(np.argmax(ratios))
         slot = self._slots[worst]
+        loss = self._loss if slot.loss is None else slot.loss
         rate = getattr(slot.learner, "learning_rate", float("nan"))
         warn_after_step(
             UnstableStep,
-            f"{unstable} of {len(self._slots)} slots cannot be stable on the window: slot {worst} "
-            f"({slot.kernel!r}) has learning_rate {rate:g}, and the bound 2 / (loss curvature * "
-            "largest eigenvalue of the window's Gram matrix + regularization) is at most "
-            f"{rate / ratios[worst]:.3g}. Lower learning_rate or shorten window.",
+            f"{unstable} of {len(self._slots)} slots {_cannot(loss)} be stable on the window: slot "
+            f"{worst} ({slot.kernel!r}) has learning_rate {rate:g}, and the bound 2 / (loss "
+            "curvature * largest eigenvalue of the window's Gram matrix + regularization) is at "
+            f"most {rate / ratios[worst]:.3g}. Lower learning_rate or shorten window.",
         )
+
+    def _check_combiner(self, ratio: float, rate: float) -> None:
+        if ratio < 1 or "combiner step" in self.warned:
+            return
+        self.warned.add("combiner step")
+        warn_after_step(
+            UnstableStep,
+            f"the combiner's step is too large: its rate was {rate:.3g} where the largest stable "
+            f"one was {rate / ratio:.3g}: too large by a factor of {ratio:.3g}. Such a step "
+            "raises the cost that it should lower, and the weights may diverge. Lower its "
+            "learning_rate (and least_rate) by that factor, or scale the targets.",
+        )
+
+
+def _percentage(part: float) -> str:
+    """A part of a whole in percent; beyond the whole the figure would mean nothing."""
+    return f"{part:.1%}" if part <= 1 else "more than 100%"
+
+
+def _cannot(loss: Loss) -> str:
+    """The bound holds for every prediction if the curvature is the same everywhere."""
+    return "cannot" if isinstance(loss, Squared) else "may not"

@@ -21,6 +21,8 @@ from ..losses import Loss, as_loss
 from ..losses.objective import Objective
 from ..native.simd import WIDTH
 from ..utils import validation as check
+from ..utils.validation import Floats
+from .initial import InitialFunction
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Slot:
     kernel : one of `kb.kernels`.
     learner : one of `kb.learners`.
     loss : the loss by which this slot learns, or its name; by default the bank's. A built-in loss
-        for numbers. The bank still judges the slot by its own loss: a second-order learner, which
-        knows the squared loss only, can so be a slot of a bank for the absolute loss. It then aims
+        for all numbers. The bank still judges the slot by its own loss: a second-order learner,
+        which needs a curvature, can so be a slot of a bank for the absolute loss. It then aims
         at what its own loss aims at (the mean, not the median).
     residual_of : index, from 0, of an earlier slot of the bank. With b the function of that slot
         before it learned the sample, this slot learns y - b(x), and its function is b + its own.
@@ -72,10 +74,11 @@ class Slot:
             raise check.refuse("learner", "be a learner", self.learner, remedy, owner)
         if self.loss is not None:
             loss = as_loss(self.loss)
-            if loss.labels or loss.callbacks:
+            if not loss.any_target or loss.callbacks:
                 # Targets may be any numbers; and only the bank's own functions report errors.
-                remedy = 'Use "squared" or another loss for numbers; Custom is for the bank.'
-                raise check.refuse("loss", "be a built-in loss for numbers", loss, remedy, owner)
+                remedy = 'Use "squared" or another loss for all numbers; Custom is for the bank.'
+                rule = "be a built-in loss for all numbers"
+                raise check.refuse("loss", rule, loss, remedy, owner)
             object.__setattr__(self, "loss", loss)
         if self.residual_of is not None:
             remedy = "Give the index, from 0, of an earlier slot of the bank, or None."
@@ -130,9 +133,9 @@ class GroupSettings:
         """Refuse an objective of the bank that these slots cannot work with."""
         own = self.objective(objective)
         self.learner.check(own)
-        if self.residual_of is not None and own.loss.labels:
+        if self.residual_of is not None and not own.loss.any_target:
             remedy = 'Use a loss for regression, or kb.Slot(..., loss="squared") for these slots.'
-            rule = "be one for regression where slots learn a residual"
+            rule = "be one for all numbers where slots learn a residual"
             raise check.refuse("loss", rule, own.loss, remedy)
 
 
@@ -143,6 +146,23 @@ class Layout:
     slots: tuple[Slot, ...]
     groups: tuple[GroupSettings, ...]
     leaves: tuple[Leaf, ...]
+    initial: InitialFunction | None = None
+
+    @property
+    def initial_points(self) -> Floats | None:
+        """(m, d): the points of the initial function, if there is one."""
+        return None if self.initial is None else self.initial.points
+
+    def check_initial(self, objective: Objective) -> None:
+        """Refuse an initial function that a slot cannot start from."""
+        if self.initial is None:
+            return
+        for group in self.groups:
+            if group.residual_of is not None:
+                remedy = "Leave it out, or use slots that do not learn a residual."
+                rule = "be left out for slots that learn a residual"
+                raise check.refuse("initial", rule, len(self.initial.points), remedy)
+            group.learner.check_initial(group.objective(objective), len(self.initial.points))
 
     @classmethod
     def of(cls, slots: Iterable[Slot]) -> Layout:

@@ -47,7 +47,7 @@ class Runtime:
         self.ledger = Ledger(
             settings.objective, len(settings.slots), settings.combiner.on_simplex, self.dropped
         )
-        self.diagnostics = Diagnostics(settings.slots)
+        self.diagnostics = Diagnostics(settings.slots, settings.loss)
         self.dimension: int | None = None
         """Columns of the inputs; None while the runtime is closed."""
         self.busy = False
@@ -66,7 +66,13 @@ class Runtime:
     # --- opening --------------------------------------------------------------------------------
 
     def open(self, first_input: Floats) -> None:
-        """Make workspace and executor, unless they exist; start again after a reset."""
+        """Make workspace and executor, unless they exist; start again after a reset.
+
+        With an initial function the state at the start must not depend on who opens: its first
+        point takes the place of the first input.
+        """
+        if self._settings.initial is not None:
+            first_input = self._settings.initial.points[0]
         if not self.is_open:
             with defer_signals():  # compiling must not be interrupted: LLVM does not survive it
                 Phases([]).run(0, 0)
@@ -160,6 +166,11 @@ class Runtime:
             qp_terms=state["qp_terms"] if combiner.supports_distributed_qp else None,
         )
 
+    def open_for_queries(self) -> None:
+        """Open before the first sample if there is something to predict with."""
+        if self._settings.initial is not None:
+            self.open(self._settings.initial.points[0])
+
     # --- learning -------------------------------------------------------------------------------
 
     def learn_one(self, x: Any, y: Any) -> bool:
@@ -221,7 +232,7 @@ class Runtime:
         finally:
             if past_predictions is not None:
                 workspace.has_past_predictions[:count] = 0.0
-        self.diagnostics.check(self.ledger, self.executor, first)
+        self._diagnose(first)
 
     def _run_or_undo(self, first: int, count: int) -> None:
         before = self._shared_arrays()
@@ -261,7 +272,11 @@ class Runtime:
 
     def check_diagnostics(self) -> None:
         """Check the diagnostics after the last sample."""
-        self.diagnostics.check(self.ledger, self.executor, self.ledger.samples - 1)
+        self._diagnose(self.ledger.samples - 1)
+
+    def _diagnose(self, first: int) -> None:
+        step = self.workspace.combiner_step
+        self.diagnostics.check(self.ledger, self.executor, first, step)
 
     # --- predicting -----------------------------------------------------------------------------
 
@@ -317,6 +332,7 @@ class Runtime:
 
     def evaluate(self, X: Floats, wanted: Floats) -> Floats:
         """(n, P): the slots' values at the rows of X, for leaves that have wanted[p] != 0."""
+        self.open_for_queries()
         if not self.is_open:
             return np.zeros((len(X), len(self.weights)))
         values = self.executor.evaluate(self.ledger.samples, X, wanted)
@@ -405,13 +421,15 @@ class Runtime:
         """Forget everything that was learned; the arrays stay in use."""
         self.weights[:] = self._settings.first_weights()
         self.ledger.reset()
-        self.diagnostics = Diagnostics(self._layout.slots)
+        self.diagnostics = Diagnostics(self._layout.slots, self._objective.loss)
         if self.is_open:
             self.workspace.recent[:] = 0.0
+            self.workspace.combiner_step[:] = 0.0
             for array in self._combiner_state.values():
                 array[...] = 0.0
             self.executor.reset()
             self._was_reset = True
+            self.open_for_queries()
 
 
 def under(prefix: str, arrays: Mapping[str, Floats]) -> dict[str, Floats]:

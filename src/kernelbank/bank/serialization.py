@@ -53,6 +53,7 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
     slots, objective = settings.slots, settings.objective
     methods = {(slot.learner, slot.loss): None for slot in slots}
     number = {method: i for i, method in enumerate(methods)}
+    start = settings.initial
     return {
         "kernels": [to_spec(slot.kernel) for slot in slots],
         "methods": [
@@ -66,6 +67,7 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
         "window": objective.window,
         "regularization": objective.regularization,
         "dtype": objective.dtype,
+        **({} if start is None else {"initial": [a.tolist() for a in start.argument()]}),
     }
 
 
@@ -97,6 +99,7 @@ def parse_settings(
         "window": header["window"],
         "regularization": header["regularization"],
         "dtype": header["dtype"],
+        "initial": header.get("initial"),
     }
 
 
@@ -113,6 +116,8 @@ def check_state(
         inputs = arrays["slots/inputs"]  # (dimension, samples)
         if not inputs.size or len(inputs) != dimension:
             raise FileRefused("its inputs do not fit its arrays.")
+        if settings.initial is not None and settings.initial.points.shape[1] != dimension:
+            raise FileRefused("its inputs do not fit its initial function.")
         settings.check_width(dimension, "X")
     found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
     if found != runtime.array_specs(dimension):

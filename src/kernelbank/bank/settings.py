@@ -18,6 +18,7 @@ from ..losses.objective import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .engines import Engine, as_engine
+from .initial import InitialFunction
 from .layout import Layout, Slot, bank_slots
 
 _OWNER = "KernelBank"
@@ -44,6 +45,7 @@ class BankSettings:
         engine: Any,
         slots: Iterable[Slot] | None,
         dtype: Any,
+        initial: Any = None,
     ) -> BankSettings:
         """Settings from the arguments of `KernelBank`; raises `InvalidArgument` for wrong ones."""
         remedy = "Give how many recent samples a cost is taken over, such as 10."
@@ -62,10 +64,14 @@ class BankSettings:
             slot.learner.check_kernel(slot.kernel)
         for group in layout.groups:
             group.check(objective)
+        layout = replace(layout, initial=InitialFunction.checked(initial, len(layout.slots)))
+        layout.check_initial(objective)
         where = as_engine(engine)
         where.check(rule)
         settings = cls(objective, layout, rule, where)
         settings.first_weights()
+        if layout.initial is not None:
+            settings.check_inputs(layout.initial.points, "initial", first=True)
         return settings
 
     @property
@@ -88,7 +94,13 @@ class BankSettings:
             "regularization": self.objective.regularization,
             "engine": self.engine,
             "dtype": self.objective.dtype,
+            "initial": None if self.initial is None else self.initial.argument(),
         }
+
+    @property
+    def initial(self) -> InitialFunction | None:
+        """Where the slots start, if not at 0."""
+        return self.layout.initial
 
     def first_weights(self) -> Floats:
         """(P,): the weights before the first sample."""

@@ -87,7 +87,7 @@ class Shard:
                 group = ShardGroup(settings, arrays)
             else:
                 group = ResidualGroup(settings, arrays, *self._find(settings.residual_of))
-            learner.prepare(group.trained)
+            self._start(group)
             self.groups.append(group)
         self.scored = [group.scored for group in self.groups]
         self.backward_phases: Phases
@@ -288,7 +288,13 @@ class Shard:
             array[...] = 0.0
         for group in self.groups:
             group.scored.alive[...] = 1.0
-            group.learner.prepare(group.trained)
+            self._start(group)
+
+    def _start(self, group: ShardGroup) -> None:
+        """Set the arrays of a group that do not start at zero."""
+        group.learner.prepare(group.trained)
+        if self.layout.initial is not None:
+            self.layout.initial.start(group.learner, group.trained)
 
     def copy_models(self) -> dict[int, Any]:
         """Copies of the models behind slots whose state is not arrays, by leaf number."""

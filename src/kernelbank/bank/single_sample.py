@@ -34,6 +34,8 @@ SINGLE_SAMPLE = Arguments(
     dimension=int,
     largest=float,
     labels=int,
+    least_target=float,
+    most_target=float,
     slide_period=int,
     points=floats(None, "dimension"),
     targets=floats(None),
@@ -70,7 +72,7 @@ def learn_sample(a, first, count):
     """Learn the sample (points[0], targets[0]), a block of one; result[0] says what was done."""
     y = a.targets[0]
     a.result[0] = DECLINED
-    if not -a.largest <= y <= a.largest or not _in_range(a.points[0], a.largest):
+    if not a.least_target <= y <= a.most_target or not _in_range(a.points[0], a.largest):
         return
     if a.labels and y not in (-1.0, 1.0):
         return
@@ -106,6 +108,7 @@ class SingleSampleCalls:
         self.slot_values = workspace.slot_values
         self.result = np.zeros(1, dtype=np.int64)
         self._point = self.points[0]
+        least, most = objective.loss.targets
         arguments = {
             "run_phases": run_phases.address,
             "learn_phases": learning.address,
@@ -114,6 +117,8 @@ class SingleSampleCalls:
             "dimension": self._dimension,
             "largest": LARGEST,
             "labels": objective.loss.labels,
+            "least_target": max(-LARGEST, least),
+            "most_target": min(LARGEST, most),
             "slide_period": SLIDE_PERIOD,
             "points": workspace.points,
             "targets": workspace.new_targets,

@@ -39,13 +39,15 @@ EXTREME = {
 """Streams on which formulas break, made from an ordinary one."""
 
 
-def stream(samples: int, width: int, *, labels: bool, seed: int = 0) -> tuple[Floats, Floats]:
-    """Non-negative inputs, some of them twice, and a sine with noise, or its sign."""
+def stream(samples: int, width: int, loss: Loss, seed: int = 0) -> tuple[Floats, Floats]:
+    """Non-negative inputs, some of them twice, and a sine with noise as the loss takes it."""
     draw = np.random.default_rng(seed)
     X = draw.uniform(0, 1.5, (samples, width))
     X[9::10] = X[4::10][: len(X[9::10])]
     y = np.sin(3 * X).mean(axis=1) + 0.1 * draw.normal(size=samples)
-    return X, np.where(y >= np.median(y), 1.0, -1.0) if labels else y
+    if loss.labels:
+        return X, np.where(y >= np.median(y), 1.0, -1.0)
+    return X, np.clip(y, *loss.targets)
 
 
 @contextmanager
@@ -87,7 +89,7 @@ class BankFixture:
         )
 
     def stream(self, samples: int, seed: int = 0) -> tuple[Floats, Floats]:
-        return stream(samples, self.width, labels=self.loss.labels, seed=seed)
+        return stream(samples, self.width, self.loss, seed)
 
     def reloaded(self, bank: KernelBank) -> KernelBank:
         """The bank, written to a file and loaded from it."""

@@ -39,7 +39,9 @@ def check_combiner(combiner: Combiner) -> None:
     `on_simplex` says so; a quarantined slot has no weight, even if all are quarantined; blocks
     equal single samples, and a rule that continues from a copy of its state, or from a file, equals
     one that never stopped, bit for bit; two runs do not affect each other; `diagnostics` returns
-    new arrays at any time. Takes well below a second; the evidence is always the same.
+    new arrays at any time; targets from before the first sample, which do not exist, have no
+    influence: a rule that takes the target of another sample for that of its own reads them. The
+    evidence is always the same.
 
     Parameters
     ----------
@@ -102,6 +104,7 @@ def _check_case(
     if combiner.gates:
         _check_gating(context, combiner, evidence, case, weights)
     _check_state(context, combiner, evidence)
+    _check_targets(context, combiner, evidence, weights)
     _check_cuts(context, combiner, evidence, case, weights)
 
 
@@ -185,6 +188,23 @@ def _check_state(context: CheckContext, combiner: Combiner, evidence: SyntheticE
     name = "complete in its state"
     way = f"continuing from a copy of the state after {half} samples"
     _compare(context, name, expected, rest, way, why, _REPAIR_STATE, start=half)
+
+
+def _check_targets(
+    context: CheckContext, combiner: Combiner, evidence: SyntheticEvidence, weights: Floats
+) -> None:
+    """What stands for samples before the first one has no influence."""
+    with context.works("with other numbers for targets before the first sample", _RAISES):
+        other = CombinerHarness(combiner, evidence.with_other_past()).run()
+    name = "right about which target belongs to a sample"
+    way = "if the targets before the first sample, which do not exist, are other numbers"
+    why = "Errors and losses would be those of other samples, and the first ones of none."
+    repair = (
+        "evidence.targets begins with the window - 1 targets before the block: the target of "
+        "sample t is evidence.targets[window - 1 + t], or evidence.targets[-n:][t] in a block of "
+        "n. On the window of sample t only min(evidence.first + t + 1, window) samples exist."
+    )
+    _compare(context, name, weights, other, way, why, repair)
 
 
 def _check_cuts(

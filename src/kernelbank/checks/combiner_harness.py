@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -53,6 +53,14 @@ class SyntheticEvidence:
     def shape(self) -> tuple[int, int]:
         """Samples and slots."""
         return self.slot_loss.shape[0], self.slot_loss.shape[1]
+
+    def with_other_past(self) -> SyntheticEvidence:
+        """The same, with other numbers for samples before the first one."""
+        targets, values = self.targets.copy(), self.values.copy()
+        targets[: self.window - 1] = 1000.0 + 3.0 * np.arange(self.window - 1)
+        for t in range(min(self.window - 1, len(values))):
+            values[t, : self.window - 1 - t] = -500.0
+        return replace(self, targets=targets, values=values)
 
 
 def synthetic_evidence(

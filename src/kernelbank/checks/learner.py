@@ -40,9 +40,9 @@ def check_learner(
     sample; two banks share nothing; of the arrays of a block only copies are kept; predicting
     changes nothing and equals the prediction of learning; blocks equal single samples, and a bank
     that was saved and loaded equals one that was not, bit for bit; values on the window are values
-    of the present function; norm^2 is finite and not negative; memory does not grow; a slot does
-    not depend on its neighbours; extreme streams raise no exception. Takes a second or so (longer
-    for slow learners in Python); the streams are always the same.
+    of the present function; norm^2 is finite, not negative, and not less than f(x)^2 / k(x, x) at
+    any x, unless it is 0 throughout (no norm); memory does not grow; a slot does not depend on its
+    neighbours; extreme streams raise no exception. The streams are always the same.
 
     Parameters
     ----------
@@ -229,6 +229,8 @@ def _check_extreme(context: CheckContext, fixture: BankFixture) -> None:
         points, targets = spoil(X, y)
         if fixture.loss.labels:
             targets = y
+        least, most = fixture.loss.targets
+        targets = np.clip(targets, least, most)
         bank = fixture.bank()
         repair = "Guard divisions, roots and solves; a ridge on the diagonal helps with both."
         with context.works(f"on {kind}", repair, "robust on extreme data"):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..bank.bank import KernelBank
+from ..utils.validation import Floats
 from .bank_fixture import BankFixture, group_of
 from .context import CheckContext, shown
 from .learner_acceptance import RAISES
@@ -45,6 +47,34 @@ def check_window(context: CheckContext, fixture: BankFixture) -> None:
                 "has no minimum.",
                 "Compute it as a sum of squares, or take max(norm, 0) where rounding is at work.",
             )
+        _check_size(context, fixture, bank, X, norm)
+
+
+def _check_size(
+    context: CheckContext, fixture: BankFixture, bank: KernelBank, X: Floats, norm: float
+) -> None:
+    """|f(x)|^2 <= norm^2 k(x, x), as for every function of the kernel's space."""
+    slot = fixture.slot
+    if norm == 0 or slot.residual_of is not None or not slot.kernel.pairwise:
+        return
+    if not slot.learner.saveable:
+        return  # a foreign model has no norm: the user gives a number
+    values = bank.predict_slots(X)[:, fixture.index]
+    self_kernels = np.array([slot.kernel(x[None], x[None])[0, 0] for x in X])
+    above = values**2 - norm * self_kernels * (1 + 1e-6)
+    # Values and norm^2 are rounded, and both may be of terms that cancel.
+    if above.max() > 1e-9 * (1 + np.abs(values).max() ** 2):
+        n = int(np.argmax(above))
+        raise context.fails(
+            "large enough in its norm",
+            f"after {bank.samples} samples f({shown(X[n])}) = {values[n]:.6g}, but its norm^2 is "
+            f"{norm:.6g} and k(x, x) = {self_kernels[n]:.6g}: f(x)^2 is at most their product for "
+            f"every function of the space of {slot.kernel!r}.",
+            "norm^2 is the slot's curvature in the program for the weights: a slot that states too "
+            "small a one gets too much weight.",
+            "For f = sum_i c_i k(x_i, .) it is c'Kc. If f is not of the kernel's space, refuse the "
+            "kernel in check_kernel, or let the norm be 0, which means none.",
+        )
 
 
 def check_memory(context: CheckContext, fixture: BankFixture) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..losses import Custom, Loss, as_loss
+from ..losses.envelope import inside
 from ..utils.validation import Floats
 from .context import CheckContext, first_difference, same_bits, shown
 
@@ -20,7 +21,8 @@ def check_loss(loss: Loss) -> None:
     derivatives are finite, element by element, the same each time, and change no argument;
     the loss is convex in the prediction; the derivative lies between the slopes on either side and
     is a subgradient, l(g) >= l(f) + l'(f) (g - f), everywhere; it changes by no more than
-    `curvature` per unit. A grid can miss a fault. Takes well below a second.
+    `curvature` per unit. A grid can miss a fault. A loss with `smoothing` is checked as the bank
+    uses it, and its functions inside its `domain`; targets lie in `targets` of the loss.
 
     Parameters
     ----------
@@ -43,13 +45,24 @@ def check_loss(loss: Loss) -> None:
     few = np.concatenate([np.arange(-32, 33) / 8, [-50.0, -12.0, 12.0, 50.0]])
     fine = np.arange(-320, 321) / 64
     more = np.round(draw.normal(size=40) * 3, 3)
-    for y in (-1.0, 1.0) if checked.labels else (0.0, 0.75, -2.5, 20.0):
+    for y in (-1.0, 1.0) if checked.labels else _targets(checked):
         centre = 0.0 if checked.labels else y
         f = np.unique(np.concatenate([centre + few, few, more]))
         _check_plain(context, checked, np.concatenate([f, [-1000.0, 1000.0]]), y)
         _check_convex(context, checked, f, y)
         _check_derivative(context, checked, f, y)
         _check_curvature(context, checked, np.unique(np.concatenate([centre + fine, f])), y)
+
+
+def _targets(loss: Loss) -> list[float]:
+    """Some targets for which the loss is defined."""
+    least, most = loss.targets
+    tried = [y for y in (0.0, 0.75, -2.5, 20.0) if least <= y <= most]
+    if np.isfinite(least) and np.isfinite(most):
+        tried += [least, (least + most) / 2, most]
+    elif not tried:
+        tried = [least + 1, least + 20] if np.isfinite(least) else [most - 1, most - 20]
+    return list(dict.fromkeys(tried))
 
 
 def _both(context: CheckContext, loss: Loss, f: Floats, y: float) -> tuple[Floats, Floats]:
@@ -75,7 +88,8 @@ def _check_plain(context: CheckContext, loss: Loss, f: Floats, y: float) -> None
                 f"the {what} is {values[i]} for the prediction {f[i]} and the target {y}.",
                 "One such value and the slot is quarantined for good, even if it predicts well.",
                 "Write the formula so that nothing overflows on the way: np.logaddexp(0, -y * f) "
-                "instead of np.log(1 + np.exp(-y * f)).",
+                "instead of np.log(1 + np.exp(-y * f)). If the loss is infinite outside a domain, "
+                "or grows too fast, give kb.losses.Custom smoothing=..., and domain=...",
             )
         if not same_bits(values, again[index]):
             i = first_difference(values, again[index])[0]
@@ -106,6 +120,7 @@ def _one(context: CheckContext, loss: Loss, prediction: float, y: float) -> tupl
 
 def _check_arguments(context: CheckContext, loss: Custom, f: Floats, y: float) -> None:
     for function in (loss.value_function, loss.derivative_function):
+        f = np.clip(f, *inside(loss.domain))
         given, targets = f.copy(), np.full(f.shape, y)
         with context.works(f"for predictions such as {f[0]} and the target {y}", _RAISES):
             function(given, targets)

@@ -12,6 +12,7 @@ from ..losses.base import loss_on_window
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats
 from ..native.functions import native
+from ..native.jit import inline
 from ..native.scalar_math import power
 from ..native.simd import WIDTH
 from ..native.workspace import Workspace
@@ -30,6 +31,10 @@ class OMKR(Combiner):
 
     The paper prints the regularization part of the gradient as regularization * a_p w_p. Since a_p
     already holds regularization / 2, the gradient of the stated cost is 2 a_p w_p.
+
+    A step raises the cost that it should lower if its rate exceeds 2 g'g / g'H g, with g the
+    gradient and H = curvature of the loss * F'F + 2 diag(a) the matrix of the quadratic, F the
+    values of the slots on the window. If that happens, the bank warns and says by how much.
 
     Parameters
     ----------
@@ -82,10 +87,12 @@ class OMKR(Combiner):
             first_rate=self.learning_rate,
             halve_every=self.halve_every,
             least_rate=self.least_rate,
+            loss_curvature=objective.loss.curvature or 0.0,
             ridge=2.0 if self.gradient == "exact" else objective.regularization,
             derivative=objective.loss.derivative_address,
             parameters=objective.loss.parameters,
             **state,
+            steepest=workspace.combiner_step,
             scratch=np.ones((4, rows)),
         )
         return [phase]
@@ -102,6 +109,7 @@ _OMKR = Arguments(
     first_rate=float,
     halve_every=int,
     least_rate=float,
+    loss_curvature=float,  # 0 if it has no bound
     ridge=float,
     derivative=int,  # address of the loss's derivative
     parameters=floats(None),  # of the loss
@@ -112,9 +120,31 @@ _OMKR = Arguments(
     weights=floats("slots"),
     gradient=floats("slots"),
     rate=floats(1),
+    steepest=floats(2),  # the largest rate g'H g / 2 g'g so far, and the rate in it
     scratch=floats(4, None),  # the window, padded to rows of four
     chosen=floats(None, "slots"),
 )
+
+
+@inline
+def _watch_step(a, t, values, seen, rate):
+    """Keep the largest rate g'H g / 2 g'g, H = loss_curvature F'F + ridge diag(a)."""
+    if a.loss_curvature == 0.0:
+        return
+    g_g, g_h_g = 0.0, 0.0
+    for p in range(a.slots):
+        g = a.gradient[p]
+        g_g += g * g
+        g_h_g += a.ridge * a.curvature[t, p] * g * g
+    for i in range(seen):
+        product = 0.0  # f(x_i)'g
+        for p in range(a.slots):
+            product += values[i, p] * a.gradient[p]
+        g_h_g += a.loss_curvature * product * product
+    ratio = 0.5 * rate * (g_h_g / g_g) if g_g > 0.0 else 0.0
+    if a.steepest[0] < ratio < np.inf:
+        a.steepest[0] = ratio
+        a.steepest[1] = rate
 
 
 @native(_OMKR)
@@ -150,3 +180,4 @@ def _omkr(a, first, count):
             moved = before[p] - rate * gradient
             failed = a.window_loss[t, p] == np.inf
             a.chosen[t, p] = 0.0 if failed or not np.isfinite(moved) else moved
+        _watch_step(a, t, values, seen, rate)

@@ -23,6 +23,7 @@ from ..bank.bank import KernelBank
 from ..losses import Logistic, Loss, Squared
 from ..utils import validation as check
 from ..utils.validation import Floats
+from ..utils.whole_steps import named_warnings, with_owner
 from .datasets.stream import CLASSIFICATION, REGRESSION, Stream
 
 BANK, RIVAL, BASELINE = "bank", "rival", "baseline"
@@ -90,8 +91,23 @@ def baselines() -> list[Competitor]:
     ]
 
 
+def _run_named(
+    name: str, run: Callable[[int, Stream], CompetitorRun], seed: int, stream: Stream
+) -> CompetitorRun:
+    with named_warnings(name):
+        return run(seed, stream)
+
+
 def as_competitor(name: str, given: Any) -> Competitor:
-    """A competitor from a bank, a model with predict_one and learn_one, or a maker of either."""
+    """A competitor from a bank, a model with predict_one and learn_one, or a maker of either.
+
+    Its warnings begin with its name: in a comparison many may warn.
+    """
+    competitor = _competitor(name, given)
+    return replace(competitor, run=partial(_run_named, name, competitor.run))
+
+
+def _competitor(name: str, given: Any) -> Competitor:
     owner = f"banks[{name!r}]"
     if name in (PERSISTENCE, RUNNING_MEAN):
         remedy = "Choose another name: this baseline stands in every table."
@@ -272,7 +288,7 @@ def _run_one_by_one(model: Any, stream: Stream) -> CompetitorRun:
     except Exception as error:
         note = f"failed at sample {n}: {error!r}"[:200]
         if not isinstance(error, ArithmeticError):  # it broke rather than diverged: say so
-            warnings.warn(f"{type(model).__name__} {note}", stacklevel=2)
+            warnings.warn(with_owner(f"{type(model).__name__} {note}"), stacklevel=2)
     seconds = (time.perf_counter() - start) / len(stream)
     return CompetitorRun(predictions, seconds, note=note)
 

@@ -52,9 +52,15 @@ class SampleBuffer:
     """
 
     def __init__(
-        self, history_length: int, kernels: list[Kernel], workspace: Workspace, first_input: Floats
+        self,
+        history_length: int,
+        kernels: list[Kernel],
+        workspace: Workspace,
+        first_input: Floats,
+        initial_points: Floats | None = None,
     ) -> None:
         """`kernels` are those of learners that use kernel rows, of `history_length` terms."""
+        self._initial_points = initial_points
         dimension = len(first_input)
         self.history_length = history_length
         self.statistic_numbers = number_statistics(kernels, dimension)
@@ -100,8 +106,15 @@ class SampleBuffer:
         )
 
     def fill(self, first_input: Floats) -> None:
-        """Let all terms be the first input: terms before it need finite kernel values."""
+        """Let all terms be the first input: terms before it need finite kernel values.
+
+        The points of an initial function are the newest of them.
+        """
         self.inputs[...] = first_input[:, None]
+        if self._initial_points is not None:
+            length = self.history_length
+            points = self._initial_points[-length:].T
+            self.inputs[:, length - points.shape[1] : length] = points
 
     def compare(self, seen: int, points: Floats) -> Floats:
         """(statistics, n + 1, history_length + 1): points against the inputs of `seen` samples."""

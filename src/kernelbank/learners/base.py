@@ -9,6 +9,7 @@ evidence, mixtures) is computed from these by code that knows no learner.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import fsum
 from typing import Any, ClassVar
 
 import numpy as np
@@ -120,6 +121,14 @@ class SlotGroup(LeafArrays):
         self.models: list[Any] = [None] * len(kernels)
         """For every leaf the model behind its slot, where the state is not arrays."""
 
+    def start_norm(self, leaf: int, lane: int, coefficients: Floats, gram: Floats) -> None:
+        """norm^2 = c' K c before the first sample.
+
+        Added exactly and rounded once: the same bits whatever adds up products elsewhere.
+        """
+        products = np.outer(coefficients, coefficients) * gram
+        self.norms[leaf, 0, lane] = max(fsum(products.ravel()), 0.0)
+
     def dropped(self) -> Floats:
         """(leaves, 4): norm^2 of all removed terms, for learners with `dropped` in their state."""
         result = np.zeros((self.leaves, WIDTH))
@@ -151,6 +160,30 @@ class Learner:
 
     accepts_new_inputs: ClassVar[bool] = False
     """Whether the slots can use columns that are added later (see `extend_inputs`)."""
+
+    def check_initial(self, objective: Objective, terms: int) -> None:
+        """Refuse an initial function of that many terms; by default every one."""
+        raise check.refuse(
+            "initial",
+            f"be left out for {type(self).__name__}, which starts at 0",
+            f"{terms} terms",
+            "Use kb.learners.Norma, KLMS, KNLMS, QKLMS or a learner on random features.",
+        )
+
+    def check_terms(self, terms: int, most: int, why: str) -> None:
+        """Refuse an initial function of more terms than a budget leaves room for."""
+        if terms > most:
+            remedy = "Give fewer points, or raise budget."
+            rule = f"have at most {most} points for {type(self).__name__} ({why})"
+            raise check.refuse("initial", rule, terms, remedy)
+
+    def start_from(self, group: SlotGroup, points: Floats, coefficients: Floats) -> None:
+        """Start at f = sum_j coefficients[leaf, j, lane] k(points[j], .) instead of at 0.
+
+        Called after `prepare`, if `check_initial` accepts it: set the arrays of the state, and
+        group.norms[:, 0] to norm^2. points: (m, d); coefficients: (leaves, m, 4).
+        """
+        raise NotImplementedError
 
     def check(self, objective: Objective) -> None:
         """Refuse a window, regularization or loss that the method cannot work with."""

@@ -13,6 +13,7 @@ from ..kernels.program import (
     EVALUATE,
     PackedProgram,
     PackedStatistics,
+    evaluate,
     kernel_row,
     number_statistics,
 )
@@ -49,6 +50,24 @@ class CentresBase(FeatureLearner):
     extra_capacity = 1  # a new centre may come before an old one is removed
     accepts_new_inputs: ClassVar[bool] = True
     budget: int
+
+    def check_initial(self, objective: Objective, terms: int) -> None:
+        """Where the state is centres, coefficients, K and sums from 0 on, f may start anywhere."""
+        if not self.state_shapes(1, 1).keys() <= {"centres", "gram", "dropped", "squares"}:
+            super().check_initial(objective, terms)
+        self.check_terms(terms, self.budget, "budget")
+
+    def start_from(self, group: SlotGroup, points: Floats, coefficients: Floats) -> None:
+        """The points are the oldest centres."""
+        state, terms = group.state, len(points)
+        for leaf, (kernel, *_) in enumerate(group.kernels):
+            gram = evaluate(kernel, points, points)
+            state["size"][leaf] = terms
+            state["centres"][leaf, :, :terms] = points.T
+            state["coefficients"][leaf, :terms] = coefficients[leaf, :, 0]
+            if "gram" in state:
+                state["gram"][leaf, :terms, :terms] = gram
+            group.start_norm(leaf, 0, coefficients[leaf, :, 0], gram)
 
     def capacity(self, kernel: Kernel, dimension: int) -> int:
         return self.budget + self.extra_capacity

@@ -32,7 +32,7 @@ from ..native.functions import NativeFunction, native
 from ..native.jit import inline
 from ..native.phases import Phase, Phases
 from ..native.scalar_math import tanh
-from ..native.simd import WIDTH, broadcast, lane
+from ..native.simd import WIDTH, broadcast, four, lane
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -72,6 +72,7 @@ FIELDS = Arguments(
     max_size=int,  # most features between two steps
     cycle=int,  # samples of which the features are computed together
     curvature_rule=int,
+    curvature_bound=float,  # of the loss, for the rule BOUNDED
     compute_features=int,  # address
     step=int,  # address
     look_ahead=int,  # address, if cycle > 1
@@ -103,9 +104,10 @@ FIELDS = Arguments(
     window_variances=floats("leaves", None),  # likewise, after the last step; empty if not shrink
 )
 
-NO_CURVATURE, CONSTANT, LOGISTIC = range(3)
+NO_CURVATURE, CONSTANT, LOGISTIC, BOUNDED = range(4)
 _CURVATURE_RULES: dict[type[Loss], int] = {Squared: CONSTANT, Logistic: LOGISTIC}
-"""The curvature of the loss: not needed; 2; tanh(f / 2) / 2 f, which bounds it from above."""
+"""The curvature of the loss: not needed; 2; tanh(f / 2) / 2 f, which bounds it from above; and for
+other losses with a bounded curvature, `curvature_along`."""
 
 _SMALL = 1e-4  # below, tanh(f / 2) / 2 f is 1/4 to the last digit but one
 
@@ -116,7 +118,7 @@ class FeatureLearner(Learner):
     leaf_width = 1
     uses_kernel_rows = False
     second_order: ClassVar[bool] = False
-    """Whether the step uses the loss's second derivative: then Squared and Logistic only."""
+    """Whether the step uses the loss's second derivative, or a bound: the loss must have one."""
     compute_features: ClassVar[NativeFunction]
     """Compiled (a, leaf, number): write `point_features`, and k(x, x) to `sample`."""
     step: ClassVar[NativeFunction]
@@ -133,14 +135,19 @@ class FeatureLearner(Learner):
     """Features by which a step may exceed its maximum before it removes some."""
 
     def check(self, objective: Objective) -> None:
-        if self.second_order and type(objective.loss) not in _CURVATURE_RULES:
+        if self.second_order and not objective.loss.curvature:
             raise check.refuse(
                 "loss",
-                f"be Squared or Logistic for {type(self).__name__}, a second-order method",
+                f"have a bounded curvature for {type(self).__name__}, a second-order method",
                 objective.loss,
-                "Use one of these, a first-order learner such as kb.learners.KLMS(), or let this "
-                'one learn by squares all the same: kb.Slot(..., loss="squared").',
+                'Use "squared", "logistic" or "huber", a loss with smoothing, a first-order '
+                "learner such as kb.learners.KLMS(), or let this one learn by squares all the "
+                'same: kb.Slot(..., loss="squared").',
             )
+
+    def _curvature_rule(self, loss: Loss) -> int:
+        bounded = BOUNDED if self.second_order else NO_CURVATURE
+        return _CURVATURE_RULES.get(type(loss), bounded)
 
     @property
     def cycle(self) -> int:
@@ -261,7 +268,8 @@ class FeatureLearner(Learner):
             "max_size": capacity - self.extra_capacity,
             "variances": group.variances,
             "effects": group.effects,
-            "curvature_rule": _CURVATURE_RULES.get(type(objective.loss), NO_CURVATURE),
+            "curvature_rule": self._curvature_rule(objective.loss),
+            "curvature_bound": objective.loss.curvature or 0.0,
             "compute_features": type(self).compute_features.address,
             "step": type(self).step.address,
             "cycle": self.cycle,
@@ -312,6 +320,29 @@ def curvature_above(prediction):
     return tanh(0.5 * size) / (2.0 * size) if size > _SMALL else 0.25
 
 
+@inline
+def curvature_along(derivative, parameters, bound, prediction, target, slope, rows):
+    """bound / 4^k, with the largest k <= 8 at which the step -l' 4^k / bound leaves half of l'.
+
+    So the step never passes the minimum, and where the loss is flatter than its bound the step is
+    longer. `bound` is of the loss's curvature; rows: lanes(3), scratch.
+    """
+    longest = -slope / bound
+    rows[1] = broadcast(target)
+    curvature = bound
+    for _ in range(2):  # k = 1 .. 4, then 5 .. 8
+        steps = longest * four(4.0, 16.0, 64.0, 256.0)
+        rows[0] = prediction + steps
+        call_loss(derivative, rows, rows[1:], 1, parameters, rows[2:])
+        left = rows[2] / slope
+        for i in range(WIDTH):
+            if not lane(left, i) >= 0.5:
+                return curvature
+            curvature *= 0.25
+        longest *= 256.0
+    return curvature
+
+
 # --- compiled: the loops ------------------------------------------------------------------------
 
 
@@ -359,8 +390,19 @@ def _fill_sample(a, prediction, target):
     sample[RESPONSE] = target
     curvature = 2.0
     error = target - prediction
-    if a.curvature_rule == LOGISTIC:
-        curvature = curvature_above(prediction)
+    if a.curvature_rule >= LOGISTIC:
+        if a.curvature_rule == LOGISTIC:
+            curvature = curvature_above(prediction)
+        else:
+            curvature = curvature_along(
+                a.derivative,
+                a.loss_parameters,
+                a.curvature_bound,
+                prediction,
+                target,
+                slope,
+                a.loss_lanes,
+            )
         error = -slope / curvature
         sample[RESPONSE] = prediction + error
     sample[ERROR] = error

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..errors import InvalidArgument
 from ..kernels.base import Kernel
 from ..kernels.dimensions import active_coordinates
 from ..kernels.random_features import FeatureMap, feature_counts, feature_map, features
+from ..losses.objective import Objective
 from ..native.arguments import floats
 from ..native.dense import dot
 from ..native.functions import native
@@ -77,6 +79,16 @@ class FourierBase(FeatureLearner):
             group.state["phases"][leaf] = drawn.phases
             group.state["amplitudes"][leaf] = drawn.amplitudes
         group.state["size"][:] = group.state["phases"].shape[1]
+
+    def check_initial(self, objective: Objective, terms: int) -> None:
+        """Any number of terms: weights = sum_j c_j phi(points_j)."""
+
+    def start_from(self, group: SlotGroup, points: Floats, coefficients: Floats) -> None:
+        for leaf, rows in enumerate(self.feature_rows(group, points)):  # (m, size)
+            terms = coefficients[leaf, :, :1] * rows
+            weights = np.array([fsum(column) for column in terms.T])
+            group.state["coefficients"][leaf, : len(weights)] = weights
+            group.norms[leaf, 0, 0] = fsum(weights * weights)
 
     def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
         trigonometric = self._trigonometric(group)

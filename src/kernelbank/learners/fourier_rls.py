@@ -33,10 +33,10 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
       takes a random step, with the part 1 - r of its prior variance. Without new samples the
       weights stay, and P grows.
 
-    For the logistic loss: an online Newton step, with -l' / c for y - f(x) and 2 / c for the 1,
-    where c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Only half of P is kept,
-    and it is read and written once per sample. Cost per step:
-    O(features^2 + features dimension); memory O(features^2 / 2 + features dimension).
+    For other losses: an online Newton step, with -l' / c for y - f(x) and 2 / c for the 1, with
+    the curvature c of the loss as in `KRLS`. Only half of P is kept, and it is read and
+    written once per sample. Cost per step: O(features^2 + features dimension); memory
+    O(features^2 / 2 + features dimension).
 
     It works in double precision: phi(x)'phi(x) / ridge beyond about 1e12 leaves no correct digits,
     so scale inputs to the order of one.

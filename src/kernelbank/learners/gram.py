@@ -1,13 +1,17 @@
 """Learners on centres that keep the Gram matrix K of the centres, and often its inverse.
 
-What is inverted is K with its diagonal raised by JITTER of itself. Smooth kernels on near inputs
+What is inverted is K with its diagonal raised by `jitter` of itself. Smooth kernels on near inputs
 have Gram matrices that no arithmetic can invert, and a centre that is new by less than that adds
-nothing. The inverse follows the centres by rank-one updates. It is computed again from K once in
-`capacity` samples, by the absolute number of the sample, so that rounding does not add up.
+nothing. (kafbox adds a number to the diagonal, the same for kernels with k(x, x) = 1.) The inverse
+follows the centres by rank-one updates. It is computed again from K once in `capacity` samples, by
+the absolute number of the sample, so that rounding does not add up.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from ..native.arguments import floats
 from ..native.dense import (
@@ -21,6 +25,7 @@ from ..native.dense import (
     symmetric_matvec,
 )
 from ..native.jit import inline
+from .base import SlotGroup
 from .centres import CENTRES, CentresBase, append_centre, remove_centre
 from .feature_learner import SELF_KERNEL, Shapes, size_of
 
@@ -31,6 +36,7 @@ GRAM = CENTRES.extended(
 )
 INVERSE = GRAM.extended(
     "inverse",
+    jitter=float,  # part of k(c, c) by which the diagonal of K is raised
     inverse=floats("leaves", "capacity", "capacity"),
     solved=floats("capacity"),  # K^-1 k(x, centres), after `project_point`
     factor=floats("capacity", "capacity"),  # scratch of `refresh_inverse`
@@ -52,8 +58,13 @@ class GramBase(CentresBase):
 class InverseBase(GramBase):
     """Centres with K and K^-1."""
 
+    jitter: float = JITTER
+
     def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         return {**super().state_shapes(capacity, dimension), "inverse": (capacity, capacity)}
+
+    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
+        return {**super().step_arguments(group, dimension), "jitter": self.jitter}
 
 
 # --- compiled: what the steps use ---------------------------------------------------------------
@@ -69,7 +80,7 @@ def append_to_gram(a, leaf, coefficient):
 @inline
 def append_to_both(a, leaf, coefficient, rest):
     """The same, with the inverse: rest = k(x, x) - k' solved, from `project_point`."""
-    raised = rest + JITTER * a.sample[SELF_KERNEL]
+    raised = rest + a.jitter * a.sample[SELF_KERNEL]
     append_to_inverse(a.inverse[leaf], size_of(a, leaf), a.solved, raised)
     append_to_gram(a, leaf, coefficient)
 
@@ -110,5 +121,5 @@ def refresh_inverse(a, leaf, number):
     if (number + 1) % a.capacity != 0:
         return
     size = size_of(a, leaf)
-    if invert(a.gram[leaf], size, JITTER, a.factor, a.fresh):
+    if invert(a.gram[leaf], size, a.jitter, a.factor, a.fresh):
         copy_matrix(a.fresh, size, a.inverse[leaf])

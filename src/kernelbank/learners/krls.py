@@ -42,18 +42,20 @@ class KRLS(InverseBase):
 
         alpha <- alpha + K^-1 q e,    P <- P - q d' P.
 
-    For the logistic loss e is the Newton step -l' / c and the 1 is 2 / c, where
-    c = tanh(f / 2) / 2 f bounds the curvature of the loss from above. Cost per step: budget kernel
-    values and O(budget^2) products; memory O(budget^2).
+    For other losses e is the step -l' / c and the 1 is 2 / c. For the logistic loss
+    c = tanh(f / 2) / 2 f, which bounds its curvature from above. Else c is the loss's `curvature`,
+    divided by 4, up to eight times, as long as the step leaves at least half of l'. Cost per
+    step: budget kernel values and O(budget^2) products; memory O(budget^2).
 
     It has no ridge: a new centre fits its sample exactly, so with noisy labels and the logistic
-    loss `KRLSTracker` does better. The diagonal of K is raised by 1e-8 of itself, so that
-    it can be inverted.
+    loss `KRLSTracker` does better.
 
     Parameters
     ----------
     novelty : an input becomes a centre if more than this fraction of k(x, x) is new; from 0 to 1.
     budget : largest number of centres; once it is reached, no input becomes a centre.
+    jitter : part of itself by which the diagonal of K is raised, so that K can be inverted; from 0
+        to 1. kafbox and the paper have 0.
 
     Reference: Engel, Mannor and Meir, The kernel recursive least-squares algorithm, IEEE
     Transactions on Signal Processing 52 (2004).
@@ -68,6 +70,7 @@ class KRLS(InverseBase):
 
     novelty: float = 0.001
     budget: int = 100
+    jitter: float = JITTER
     second_order = True
 
     def __post_init__(self) -> None:
@@ -75,6 +78,7 @@ class KRLS(InverseBase):
             self,
             novelty=check.fraction(0.001),
             budget=check.whole("Give how many centres to keep, 1 or more."),
+            jitter=check.fraction(1e-8),
         )
 
     def state_shapes(self, capacity: int, dimension: int) -> Shapes:
@@ -91,7 +95,7 @@ class KRLS(InverseBase):
         delta = project_point(a, leaf)
         if delta > a.novelty * self_kernel and size < a.capacity - 1:
             # alpha <- (alpha - d e / delta, e / delta), P <- diag(P, 1 / weight)
-            change = error / (delta + JITTER * self_kernel)
+            change = error / (delta + a.jitter * self_kernel)
             for m in range(size):
                 alpha[m] -= d[m] * change
                 p_d[m] = 0.0

@@ -3,7 +3,9 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from ..native.dense import (
     symmetric_matvec,
 )
 from ..native.functions import native
+from ..native.jit import inline
 from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -50,10 +53,25 @@ ARGUMENTS = INVERSE.extended(
     covariance=floats("leaves", "capacity", "capacity"),  # S
     mean=floats("leaves", "capacity"),  # m
     forgetting=float,
+    forget_first=int,
     noise=float,
     p=floats("capacity"),  # scratch: covariance of f(centres) and f(x),
     errors=floats("capacity"),  # and how far removing each centre moves the mean
 )
+
+
+@inline
+def _forget(a, leaf, size):
+    """Back to the prior: S <- r S + (1 - r) K, m <- sqrt(r) m."""
+    r = a.forgetting
+    if r < 1.0:
+        for i in range(size):
+            row, prior = a.covariance[leaf, i], a.gram[leaf, i]
+            for m in range(size):
+                row[m] = r * row[m] + (1.0 - r) * prior[m]
+            row[i] += (1.0 - r) * a.jitter * prior[i]
+        for m in range(size):
+            a.mean[leaf, m] *= np.sqrt(r)
 
 
 @dataclass(frozen=True)
@@ -67,18 +85,22 @@ class KRLSTracker(InverseBase):
         S <- (S h; h' gamma + q'h) - p p' / s;
 
     beyond the budget the centre whose removal moves the mean least is removed. Then it forgets
-    towards the prior, with r = forgetting: S <- r S + (1 - r) K, m <- sqrt(r) m. For the logistic
-    loss: a Newton step, with noise 2 noise / c, c = tanh(f / 2) / 2 f. The predictive variance is
+    towards the prior, with r = forgetting: S <- r S + (1 - r) K, m <- sqrt(r) m. For other
+    losses: a step to f - l' / c with noise 2 noise / c, with the curvature
+    c of the loss as in `KRLS`. The predictive variance is
     given by `bank.predict_variance_slots`. Cost per step: budget kernel values and O(budget^2)
     products; memory O(budget^2).
-
-    The diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
 
     Parameters
     ----------
     budget : largest number of centres.
     forgetting : factor per step of the weight of the past, above 0 and at most 1 (no forgetting).
     noise : variance of the targets' noise.
+    forget_when : "after" a sample is learned, so that f, with its sqrt(r), predicts the next one;
+        or "before" a sample is learned, when it has been predicted: the order of kafbox, in which
+        the last forgetting has no part in a prediction.
+    jitter : part of itself by which the diagonal of K is raised, so that K can be inverted; from 0
+        to 1. kafbox has 1e-6, for kernels with k(x, x) = 1.
 
     Reference: Van Vaerenbergh, Lazaro-Gredilla and Santamaria, Kernel recursive least-squares
     tracker for time-varying regression, IEEE Transactions on Neural Networks and Learning Systems
@@ -95,6 +117,8 @@ class KRLSTracker(InverseBase):
     budget: int = 50
     forgetting: float = 1.0
     noise: float = 0.01
+    forget_when: str = "after"
+    jitter: float = JITTER
     second_order = True
 
     def __post_init__(self) -> None:
@@ -103,11 +127,17 @@ class KRLSTracker(InverseBase):
             budget=check.whole("Give how many centres to keep, 1 or more."),
             forgetting=check.fraction(0.999, positive=True),
             noise=check.positive(0.01),
+            jitter=check.fraction(1e-8),
         )
+        check.choice("forget_when", self.forget_when, "KRLSTracker", ("after", "before"))
 
     def state_shapes(self, capacity: int, dimension: int) -> Shapes:
         own: Shapes = {"covariance": (capacity, capacity), "mean": (capacity,)}
         return {**super().state_shapes(capacity, dimension), **own}
+
+    def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
+        before = int(self.forget_when == "before")
+        return {**super().step_arguments(group, dimension), "forget_first": before}
 
     def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
         """(k(x, x) - k' K^-1 k + k' K^-1 S K^-1 k) / noise: of f, in units of the noise."""
@@ -135,16 +165,21 @@ class KRLSTracker(InverseBase):
         q, p, errors = a.solved, a.p, a.errors
         self_kernel = a.sample[SELF_KERNEL]
         size = size_of(a, leaf)
+        if a.forget_first != 0:
+            _forget(a, leaf, size)
         # Prior of f(x): mean q'm, variance gamma + q'h with h = S q.
         gamma = project_point(a, leaf)
         predicted = dot(q, mean, size)
         symmetric_matvec(covariance, q, size, p)
         along = dot(q, p, size)
-        a.sample[VARIANCE] = max(gamma + along, 0.0) / a.noise
-        variance = gamma + JITTER * self_kernel + along
+        before = along
+        if a.forget_first != 0 and a.forgetting < 1.0:  # q'S q before S <- r S + (1 - r) K
+            before = (along - (1.0 - a.forgetting) * (self_kernel - gamma)) / a.forgetting
+        a.sample[VARIANCE] = max(gamma + before, 0.0) / a.noise
+        variance = gamma + a.jitter * self_kernel + along
         s = variance + a.noise / a.sample[WEIGHT]
         gain = (a.sample[RESPONSE] - predicted) / s
-        if gamma > DEPENDENT * self_kernel:
+        if gamma > max(DEPENDENT, 2.0 * a.jitter) * self_kernel:
             append_row_column(covariance, size, p, variance)
             p[size] = variance
             mean[size] = predicted
@@ -163,16 +198,8 @@ class KRLSTracker(InverseBase):
             delete_row_column(covariance, size, j)
             remove_from_both(a, leaf, j)
             size -= 1
-        # Back to the prior: S <- r S + (1 - r) K, m <- sqrt(r) m.
-        r = a.forgetting
-        if r < 1.0:
-            for i in range(size):
-                row, prior = covariance[i], a.gram[leaf, i]
-                for m in range(size):
-                    row[m] = r * row[m] + (1.0 - r) * prior[m]
-                row[i] += (1.0 - r) * JITTER * prior[i]
-            for m in range(size):
-                mean[m] *= np.sqrt(r)
+        if a.forget_first == 0:
+            _forget(a, leaf, size)
         refresh_inverse(a, leaf, number)
         symmetric_matvec(inverse, mean, size, a.coefficients[leaf])  # alpha = K^-1 m
         a.sample[SQUARED_NORM] = norm_from_gram(a, leaf)

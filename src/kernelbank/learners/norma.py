@@ -23,12 +23,13 @@ the decay 1 - rate * regularization varies too, and each slot keeps its own scal
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..kernels.base import Kernel
-from ..kernels.program import kernel_row, repeats
+from ..kernels.program import evaluate, kernel_row, repeats
 from ..kernels.sample_buffer import USED, SampleBuffer
 from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats, ints, lanes
@@ -291,6 +292,32 @@ class Norma(Learner):
         """The kernel rows of the last query, shared by the phases that write and read them."""
         shape = (group.leaves, self.budget + 1, WIDTH)
         return group.scratch.setdefault("memo_rows", np.zeros(shape, dtype=group.objective.dtype))
+
+    def check_initial(self, objective: Objective, terms: int) -> None:
+        self.check_terms(terms, self.budget - objective.window, "budget - window")
+
+    def start_from(self, group: SlotGroup, points: Floats, coefficients: Floats) -> None:
+        """The points are the newest samples before the stream: the state is as if they had passed.
+
+        Positions are those of the term arrays. Point j stands at first + j. Terms from
+        budget - window on are still in the window, and have their rows in the ring.
+        """
+        state, window, budget = group.state, group.objective.window, self.budget
+        first = budget - len(points)
+        for leaf, kernels in enumerate(group.kernels):
+            for lane, kernel in enumerate(kernels):
+                gram = evaluate(kernel, points, points)
+                state["coefficients"][leaf, first:budget, lane] = coefficients[leaf, :, lane]
+                state["diagonals"][leaf, first:budget, lane] = np.diag(gram)
+                alpha = state["coefficients"][leaf, first:budget, lane].astype(float)
+                group.start_norm(leaf, lane, alpha, gram)
+                passed = max(budget - window - first, 0)  # points that have left the window
+                for j in range(passed):  # tail_j = sum of alpha_i k(x_i, x_j), j <= i < passed
+                    tail = fsum(alpha[j:passed] * gram[j:passed, j])
+                    state["tails"][leaf, first + j, lane] = tail
+                for i in range(passed, len(points)):  # the row of sample number i - m, in the ring
+                    row = state["rows"][leaf, (i - len(points)) % (window + 1)]
+                    row[budget - i : budget + 1, lane] = gram[i, : i + 1]
 
 
 # --- compiled: kernel rows and sums over terms ---------------------------------------------------

@@ -28,7 +28,7 @@ from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Learner, SlotGroup
-from .feature_learner import curvature_above
+from .feature_learner import curvature_above, curvature_along
 from .tree_inference import CELL_SIZE, TREE, descend, squared_norm
 from .tree_split import COUNTERS, ENTRY_EXTRA, GROWING, learn_sample
 
@@ -42,10 +42,11 @@ LEARN = GROWING.extended(
     seed=int,
     columns=ints("leaves", WIDTH),  # index of the slot, in the first lane
     squared=int,  # 1 for the squared loss
+    curvature_bound=float,  # of the loss; 0 for the logistic one, whose curvature is taken at f
     derivative=int,  # address of the loss's derivative
     parameters=floats(None),  # of the loss
     targets=lanes("history_length + slide_period"),
-    scratch=lanes(2),  # a prediction and its slope of the loss
+    scratch=lanes(3),  # a prediction, its target and slope of the loss
     memo=ints(3),  # of the last query, see `SampleBuffer`
     memo_paths=ints("leaves", "max_levels"),  # the cells of the last query,
     memo_depths=ints("leaves"),  # their numbers,
@@ -80,9 +81,10 @@ class PartitionTree(Learner):
         sum_i (f(x_i) - y_i)^2 + noise * sum_c g_c^2 / v_level,
 
     and the second sum is norm^2. Both are exact after every sample, by messages between the cells
-    on one path: no matrix, no step size, no drift. With the logistic loss a sample is a square
-    around its working response f - l' / c, where c = tanh(f / 2) / 2 f bounds the loss's curvature
-    when the sample is learned; it counts c / 2 as much as one of the squared loss.
+    on one path: no matrix, no step size, no drift. With another loss a sample is a square
+    around its working response f - l' / c when it is learned, where c bounds the loss's curvature:
+    tanh(f / 2) / 2 f for the logistic loss, else as in `KRLS`. It counts c / 2 as much as one
+    of the squared loss.
 
     A leaf stores its samples, and after `split_after` of them is split in two. Of one random split
     per input, uniform between the smallest and the largest stored value, it takes the one that
@@ -109,8 +111,8 @@ class PartitionTree(Learner):
     noise : variance of the error, positive, in squared units of the target.
     seed : whole number from which the random splits follow, with the slot's index in the bank.
 
-    It works with `kb.kernels.TreeKernel`, also inside `ActiveDims`, and with the squared and the
-    logistic loss only.
+    It works with `kb.kernels.TreeKernel`, also inside `ActiveDims`, and with losses of
+    bounded curvature.
 
     Reference: Willsky, Multiresolution Markov models for signal and image processing, Proceedings
     of the IEEE 90 (2002), for the messages; Geurts, Ernst and Wehenkel, Extremely randomized trees,
@@ -146,13 +148,14 @@ class PartitionTree(Learner):
         )
 
     def check(self, objective: Objective) -> None:
-        if not isinstance(objective.loss, (Squared, Logistic)):
+        if not objective.loss.curvature:
             raise check.refuse(
                 "loss",
-                "be Squared or Logistic, whose curvature is known",
+                "have a bounded curvature",
                 objective.loss,
-                "Use one of these, a learner for every loss, such as kb.learners.Norma, or let the "
-                'tree learn by squares all the same: kb.Slot(..., loss="squared").',
+                'Use "squared", "logistic" or "huber", a loss with smoothing, a learner for every '
+                "loss, such as kb.learners.Norma, or let the tree learn by squares all the same: "
+                'kb.Slot(..., loss="squared").',
                 "PartitionTree",
             )
 
@@ -183,6 +186,7 @@ class PartitionTree(Learner):
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         objective = group.objective
+        logistic = isinstance(objective.loss, Logistic)
         tree = _tree(group, buffer.inputs)
         variances = np.zeros((group.leaves, tree["max_levels"]))
         for leaf, kernel in enumerate(_kernels(group)):
@@ -198,11 +202,12 @@ class PartitionTree(Learner):
             seed=self.seed,
             columns=group.columns,
             squared=isinstance(objective.loss, Squared),
+            curvature_bound=0.0 if logistic else objective.loss.curvature,
             derivative=objective.loss.derivative_address,
             parameters=objective.loss.parameters,
             targets=buffer.targets,
             other_path=np.zeros_like(tree["path"]),
-            scratch=np.zeros((2, WIDTH)),
+            scratch=np.zeros((3, WIDTH)),
             memo=buffer.memo,
             **_memo(group, tree["max_levels"]),
         )
@@ -285,10 +290,22 @@ def learn_block(a, first, count):
             precision = 1.0 / a.noise
             if a.squared == 0:
                 a.scratch[0] = prediction
-                slope = a.scratch[1:]
-                call_loss(a.derivative, a.scratch, a.targets[position:], 1, a.parameters, slope)
-                curvature = curvature_above(prediction)
-                target = prediction - lane(slope[0], 0) / curvature
+                rows = a.scratch
+                call_loss(a.derivative, rows, a.targets[position:], 1, a.parameters, rows[2:])
+                slope = lane(rows[2], 0)
+                if a.curvature_bound == 0.0:
+                    curvature = curvature_above(prediction)
+                else:
+                    curvature = curvature_along(
+                        a.derivative,
+                        a.parameters,
+                        a.curvature_bound,
+                        prediction,
+                        target,
+                        slope,
+                        rows,
+                    )
+                target = prediction - slope / curvature
                 precision = 0.5 * curvature / a.noise
 
             # Learn, perhaps with a split.

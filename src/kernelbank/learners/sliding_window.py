@@ -17,9 +17,9 @@ class SlidingWindowKRLS(RidgeBase):
 
         alpha = (K + ridge I)^-1 y    over the last `budget` samples.
 
-    Older samples are forgotten: the shorter the budget, the faster it follows change. For the
-    logistic loss the responses are f - l' / c and the ridge is 2 ridge / c, c = tanh(f / 2) / 2 f,
-    with f as it was when the sample came: a Newton step. The inverse is computed again once in
+    Older samples are forgotten: the shorter the budget, the faster it follows change. For other
+    losses the responses are f - l' / c and the ridge is 2 ridge / c, with f as it was when the
+    sample came, and c the loss's curvature as in `KRLS`. The inverse is computed again once in
     `budget` samples.
     Cost per step: budget kernel values and O(budget^2) products; memory O(budget^2).
 

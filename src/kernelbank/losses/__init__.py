@@ -1,7 +1,9 @@
 """Convex losses of a prediction f and a target y: one value and one derivative each.
 
 At a kink the derivative is the subgradient of least absolute value. `curvature` is a bound of the
-second derivative in f, if there is one: the largest stable step size depends on it.
+second derivative in f, if there is one: the largest stable step size depends on it. A loss that is
+infinite outside a domain, or has no bounded curvature, is replaced by its Moreau envelope, which is
+finite and has one (`counts`).
 """
 
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 from ..utils import validation as check
 from .base import Loss
 from .classification import Hinge, Logistic, SquaredHinge
+from .counts import Poisson, PoissonRate
 from .custom import Custom
 from .regression import Absolute, EpsilonInsensitive, Huber, Pinball, Squared
 
@@ -19,6 +22,8 @@ BUILT_IN: dict[str, type[Loss]] = {
     "huber": Huber,
     "logistic": Logistic,
     "pinball": Pinball,
+    "poisson": Poisson,
+    "poisson_rate": PoissonRate,
     "squared": Squared,
     "squared_hinge": SquaredHinge,
 }
@@ -48,6 +53,8 @@ __all__ = [
     "Logistic",
     "Loss",
     "Pinball",
+    "Poisson",
+    "PoissonRate",
     "Squared",
     "SquaredHinge",
 ]

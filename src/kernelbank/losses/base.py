@@ -31,6 +31,9 @@ class Loss(Copied):
     labels: ClassVar[bool] = False
     """Whether targets must be -1 or +1."""
 
+    targets: tuple[float, float] = (-np.inf, np.inf)
+    """The least and the largest target for which the loss is defined."""
+
     curvature: float | None = None
     """A bound of the second derivative in f; None if there is none."""
 
@@ -92,6 +95,20 @@ class Loss(Copied):
                 float(wrong),
                 "Recode the labels, or use a loss for regression.",
             )
+        least, most = self.targets
+        outside = y[(y < least) | (y > most)]
+        if outside.size:
+            raise check.refuse(
+                "y",
+                f"lie in [{least:g}, {most:g}] for {self!r}",
+                float(outside[0]),
+                'Leave such rows out, or use a loss for all numbers, such as "squared".',
+            )
+
+    @property
+    def any_target(self) -> bool:
+        """Whether the loss is defined for all numbers as targets."""
+        return not self.labels and self.targets == Loss.targets
 
 
 @native(

@@ -114,6 +114,8 @@ class Workspace:
         # the prediction used
         self.chosen = np.zeros((size, slots))
         self.proposed = np.zeros((size, slots))
+        # for rules by gradient steps: the largest rate over the largest stable one, and that rate
+        self.combiner_step = np.zeros(2)
         # the cost of the bank
         self.sums = np.zeros((leaves, size, objective.window + EXTRA_SUMS))
         self.best = np.zeros(size)  # the least cumulative cost of a slot, after each sample

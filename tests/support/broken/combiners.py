@@ -1,7 +1,7 @@
 """Combiners that each lack one property, with the property (None: a sound one)."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -131,6 +131,31 @@ class SoundStacking(Sound):
         return out
 
 
+class ReadsPreviousTarget(SoundStacking):
+    """One target back: of the sample before."""
+
+    def combine(self, objective, evidence, state, weights):
+        before = replace(evidence, targets=np.roll(evidence.targets, 1))
+        return super().combine(objective, before, state, weights)
+
+
+class ForgetsTheWindow(SoundStacking):
+    """Takes targets[t] for the target of sample t."""
+
+    def combine(self, objective, evidence, state, weights):
+        count = len(evidence.slot_loss)
+        first = replace(evidence, targets=evidence.targets[:count])
+        return super().combine(objective, first, state, weights)
+
+
+class ReadsNextTarget(SoundStacking):
+    """The target of the sample after, where the block has one."""
+
+    def combine(self, objective, evidence, state, weights):
+        ahead = np.append(evidence.targets[1:], evidence.targets[-1])
+        return super().combine(objective, replace(evidence, targets=ahead), state, weights)
+
+
 class DiscountsPerBlock(SoundStacking):
     def discount(self, t):
         return 0.9 if t == 0 else 1.0
@@ -182,5 +207,8 @@ COMBINERS = [
     (WritesEvidence(), "free of exceptions"),
     (UsesUndeclaredValues(), "free of exceptions"),
     (SoundStacking(), None),
+    (ReadsPreviousTarget(), "right about which target belongs to a sample"),
+    (ForgetsTheWindow(), "right about which target belongs to a sample"),
+    (ReadsNextTarget(), "the same for blocks and sample by sample"),
     (DiscountsPerBlock(), "the same for blocks and sample by sample"),
 ]

@@ -36,6 +36,17 @@ def rounded_by_batch(X, Z):
     return cauchy(X, Z) * (1 + (2.0**-52 if len(Z) > 10 else 0.0))
 
 
+def matrix_product(X, Z):
+    """Sums in an order that depends on the shapes: BLAS."""
+    return X @ Z.T + 1.0
+
+
+def gaussian_by_products(X, Z):
+    """|x|^2 + |t|^2 - 2 x't, likewise."""
+    distances = (X**2).sum(axis=1)[:, None] + (Z**2).sum(axis=1) - 2 * X @ Z.T
+    return np.exp(-np.maximum(distances, 0) / 2)
+
+
 def overwriting(X, Z):
     X /= 2.0
     Z /= 2.0
@@ -70,6 +81,8 @@ KERNELS = [
     (K.Custom(negative), "non-negative on the diagonal"),
     (K.Custom(scaled_by_batch), "the same for calls of any number of rows"),
     (K.Custom(rounded_by_batch), "the same for calls of any number of rows"),
+    (K.Custom(matrix_product), "the same for calls of any number of rows"),
+    (K.Custom(gaussian_by_products), "the same for calls of any number of rows"),
     (K.Custom(overwriting), "leaving its arguments unchanged"),
     (K.Gaussian(1.0) + K.ActiveDims(K.Custom(overwriting), [1]), "leaving its arguments unchanged"),
     (K.Custom(random), "deterministic"),

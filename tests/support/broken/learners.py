@@ -14,6 +14,10 @@ class Sound(kb.learners.PythonLearner):
 
     rate: float = 0.05
 
+    def check_kernel(self, kernel):
+        if not isinstance(kernel, kb.kernels.Linear):
+            raise kb.errors.InvalidArgument(f"'kernel' must be Linear; got {kernel!r}. Use it.")
+
     def start(self, dimension, kernel):
         return {"weights": np.zeros(dimension), "count": np.zeros(())}
 
@@ -69,6 +73,9 @@ class CounterOutsideState(Sound):
         out = super().evaluate(group, seen, points, statistics, wanted)
         return out + 0.001 * group.scratch["seen"]
 
+    def norm(self, state, kernel):
+        return 0.0
+
 
 class UsesLaterTargets(Sound):
     def learn(self, group, block, buffer):
@@ -120,6 +127,13 @@ class OldWindowValues(Sound):
 class NegativeNorm(Sound):
     def norm(self, state, kernel):
         return -super().norm(state, kernel)
+
+
+class HalfTheNorm(Sound):
+    """The norm, not its square, of a function whose norm is above 1."""
+
+    def norm(self, state, kernel):
+        return 0.5 * super().norm(state, kernel)
 
 
 class KeepsAllInputs(Sound):
@@ -202,6 +216,7 @@ LEARNERS = [
     (DependsOnOtherInputs(), "predicting each input by itself"),
     (OldWindowValues(), "exact in its values on the window"),
     (NegativeNorm(), "finite and non-negative in its norm"),
+    (HalfTheNorm(), "large enough in its norm"),
     (KeepsAllInputs(), "bounded in memory"),
     (GrowingState(), "bounded in memory"),
     (MixesLeaves(), "independent of its neighbours"),

@@ -22,11 +22,14 @@ from .kernels import (
 )
 from .losses import (
     absolute,
+    envelope,
     epsilon_insensitive,
     hinge,
     huber,
     logistic,
     pinball,
+    poisson,
+    poisson_rate,
     squared,
     squared_hinge,
 )
@@ -36,6 +39,7 @@ __all__ = [
     "active_dims",
     "additive",
     "ar1",
+    "envelope",
     "epsilon_insensitive",
     "gaussian",
     "hinge",
@@ -46,6 +50,8 @@ __all__ = [
     "matern",
     "periodic",
     "pinball",
+    "poisson",
+    "poisson_rate",
     "polynomial",
     "rational_quadratic",
     "run",

@@ -62,9 +62,9 @@ def inverse(A):
 JITTER = 1e-8
 
 
-def raise_diagonal(K):
-    """K + JITTER diag(K): smooth kernels on near inputs cannot be inverted otherwise."""
-    return K + JITTER * np.diag(np.diag(K))
+def raise_diagonal(K, jitter=None):
+    """K + jitter diag(K): smooth kernels on near inputs cannot be inverted otherwise."""
+    return K + (JITTER if jitter is None else jitter) * np.diag(np.diag(K))
 
 
 def dot(a, b):
@@ -144,6 +144,8 @@ class Estimate:
 class KernelExpansion(Estimate):
     """f = sum_j alpha_j k(c_j, .)."""
 
+    jitter = None  # JITTER
+
     def __init__(self, kernel, loss, regularization, curvature=squared_curvature):
         super().__init__(loss, regularization, curvature)
         self.kernel = kernel
@@ -160,7 +162,7 @@ class KernelExpansion(Estimate):
 
     def raised(self):
         """K with its diagonal raised a little: what is inverted wherever K^-1 is written."""
-        return raise_diagonal(self.gram())
+        return raise_diagonal(self.gram(), self.jitter)
 
     def terms(self, x):
         """The summands of f(x)."""

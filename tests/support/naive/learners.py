@@ -311,10 +311,17 @@ class KRLS(KernelExpansion):
     """
 
     def __init__(
-        self, kernel, loss, regularization, novelty=0.001, budget=100, curvature=squared_curvature
+        self,
+        kernel,
+        loss,
+        regularization,
+        novelty=0.001,
+        budget=100,
+        jitter=None,
+        curvature=squared_curvature,
     ):
         super().__init__(kernel, loss, regularization, curvature)
-        self.novelty, self.budget = novelty, budget
+        self.novelty, self.budget, self.jitter = novelty, budget, jitter
         self.rows, self.z, self.w = [], [], []
 
     def learn(self, x, y):
@@ -419,10 +426,13 @@ class KRLSTracker(KernelExpansion):
         budget=50,
         forgetting=1.0,
         noise=0.01,
+        forget_when="after",
+        jitter=None,
         curvature=squared_curvature,
     ):
         super().__init__(kernel, loss, regularization, curvature)
         self.budget, self.forgetting, self.noise = budget, forgetting, noise
+        self.forget_when, self.jitter = forget_when, jitter
         self.mean, self.covariance = np.zeros(0), np.zeros((0, 0))
 
     def learn(self, x, y):
@@ -432,14 +442,17 @@ class KRLSTracker(KernelExpansion):
         own = self.kernel(x, x)
         if own == 0 and not self.centres:
             return  # f(x) is 0 for certain
-        novel = not self.centres or self.exceeds(left, 1e-6 * own, own)
+        if self.forget_when == "before":
+            self.mean, self.covariance = self.forgotten(self.mean, self.covariance)
+        jitter = estimate.JITTER if self.jitter is None else self.jitter
+        novel = not self.centres or self.exceeds(left, max(1e-6, 2 * jitter) * own, own)
 
         # f(x) = q . f(centres) + something independent of variance `left`.
         size = len(self.centres)
         extend = np.vstack([np.eye(size), q])
         mean = extend @ self.mean
         covariance = extend @ self.covariance @ extend.T
-        covariance[size, size] += left + estimate.JITTER * own
+        covariance[size, size] += left + jitter * own
 
         # z = f(x) + noise of variance noise / w.
         with_target = covariance[:, size]
@@ -457,9 +470,15 @@ class KRLSTracker(KernelExpansion):
             mean = np.delete(mean, gone)
             covariance = np.delete(np.delete(covariance, gone, 0), gone, 1)
 
-        r, K = self.forgetting, self.raised()
-        self.mean, self.covariance = sqrt(r) * mean, r * covariance + (1 - r) * K
-        self.alpha = solve(self.record_condition(K), self.mean)
+        self.mean, self.covariance = mean, covariance
+        if self.forget_when == "after":
+            self.mean, self.covariance = self.forgotten(mean, covariance)
+        self.alpha = solve(self.record_condition(self.raised()), self.mean)
+
+    def forgotten(self, mean, covariance):
+        """Mean and covariance, moved towards those of the prior."""
+        r = self.forgetting
+        return sqrt(r) * mean, r * covariance + (1 - r) * self.raised()
 
     def variance(self, x):
         """The variance of f(x), without noise."""

@@ -3,7 +3,7 @@
 At a kink the derivative is the subgradient of smallest absolute value.
 """
 
-from math import exp, log1p
+from math import exp, inf, log, log1p
 
 
 def sign(r):
@@ -86,3 +86,65 @@ def squared_hinge():
         return -2 * y * max(0.0, 1 - y * f)
 
     return (lambda f, y: max(0.0, 1 - y * f) ** 2), derivative
+
+
+# ---------------------------------------------------------------- Moreau envelopes
+
+
+def envelope(loss, smoothing, lower=-inf):
+    """min over u > lower of l(u, y) + (u - f)^2 / (2 smoothing), by bisection for the u.
+
+    u is where l'(u, y) + (u - f) / smoothing changes its sign. It lies between any start s and
+    s - smoothing * (that sum at s), because l' does not decrease.
+    """
+    value_of, slope_of = loss
+
+    def proximal_point(f, y):
+        start = max(f, lower + 1e-3)
+        other = max(start - smoothing * (slope_of(start, y) + (start - f) / smoothing), lower)
+        low, high = min(start, other), max(start, other)
+        while low < (middle := (low + high) / 2) < high:
+            if slope_of(middle, y) + (middle - f) / smoothing > 0:
+                high = middle
+            else:
+                low = middle
+        return (low + high) / 2
+
+    def value(f, y):
+        u = proximal_point(f, y)
+        inside = 0.0 if u <= lower else value_of(u, y)  # the limit of f - 0 log f at 0
+        return inside + (u - f) ** 2 / (2 * smoothing)
+
+    def derivative(f, y):
+        return (f - proximal_point(f, y)) / smoothing
+
+    return value, derivative
+
+
+def x_log_x(x):
+    """x log x, and its limit 0 at 0."""
+    return x * log(x) if x > 0 else 0.0
+
+
+def exp_or_inf(x):
+    """exp(x), infinite where Python would raise an error."""
+    return exp(x) if x < 709 else inf
+
+
+def poisson(smoothing):
+    """e^f - y f, less its least value y - y log y; for smoothing > 0 its envelope."""
+
+    def value(f, y):
+        return exp_or_inf(f) - y * f - (y - x_log_x(y))
+
+    plain = value, lambda f, y: exp_or_inf(f) - y
+    return plain if smoothing == 0 else envelope(plain, smoothing)
+
+
+def poisson_rate(smoothing):
+    """The envelope of f - y log f, less its least value, for f > 0."""
+
+    def value(f, y):
+        return f - (y * log(f) if y > 0 else 0.0) - (y - x_log_x(y))
+
+    return envelope((value, lambda f, y: 1 - y / f), smoothing, lower=0.0)

@@ -32,7 +32,11 @@ class LocalExecutor(Executor):
         self._layout = layout
         self._size = workspace.size
         self._buffer = SampleBuffer(
-            layout.history_length(objective), layout.row_kernels, workspace, first_input
+            layout.history_length(objective),
+            layout.row_kernels,
+            workspace,
+            first_input,
+            layout.initial_points,
         )
         self._shards = [
             Shard(objective, layout, leaves, workspace, self._buffer)

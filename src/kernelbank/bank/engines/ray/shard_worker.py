@@ -98,7 +98,11 @@ class ShardWorker:
             workers=1,
         )
         self._buffer = SampleBuffer(
-            layout.history_length(objective), kernels, self._workspace, first_input
+            layout.history_length(objective),
+            kernels,
+            self._workspace,
+            first_input,
+            layout.initial_points,
         )
         self._shard = Shard(objective, layout, leaves, self._workspace, self._buffer, alone=True)
         self._learning = Phases([self._buffer.add_samples]) + self._shard.learn_phases
