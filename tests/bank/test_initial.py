@@ -96,6 +96,11 @@ def test_prediction_before_the_first_sample_is_the_initial_function(learner, tmp
     assert np.array_equal(again.slot_cost, before.slot_cost)
 
 
+def test_status_shows_that_there_is_an_initial_function():
+    assert kb.KernelBank(KERNELS, initial=start(4)).status().settings["initial"] == "4 points"
+    assert "initial" not in kb.KernelBank(KERNELS).status().settings
+
+
 def test_coefficients_of_one_column_are_those_of_all_slots():
     points, coefficients = start(4)
     one = kb.KernelBank(KERNELS, initial=(points, coefficients[:, 0]))

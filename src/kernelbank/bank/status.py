@@ -184,6 +184,8 @@ def bank_status(settings: BankSettings, runtime: Runtime, names: Sequence[str]) 
         "engine": full_name(engine),
         "dtype": objective.dtype,
     }
+    if settings.initial is not None:
+        shown["initial"] = f"{len(settings.initial.points)} points"
     if not ledger.samples:
         return Status(title, shown)
     notes = {"inputs": columns_note(runtime.dimension)}
