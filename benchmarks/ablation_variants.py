@@ -58,7 +58,7 @@ def run_variant(name: str, seed: int, stream: Stream) -> CompetitorRun:
     variant = next(one for one in VARIANTS if one.name == name)
     with warnings.catch_warnings(), starting_after(variant.starts):
         warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
-        run = run_auto_bank(partial(variant.bank, stream), stream, intervals=False)
+        run = run_auto_bank(variant.bank(stream), stream, intervals=False)
     gc.collect()  # a bank and its ledger refer to each other: gigabytes would pile up
     return run
 

@@ -2,8 +2,9 @@
 
 Every row is predicted before its target is learned. The first 4,000 rows of each stream are used
 and scored from row 101 on; regression streams twice, as they are given and with the last three
-targets as further inputs. Written are tables (accuracy.md), everything in accuracy.json, and a
-figure of each stream, anew after every stream. The runs of the rivals are kept in rivals/.
+targets as further inputs. Written are tables (accuracy.md), everything in accuracy.json, a figure
+of each stream, anew after every stream, and at the end critical-difference diagrams of the mean
+ranks over the streams as given. The runs of the rivals are kept in rivals/.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
+import accuracy_figures as figures
 import accuracy_tables as tables
 from accuracy_competitors import AUTO, COMPETITORS, competes
-from accuracy_streams import RowRange, bundled, from_folder
+from accuracy_streams import RowRange, benchmarks, bundled, from_folder
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -35,6 +37,12 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
     """Which rows of which streams are used, and where results go."""
     parser.add_argument(
         "--data", type=Path, help="folder of .csv.gz files; by default what River and sklearn bring"
+    )
+    parser.add_argument(
+        "--set",
+        choices=("seen", "unseen"),
+        help="named benchmarks with which AutoBank's default slots were chosen, or all others, "
+        "from --data and from installed packages",
     )
     parser.add_argument("--out", type=Path, default=Path("accuracy"))
     parser.add_argument("--only", default="", help="streams, separated by commas")
@@ -78,7 +86,12 @@ def chosen_streams(chosen: argparse.Namespace) -> dict[str, Stream]:
     """What the options of `add_stream_options` ask for."""
     used = RowRange(chosen.start, chosen.rows, chosen.skip)
     only = [name.strip() for name in chosen.only.split(",") if name.strip()]
-    found = bundled(used, only) if chosen.data is None else from_folder(chosen.data, used, only)
+    if chosen.set is not None:
+        found = benchmarks(chosen.set == "seen", chosen.data, used, only)
+    elif chosen.data is None:
+        found = bundled(used, only)
+    else:
+        found = from_folder(chosen.data, used, only)
     if not found:
         last = used.start + used.skip
         raise SystemExit(f"No stream has more than {last} rows. Lower --start or --skip.")
@@ -94,6 +107,7 @@ def facts(chosen: argparse.Namespace) -> dict[str, object]:
         "kernelbank": kb.__version__,
         **{name: version(name) for name in libraries},
         "data": None if chosen.data is None else chosen.data.name,
+        "set": chosen.set,
         "start": chosen.start,
         "rows": chosen.rows,
         "skip": chosen.skip,
@@ -142,7 +156,7 @@ def write(found: kb.Comparison, chosen: argparse.Namespace) -> None:
     }
     text = json.dumps(finite(content), indent=1, allow_nan=False)
     (chosen.out / "accuracy.json").write_text(text + "\n")
-    tables.draw_errors(found, found.streams[-1], chosen.out)
+    figures.draw_errors(found, found.streams[-1], chosen.out)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -162,6 +176,7 @@ def main(arguments: list[str] | None = None) -> None:
             progress=progress,
             report=lambda so_far: write(so_far, chosen),
         )
+    figures.draw_ranks(found, chosen.out)
     show(tables.all_tables(found), explanations(found), chosen.out)
 
 

@@ -43,7 +43,7 @@ def _run_auto(seed: int, stream: Stream) -> CompetitorRun:
     """AutoBank is given the task and the number of lags, nothing else."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
-        return run_auto_bank(lambda: kb.AutoBank(stream.task, stream.lags), stream, slots=True)
+        return run_auto_bank(kb.AutoBank(stream.task, stream.lags), stream, slots=True)
 
 
 AUTO = Competitor("autobank", BANK, _run_auto, description="kb.AutoBank(task, lags)")
@@ -191,7 +191,6 @@ def _run_scaled(make: Callable[[], kb.KernelBank], seed: int, stream: Stream) ->
     y = stream.y
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
-        make().run(stream.inputs[:2], y[:2], record=())
         bank = make()
         start = time.perf_counter()
         X, _ = kb.datasets.standardised(stream.inputs, y)

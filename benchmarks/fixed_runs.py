@@ -6,7 +6,8 @@
 
 One line per run: its name and a SHA-256 of its predictions, weights and costs. No figure is kept in
 the repository: fingerprints may differ between processors and versions of the libraries, so both
-states are run on one machine. `--only TEXT` runs those whose names contain the text.
+states are run on one machine. `--only TEXT` runs those whose names contain the text, and
+may be given several times.
 """
 
 import argparse
@@ -452,12 +453,12 @@ def command_runs():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", metavar="TEXT")
-    only = parser.parse_args().only
+    parser.add_argument("--only", action="append", metavar="TEXT")
+    only = parser.parse_args().only or [""]
     warnings.simplefilter("ignore")
     for runs in (basic_runs, auto_runs, library_runs, command_runs):
         for name, run in runs():
-            if only in name:
+            if any(text in name for text in only):
                 print(f"{name:40} {run()}", flush=True)
 
 

@@ -49,6 +49,16 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+def test_files_that_the_map_of_the_code_names_exist():
+    """A name may have some of its folders before it."""
+    folders = ("src", "tests", "benchmarks", "docs/generate")
+    there = [f"/{path}" for name in folders for path in (ROOT / name).rglob("*.py")]
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"[\w/]*\w\.py\b", page))
+    assert len(named) > 100
+    assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
+
+
 def test_site_has_every_page():
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
     for page in sorted((ROOT / "docs").rglob("*.md")):

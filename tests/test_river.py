@@ -29,13 +29,17 @@ BOTH = [KernelBankRegressor, KernelBankClassifier]
 
 
 def river_checks(estimators):
-    """Every check of River with the model it is for; ids that say which data they run on."""
+    """Every check of River with the model it is for; ids that say which data they run on.
+
+    Small banks on all data sets of River, default ones, whose slots are more, on the first.
+    """
     for estimator in estimators:
         counts = {}
         for check in checks.yield_checks(estimator):
             number = counts[check.__name__] = counts.get(check.__name__, 0) + 1
-            name = f"{type(estimator).__name__}-{check.__name__}-{number}"
-            yield pytest.param(estimator, check, id=name, marks=slow(estimator, check, number))
+            name = f"{type(estimator).__name__}-{estimator.size}-{check.__name__}-{number}"
+            if estimator.size == "small" or number == 1:
+                yield pytest.param(estimator, check, id=name, marks=slow(estimator, check, number))
 
 
 def slow(estimator, check, number):

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .auto.auto_bank import COVERAGE, AutoBank
+from .auto.auto_bank import AutoBank
+from .auto.auto_predictions import COVERAGE
 from .auto.tables import text_columns
 from .integration import make_bank
 from .utils.validation import Floats

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kernelbank.auto import running_stats
+from kernelbank.auto.prediction import lagged_rows
 from kernelbank.auto.scaling import Scaling
-from kernelbank.auto.task_model import lagged_rows
 from support.column_pair import NAN
 from support.naive import auto as naive
 

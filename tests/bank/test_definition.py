@@ -110,7 +110,7 @@ def weight_errors(oracle, combiner, evidence):
 
 
 # window, budget, dimension, spacing: every kernel and every loss is played in each of these. The
-# fast tests take every third of the cases, in turn, so that each loss and each objective occurs.
+# fast tests take every eighth of the cases, in turn, so that each loss and each objective occurs.
 SETTINGS = [
     (window, window + more, dimension, spacing)
     for window, more, dimension, spacing in itertools.product(

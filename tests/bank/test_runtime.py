@@ -89,14 +89,26 @@ def test_prediction_followed_by_learning_evaluates_a_kernel_once():
     assert_same_state(bank, other)
 
 
-def test_failed_prediction_leaves_no_cached_values():
+def failing_at_will(function):
+    """The function, and a list: it raises once for every true value that is put there."""
     fail = []
 
-    def shaky(X, Z):
+    def shaky(*arguments):
         if fail and fail.pop():
             raise RuntimeError("for once")
-        return cauchy(X, Z)
+        return function(*arguments)
 
+    return shaky, fail
+
+
+def failing_loss():
+    value, fail = failing_at_will(lambda f, y: (f - y) ** 2)
+    value.__name__ = "value"
+    return kb.losses.Custom(value, lambda f, y: 2 * (f - y), curvature=2.0), fail
+
+
+def test_failed_prediction_leaves_no_cached_values():
+    shaky, fail = failing_at_will(cauchy)
     X, y = stream(0, 30, 2)
     bank, clean = (kb.KernelBank([K.Custom(shaky), K.Gaussian(1.0)]) for _ in range(2))
     for n in range(30):
@@ -142,14 +154,7 @@ def test_user_function_that_calls_its_own_bank_is_refused(engine):
 
 @pytest.mark.parametrize("moment", [0, 7])
 def test_block_undone_after_a_failing_function_can_be_run_again(moment, tmp_path):
-    fail = []
-
-    def value(f, y):
-        if fail and fail.pop():
-            raise RuntimeError("for once")
-        return (f - y) ** 2
-
-    loss = kb.losses.Custom(value, lambda f, y: 2 * (f - y), curvature=2.0)
+    loss, fail = failing_loss()
     bank, undisturbed = (kb.KernelBank(kb.gaussian_grid(0.5, 5, 5), loss=loss) for _ in range(2))
     x, y = np.arange(30.0), np.sin(np.arange(30.0))
     if moment:
@@ -167,14 +172,7 @@ def test_block_undone_after_a_failing_function_can_be_run_again(moment, tmp_path
 
 
 def test_sample_undone_after_a_failing_function_can_be_learned_again():
-    fail = []
-
-    def value(f, y):
-        if fail and fail.pop():
-            raise RuntimeError("for once")
-        return (f - y) ** 2
-
-    loss = kb.losses.Custom(value, lambda f, y: 2 * (f - y), curvature=2.0)
+    loss, fail = failing_loss()
     bank, undisturbed = (kb.KernelBank(kb.gaussian_grid(0.5, 5, 5), loss=loss) for _ in range(2))
     X, y = stream(3, 20, 1)
     for n in range(20):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import accuracy
 import accuracy_competitors as contenders
+import accuracy_figures as figures
 import accuracy_streams as streams
 import accuracy_tables as tables
 import numpy as np
@@ -162,6 +163,7 @@ def test_accuracy_writes_tables_and_figures(folder, tmp_path, stand_in):
     _run(folder, out)
     for name in ("labels", "memory", "memory-lags3"):
         assert (out / f"{name}.png").stat().st_size > 5000
+    assert not list(out.glob("ranks_*"))  # one stream of each task
     text = (out / "accuracy.md").read_text()
     assert "| memory +3 |" in text
     assert "intervals meant to hold 90%" in text
@@ -177,7 +179,8 @@ def test_runs_of_rivals_are_kept_until_data_or_files_change(
     run = contenders.run_model
 
     def counting(model, stream):
-        counted.append(model)
+        if len(stream) > 200:  # not the warm-up
+            counted.append(model)
         return run(model, stream)
 
     monkeypatch.setattr(contenders, "run_model", counting)
@@ -226,7 +229,7 @@ def test_rival_that_diverges_or_breaks_loses_and_changes_nothing_else(tmp_path):
     assert "diverged" in tables.per_stream(found).markdown()
     content = json.loads(found.to_json(tmp_path / "found.json").read_text())
     assert content["results"][1]["mean_loss"] is None
-    assert tables.draw_errors(found, "noise", tmp_path).exists()
+    assert figures.draw_errors(found, "noise", tmp_path).exists()
     lost = _compare([replace(ours, run=_explode), wild], _stream())
     (against,) = lost.best_rivals("autobank", contenders.competes)
     assert (against.first, against.close) == (False, False)
@@ -270,11 +273,24 @@ def test_ratio_counts_no_error_as_half_an_error():
 def test_rolling_mean_is_a_mean_of_the_last_rows():
     losses = np.random.default_rng(0).random(60)
     losses[20] = 1e30
-    found = tables.rolling_mean(losses, 10)
+    found = figures.rolling_mean(losses, 10)
     naive = [losses[max(0, t - 9) : t + 1].mean() for t in range(60)]
     assert found == pytest.approx(naive, rel=1e-12)
     losses[20] = np.inf
-    assert np.isnan(tables.rolling_mean(losses, 10)).nonzero()[0].tolist() == list(range(20, 30))
+    assert np.isnan(figures.rolling_mean(losses, 10)).nonzero()[0].tolist() == list(range(20, 30))
+
+
+def test_ranks_leave_out_streams_with_lags(tmp_path):
+    better = Competitor("better", BANK, lambda _, stream: CompetitorRun(0.9 * stream.y, 1.0))
+    zero = Competitor("zero", RIVAL, lambda _, stream: CompetitorRun(0.0 * stream.y, 1.0))
+    given = {"a": _stream(), "a +3": _stream(lags=3), "b": _stream(rows=150)}
+    found = kb.compare({"better": better, "zero": zero}, given, loss="normalised")
+    table = tables.ranks(found, "regression")
+    assert table.title.startswith("mean ranks on 2 streams as given, regression: Friedman's p = ")
+    assert table.rows[0] == ["better", "1.00", "2", "1", ""]
+    assert tables.ranks(found, "classification") is None
+    assert len(figures.draw_ranks(found, tmp_path)) == 2
+    assert (tmp_path / "ranks_regression.png").exists()
 
 
 def test_lags_stand_behind_the_inputs():
@@ -311,6 +327,24 @@ def test_bundled_streams_are_finite_numbers():
     for stream in found.values():
         assert np.isfinite(stream.inputs).all()
         assert np.isfinite(stream.y).all()
+
+
+def test_named_benchmarks_come_from_packages_and_folders_that_have_them(tmp_path, capsys):
+    used = streams.RowRange(rows=150)
+    found = streams.benchmarks(False, None, used, ["iris", "diabetes", "kin40k"])
+    assert list(found) == ["diabetes", "diabetes +3", "iris"]
+    assert (
+        "Left out, neither in a folder (DATA) nor in a package: kin40k" in capsys.readouterr().out
+    )
+    assert not streams.benchmarks(True, tmp_path, used, ["santafe_laser"])
+    with pytest.raises(SystemExit, match="no stream 'iris'"):
+        streams.benchmarks(True, None, used, ["iris"])
+
+
+def test_file_with_the_name_of_a_benchmark_must_have_its_numbers(folder):
+    (folder / "memory.csv.gz").rename(folder / "kin40k.csv.gz")
+    with pytest.raises(SystemExit, match=r"kin40k\.csv\.gz: these are not the numbers of 'kin40k'"):
+        streams.from_folder(folder, streams.RowRange(), [])
 
 
 def test_many_classes_are_run_by_all_that_take_them():

@@ -70,20 +70,43 @@ def mixed_slots():
 
 
 def all_cases():
+    """A bank for each instance of a component."""
     cases = {}
     for kernel, _ in instances.KERNELS:
         cases[f"kernel {instances.name_of(kernel)}"] = bank_case(dictionary=kernel)
+    for learner, loss in learners_and_losses():
+        # Two kernels of one structure: a leaf that is not full.
+        kernels = [kernel_of(learner), kernel_of(learner)]
+        case = bank_case(loss in LABELLED, dictionary=kernels, learner=learner, loss=loss)
+        cases[f"learner {learner!r} with {loss}"] = case
+    return cases | shared_cases()
+
+
+def few_cases():
+    """The same instances in fewer banks: all kernels in one, all learners of a loss in one."""
+    cases = {"kernels": bank_case(dictionary=[kernel for kernel, _ in instances.KERNELS])}
+    slots = {}
+    for learner, loss in learners_and_losses():
+        slots.setdefault(loss, []).extend([kb.Slot(kernel_of(learner), learner)] * 2)
+    for loss, some in slots.items():
+        cases[f"learners with {loss}"] = bank_case(loss in LABELLED, slots=some, loss=loss)
+    return cases | shared_cases()
+
+
+LABELLED = ("logistic", "hinge")
+
+
+def learners_and_losses():
+    learners = [*instances.LEARNERS, *NORMAS]
+    return [(learner, loss) for learner in learners for loss in losses_of(learner)]
+
+
+def shared_cases():
+    """A bank for each loss and combiner, of which a bank has one, and each kind of AutoBank."""
+    cases = {}
     for loss, _ in instances.LOSSES:
         name = f"loss {instances.name_of(loss)}"
         cases[name] = bank_case(loss.labels, dictionary=kb.gaussian_grid(0.2, 2, 6), loss=loss)
-    for learner in [*instances.LEARNERS, *NORMAS]:
-        for loss in losses_of(learner):
-            # Two kernels of one structure: a leaf that is not full.
-            kernels = [kernel_of(learner), kernel_of(learner)]
-            case = bank_case(
-                loss in ("logistic", "hinge"), dictionary=kernels, learner=learner, loss=loss
-            )
-            cases[f"learner {learner!r} with {loss}"] = case
     for combiner, _ in instances.COMBINERS:
         cases[f"combiner {combiner!r}"] = bank_case(slots=mixed_slots(), combiner=combiner)
     points = (X[:7] + 0.1, np.cos(np.arange(42.0)).reshape(7, 6))

@@ -136,11 +136,10 @@ def with_value(header: Header, path: tuple[Any, ...], value: Any) -> Header:
     return copied
 
 
-def with_each_number(data: bytes, seen: Counter[Any], most: int) -> Iterator[bytes]:
-    """The file with each number of its header replaced in turn.
+def with_each_number(data: bytes, seen: Counter[Any]) -> Iterator[bytes]:
+    """The file with each number of its header replaced in turn, at places that are new.
 
     seen : how often a number stood at such a place; a setting of a component is one place.
-    most : how often it is replaced there.
     """
     header, body = unpack(data)
     for path in places(header):
@@ -151,7 +150,7 @@ def with_each_number(data: bytes, seen: Counter[Any], most: int) -> Iterator[byt
         if isinstance(inside, dict) and "type" in inside:
             place = (inside["type"], path[-1])
         seen[place] += 1
-        if seen[place] <= most:
+        if seen[place] == 1:
             for value in NUMBERS:
                 if value != known:
                     yield pack(with_value(header, path, value), body)

@@ -22,6 +22,7 @@ def result_row(stream, name, loss, kind="bank"):
         root_mean_squared_error_deviation=None,
         cumulative_cost=None,
         seconds_per_sample=1e-5,
+        seconds=3e-5,
         jobs=1,
         note="",
         best=False,

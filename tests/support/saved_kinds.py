@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,14 +12,11 @@ import numpy as np
 
 import kernelbank as kb
 from kernelbank.app.report.report_data import ReportData
-from kernelbank.app.runner.checkpoint_dir import CheckpointDir
-from kernelbank.app.runner.model_session import prediction_columns
 from kernelbank.app.runner.options import RunOptions
 from kernelbank.app.runner.runner import Runner
 from kernelbank.app.runner.status import RunStatus
-from kernelbank.io.sinks.csv import CsvSink, JsonLinesSink
-from kernelbank.io.sources import open_source
 from support import every_bank
+from support.run_in_process import open_run, run_to_end
 
 ROWS = 40
 """How many rows the saved banks have learned."""
@@ -132,53 +130,33 @@ class SavedRun:
             for n in range(ROWS + 20)
         ]
         self.source.write_text("\n".join(["a,site,day,y", *rows]) + "\n")
-        run, checkpoints = self.open_runner(root, max_rows=ROWS)
-        run.start()
-        run.run(lambda: False, lambda _: None)
-        run.commit()
-        self.close(run, checkpoints)
+        with self.open(root, max_rows=ROWS) as run:
+            run.start()
+            run_to_end(run)
         self.state = (root / "state/state.kb").read_bytes()
 
-    def open_runner(self, root: Path, max_rows: int | None = None) -> tuple[Runner, CheckpointDir]:
+    def open(self, root: Path, max_rows: int | None = None) -> AbstractContextManager[Runner]:
         """A run with the same options, in a folder."""
-        checkpoints = CheckpointDir(root / "state")
-        predictions = CsvSink(root / "few-predictions.csv", prediction_columns(self.task))
-        run = Runner(
-            RunOptions(
-                source="",
-                target="y",
-                task=self.task,
-                categorical=("site",),
-                time="day",
-                preset=self.preset,
-                size="small" if self.preset == "auto" else "default",
-                delay=3,
-                lags=1,
-                max_rows=max_rows,
-                on_bad_row="skip",
-            ),
-            open_source(self.source),
-            [predictions],
-            JsonLinesSink(checkpoints.folder / "bad-rows.jsonl"),
-            checkpoints,
+        options = RunOptions(
+            source="",
+            target="y",
+            task=self.task,
+            categorical=("site",),
+            time="day",
+            preset=self.preset,
+            size="small" if self.preset == "auto" else "default",
+            delay=3,
+            lags=1,
+            max_rows=max_rows,
+            on_bad_row="skip",
         )
-        return run, checkpoints
-
-    def close(self, run: Runner, checkpoints: CheckpointDir) -> None:
-        """Close what `open_runner` has opened."""
-        for output in run._all_sinks():
-            output.close(complete=False)
-        checkpoints.close()
+        return open_run(root, self.source, options)
 
     def resume_to_end(self, root: Path) -> None:
         """Resume the run in a folder, to the end of its source."""
-        run, checkpoints = self.open_runner(root)
-        try:
+        with self.open(root) as run:
             assert run.resume()
-            run.run(lambda: False, lambda _: None)
-            run.commit()
-        finally:
-            self.close(run, checkpoints)
+            run_to_end(run)
 
     def use(self, path: Path) -> None:
         """Resume from the state at a path, in place, to the end of the source; then report."""
@@ -187,14 +165,12 @@ class SavedRun:
             for file in (self.root / "few-predictions.csv", self.root / "state/bad-rows.jsonl")
         }
         shutil.copyfile(path, self.root / "state/state.kb")
-        run, checkpoints = self.open_runner(self.root)
         try:
-            status = RunStatus.of_state(self.root / "state")
-            status.to_json(), ReportData().parts(status)
-            if run.resume():
-                run.run(lambda: False, lambda _: None)
-                run.commit()
+            with self.open(self.root) as run:
+                status = RunStatus.of_state(self.root / "state")
+                status.to_json(), ReportData().parts(status)
+                if run.resume():
+                    run_to_end(run)
         finally:
-            self.close(run, checkpoints)
             for file, data in kept.items():
                 file.write_bytes(data)

@@ -2,6 +2,6 @@
 
 from .auto_bank import AutoBank
 from .auto_ledger import AutoLedger
-from .task_model import Change
+from .change_detection import Change
 
 __all__ = ["AutoBank", "AutoLedger", "Change"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import calibration
+from .change_detection import Change
 from .classification import ClassificationModel
 from .regression import RegressionModel
-from .task_model import Change, TaskModel
+from .task_model import TaskModel
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank

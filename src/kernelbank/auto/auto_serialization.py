@@ -10,7 +10,7 @@ from ..io.specs import check_names, to_spec
 from ..utils.validation import Floats
 
 if TYPE_CHECKING:
-    from .auto_bank import AutoBank
+    from .auto_state import AutoBankState
 
 Arrays = dict[str, Floats]
 
@@ -18,7 +18,7 @@ AUTO_BANK = "AutoBank"
 """The `kind` in the header of an AutoBank; a `KernelBank` has none."""
 
 
-def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
+def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
     """Everything that the next prediction depends on: settings as plain data, and arrays."""
     config, model = auto._config, auto._model
     own = config.slots or ()
@@ -63,13 +63,13 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
-def pending_width(auto: AutoBank) -> int:
+def pending_width(auto: AutoBankState) -> int:
     """How many numbers a pending input has: as many as columns, where they have names."""
     assert auto._model is not None
     return auto._model.dimension if auto._encoder is None else len(auto._encoder.columns)
 
 
-def _pending_arrays(auto: AutoBank) -> Arrays:
+def _pending_arrays(auto: AutoBankState) -> Arrays:
     """The pending predictions, filled up with NaN where some had fewer banks or classes.
 
     sizes (n, 3): the numbers of scores, of banks with slot predictions, and of outputs.

@@ -14,9 +14,10 @@ from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_
 from ..utils.rendering import shortened
 from . import task_model
 from .auto_ledger import AutoLedger
+from .change_detection import MAX_CHANGES
 from .column_encoder import ColumnEncoder
 from .config import AutoConfig
-from .task_model import MAX_CHANGES, TaskModel
+from .task_model import TaskModel
 
 MAX_LABELS = 6
 """How many classes are listed, at most."""

@@ -171,3 +171,10 @@ class AutoBankView:
     def _dimension(self) -> int | None:
         """The width of the inputs, once something was learned: a prediction fixes nothing."""
         return None if self._model is None or not self._model.rows else self._model.dimension
+
+    def _need(self, task: str, method: str) -> None:
+        if self._task != task:
+            raise InvalidArgument(
+                f"{method} needs task={task!r}; this AutoBank does {self._task}. "
+                f"Make one with kb.AutoBank(task={task!r})."
+            )

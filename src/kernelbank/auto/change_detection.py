@@ -18,11 +18,21 @@ the short one, and there is no other signal before the two have come together ag
 """
 
 import math
+from typing import NamedTuple
 
 from ..native.arguments import Arguments, floats, ints
 from ..native.functions import native
 from ..native.jit import inline
 from ..native.scalar_math import power
+
+FALSE_ALARM_ROWS = 10_000.0
+"""A false signal of a changed error comes at most once in this many rows, on average."""
+
+RECENT_ERRORS = 500
+"""Errors among which a new one is ranked, to detect changes."""
+
+MAX_CHANGES = 1000
+"""Signals of change that are kept."""
 
 POWERS = (0.1, 0.5, 0.8)
 """Exponents k of the betting factors k u^(k - 1) of a rank u: the first bets on few very large
@@ -44,6 +54,21 @@ COMPARED_AFTER = 500.0
 
 MOVED, REJOINED = 0.5, 0.25
 """Shares of the weight that has moved: for the signal, and before it may come again."""
+
+
+class Change(NamedTuple):
+    """A signal of change.
+
+    row : after how many rows.
+    what : "error grew", "error fell", "weights" (more than half of the weight has moved), "target
+        level" or "input level".
+    column : of the input, else -1.
+    """
+
+    row: int
+    what: str
+    column: int = -1
+
 
 DETECTION = Arguments(
     "detect_changes",

@@ -15,10 +15,11 @@ from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import calibration, scaling_steps
 from .config import AutoConfig
+from .prediction import Prediction, Record, best_class, lagged_rows
 from .scaling import CHUNK
 from .single_row import SingleRowCalls
 from .single_row_steps import count_class
-from .task_model import ModelBatch, Prediction, Record, TaskModel, best_class, lagged_rows
+from .task_model import ModelBatch, TaskModel
 
 REPLAY = 512
 """Rows from which the bank of a class that appears late starts."""

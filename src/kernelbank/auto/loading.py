@@ -27,8 +27,8 @@ from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import REPLAY, ClassificationModel
 from .column_encoder import ColumnEncoder
 from .pending_predictions import LARGEST_LIMIT
+from .prediction import Prediction
 from .running_stats import CHANGE_AFTER
-from .task_model import Prediction
 
 RUN = "Run"
 """The `kind` in the header of the state of a run, which contains a bank."""

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from ..utils.validation import Floats
-from .task_model import Prediction
+from .prediction import Prediction
 
 DEFAULT_LIMIT = 1000
 """How many are kept, unless a bank is set to targets that are delayed by more rows."""

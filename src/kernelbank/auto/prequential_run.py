@@ -12,8 +12,8 @@ from ..bank.trace import Trace
 from ..utils.validation import Floats
 from ..utils.whole_steps import whole_step
 from .class_labels import ClassLabels
+from .prediction import Prediction, Record, best_class
 from .scaling import CHUNK
-from .task_model import Prediction, Record, best_class
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank

@@ -15,10 +15,11 @@ from ..utils.validation import Floats
 from . import calibration, scaling_steps
 from .config import AutoConfig
 from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
+from .prediction import Prediction, Record, lagged_rows
 from .scaling import CHUNK
 from .single_row import SingleRowCalls
 from .single_row_steps import NUMBER
-from .task_model import ModelBatch, Prediction, Record, TaskModel, lagged_rows
+from .task_model import ModelBatch, TaskModel
 
 TAILS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 """Tail probabilities whose error quantiles are tracked; others are interpolated."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..bank.bank import KernelBank
 
 if TYPE_CHECKING:
-    from .auto_bank import AutoBank
+    from .auto_state import AutoBankState
 
 _SETTINGS = ("_turn", "_config", "_ledger")
 """Attributes that no step changes."""
@@ -20,7 +20,7 @@ _SETTINGS = ("_turn", "_config", "_ledger")
 class StateCopy:
     """Everything that learning changes."""
 
-    def __init__(self, bank: AutoBank) -> None:
+    def __init__(self, bank: AutoBankState) -> None:
         model = bank._model
         inner = [] if model is None else [*model.banks, *model._spare_banks]
         # Inner banks are kept as arrays: making new ones is slow, and most steps do not fail.
@@ -29,7 +29,7 @@ class StateCopy:
         state = {name: value for name, value in bank.__dict__.items() if name not in _SETTINGS}
         self._state: dict[str, Any] = copy.deepcopy(state, memo)
 
-    def restore(self, bank: AutoBank) -> None:
+    def restore(self, bank: AutoBankState) -> None:
         """Let the bank be as it was; to be called once."""
         model = self._state["_model"]
         if model is not None:

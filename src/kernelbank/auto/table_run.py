@@ -16,9 +16,9 @@ from ..utils.validation import Floats
 from ..utils.whole_steps import whole_step
 from .column_encoder import EncodedRows
 from .named_inputs import NamedInputs
+from .prediction import Prediction, Record
 from .prequential_run import PrequentialRun, make_trace
 from .scaling import CHUNK
-from .task_model import Prediction, Record
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
 from . import change_detection as detection
+from .change_detection import Change
 from .config import AutoConfig
+from .prediction import Prediction, Record
 from .replay_buffer import ReplayBuffer
 from .scaling import CHUNK
 from .single_row import SingleRowCalls
@@ -28,50 +30,8 @@ RESTARTS = (5, 32, 128)
 """After these numbers of rows, scaling and banks start anew from all rows so far: what was learned
 while the running statistics still moved does not fit the later ones."""
 
-FALSE_ALARM_ROWS = 10_000.0
-"""A false signal of a changed error comes at most once in this many rows, on average."""
-
-RECENT_ERRORS = 500
-"""Errors among which a new one is ranked, to detect changes."""
-
-MAX_CHANGES = 1000
-"""Signals of change that are kept."""
-
 LARGE_MODEL = 500_000_000
 """Bytes of a model's file beyond which it warns, once."""
-
-Record = dict[str, Floats]
-"""Predictions as rows of a trace: arrays of equal length, by field."""
-
-
-class Change(NamedTuple):
-    """A signal of change.
-
-    row : after how many rows.
-    what : "error grew", "error fell", "weights" (more than half of the weight has moved), "target
-        level" or "input level".
-    column : of the input, else -1.
-    """
-
-    row: int
-    what: str
-    column: int = -1
-
-
-class Prediction(NamedTuple):
-    """Predictions for the n rows of a batch. One row may be kept until its target comes."""
-
-    rows_before: int
-    """How many rows had been learned."""
-    lagged: Floats
-    """(n, lags): the last targets at that time, the newest first."""
-    scores: Floats
-    """(n, banks): the scaled prediction of each bank."""
-    slots: Floats
-    """(banks, n, P): the predictions of every slot, for regression in the target's units; empty,
-    (banks, 0, P), unless n is 1."""
-    output: Floats
-    """(n, 3): prediction, lower, upper; or (n, classes): probabilities."""
 
 
 class ModelBatch:
@@ -89,7 +49,7 @@ class ModelBatch:
         self.detect_changes = Phase(
             detection.detect_rows,
             slots=len(model.names),
-            limit=FALSE_ALARM_ROWS,
+            limit=detection.FALSE_ALARM_ROWS,
             stats=model.detection_stats,
             ring=model.recent_errors,
             mean_weights=model.mean_weights,
@@ -136,7 +96,7 @@ class TaskModel(ABC):
         self._large = False
         """Whether there was a warning that the model is large."""
         self.detection_stats = np.zeros(detection.STATS)
-        self.recent_errors = np.zeros(RECENT_ERRORS)
+        self.recent_errors = np.zeros(detection.RECENT_ERRORS)
         self.lay_out(dimension)
 
     @cached_property
@@ -312,7 +272,7 @@ class TaskModel(ABC):
     def note_change(self, what: str, row: int, column: int = -1) -> None:
         """Add a signal of change. They stay sorted by row, whatever the batches."""
         insort(self.changes, Change(row, what, column))
-        del self.changes[:-MAX_CHANGES]
+        del self.changes[: -detection.MAX_CHANGES]
 
     def _note_signals(self, first: int, count: int) -> None:
         """Note what `detect_rows` has found in the batch.
@@ -412,23 +372,3 @@ class TaskModel(ABC):
         self.rows = int(counters["rows"])
         self.unscored = int(counters["unscored"])
         self.changes = [Change(int(r), str(w), int(c)) for r, w, c in counters["changes"]]
-
-
-def lagged_rows(targets: Floats, before: Floats) -> Floats:
-    """(n, lags): for each of n targets the targets before it, the newest first.
-
-    before : (lags,), the targets before the first of them.
-    """
-    count, lags = len(targets), len(before)
-    if not lags:
-        return np.zeros((count, 0))
-    history = np.concatenate([targets[::-1], before])
-    rows = [history[count - t : count - t + lags] for t in range(count)]
-    return np.array(rows)
-
-
-def best_class(probabilities: Floats) -> np.ndarray:
-    """(n,): the most probable class; -1 if no class is known."""
-    if not probabilities.shape[1]:
-        return np.full(len(probabilities), -1)
-    return np.argmax(probabilities, axis=1)

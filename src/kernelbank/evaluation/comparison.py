@@ -7,25 +7,29 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..losses import Loss, as_loss
 from ..utils import validation as check
-from . import datasets
-from .competitors import BASELINE, Competitor, CompetitorRun, as_competitor, baselines
+from .competitors import (
+    BASELINE,
+    Competitor,
+    CompetitorRun,
+    as_competitor,
+    baselines,
+    run_warmed,
+)
 from .datasets import Stream
 from .results import Comparison, Result
 from .run_cache import RunCache
 from .scores import NORMALISED, overall, results_on
+from .stream_sources import StreamOptions, StreamSource, named
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
 Progress = Callable[[int, int, str], object]
 Report = Callable[[Comparison], object]
-_LENGTH = 1000
-"""Samples of a synthetic stream, unless given."""
 
 
 def compare(
@@ -34,9 +38,11 @@ def compare(
     seeds: int | Iterable[int] = 1,
     *,
     loss: Any = "squared",
-    skip: int = 0,
+    standardise: int = 0,
+    skip: int | None = None,
     samples: int | None = None,
     target: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
     keep_losses: bool = False,
     cache: str | os.PathLike[str] | RunCache | None = None,
     jobs: int = 1,
@@ -49,7 +55,10 @@ def compare(
     On every stream each competitor is compared with the best one by the test of Diebold and Mariano
     on the differences of their losses, sample by sample. Losses of a stream are correlated in time;
     the variance is Newey and West's, which counts that, and the p-values of a stream are corrected
-    by Holm's rule. Over several streams, see `Comparison.overall`.
+    by Holm's rule. Over several streams, see `Comparison.overall` and `Comparison.rank_test`.
+
+    Every competitor first runs over the first 200 rows of a stream. Then it starts from nothing
+    and is timed: so no time contains what is done once, such as compiling.
 
     Parameters
     ----------
@@ -58,22 +67,28 @@ def compare(
         given dictionaries, all others (d,) arrays. A `kernelbank.evaluation.competitors.Competitor`
         says itself how it runs.
     streams : by name, a pair (X, y), a `kb.datasets.Stream`, a function from a seed to one of
-        these, the name of a stream in `kb.datasets`, or a path to a .csv or .csv.gz file; or a list
-        of names and paths.
+        these, the name of a stream in `kb.datasets` (made up, or a benchmark of
+        `kb.datasets.BENCHMARKS`), or a path to a .csv or .csv.gz file; or a list of names and
+        paths.
     seeds : how many (0, 1, 2, ...), or which. What cannot depend on a seed is run once.
     loss : a loss or its name, by which all predictions are scored, whatever the banks minimise; or
         "normalised": the squared error over the variance of the targets, 1 for a wrong label.
-    skip : how many first samples of a stream are learned but not scored.
+    standardise : 0 leaves all streams as they are. Otherwise every stream, wherever it comes
+        from, is brought to standard units by `kb.datasets.standardised`, the targets by this many
+        first rows, such as 100; labels are not scaled.
+    skip : how many first samples of a stream are learned but not scored; by default those that
+        gave the scale of the targets, `standardise`.
     samples : run at most this many; the streams in `kb.datasets` have 1000 by default.
     target : the target's column in files; by default the last one.
+    folder : where the files of benchmarks are, see `kb.datasets.load`.
     keep_losses : keep the loss of every sample, which `Comparison.best_rivals` needs.
     cache : a folder, in which runs of competitors that name their libraries are kept.
     jobs : how many processes run competitors side by side. Times are then less reliable.
-    progress : called with (done, total, what) after each run.
+    progress : called with (done, total, what) after each run; `what` says how long it took.
     report : called with the comparison so far after each stream.
 
-    Cost: one pass over the stream for each bank, stream and seed. Memory: the samples of one
-    stream for all seeds, and one number for each competitor, seed and sample of it.
+    Cost: one pass over the stream, and 200 rows, for each bank, stream and seed. Memory: the
+    samples of one stream for all seeds, and one number for each competitor, seed and sample of it.
 
     >>> import kernelbank as kb
     >>> found = kb.compare({"scheme": kb.KernelBank()}, ["ar1"], seeds=2, samples=200)
@@ -88,18 +103,31 @@ def compare(
     competitors = [as_competitor(str(name), given) for name, given in banks.items()]
     competitors += baselines()
     scoring = None if isinstance(loss, str) and loss == NORMALISED else as_loss(loss)
-    unscored = check.count("skip", skip, "compare", "Give 0 or a number such as 100.", least=0)
+    remedy = "Give 0, or how many first rows give the scale of the targets, such as 100."
+    scale = check.count("standardise", standardise, "compare", remedy, least=0)
+    if scale == 1:
+        raise check.refuse("standardise", "be 0 or >= 2", standardise, remedy, "compare")
+    remedy = "Give 0 or a number such as 100."
+    unscored = scale if skip is None else check.count("skip", skip, "compare", remedy, least=0)
     if samples is not None:
         samples = check.count("samples", samples, "compare", "Give a number such as 1000, or None.")
     processes = check.count("jobs", jobs, "compare", "Give how many processes to use, such as 2.")
     seed_list = _seed_list(seeds)
-    sources = [
-        _StreamSource.of(name, given, samples, target) for name, given in _named(streams).items()
-    ]
+    options = StreamOptions(
+        samples=samples,
+        target=target,
+        folder=folder,
+        standardise=scale,
+        skip=unscored,
+        labels=scoring is not None and scoring.labels,
+        check_units=any(competitor.needs_standard_units for competitor in competitors),
+    )
+    sources = [StreamSource.of(name, given, options) for name, given in named(streams).items()]
     kept = RunCache(cache) if isinstance(cache, (str, os.PathLike)) else cache
     found = Comparison(
         loss="normalised error" if scoring is None else repr(scoring),
         skip=unscored,
+        standardise=scale,
         seeds=tuple(seed_list),
         results=(),
         overall=(),
@@ -108,19 +136,21 @@ def compare(
     with ExitStack() as stack:
         runner = _Runner(kept, processes, stack)
         plans: Iterable[_Plan] = (
-            _planned(source, competitors, seed_list, scoring, unscored, runner)
-            for source in sources
+            _planned(source, competitors, seed_list, scoring, runner) for source in sources
         )
         if processes > 1:
             plans = list(plans)  # everything is handed out at once
         done, total = 0, len(sources) * len(seed_list) * len(competitors)
         for plan in plans:
             for pending in plan.pending:
+                what = f"{pending.competitor.name} on {plan.name}"
                 if pending.needed:
-                    plan.runs[pending.competitor.name].append((pending.stream, pending.get()))
+                    run = pending.get()
+                    plan.runs[pending.competitor.name].append((pending.stream, run))
+                    what += f": {run.seconds_per_sample * len(pending.stream):.2g} s"
                 done += 1
                 if progress is not None:
-                    progress(done, total, f"{pending.competitor.name} on {plan.name}")
+                    progress(done, total, what)
             results += results_on(
                 plan.name, plan.runs, competitors, scoring, unscored, plan.seeded, keep_losses
             )
@@ -154,18 +184,17 @@ class _Plan:
 
 
 def _planned(
-    source: _StreamSource,
+    source: StreamSource,
     competitors: list[Competitor],
     seeds: list[int],
     loss: Loss | None,
-    skip: int,
     runner: _Runner,
 ) -> _Plan:
     pending: list[_PendingRun] = []
     stream: Stream | None = None
     for seed in seeds:
         if stream is None or source.seeded:
-            stream = source.stream(seed, skip)
+            stream = source.stream(seed)
             if loss is not None:
                 loss.check_targets(stream.y)
         for competitor in competitors:
@@ -203,14 +232,16 @@ class _Runner:
         if kept is not None:
             return lambda: kept
         if self._pool is None or competitor.kind == BASELINE:
-            return lambda: self._put(competitor, seed, stream, competitor.run(seed, stream))
+            return lambda: self._put(
+                competitor, seed, stream, run_warmed(competitor.name, competitor.run, seed, stream)
+            )
         try:
             pickle.dumps(competitor.run)
         except (pickle.PicklingError, AttributeError, TypeError):
             rule = f"be 1, because {competitor.name!r} cannot be sent to another process"
             remedy = "Give a function that is defined in a module, or jobs=1."
             raise check.refuse("jobs", rule, self._jobs, remedy, "compare") from None
-        future = self._pool.submit(competitor.run, seed, stream)
+        future = self._pool.submit(run_warmed, competitor.name, competitor.run, seed, stream)
         return lambda: self._put(
             competitor, seed, stream, replace(future.result(), jobs=self._jobs)
         )
@@ -224,70 +255,6 @@ class _Runner:
 
 
 # --- arguments ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _StreamSource:
-    """A named stream, and whether another seed makes another one."""
-
-    name: str
-    seeded: bool
-    make: Callable[[int], Any]
-    samples: int | None
-
-    @classmethod
-    def of(cls, name: str, given: Any, samples: int | None, target: str | None) -> _StreamSource:
-        if isinstance(given, str) and given in datasets.BUILT_IN:
-            maker = datasets.BUILT_IN[given]
-            length = _LENGTH if samples is None else samples
-            return cls(name, True, lambda seed: maker(seed, length), samples)
-        if isinstance(given, (str, os.PathLike)):
-            path = Path(given)
-            if not path.name.endswith((".csv", ".csv.gz")):
-                known = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
-                raise check.refuse(f"streams[{name!r}]", known, str(given), "Correct it.")
-            given = datasets.read_csv(path, target, samples=samples)
-        if callable(given):
-            return cls(name, True, given, samples)
-        _check_pair(name, given)
-        return cls(name, False, lambda _: given, samples)
-
-    def stream(self, seed: int, skip: int) -> Stream:
-        """The checked stream; long enough that something is scored."""
-        given = self.make(seed)
-        _check_pair(self.name, given)
-        stream = given if isinstance(given, Stream) else Stream(*given)
-        if self.samples is not None and len(stream) > self.samples:
-            stream = replace(stream, X=stream.X[: self.samples], y=stream.y[: self.samples])
-        if len(stream) <= skip:
-            rule = f"be shorter than stream {self.name!r} ({len(stream)} samples)"
-            raise check.refuse("skip", rule, skip, "Score more samples.", "compare")
-        return stream
-
-
-def _check_pair(name: str, given: Any) -> None:
-    if isinstance(given, Stream) or (isinstance(given, (tuple, list)) and len(given) == 2):
-        return
-    remedy = "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
-    raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", given, remedy, "compare")
-
-
-def _named(streams: Any) -> dict[str, Any]:
-    remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
-    if isinstance(streams, (str, os.PathLike)):
-        streams = [streams]
-    if isinstance(streams, Mapping):
-        named = {str(name): given for name, given in streams.items()}
-    elif isinstance(streams, Iterable):
-        listed = list(streams)
-        if not all(isinstance(item, (str, os.PathLike)) for item in listed):
-            raise check.refuse("streams", "be named", streams, remedy, "compare")
-        named = {os.fspath(item): item for item in listed}
-    else:
-        raise check.refuse("streams", "be a dictionary or a list", streams, remedy, "compare")
-    if not named:
-        raise check.refuse("streams", "hold at least one stream", streams, remedy, "compare")
-    return named
 
 
 def _seed_list(seeds: Any) -> list[int]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..auto import AutoBank
 from ..bank.bank import KernelBank
+from ..errors import KernelBankWarning
 from ..losses import Logistic, Loss, Squared
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -32,7 +33,7 @@ COVERAGE = 0.9
 _LEAST = 1e-6
 """Added to a probability before its logarithm is taken."""
 _WARM_UP = 200
-"""Rows that an AutoBank learns before the timer starts, so that everything is compiled."""
+"""Rows that every competitor runs over before it is timed."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Competitor:
     - run: from a seed and a stream to the run
     - seeded: whether another seed can change the result on the same stream
     - accepts: whether it can run on a stream; None if on all
+    - needs_standard_units: whether its settings, such as widths, presume inputs and targets of
+      about unit size
     - description: what it is, for readers
     - libraries: those whose versions its predictions depend on. Its runs are cached only if there
       are some: they change with these libraries, the description and the stream alone.
@@ -74,11 +77,39 @@ class Competitor:
     run: Callable[[int, Stream], CompetitorRun]
     seeded: bool = False
     accepts: Callable[[Stream], bool] | None = None
+    needs_standard_units: bool = False
     description: str = ""
     libraries: tuple[str, ...] = ()
 
     def takes(self, stream: Stream) -> bool:
         return self.accepts is None or self.accepts(stream)
+
+
+def run_warmed(
+    name: str, run: Callable[[int, Stream], CompetitorRun], seed: int, stream: Stream
+) -> CompetitorRun:
+    """Run over the first rows, then from nothing over the whole stream: the second is timed.
+
+    The first run loads and compiles what the second needs, whatever the competitor is. Both must
+    predict the first rows alike. Otherwise the competitor draws random numbers without a seed, or
+    knows rows that it has not been given yet, because two of its runs share what they learned.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the second run says the same
+        first = stream.head(_WARM_UP)
+        before = run(seed, first).predictions[: len(first)]
+    found = run(seed, stream)
+    # With fewer labels in the first rows, a model may be built in another way.
+    comparable = first.classes == stream.classes
+    if comparable and not np.array_equal(before, found.predictions[: len(first)], equal_nan=True):
+        warnings.warn(
+            f"{name} does not predict the same when it is run again: it draws random numbers "
+            "without a seed, or its runs share what they learned. Give it a seed, or let it start "
+            "from nothing.",
+            KernelBankWarning,
+            stacklevel=2,
+        )
+    return found
 
 
 def baselines() -> list[Competitor]:
@@ -116,12 +147,20 @@ def _competitor(name: str, given: Any) -> Competitor:
         return replace(given, name=name)
     if isinstance(given, (KernelBank, AutoBank)):
         _check_unused(owner, given, "have learned nothing", "Give a new bank, or bank.fresh().")
-        return Competitor(name, BANK, partial(_run_given, given))
+        fixed = isinstance(given, KernelBank)
+        return Competitor(name, BANK, partial(_run_given, given), needs_standard_units=fixed)
     if not isinstance(given, type) and _is_model(given):
         return Competitor(name, RIVAL, partial(_run_given, given))
     if callable(given):
-        kind = _kind_of(owner, given)
-        return Competitor(name, kind, partial(_run_made, owner, given), seeded=True)
+        made = _tried(owner, given)
+        kind = BANK if isinstance(made, (KernelBank, AutoBank)) else RIVAL
+        return Competitor(
+            name,
+            kind,
+            partial(_run_made, owner, given),
+            seeded=True,
+            needs_standard_units=isinstance(made, KernelBank),
+        )
     raise _refuse(owner, given)
 
 
@@ -142,18 +181,16 @@ def _run_made(owner: str, maker: Callable[[int], Any], seed: int, stream: Stream
     return run_model(made, stream)
 
 
-def _kind_of(owner: str, maker: Callable[[int], Any]) -> str:
+def _tried(owner: str, maker: Callable[[int], Any]) -> Any:
     """What a maker makes; a wrong one is refused before anything runs."""
     try:
         inspect.signature(maker).bind(0)
     except (TypeError, ValueError):
         raise _refuse(owner, maker) from None
     made = maker(0)
-    if isinstance(made, (KernelBank, AutoBank)):
-        return BANK
     if isinstance(made, type) or not _is_model(made):
         raise _refuse(owner, made)
-    return RIVAL
+    return made
 
 
 def _check_unused(owner: str, bank: KernelBank | AutoBank, rule: str, remedy: str) -> None:
@@ -193,13 +230,12 @@ def run_model(model: Any, stream: Stream) -> CompetitorRun:
     if isinstance(model, KernelBank):
         return _run_bank(model, stream)
     if isinstance(model, AutoBank):
-        return run_auto_bank(partial(copy.deepcopy, model), stream)
+        return run_auto_bank(model, stream)
     return _run_one_by_one(model, stream)
 
 
 def _run_bank(bank: KernelBank, stream: Stream) -> CompetitorRun:
     X, y = stream.inputs, stream.y
-    bank.fresh().run(X[:2], y[:2], record=())  # compiles what the stream needs, outside the timer
     start = time.perf_counter()
     trace = bank.run(X, y, record=["predictions"])
     seconds = (time.perf_counter() - start) / len(y)
@@ -207,7 +243,7 @@ def _run_bank(bank: KernelBank, stream: Stream) -> CompetitorRun:
 
 
 def run_auto_bank(
-    make: Callable[[], AutoBank], stream: Stream, *, slots: bool = False, intervals: bool = True
+    bank: AutoBank, stream: Stream, *, slots: bool = False, intervals: bool = True
 ) -> CompetitorRun:
     """Run an AutoBank. It scales and, if it has lags, makes the lagged inputs by itself.
 
@@ -218,9 +254,7 @@ def run_auto_bank(
         fields.append("slot_predictions")
     if intervals and stream.task == REGRESSION:
         fields += ["lower", "upper"]
-    bank = make()
     X, y = stream.X if bank.lags else stream.inputs, stream.y
-    make().run(X[:_WARM_UP], y[:_WARM_UP], record=fields)
     start = time.perf_counter()
     trace = bank.run(X, y, record=fields, coverage=COVERAGE)
     seconds = (time.perf_counter() - start) / len(y)
@@ -250,7 +284,6 @@ def auto_bank(loss: Loss) -> AutoBank | Competitor:
 def _run_auto_labels(odds: bool, seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
     fields = ["predictions", "probabilities"]
     X, y = stream.inputs, stream.y
-    AutoBank("classification").run(X[:_WARM_UP], y[:_WARM_UP], record=fields)
     start = time.perf_counter()
     trace = AutoBank("classification").run(X, y, record=fields)
     seconds = (time.perf_counter() - start) / len(y)

@@ -1,11 +1,11 @@
-"""The results of a comparison: rows, a file, a figure, and text."""
+"""The results of a comparison: rows, tests over streams, files, figures."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .datasets.stream import CLASSIFICATION
+from .rank_tests import LEVEL, RankTest, rank_test
 from .significance import diebold_mariano
 
 CLOSE = 0.02
@@ -29,7 +30,8 @@ class Result:
     - kind: "bank", "rival" or "baseline"
     - task, inputs, lags: of the stream; lags are counted among the inputs
     - samples: how many were scored
-    - seconds_per_sample: measured while `jobs` runs were going on side by side
+    - seconds_per_sample: after a warm-up, while `jobs` runs were going on side by side
+    - seconds: of all its runs, samples that are not scored included
     - note: why it stopped before the end of the stream
     - best: whether its mean loss is the least on the stream
     - excess_loss: mean loss minus the best's
@@ -57,6 +59,7 @@ class Result:
     root_mean_squared_error_deviation: float | None
     cumulative_cost: float | None
     seconds_per_sample: float
+    seconds: float
     jobs: int
     note: str
     best: bool
@@ -69,6 +72,11 @@ class Result:
     interval_width: float | None = None
     curve: tuple[tuple[int, float], ...] = field(repr=False, default=())
     losses: Floats = field(repr=False, compare=False, default_factory=lambda: np.zeros(0))
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its stream and its name."""
+        return self.stream, self.name
 
     @property
     def diverged(self) -> bool:
@@ -122,6 +130,15 @@ class BestRival:
 
 
 @dataclass(frozen=True)
+class TimeShare:
+    """The time of one competitor on all streams, and its share of the time of all."""
+
+    name: str
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True)
 class Overall:
     """One competitor over all streams, against the leader (the least mean rank).
 
@@ -158,6 +175,7 @@ class Comparison:
 
     loss: str
     skip: int
+    standardise: int
     seeds: tuple[int, ...]
     results: tuple[Result, ...]
     overall: tuple[Overall, ...]
@@ -228,18 +246,102 @@ class Comparison:
             standard_error=None if math.isnan(error) else error,
         )
 
+    def times(self) -> list[TimeShare]:
+        """The time that each competitor took, the slowest first.
+
+        >>> import kernelbank as kb
+        >>> found = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=90)
+        >>> found.times()[0].name
+        'a'
+        """
+        total = math.fsum(one.seconds for one in self.results)
+        by_name: dict[str, float] = {}
+        for one in self.results:
+            by_name[one.name] = by_name.get(one.name, 0.0) + one.seconds
+        slowest = sorted(by_name.items(), key=lambda item: -item[1])
+        return [TimeShare(name, took, took / total if total else 0.0) for name, took in slowest]
+
+    def rank_test(self, level: float = LEVEL, names: Sequence[str] | None = None) -> RankTest:
+        """Friedman's test that all competitors are equal, and Nemenyi's critical difference.
+
+        See `kernelbank.evaluation.rank_tests.rank_test` for the formulas. Only competitors that
+        ran on all streams take part. The streams must be independent of each other.
+
+        Parameters
+        ----------
+        level : of the critical difference.
+        names : of the competitors to rank; by default all, the baselines too.
+
+        >>> import kernelbank as kb
+        >>> banks = {"a": kb.KernelBank(), "b": kb.KernelBank(window=5)}
+        >>> found = kb.compare(banks, ["sine", "ar1", "friedman"], samples=100)
+        >>> sorted(found.rank_test(names=["a", "b"]).mean_ranks)
+        ['a', 'b']
+        """
+        known = list(dict.fromkeys(result.name for result in self.results))
+        chosen = known if names is None else list(names)
+        for name in chosen:
+            if name not in known:
+                rule = f"be of competitors ({', '.join(known)})"
+                raise check.refuse("names", rule, name, "Correct it.", "rank_test")
+        losses = {result.key: result.mean_loss for result in self.results}
+        return rank_test(
+            {
+                name: [losses[stream, name] for stream in self.streams]
+                for name in chosen
+                if all((stream, name) in losses for stream in self.streams)
+            },
+            level,
+        )
+
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write everything but the losses to a file. Numbers that are not finite become null."""
         file = Path(path)
         content = {
             "loss": self.loss,
             "skip": self.skip,
+            "standardise": self.standardise,
             "seeds": self.seeds,
             "results": [result.figures() | {"curve": result.curve} for result in self.results],
             "overall": [asdict(row) for row in self.overall],
+            "times": [asdict(row) for row in self.times()],
         }
         file.write_text(json.dumps(finite(content), indent=1, allow_nan=False) + "\n")
         return file
+
+    def to_markdown(
+        self, path: str | os.PathLike[str] | None = None, rows: str | None = None
+    ) -> str:
+        """The mean losses and mean ranks as a Markdown table; written to `path` if given.
+
+        The best of each stream is bold. An asterisk says that a loss is not larger than the best
+        at a level of 5 %: its p-value is 0.05 or more.
+
+        Parameters
+        ----------
+        path : of the file, such as "table.md".
+        rows : "streams" or "competitors", the others are columns; by default the more numerous.
+
+        >>> import kernelbank as kb
+        >>> found = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=100)
+        >>> print(found.to_markdown(rows="streams").splitlines()[0])
+        | stream | a | persistence | running mean |
+        """
+        from .result_tables import as_markdown, loss_table
+
+        return _written(as_markdown(loss_table(self, rows)), path)
+
+    def to_latex(self, path: str | os.PathLike[str] | None = None, rows: str | None = None) -> str:
+        """The same table for LaTeX with the package booktabs; written to `path` if given.
+
+        >>> import kernelbank as kb
+        >>> found = kb.compare({"a_1": kb.KernelBank()}, ["sine"], samples=100)
+        >>> print(found.to_latex(rows="streams").splitlines()[6])
+        stream & a\\_1 & persistence & running mean \\\\
+        """
+        from .result_tables import as_latex, loss_table
+
+        return _written(as_latex(loss_table(self, rows)), path)
 
     def plot(self, path: str | os.PathLike[str]) -> list[Path]:
         """Draw the mean loss so far, one panel per stream, and write it as PNG and SVG.
@@ -248,8 +350,6 @@ class Comparison:
         """
         from . import plots
 
-        file = Path(path)
-        name = file.stem if file.suffix in (".png", ".svg") else file.name
         panels = {
             stream: {result.name: result.curve for result in self.of(stream)}
             for stream in self.streams
@@ -257,49 +357,31 @@ class Comparison:
         names = list(dict.fromkeys(result.name for result in self.results))
         plain = [result.name for result in self.results if result.kind == "baseline"]
         figure = plots.running_means(panels, names, plain, f"mean loss so far, {self.loss}")
-        return plots.save(figure, file.parent, name)
+        return plots.save(figure, *_folder_and_name(path))
+
+    def plot_ranks(self, path: str | os.PathLike[str], level: float = LEVEL) -> list[Path]:
+        """Draw the critical-difference diagram of `rank_test`, and write it as PNG and SVG."""
+        from . import plots
+
+        found = self.rank_test(level)
+        figure = plots.critical_difference(found.mean_ranks, found.streams, level)
+        return plots.save(figure, *_folder_and_name(path))
 
     def __repr__(self) -> str:
-        names = {result.name for result in self.results}
-        lines = [
-            f"Comparison({_count(self.streams, 'stream')}, {_count(names, 'competitor')}, "
-            f"{_count(self.seeds, 'seed')}, {self.loss})"
-        ]
-        width = max(len(result.name) for result in self.results)
-        for stream in self.streams:
-            own = self.of(stream)
-            lines.append(f"{stream}: {own[0].samples} samples")
-            lines.append(f"  {'':{width}}  {'mean loss':>21}  {'rmse':>9}  {'cost':>9}  us   p")
-            for row in own:
-                cells = table_cells(row)
-                lines.append(
-                    f"  {row.name:{width}}  {cells['mean loss']:>21}  {cells['rmse']:>9}  "
-                    f"{cells['cost']:>9}  {cells['us per sample']:>7}  {cells['p']}"
-                )
-        for each in self.overall:
-            lines.append(f"  {each.name:{width}}  mean rank {each.mean_rank:.2f}")
-        return "\n".join(lines)
+        from .result_tables import as_text
+
+        return as_text(self)
 
 
-def table_cells(result: Result) -> dict[str, str]:
-    """The figures of a row as text, by column."""
-    spread = result.mean_loss_deviation
-    chance = "best" if result.best else ""
-    if result.p_value is not None:
-        chance = "< 0.001" if result.p_value < 0.001 else f"{result.p_value:.3f}"
-    return {
-        "mean loss": "diverged"
-        if result.diverged
-        else f"{result.mean_loss:.4g}" + ("" if spread is None else f" ± {spread:.2g}"),
-        "rmse": "" if result.diverged else f"{result.root_mean_squared_error:.4g}",
-        "cost": "" if result.cumulative_cost is None else f"{result.cumulative_cost:.5g}",
-        "us per sample": f"{result.seconds_per_sample * 1e6:.3g}",
-        "p": chance,
-    }
+def _written(text: str, path: str | os.PathLike[str] | None) -> str:
+    if path is not None:
+        Path(path).write_text(text)
+    return text
 
 
-def _count(things: Collection[Any], name: str) -> str:
-    return f"{len(things)} {name}" + ("" if len(things) == 1 else "s")
+def _folder_and_name(path: str | os.PathLike[str]) -> tuple[Path, str]:
+    file = Path(path)
+    return file.parent, file.stem if file.suffix in (".png", ".svg") else file.name
 
 
 def finite(value: Any) -> Any:

@@ -100,6 +100,7 @@ def results_on(
                 root_mean_squared_error_deviation=_deviation(errors),
                 cumulative_cost=_mean_of([run.cumulative_cost for _, run in pairs]),
                 seconds_per_sample=_mean([run.seconds_per_sample for _, run in pairs]),
+                seconds=math.fsum(run.seconds_per_sample * len(s) for s, run in pairs),
                 jobs=max(run.jobs for _, run in pairs),
                 note=next((run.note for _, run in pairs if run.note), ""),
                 best=key == best,

@@ -165,17 +165,16 @@ class KRLSTracker(InverseBase):
         q, p, errors = a.solved, a.p, a.errors
         self_kernel = a.sample[SELF_KERNEL]
         size = size_of(a, leaf)
-        if a.forget_first != 0:
-            _forget(a, leaf, size)
         # Prior of f(x): mean q'm, variance gamma + q'h with h = S q.
         gamma = project_point(a, leaf)
-        predicted = dot(q, mean, size)
         symmetric_matvec(covariance, q, size, p)
         along = dot(q, p, size)
-        before = along
-        if a.forget_first != 0 and a.forgetting < 1.0:  # q'S q before S <- r S + (1 - r) K
-            before = (along - (1.0 - a.forgetting) * (self_kernel - gamma)) / a.forgetting
-        a.sample[VARIANCE] = max(gamma + before, 0.0) / a.noise
+        a.sample[VARIANCE] = max(gamma + along, 0.0) / a.noise
+        if a.forget_first != 0:  # the prediction, and its variance, were those before
+            _forget(a, leaf, size)
+            symmetric_matvec(covariance, q, size, p)
+            along = dot(q, p, size)
+        predicted = dot(q, mean, size)
         variance = gamma + a.jitter * self_kernel + along
         s = variance + a.noise / a.sample[WEIGHT]
         gain = (a.sample[RESPONSE] - predicted) / s

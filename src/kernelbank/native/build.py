@@ -65,21 +65,6 @@ def _functions() -> dict[str, Any]:
     return REGISTRY
 
 
-def _object_path(function: Any, level: str) -> Path:
-    """Where the object file of a function is, once it is compiled."""
-    import llvmlite
-    import numba
-
-    from .llvm.fingerprint import fingerprint
-
-    arguments = getattr(function, "arguments", None)
-    fields = "" if arguments is None else repr((arguments.name, arguments.fields))
-    parts = [fingerprint(function.function), fields, repr(getattr(function, "start", ""))]
-    parts += [type(function).__name__, numba.__version__, llvmlite.__version__]
-    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
-    return OBJECTS / f"{function.symbol}-{level}-{digest}.o"
-
-
 def _read_object(path: Path) -> bytes | None:
     """The object file of a function; None if there is none, or a damaged one."""
     try:
@@ -121,53 +106,22 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _emit(function: Any, level: str) -> bytes:
-    """The object file of a function, with one symbol."""
-    import llvmlite.binding as llvm
-
-    compiled = function.compile()
-    library = compiled._library
-    native = library.get_function(compiled.native_name.removeprefix("cfunc.")).name
-    module = llvm.parse_assembly(library.get_llvm_str())
-    # The parameters of the native function are: result, exception, then the C function's own.
-    count = len(list(module.get_function(native).arguments)) - 2
-    kinds = [str(a.type) for a in module.get_function(native).arguments][2:]
-    declared = ", ".join(["ptr", "ptr", *kinds])
-    own = ", ".join(f"{kind} %a{k}" for k, kind in enumerate(kinds))
-    wrapper = llvm.parse_assembly(f"""
-        declare i32 @"{native}"({declared})
-        define void @"{function.symbol}"({own}) {{
-          %result = alloca ptr
-          %error = alloca ptr
-          %status = call i32 @"{native}"(ptr %result, ptr %error{", " if count else ""}{own})
-          ret void
-        }}""")
-    module.link_in(wrapper)
-    for item in [*module.functions, *module.global_variables]:
-        if not item.is_declaration and item.name != function.symbol:
-            item.linkage = "internal"
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    machine = target.create_target_machine(cpu=level, features=LEVELS[level], opt=3, reloc="pic")
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    passes = llvm.create_pass_builder(machine, options)
-    passes.getModulePassManager().run(module, passes)
-    return bytes(machine.emit_object(module))
-
-
 def _work(level: str, claims: Path) -> None:
     """Compile functions that no other process has claimed, those with most code first."""
+    from .llvm.object_code import emit, object_name
+
     progress.quiet = True  # `_wait` counts the functions of all processes
     functions = _functions()
     order = sorted(functions, key=lambda s: -len(functions[s].function.__code__.co_code))
     for symbol in order:
-        path = _object_path(functions[symbol], level)
+        path = OBJECTS / object_name(functions[symbol], level)
         if _read_object(path) is not None:
             continue
         try:
             os.close(os.open(claims / symbol, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
             continue
-        _write_object(path, _emit(functions[symbol], level))
+        _write_object(path, emit(functions[symbol], level))
 
 
 def _linker() -> list[str]:
@@ -237,13 +191,15 @@ def _build(level: str, folder: Path, lock: int) -> None:
 
 def _compile(level: str, folder: Path, lock: int) -> list[Path]:
     """Compile what is not compiled yet; the object files of all functions."""
+    from .llvm.object_code import object_name
+
     environment = {
         **os.environ,
         "KERNELBANK_NATIVE": "jit",
         "KERNELBANK_DEBUG": "",
         "NUMBA_CPU_NAME": level,
         "NUMBA_CPU_FEATURES": LEVELS[level],
-        # `_emit` optimises the whole module once; Numba would have done it before, and again for
+        # `emit` optimises the whole module once; Numba would have done it before, and again for
         # code that runs in the worker. Without that a quarter of the time is saved.
         "NUMBA_OPT": "0",
         "PYTHONWARNINGS": "ignore:Cannot cache compiled function",
@@ -259,7 +215,7 @@ def _compile(level: str, folder: Path, lock: int) -> list[Path]:
         subprocess.Popen(command, env=environment, stderr=errors, pass_fds=[lock])
         for _ in range(os.cpu_count() or 1)
     ]
-    paths = [_object_path(function, level) for function in _functions().values()]
+    paths = [OBJECTS / object_name(function, level) for function in _functions().values()]
     _wait(workers, paths)
     text = os.pread(errors, 1 << 20, 0).decode(errors="replace").strip()
     os.close(errors)

@@ -26,7 +26,7 @@ def test_compare_command_writes_table_and_figure(tmp_path):
     result = run(
         "compare", path, "sine", "--target", "load", "--learners", "Norma(learning_rate=0.1,budget=20)",
         "--combiners", "Simplex,Simplex(evidence='prequential', horizon=9)", "--kernels", "Gaussian,Linear",
-        "--widths", "0.5:2:3", "--seeds", 2, "--samples", 140, "--scale", 40, "--out", tmp_path / "out",
+        "--widths", "0.5:2:3", "--seeds", 2, "--samples", 140, "--standardise", 40, "--out", tmp_path / "out",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     written = json.loads((tmp_path / "out" / "table.json").read_text())
@@ -42,12 +42,20 @@ def test_compare_command_writes_table_and_figure(tmp_path):
         "load": 100,
         "sine": 100,
     }
-    assert (tmp_path / "out" / "running_loss.png").stat().st_size > 5000
+    for figure in ("running_loss", "critical_difference"):
+        assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 5000
+    table = (tmp_path / "out" / "table.md").read_text().splitlines()
+    assert table[0] == "|  | load | sine | mean rank |"  # more competitors than streams
+    latex = (tmp_path / "out" / "table.tex").read_text()
+    assert latex.count(r"\\") == 6
+    assert r"\mathbf{" in latex
     for words in (
         "load: 100 samples",
         "sine: 100 samples scored, 2 seeds",
         "persistence",
         "mean rank",
+        "Friedman",
+        "s; time: AutoBank ",
     ):
         assert words in result.output
 
@@ -72,7 +80,7 @@ def test_auto_bank_is_compared_by_every_loss(loss, most, tmp_path):
     draw = np.random.default_rng(0)
     lines = [f"{x},{1 if x > 3 else -1}" for x in draw.uniform(2, 4, 150)]
     path = write_text(tmp_path / "l.csv", "x,y\n" + "\n".join(lines) + "\n")
-    result = run("compare", path, "--loss", loss, "--scale", 20, "--out", tmp_path / "out")
+    result = run("compare", path, "--loss", loss, "--standardise", 20, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     rows = json.loads((tmp_path / "out" / "table.json").read_text())["results"]
     losses = {row["name"]: row["mean_loss"] for row in rows}
@@ -101,7 +109,9 @@ def test_labels_are_not_scaled(tmp_path):
     draw = np.random.default_rng(0)
     lines = [f"{x},{1 if x > 3 else -1}" for x in draw.uniform(2, 4, 60)]
     path = write_text(tmp_path / "l.csv", "x,y\n" + "\n".join(lines) + "\n")
-    result = run("compare", path, "--loss", "logistic", "--scale", 10, "--out", tmp_path / "out")
+    result = run(
+        "compare", path, "--loss", "logistic", "--standardise", 10, "--out", tmp_path / "out"
+    )
     assert result.exit_code == 0, result.output
 
 
@@ -153,16 +163,48 @@ def test_bad_cell_is_refused_in_one_line_with_line_and_column(tmp_path):
     )
 
 
-def test_short_file_is_refused_with_a_smaller_scale(tmp_path):
+def test_short_file_is_refused_with_fewer_rows_to_standardise_by(tmp_path):
     path = write_text(tmp_path / "t.csv", ",y\n" + "1,2\n" * 50)
-    result = run("compare", path, "--out", tmp_path / "out")
+    result = run("compare", "sine", path, "--standardise", 100, "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "there are 50 rows, and the first 100 would give the scale" in result.output
-    assert "Use a smaller --scale, such as 10." in result.output
-    result = run("compare", path, "--scale", 10, "--widths", "1", "--out", tmp_path / "out")
+    assert "shorter than stream 't' (50 samples); got 100" in result.output
+    assert "Use a smaller number for standardise, such as 10." in result.output
+    settings = ("--standardise", 10, "--widths", "1", "--out", tmp_path / "out")
+    result = run("compare", path, *settings)
     assert result.exit_code == 0, result.output
     assert result.output.startswith("note: ")
     assert "line 1: column 1 has no name" in result.output.replace("\n", " ")
+
+
+def _figures(path):
+    rows = json.loads(path.read_text())["results"]
+    return {row["name"]: row["mean_loss"] for row in rows}
+
+
+@pytest.mark.parametrize("rows", [0, 30])
+def test_path_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
+    X, y = noisy_stream(5, 120)
+    X, y = 40 + 7 * X, 500 + 90 * y
+    lines = [f"{a};{b};{c}".replace(".", ",") for (a, b), c in zip(X, y, strict=True)]
+    plain = [f"{a},{b},{c}" for (a, b), c in zip(X, y, strict=True)]
+    semicolons = write_text(tmp_path / "s.csv", "a;b;y\n" + "\n".join(lines) + "\n")
+    path = write_text(tmp_path / "t.csv", "a,b,y\n" + "\n".join(plain) + "\n")
+    result = run(
+        "compare", semicolons, "--delimiter", ";", "--decimal", ",", "--standardise", rows,
+        "--learners", "Norma", "--widths", "1,2", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert ("KernelBank starts at 0" in " ".join(result.output.split())) == (rows == 0)
+    by_command = _figures(tmp_path / "out" / "table.json")
+    banks = {"Norma Simplex": kb.KernelBank(kb.gaussian_grid(1, 2, 2))}
+    for stream in (path, (X, y), kb.datasets.Stream(X, y), lambda seed: (X, y)):
+        found = kb.compare(banks, {"t": stream}, standardise=rows)
+        assert found.skip == rows
+        for name in ("Norma Simplex", "persistence", "running mean"):
+            assert found.result("t", name).mean_loss == by_command[name]
+    scaled = kb.datasets.standardised(X, y, rows)[1] if rows else y
+    last = np.concatenate([[0.0], scaled[:-1]])
+    assert by_command["persistence"] == pytest.approx(((last - scaled)[rows:] ** 2).mean())
 
 
 def test_parsed_text_becomes_components():

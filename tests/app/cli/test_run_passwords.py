@@ -10,6 +10,7 @@ import uuid
 import pytest
 
 from kernelbank.app.cli import run as run_module
+from kernelbank.app.cli.stop_signals import StopFlag
 from support.run_command import X, Y, run, succeed
 from support.source_fixtures import KafkaFixture, RedisServer, needs_redis_server
 
@@ -47,7 +48,7 @@ def stop_at_once(monkeypatch):
         flag.signal_number = signal.SIGTERM
         return True
 
-    monkeypatch.setattr(run_module.StopFlag, "is_set", is_set)
+    monkeypatch.setattr(StopFlag, "is_set", is_set)
 
 
 def written(folder):

@@ -74,11 +74,14 @@ def only_for_reading():
 
 
 @contextlib.contextmanager
-def reader_gone():
-    reading, writing = os.pipe()
+def other_end_closed(reading, writing):
     os.close(reading)
     yield {"stderr": writing}
     os.close(writing)
+
+
+def reader_gone():
+    return other_end_closed(*os.pipe())
 
 
 @contextlib.contextmanager
@@ -94,13 +97,9 @@ def full_pipe():
     os.close(reading)
 
 
-@contextlib.contextmanager
 def hung_up_terminal():
     """Its other end is closed: EIO."""
-    reading, writing = pty.openpty()
-    os.close(reading)
-    yield {"stderr": writing}
-    os.close(writing)
+    return other_end_closed(*pty.openpty())
 
 
 @contextlib.contextmanager

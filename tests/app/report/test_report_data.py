@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.app.report.report_data import (
-    POINTS_PER_PART,
-    ReportData,
-    change_groups,
-    slot_terms,
-)
+from kernelbank.app.report.report_data import POINTS_PER_PART, ReportData, change_groups
+from kernelbank.app.report.run_details import slot_terms
 from kernelbank.app.runner import model_session
 from kernelbank.app.runner.history import (
     DRAWN,

@@ -7,7 +7,8 @@ import click
 import pytest
 
 from kernelbank.app.cli.run_options import run_command
-from kernelbank.app.runner.options import DEFAULTS, FIXED, OPTIONS, RunOptions
+from kernelbank.app.runner.option_spec import FIXED
+from kernelbank.app.runner.options import DEFAULTS, OPTIONS, RunOptions
 from kernelbank.errors import FileRefused, RunRefused
 
 OPTION = RunOptions(source="s.csv", target="y", features=("a", "b"), lags=2)

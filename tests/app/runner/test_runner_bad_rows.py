@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from kernelbank.app.cli.run import StopFlag
+from kernelbank.app.cli.stop_signals import StopFlag
 from kernelbank.app.runner import model_session
 from kernelbank.io.sources import files
 from support.run_command import (
@@ -440,7 +440,7 @@ def test_stop_signal_saves_everything_and_says_how_to_resume(source, tmp_path, m
         def __init__(self):
             self.signal_number = signal.SIGINT
 
-    monkeypatch.setattr("kernelbank.app.cli.run.StopFlag", Pressed)
+    monkeypatch.setattr("kernelbank.app.cli.stop_signals.StopFlag", Pressed)
     state = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
     done = run(source, "--target", "y", *state, "--checkpoint-every", 5)
     assert done.code == 130
@@ -453,7 +453,7 @@ def test_stop_signal_saves_everything_and_says_how_to_resume(source, tmp_path, m
     monkeypatch.setattr(model_session, "make_model", one_slot_model)
     assert succeed(source, "--target", "y", *state).err.startswith("Resuming after 5 rows.\n")
     assert len(read_csv(tmp_path / "out.csv")[1]) == COUNT
-    monkeypatch.setattr("kernelbank.app.cli.run.StopFlag", Pressed)
+    monkeypatch.setattr("kernelbank.app.cli.stop_signals.StopFlag", Pressed)
     assert "Without --state" in run(source, "--target", "y").err
 
 

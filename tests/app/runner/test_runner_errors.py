@@ -42,6 +42,15 @@ def failing_reader(monkeypatch, error, after):
     monkeypatch.setattr(RowBlock, "parse", fail)
 
 
+def message_of(error, *words):
+    """What a run that this error ends says: in one line, or as notes of an error of our own."""
+    if not isinstance(error, Broken):
+        return refusal(*words)
+    with pytest.raises(Broken) as caught:
+        refusal(*words)
+    return " ".join(caught.value.__notes__)
+
+
 @pytest.mark.parametrize("error", [Broken("?"), OSError(5, "Input/output error"), MemoryError()])
 @pytest.mark.parametrize("predictions", ["out.csv", "out.parquet"])
 def test_any_error_names_its_place_and_loses_no_row_before(
@@ -51,12 +60,7 @@ def test_any_error_names_its_place_and_loses_no_row_before(
     options = ("--target", "y", "--predictions", tmp_path / predictions, "--state", tmp_path / "st")
     with monkeypatch.context() as patched:
         failing_reader(patched, error, 100)
-        if isinstance(error, Broken):
-            with pytest.raises(Broken) as caught:
-                refusal(source, *options)
-            message = " ".join(caught.value.__notes__)
-        else:
-            message = refusal(source, *options)
+        message = message_of(error, source, *options)
     assert "From s.csv, line 102 to s.csv, line 131." in message
     assert "Nothing is lost. To resume, give the same command again" in message
     header = read_state(tmp_path / "st")[0]
@@ -80,12 +84,7 @@ def test_error_of_the_model_leaves_the_last_checkpoint(error, source, tmp_path, 
             return found
 
         patched.setattr(kb.AutoBank, "run", fail)
-        if isinstance(error, Broken):
-            with pytest.raises(Broken) as caught:
-                refusal(source, *options)
-            message = " ".join(caught.value.__notes__)
-        else:
-            message = refusal(source, *options)
+        message = message_of(error, source, *options)
     assert "From s.csv, line " in message
     assert 40 <= read_state(tmp_path / "st")[0]["rows"] <= 100
     succeed(source, *options)

@@ -6,6 +6,7 @@ import os
 import shutil
 import struct
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelbank.app.runner.checkpoint_dir import CheckpointDir
-from kernelbank.app.runner.model_session import prediction_columns
 from kernelbank.app.runner.options import RunOptions
 from kernelbank.app.runner.runner import Runner
 from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.io import checkpoint
-from kernelbank.io.sinks.csv import CsvSink, JsonLinesSink
-from kernelbank.io.sources import open_source
 from support import forged_files
 from support.crash_scenarios import (
     SCENARIOS,
@@ -31,6 +28,7 @@ from support.crash_scenarios import (
     read_files,
 )
 from support.fault_injection import Fault
+from support.run_in_process import open_run, run_to_end
 
 
 @pytest.fixture(scope="module")
@@ -244,37 +242,19 @@ class SavedRun:
         self.source = root / "few.csv"
         rows = [f"{n % 7},{n % 5},{n % 7 - n % 5}" for n in range(40)]
         self.source.write_text("\n".join(["a,b,y", *rows]) + "\n")
-        run, checkpoints = self.open_runner()
-        run.start()
-        run.run(lambda: False, lambda _: None)
-        run.commit()
-        self.close(run, checkpoints)
+        with self.open() as run:
+            run.start()
+            run_to_end(run)
         self.state = (root / "state/state.kb").read_bytes()
         self.files = read_files(root)
 
-    def open_runner(self) -> tuple[Runner, CheckpointDir]:
-        checkpoints = CheckpointDir(self.root / "state")
-        predictions = CsvSink(self.root / "few-predictions.csv", prediction_columns("regression"))
-        run = Runner(
-            RunOptions(source="", target="y", size="small", delay=3),
-            open_source(self.source),
-            [predictions],
-            JsonLinesSink(checkpoints.folder / "bad-rows.jsonl"),
-            checkpoints,
-        )
-        return run, checkpoints
-
-    def close(self, run: Runner, checkpoints: CheckpointDir) -> None:
-        for output in run._all_sinks():
-            output.close(complete=False)
-        checkpoints.close()
+    def open(self) -> AbstractContextManager[Runner]:
+        options = RunOptions(source="", target="y", size="small", delay=3)
+        return open_run(self.root, self.source, options)
 
     def resumes(self) -> bool:
-        run, checkpoints = self.open_runner()
-        try:
+        with self.open() as run:
             return run.resume()
-        finally:
-            self.close(run, checkpoints)
 
     def refused(self, data: bytes) -> None:
         path = self.root / "state/state.kb"

@@ -214,9 +214,17 @@ def test_ray_settings_out_of_range_are_refused():
 # --- slow: all instances --------------------------------------------------------------------------------
 
 
+SHARDS = (1, 3, 7)
+SHARDED = [
+    *((C.Simplex(), shards) for shards in SHARDS),
+    *((combiner, SHARDS[n % 3]) for n, (combiner, _) in enumerate(instances.COMBINERS)),
+]
+"""Every combiner, with numbers of shards in turn: it runs in the driver, and sees no shards. Two
+shards are in `test_same_bits.py`."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("shards", [1, 2, 3, 7])
-@pytest.mark.parametrize("combiner", [c for c, _ in instances.COMBINERS], ids=instances.name_of)
+@pytest.mark.parametrize(("combiner", "shards"), SHARDED, ids=instances.name_of)
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_ray_with_every_combiner_on_any_number_of_shards_has_the_bits_of_serial(
     cluster, combiner, shards

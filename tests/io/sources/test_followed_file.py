@@ -194,14 +194,20 @@ def test_renamed_file_is_found_by_its_inode(tmp_path, name):
     follower.check()
 
 
+def followed_log(folder):
+    """A log of which three rows are read."""
+    log = Log(folder / "log.csv")
+    log.write(3)
+    follower = Follower(log)
+    follower.read_all()
+    return log, follower
+
+
 @pytest.mark.parametrize(
     "names", [("log.2.csv", "log.1.csv"), ("log-20240101.csv", "log-20240102.csv")]
 )
 def test_number_may_stand_before_the_ending(tmp_path, names):
-    log = Log(tmp_path / "log.csv")
-    log.write(3)
-    follower = Follower(log)
-    follower.read_all()
+    log, follower = followed_log(tmp_path)
     for name in names:
         log.write(2)
         log.path.rename(tmp_path / name)
@@ -211,10 +217,7 @@ def test_number_may_stand_before_the_ending(tmp_path, names):
 
 
 def test_file_with_a_similar_name_is_not_taken_for_a_rotated_one(tmp_path):
-    log = Log(tmp_path / "log.csv")
-    log.write(3)
-    follower = Follower(log)
-    follower.read_all()
+    log, follower = followed_log(tmp_path)
     log.rotate()
     log.write(2)
     for name in ("log-2.csv", "log.csv.out.csv", "log.csvs", "logs.csv.1"):
@@ -224,10 +227,7 @@ def test_file_with_a_similar_name_is_not_taken_for_a_rotated_one(tmp_path):
 
 
 def test_file_without_a_header_begins_with_a_row(tmp_path):
-    log = Log(tmp_path / "log.csv")
-    log.write(3)
-    follower = Follower(log)
-    follower.read_all()
+    log, follower = followed_log(tmp_path)
     log.rotate()
     log.header = ""
     log.write(3)
@@ -305,10 +305,7 @@ def test_lost_file_is_refused_or_passed_over(log, how):
 
 
 def test_file_that_was_compressed_between_two_others_is_a_gap(tmp_path):
-    log = Log(tmp_path / "log.csv")
-    log.write(3)
-    follower = Follower(log)
-    follower.read_all()
+    log, follower = followed_log(tmp_path)
     log.rotate()
     (tmp_path / "log.csv.1").rename(tmp_path / "log.csv.2")
     log.write(3)

@@ -10,7 +10,7 @@ import click
 
 from ... import __version__
 from ...errors import KernelBankError
-from .one_line_errors import errors_as_one_line, one_line
+from .one_line_errors import error_text, errors_as_one_line
 from .run_options import CONTEXT, ColumnNames, run_command
 
 
@@ -133,34 +133,47 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, combiners: bool) 
     help="Play at most so many samples of each stream; by default all of a file.",
 )
 @click.option(
-    "--scale",
+    "--standardise",
     type=click.IntRange(min=0),
-    default=100,
+    metavar="ROWS",
+    default=0,
     show_default=True,
-    help="Bring files to standard units; so many first rows tell the target's. 0: as they are.",
+    help="Bring all streams to standard units, the targets by so many first rows, such as 100. "
+    "0: as they are.",
 )
 @click.option(
     "--skip",
     type=click.IntRange(min=0),
-    help="First samples that are learned but not counted; by default those of --scale.",
+    help="First samples that are learned but not scored; by default the rows of --standardise.",
+)
+@click.option(
+    "--delimiter", default=",", show_default=True, help="Between the cells of files, or tab."
+)
+@click.option(
+    "--decimal", default=".", show_default=True, help="Decimal point of numbers in files: . or ,"
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder with the files of named benchmarks.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("comparison"),
     show_default=True,
-    help="Folder for table.json and the picture; made if it is not there.",
+    help="Folder for tables (JSON, Markdown, LaTeX) and figures; created if needed.",
 )
 def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
 
-    SOURCE is a .csv or .csv.gz file with a header row, or one of the made-up streams ar1, friedman,
-    lorenz and sine. Every learner is run with every combiner, on a bank of all kernels, and so are
-    AutoBank and two baselines; each sample is predicted before it is learned. Settings go in
-    brackets:
+    SOURCE is a .csv or .csv.gz file with a header row, one of the made-up streams ar1, friedman,
+    lorenz and sine, or a public benchmark of kb.datasets by its name. Every learner is run with
+    every combiner, on a bank of all kernels, and so are AutoBank and two baselines; each sample is
+    predicted before it is learned. Settings go in brackets:
 
     \b
-      kernelbank compare load.csv --target load \\
+      kernelbank compare load.csv --target load --standardise 100 \\
         --learners "Norma(learning_rate=0.05,budget=200)" --combiners Simplex,OMKR \\
         --presets "raker,adaraker(features=50)"
     """
@@ -267,5 +280,5 @@ def run() -> None:
     try:
         cli(prog_name="kernelbank")
     except (KernelBankError, OSError, MemoryError) as error:
-        click.echo(f"kernelbank: {one_line(error)}", err=True)
+        click.echo(f"kernelbank: {error_text(error)}", err=True)
         sys.exit(1)

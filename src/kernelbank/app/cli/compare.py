@@ -1,4 +1,4 @@
-"""`kernelbank compare`: AutoBank, learners and combiners on streams; a table, a file, a figure."""
+"""`kernelbank compare`: AutoBank, learners and combiners on streams; tables and figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from ...evaluation import datasets, presets
 from ...evaluation.comparison import compare as run_comparison
 from ...evaluation.competitors import auto_bank
 from ...evaluation.plots import styled
-from ...evaluation.results import Comparison, table_cells
+from ...evaluation.result_tables import table_cells, time_line
+from ...evaluation.results import Comparison
 from ...io.sources.parsing import MISSING, NOT_A_NUMBER
 from ...losses import as_loss
 from ...utils.validation import Floats
@@ -45,8 +46,11 @@ class CompareOptions:
     regularization: float
     seeds: int
     samples: int | None
-    scale: int
+    standardise: int
     skip: int | None
+    delimiter: str
+    decimal: str
+    data: Path | None
     out: Path
 
 
@@ -58,15 +62,12 @@ def compare(options: CompareOptions) -> None:
         warnings.simplefilter("always", KernelBankWarning)
         found_streams = open_streams(options)
     _print_warnings(console, noted)
-    skip = options.skip
-    if skip is None:  # the rows that gave the scale of the targets are not scored
-        skip = options.scale if any(map(_is_file, options.sources)) else 0
     options.out.mkdir(parents=True, exist_ok=True)
     _need_matplotlib()  # refused before the work, not after it
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KernelBankWarning)
-        comparison = _run(console, banks, found_streams, skip, options)
+        comparison = _run(console, banks, found_streams, options)
     for stream in comparison.streams:
         console.print(stream_table(comparison, stream))
     if comparison.overall:
@@ -75,13 +76,26 @@ def compare(options: CompareOptions) -> None:
         "p: how likely so large a difference from the best is by chance, by the test of Diebold "
         "and Mariano with correlations in time counted, and Holm's correction."
     )
+    if comparison.overall:
+        console.print(rank_line(comparison))
     _print_warnings(console, caught)
-    console.print(f"\nDone in {time.perf_counter() - start:.1f} s.")
-    files = [comparison.to_json(options.out / "table.json")]
-    files += comparison.plot(options.out / "running_loss.png")
+    console.print(f"\nDone in {time.perf_counter() - start:.1f} s; {time_line(comparison.times())}")
+    files = write_files(comparison, options.out)
     console.print(f"Written to [bold]{escape(str(options.out.resolve()))}[/bold]:", soft_wrap=True)
     for file in files:
         console.print(f"  {file.name}")
+
+
+def write_files(comparison: Comparison, folder: Path) -> list[Path]:
+    """Tables and figures; ranks if there are several streams."""
+    markdown, latex = folder / "table.md", folder / "table.tex"
+    comparison.to_markdown(markdown)
+    comparison.to_latex(latex)
+    files = [comparison.to_json(folder / "table.json"), markdown, latex]
+    files += comparison.plot(folder / "running_loss.png")
+    if comparison.overall:
+        files += comparison.plot_ranks(folder / "critical_difference.png")
+    return files
 
 
 AUTO = "AutoBank"
@@ -123,35 +137,31 @@ def _name(method: str, rule: str, methods: int, rules: int) -> str:
 def open_streams(options: CompareOptions) -> dict[str, Any]:
     """The streams by short names: the source's own, or the file's without folder and suffix."""
     found: dict[str, Any] = {}
-    labels = as_loss(options.loss).labels
     for source in options.sources:
-        if source in datasets.BUILT_IN:
+        if source in datasets.BUILT_IN or source in datasets.BENCHMARKS:
             found[source] = source
             continue
-        if not _is_file(source):
-            names = ", ".join(sorted(datasets.BUILT_IN))
+        if not source.endswith((".csv", ".csv.gz")):
+            names = ", ".join([*sorted(datasets.BUILT_IN), *datasets.BENCHMARKS])
             raise InvalidArgument(
                 f"{source}: this is not the name of a stream ({names}) nor a .csv or .csv.gz file."
             )
-        pair = _read(source, options)
-        rows = len(pair[1])
-        if options.skip is None and rows <= options.scale:
-            raise InvalidArgument(
-                f"{source}: there are {rows} rows, and the first {options.scale} would give the "
-                f"scale and not be scored. Use a smaller --scale, such as {rows // 5}."
-            )
-        if options.scale:
-            scaled = datasets.standardised(*pair, rows=options.scale)
-            pair = (scaled[0], pair[1]) if labels else scaled  # labels have no scale
         name = Path(source).name.removesuffix(".gz").removesuffix(".csv")
-        found[source if name in found else name] = pair
+        found[source if name in found else name] = _read(source, options)
     return found
 
 
 def _read(source: str, options: CompareOptions) -> tuple[Floats, Floats]:
     """A file's inputs and targets; an error about a cell says what may be done."""
     try:
-        return datasets.read_csv(source, options.target, options.features, options.samples)
+        return datasets.read_csv(
+            source,
+            options.target,
+            options.features,
+            options.samples,
+            delimiter=options.delimiter,
+            decimal=options.decimal,
+        )
     except FileRefused as error:
         if not str(error).endswith((f"{NOT_A_NUMBER}.", f"{MISSING}.")):
             raise
@@ -190,11 +200,20 @@ def overall_table(comparison: Comparison) -> Table:
     return table
 
 
+def rank_line(comparison: Comparison) -> str:
+    """What the tests on ranks say."""
+    found = comparison.rank_test()
+    return (
+        f"Equal methods would give such ranks with p = {found.p_value:.2g} (Friedman's test). Mean "
+        f"ranks that differ by more than {found.difference:.2f} differ at a level of "
+        f"{found.level:.0%} (Nemenyi)."
+    )
+
+
 def _run(
     console: Console,
     banks: dict[str, Any],
     found: dict[str, Any],
-    skip: int,
     options: CompareOptions,
 ) -> Comparison:
     columns = (
@@ -210,8 +229,10 @@ def _run(
             found,
             options.seeds,
             loss=options.loss,
-            skip=skip,
+            standardise=options.standardise,
+            skip=options.skip,
             samples=options.samples,
+            folder=options.data,
             progress=_shown(progress, task),
         )
 
@@ -231,10 +252,6 @@ def _shown(progress: Progress, task: Any) -> Callable[[int, int, str], object]:
         progress.update(task, completed=done, total=total, description=what)
 
     return show
-
-
-def _is_file(source: str) -> bool:
-    return source not in datasets.BUILT_IN and source.endswith((".csv", ".csv.gz"))
 
 
 @styled

@@ -26,10 +26,10 @@ def errors_as_one_line() -> Iterator[None]:
     try:
         yield
     except (KernelBankError, OSError, MemoryError) as error:
-        raise RefusedCommand(one_line(error)) from None
+        raise RefusedCommand(error_text(error)) from None
 
 
-def one_line(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """An error and its notes, which say where it came and what to do, as one line."""
     text = str(error) or ("not enough memory" if isinstance(error, MemoryError) else repr(error))
     end = "" if text.endswith((".", "!", "?")) or not _notes(error) else "."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -21,8 +20,7 @@ from ...errors import (
     RunRefused,
     TooManyBadRows,
 )
-from ...io.addresses import KAFKA_PASSWORD, REDIS_PASSWORD, without_password
-from ...io.passwords import read_password, typed_without_password
+from ...io.passwords import read_password
 from ...io.sinks.base import Sink
 from ...io.sinks.csv import CsvSink, JsonLinesSink
 from ...io.sinks.parquet import ParquetSink
@@ -32,11 +30,21 @@ from ..live.publisher import Publisher
 from ..report.report_data import check_report_path
 from ..runner.checkpoint_dir import BAD_ROWS, CheckpointDir
 from ..runner.model_session import prediction_columns
-from ..runner.options import REDIS_SCHEMES, RunOptions
+from ..runner.option_combinations import REDIS_SCHEMES
+from ..runner.options import RunOptions
 from ..runner.runner import Runner
 from ..runner.status import RunStatus
-from .console import Console, shell_command
-from .one_line_errors import one_line
+from .console import Console
+from .one_line_errors import error_text
+from .run_messages import (
+    command_again,
+    command_text,
+    how_to_go_on,
+    how_to_pass_bad_row,
+    how_to_resume,
+    written_places,
+)
+from .stop_signals import StopFlag, stop_on_signals
 
 REFUSED = 2
 """The exit code of what cannot be done; a signal's exit code is 128 plus its number."""
@@ -50,16 +58,16 @@ def run(given: Mapping[str, Any]) -> int:
             options = RunOptions(**{n: value for n, value in given.items() if value is not None})
             return _run(options, console, opened)
     except KeyboardInterrupt:
-        resume = f"To resume, give the same command again: {_command_text()}"
+        resume = f"To resume, give the same command again: {command_text()}"
         text = "Nothing is saved." if given.get("state") is None else resume
-        console.message("interrupted", f"Interrupted. {text}", command=_command())
+        console.message("interrupted", f"Interrupted. {text}", command=command_again())
         return 128 + signal.SIGINT
     except ModuleNotFoundError as error:
         if error.name is not None:  # not a message of ours about an extra
             raise
         raise RunRefused(str(error)) from None
     except (KernelBankError, OSError, MemoryError) as error:
-        if console.log_error(one_line(error)):
+        if console.log_error(error_text(error)):
             return REFUSED
         raise
 
@@ -97,7 +105,7 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         _engine(options),
     )
     started = False
-    with _stop_on_signals() as stop:
+    with stop_on_signals() as stop:
         try:
             resumed, started = runner.resume(), True
             if resumed:
@@ -114,13 +122,13 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
             saved = checkpoints is not None and started and runner.rows > 0
             told = isinstance(error, (BadRow, FileRefused)) or not isinstance(error, Exception)
             if saved and not told:
-                error.add_note(_how_to_resume(options))
+                error.add_note(how_to_resume(options))
             raise
     phase = "stopped" if reason == "stopped" else "ended"
-    console.summary(RunStatus.of_run(runner, phase), reason, _places(runner))
+    console.summary(RunStatus.of_run(runner, phase), reason, written_places(runner))
     if reason == "stopped":
-        text = f"Stopped. {_how_to_resume(options)}"
-        console.message("stopped", text, command=_command())
+        text = f"Stopped. {how_to_resume(options)}"
+        console.message("stopped", text, command=command_again())
         return 128 + stop.signal_number
     if not runner.rows and not options.allow_empty:
         raise RunRefused(
@@ -145,10 +153,8 @@ def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Pub
         runner.close(complete=True)
         publisher.end(runner, "stopped")
         if isinstance(error, TooManyBadRows):
-            raise BadRow(
-                f"{runner.source.name}: {error} {_how_to_go_on(runner)}".rstrip()
-            ) from None
-        raise BadRow(f"{error} {_how_to_pass_bad_row(runner)}") from None
+            raise BadRow(f"{runner.source.name}: {error} {how_to_go_on(runner)}".rstrip()) from None
+        raise BadRow(f"{error} {how_to_pass_bad_row(runner)}") from None
     except Exception:
         if runner.commit_whole_rows():
             runner.close(complete=True)
@@ -209,74 +215,6 @@ def _live_page(options: RunOptions, console: Console) -> LivePage | None:
     return page
 
 
-# --- messages -------------------------------------------------------------------------------------
-
-
-def _command(*more: str) -> str:
-    """The command again, without passwords."""
-    return shell_command(["kernelbank", *map(typed_without_password, sys.argv[1:]), *more])
-
-
-def _command_text(*more: str) -> str:
-    """The command again, and how to give a password that is left out."""
-    hidden = [word for word in sys.argv[1:] if word != typed_without_password(word)]
-    if not hidden:
-        return _command(*more)
-    place = f"in a file for --redis-password-file or in {REDIS_PASSWORD}"
-    if all("kafka://" in word for word in hidden):
-        place = f"in {KAFKA_PASSWORD}"
-    return f"{_command(*more)} (its password is left out; it belongs {place})"
-
-
-def _how_to_pass_bad_row(runner: Runner) -> str:
-    if runner.checkpoints is None or not runner.rows:
-        return "To go on, correct the row, or skip such rows with --on-bad-row skip."
-    return (
-        "Everything before it is saved. To go on, correct the row and give the same command again, "
-        f"or skip such rows: {_command_text('--on-bad-row', 'skip')}"
-    )
-
-
-def _how_to_go_on(runner: Runner) -> str:
-    """After a stop because of too many bad rows."""
-    place = _bad_rows_place(runner)
-    saved = f"All bad rows are in {place}." if place else ""
-    if runner.checkpoints is None:
-        return saved
-    if not runner.rows:
-        return f"{saved} Nothing is predicted yet: with other options this --state begins again."
-    return f"{saved} To go on all the same, give the same command again: {_command_text()}"
-
-
-def _how_to_resume(options: RunOptions) -> str:
-    if options.state is not None:
-        return f"Nothing is lost. To resume, give the same command again: {_command_text()}"
-    written = ""
-    if options.predictions is not None:
-        written = f"The predictions so far are in {without_password(options.predictions)}. "
-    return f"{written}Without --state, the run cannot be resumed."
-
-
-def _places(runner: Runner) -> list[tuple[str, str]]:
-    """What was written, and where it is."""
-    options, count = runner.options, runner.rejected.count
-    place = _bad_rows_place(runner)
-    bad = "none"
-    if count:
-        kept = f"in {place}" if place else "not saved: give --state or --predictions"
-        bad = f"{count:,} skipped, {kept}"
-    return [
-        ("bad rows", bad),
-        ("predictions", without_password(options.predictions or "")),
-        ("state", "" if runner.checkpoints is None else str(runner.checkpoints.folder)),
-        ("report", "" if options.report is None else str(options.report)),
-    ]
-
-
-def _bad_rows_place(runner: Runner) -> str:
-    return str(runner.bad_rows.path) if isinstance(runner.bad_rows, JsonLinesSink) else ""
-
-
 @contextmanager
 def _warnings_to(console: Console) -> Iterator[None]:
     """Show warnings as notes: one line each, or one object of the log."""
@@ -290,43 +228,3 @@ def _warnings_to(console: Console) -> Iterator[None]:
         warnings.simplefilter("always", BrokerConnection)  # a second break is news too
         warnings.showwarning = show
         yield
-
-
-# --- signals --------------------------------------------------------------------------------------
-
-
-class StopFlag:
-    """Whether a signal has asked to stop, and which one."""
-
-    def __init__(self) -> None:
-        self.signal_number = 0
-
-    def is_set(self) -> bool:
-        return bool(self.signal_number)
-
-    def __call__(self, number: int, _: object) -> None:
-        if not self.signal_number:
-            self.signal_number = number
-        elif number != signal.SIGHUP:  # a terminal that closes sends it twice
-            raise KeyboardInterrupt  # the second signal: end at once, with the last checkpoint
-
-
-@contextmanager
-def _stop_on_signals() -> Iterator[StopFlag]:
-    """SIGINT, SIGTERM and SIGHUP end the run after its block; a second one ends it at once.
-
-    SIGHUP comes when the terminal is closed; with `nohup` it is ignored, and stays so.
-    """
-    stop = StopFlag()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-            before[number] = signal.signal(number, stop)
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

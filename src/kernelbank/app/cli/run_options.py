@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from ..runner.options import DEFAULTS, KINDS, OPTIONS, OptionSpec, flag
+from ..runner.option_spec import OptionSpec, flag
+from ..runner.options import DEFAULTS, KINDS, OPTIONS
 from .one_line_errors import errors_as_one_line
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96}
@@ -111,9 +112,9 @@ class _GroupedCommand(click.Command):
 def run_command(context: click.Context, /, **given: Any) -> None:
     """Predict and learn a stream, row by row, and lose nothing.
 
-    SOURCE is a .csv, .csv.gz, .parquet or .jsonl file, - for standard input (CSV or JSON lines),
-    redis://host:port/stream-name or kafka://host:port/topic. Every row is predicted before it is
-    learned.
+    SOURCE is a .csv or .jsonl file (each also with .gz), a .parquet file, - for standard input (CSV
+    or JSON lines), redis://host:port/stream-name or kafka://host:port/topic. Every row is predicted
+    before it is learned.
 
     \b
       kernelbank run sensors.csv --target load --predictions out.csv --state run/

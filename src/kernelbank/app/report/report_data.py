@@ -16,18 +16,15 @@ by itself.
 
 from __future__ import annotations
 
-import json
-import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path, PurePath
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...errors import RunRefused
 from ...io.sinks.base import named_os_errors
-from ...utils.validation import Floats
 from ..runner.history import EXTREMES, TOTALS, History, Snapshot
 from ..runner.recent_rows import FIELDS
 from ..runner.snapshots import drawn_inputs, kept_inputs, take_snapshot
@@ -35,14 +32,13 @@ from ..runner.status import RunStatus
 from .lately import lately
 from .page import render_page
 from .regret import run_regret
+from .report_json import encode, json_numbers, json_object, ten_thousandths
+from .run_details import LISTED, run_details
 
 POINTS_PER_PART = 32
 
 COUNTS = ("rows", "scored", "covered")
 """Totals that are whole numbers, for regression."""
-
-LISTED = 12
-"""Names that are listed before the rest is only counted."""
 
 TIME_DIGITS = 13
 """Of times in seconds since 1970: milliseconds."""
@@ -58,16 +54,16 @@ class ReportData:
     def parts(self, status: RunStatus, *, curves: bool = True) -> dict[str, str]:
         """The present parts. With `curves=False`, the present curves are those of the last call."""
         parts = {
-            "run": _encode(_run(status)),
-            "status": _encode(_status(status)),
-            "changes": _encode(change_groups(_changes(status), status.rows)),
-            "bad_rows": _encode(_bad_rows(status)),
+            "run": encode(run_details(status)),
+            "status": encode(_status(status)),
+            "changes": encode(change_groups(_changes(status), status.rows)),
+            "bad_rows": encode(_bad_rows(status)),
         }
         history = status.history
         if history is not None:
             parts["recent"] = _recent(history)
             if status.is_classification:
-                parts["labels"] = _encode(_labels(status, history))
+                parts["labels"] = encode(_labels(status, history))
             kept = kept_inputs(drawn_inputs(status.layout, status.bank))
             for first in range(0, history.points, POINTS_PER_PART):
                 name = f"points/{first // POINTS_PER_PART}"
@@ -86,11 +82,11 @@ class ReportData:
         self._cache = {name: kept for name, kept in self._cache.items() if name in parts}
         return parts
 
-    def _cached(self, name: str, key: Any, encode: Callable[..., str], *arguments: Any) -> str:
+    def _cached(self, name: str, key: Any, make: Callable[..., str], *arguments: Any) -> str:
         """The text of a part; encoded only if `key` has changed since the last call."""
         kept = self._cache.get(name)
         if kept is None or kept[0] != key:
-            self._cache[name] = key, encode(*arguments)
+            self._cache[name] = key, make(*arguments)
         return self._cache[name][1]
 
 
@@ -123,101 +119,6 @@ def write_report(path: Path, status: RunStatus) -> None:
 
 
 # --- parts ----------------------------------------------------------------------------------------
-
-
-def _run(status: RunStatus) -> dict[str, Any]:
-    options, bank = status.options, status.bank
-    classes = [str(label) for label in bank.classes]
-    source = _source(status)
-    return {
-        "title": f"{options.target} from {PurePath(source).name or source}",
-        "task": options.task,
-        "target": options.target,
-        "details": _details(status),
-        "slots": list(bank.names),
-        "slot_terms": slot_terms(bank.names),
-        "coverage": options.coverage,
-        "weights_of": classes[0] if len(classes) > 2 else "",
-        "classes": classes,
-        "time": options.time,
-        "inputs": [
-            {"kind": one.kind, "name": one.name, "labels": list(one.labels)}
-            for one in drawn_inputs(status.layout, bank)
-        ],
-    }
-
-
-def _source(status: RunStatus) -> str:
-    address = status.source.get("address")
-    return str(status.source.get("kind", "") if address in (None, "-") else address)
-
-
-def _details(status: RunStatus) -> list[list[Any]]:
-    options = status.options
-    data = [
-        ["source", _source(status)],
-        ["target", options.target],
-        ["numeric inputs", _listed(status.features)],
-    ]
-    for column in options.categorical:
-        found = [category for name, category in status.categories if name == column]
-        beyond = status.categories_beyond.get(column)
-        more = f"; {_beyond(beyond)}" if beyond else ""
-        data.append([f"categories of {column}", _listed(found) + more])
-    if options.time:
-        data.append(["time", options.time])
-    for address in status.predictions:
-        data.append(["predictions", address])
-    chosen = [
-        ["task", options.task],
-        ["slots", f"{len(status.bank.names)} ({options.preset}, size {options.size})"],
-        ["lagged targets", options.lags],
-        ["delay of targets", f"{options.delay} rows"],
-        ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skip"],
-        ["missing inputs", "allowed" if options.allow_missing else "are bad rows"],
-        ["missing targets", "predicted" if options.predict_missing else "are bad rows"],
-    ]
-    if not status.is_classification:
-        chosen.append(["coverage of intervals", f"{100 * options.coverage:.4g} %"])
-        for name, bound in (("lower", options.lower), ("upper", options.upper)):
-            if bound is not None:
-                chosen.append([f"{name} bound of targets", f"{bound:.12g}"])
-    versions = status.timings["versions"].items()
-    sections = {"Data": data, "Settings": chosen, "Versions": versions}
-    return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
-
-
-def _beyond(counts: Mapping[str, int]) -> str:
-    return (
-        f"{counts['categories']:,} more, in {counts['rows']:,} rows, have no input of their own: "
-        "they count by their mean target"
-    )
-
-
-_SLOT_TERMS = {
-    "standard": "inputs in standard units: mean 0, standard deviation 1",
-    "asinh": "inputs in standard units, with large values compressed by asinh",
-    "rank": "inputs by their rank among the last 1,000 rows",
-    "random features": "least squares on random features of Gaussian kernels, narrow and wide, of "
-    "one input, a few inputs and all inputs",
-    "linear": "linear least squares",
-    "no forgetting": "all rows count the same",
-    "forgetting": "old rows are slowly forgotten",
-    "adaptive bias": "old rows are slowly forgotten, and the constant follows the last errors",
-    "tree": "a partition tree: one prediction per cell of the inputs; cells are split as rows come",
-    "+ tree": "plus a partition tree that learns the residual",
-}
-"""What the phrases in names of default slots mean."""
-
-
-def slot_terms(names: Iterable[str]) -> list[list[str]]:
-    """The phrases in names such as "rank: linear, adaptive bias + tree 1", and their meanings."""
-    phrases = {
-        phrase.rstrip(" 0123456789")
-        for name in names
-        for phrase in name.replace(" + ", ", + ").replace(": ", ", ").split(", ")
-    }
-    return [[term, meaning] for term, meaning in _SLOT_TERMS.items() if term in phrases]
 
 
 def _status(status: RunStatus) -> dict[str, Any]:
@@ -283,15 +184,15 @@ def _points(history: History, first: int) -> str:
     group = slice(first, first + POINTS_PER_PART)
     fields = {"stride": str(history.stride)}
     for name in TOTALS:
-        fields[name] = _numbers(history.totals[name][group], 12 if name in COUNTS else 7)
+        fields[name] = json_numbers(history.totals[name][group], 12 if name in COUNTS else 7)
     for name in EXTREMES:
         digits = TIME_DIGITS if name.startswith("time") else 6
-        fields[name] = _numbers(history.extremes[name][group], digits)
-    fields["weights"] = _encode(_ten_thousandths(history.weights[group]))
-    fields["weights_high"] = _encode(_ten_thousandths(history.highest_weights[group]))
+        fields[name] = json_numbers(history.extremes[name][group], digits)
+    fields["weights"] = encode(ten_thousandths(history.weights[group]))
+    fields["weights_high"] = encode(ten_thousandths(history.highest_weights[group]))
     losses = history.losses[group].tolist()
-    fields["losses"] = f"[{','.join(_numbers(row, 5) for row in losses)}]"
-    return _object(fields)
+    fields["losses"] = f"[{','.join(json_numbers(row, 5) for row in losses)}]"
+    return json_object(fields)
 
 
 def _curves(taken: Snapshot, inputs: Sequence[int] | None = None) -> str:
@@ -300,15 +201,15 @@ def _curves(taken: Snapshot, inputs: Sequence[int] | None = None) -> str:
     lines = []
     for number, values in zip(inputs or range(len(taken.values)), taken.values, strict=True):
         seen = values[:, np.isfinite(values[0])]
-        line = {name: _numbers(one, 6) for name, one in zip(names, seen, strict=True)}
-        lines.append(_object({"input": str(number), **line}))
-    return _object({"row": str(taken.row), "lines": f"[{','.join(lines)}]"})
+        line = {name: json_numbers(one, 6) for name, one in zip(names, seen, strict=True)}
+        lines.append(json_object({"input": str(number), **line}))
+    return json_object({"row": str(taken.row), "lines": f"[{','.join(lines)}]"})
 
 
 def _recent(history: History) -> str:
     recent = history.recent
-    texts = {name: _numbers(recent[name], 7) for name in FIELDS}
-    return _object({**texts, "time": _numbers(recent["time"], TIME_DIGITS)})
+    texts = {name: json_numbers(recent[name], 7) for name in FIELDS}
+    return json_object({**texts, "time": json_numbers(recent["time"], TIME_DIGITS)})
 
 
 def _labels(status: RunStatus, history: History) -> dict[str, Any]:
@@ -334,42 +235,3 @@ def _labels(status: RunStatus, history: History) -> dict[str, Any]:
             if n
         ],
     }
-
-
-# --- JSON -----------------------------------------------------------------------------------------
-
-
-def _encode(value: Any) -> str:
-    """JSON; numbers that are not finite become null."""
-    try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"))
-    except ValueError:
-        return json.dumps(_finite(value), separators=(",", ":"))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def _object(texts: dict[str, str]) -> str:
-    return "{" + ",".join(f'"{name}":{text}' for name, text in texts.items()) + "}"
-
-
-def _numbers(values: Iterable[float], digits: int) -> str:
-    """Numbers with `digits` significant digits: more cannot be seen, and would fill the page."""
-    form = f"%.{digits}g"
-    return f"[{','.join(form % v if math.isfinite(v) else 'null' for v in values)}]"
-
-
-def _ten_thousandths(weights: Floats) -> list[list[int]]:
-    """Weights (points, P) as whole numbers, 10,000 for a weight of 1; NaN becomes 0."""
-    return np.rint(1e4 * np.clip(np.nan_to_num(weights), -1e6, 1e6)).astype(int).tolist()
-
-
-def _listed(names: Sequence[str]) -> str:
-    some = ", ".join(names[:LISTED])
-    return f"{some}, ... ({len(names)})" if len(names) > LISTED else some or "none"

@@ -12,10 +12,10 @@ from ...auto.category_statistics import category_code
 from ...auto.column_encoder import CATEGORY, NUMBER, TIME
 from ...errors import RunRefused
 from ...io.sources import RejectedRow, RowBlock
-from ...io.sources.parsing import shortened
+from ...io.sources.parsing import shown_cell
 from ...io.times import parse_time
 from ...utils.validation import Floats
-from .options import RunOptions, as_label, listed_columns
+from .options import RunOptions, as_label
 
 
 class Batch(NamedTuple):
@@ -105,7 +105,7 @@ class FeatureEncoder:
                 except ValueError as error:
                     usable[i] = False
                     row = int(parsed.rows[i])
-                    where, value = block.where(row), shortened(str(cell))
+                    where, value = block.where(row), shown_cell(str(cell))
                     rejected.append(RejectedRow(row, where, options.time, value, str(error)))
         texts: dict[float, str] = {}
         for column, name in enumerate(
@@ -155,3 +155,9 @@ def _cut(
             collected = []
     if collected:
         yield collected
+
+
+def listed_columns(columns: Sequence[str]) -> str:
+    """The names of a source's columns for a message."""
+    names = [n if n.isprintable() and "," not in n else repr(n) for n in columns[:20]]
+    return (", ".join(names) + (", ..." if len(columns) > 20 else "")) or "none"

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from ...errors import RunRefused
 from ...io.sinks.base import Row
 from ...io.sources import RowBlock
+from .feature_encoder import listed_columns
 from .model_session import prediction_columns
-from .options import ID, RunOptions, listed_columns
+from .options import ID, RunOptions
 
 
 class KeptColumns:

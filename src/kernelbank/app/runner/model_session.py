@@ -14,7 +14,7 @@ from ...auto.category_statistics import category_code
 from ...auto.class_labels import MAX_CLASSES, RefusedLabel
 from ...auto.column_encoder import ColumnEncoder, EncodedRows
 from ...auto.loading import check_precision, restore
-from ...auto.task_model import best_class
+from ...auto.prediction import best_class
 from ...bank.engines import as_engine
 from ...bank.layout import Slot
 from ...bank.runtime import under
@@ -25,10 +25,10 @@ from ...kernels.dictionary import gaussian_grid
 from ...learners import Norma
 from ...utils.validation import Floats
 from .feature_encoder import Batch
-from .history import EARLY, EXTREMES, TOTALS, History
-from .label_scores import log_loss
+from .history import EARLY, History
 from .options import RunOptions
 from .recent_rows import FIELDS
+from .row_scores import class_numbers, score_labels, score_numbers
 from .snapshots import InputLayout, drawn_inputs, kept_inputs, layout_of, take_snapshot
 from .timings import MODEL, SNAPSHOTS, Timings
 
@@ -185,51 +185,27 @@ class ModelSession:
 
     def _record(self, trace: Any, targets: list[Any], times: Floats) -> list[Row]:
         """Add the predictions of a trace to the history; the rows of the predictions."""
-        slots = trace.weights.shape[1]
         if self.history is None:
-            self.history = History(slots)
-        count = len(targets)
-        totals = np.zeros((count, len(TOTALS)))
-        extremes = np.full((count, len(EXTREMES)), np.nan)
-        totals[:, :2] = 1.0
+            self.history = History(trace.weights.shape[1])
         first = self._last_target is None
         baseline = [targets[0] if first else self._last_target, *targets[:-1]]
         if self.options.task == "regression":
-            y = np.array(targets)
-            totals[:, 2] = (trace.predictions - y) ** 2
-            totals[:, 3] = (np.array(baseline) - y) ** 2
-            totals[:, 4] = (trace.lower <= y) & (y <= trace.upper)
-            totals[:, 5] = trace.upper - trace.lower
-            totals[:, 6] = np.abs(trace.predictions - y)
-            totals[:, 7] = np.abs(np.array(baseline) - y)
-            losses = (trace.slot_predictions - y[:, None]) ** 2
-            extremes[:, 1:5] = np.column_stack([y, trace.predictions, y, trace.predictions])
+            scores = score_numbers(trace, targets, baseline)
         else:
-            totals[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
-            totals[:, 3] = [a != b for a, b in zip(baseline, targets, strict=True)]
-            totals[:, 4] = 1.0 - totals[:, 2]
-            totals[:, 5] = trace.probabilities.max(axis=1, initial=0.0)
-            numbers = {label: number for number, label in enumerate(trace.classes)}
-            classes = np.array([numbers.get(label, -2) for label in targets])
-            losses = (trace.slot_classes != classes[:, None]).astype(np.float64)
-            pairs = zip(trace.probabilities, classes, strict=True)
-            own = [float(p[k]) if 0 <= k < len(p) else 0.0 for p, k in pairs]
-            totals[:, 8] = [log_loss(p) for p in own]
+            classes = class_numbers(trace, targets)
+            scores = score_labels(trace, targets, baseline, classes)
             scored = slice(int(first), None)
             self.history.labels.add(
                 classes[scored],
                 best_class(trace.probabilities[scored]),
                 trace.probabilities[scored],
             )
-        extremes[:, 0] = totals[:, 2]
-        extremes[:, 5] = extremes[:, 6] = times
-        if first:  # the first prediction was made before any target was known: not scored
-            totals[0, 1:] = 0.0
-            losses[0] = 0.0
-            extremes[0, [0, 2, 4]] = np.nan
+        scores.set_times(times)
+        if first:  # the first prediction was made before any target was known
+            scores.leave_out_first()
         if not self.options.delay:  # else it is the last target that has been learned
             self._last_target = targets[-1]
-        self.history.add(totals, extremes, trace.weights, losses)
+        self.history.add(scores.totals, scores.extremes, trace.weights, scores.losses)
         self._snapshot_due = self.history.due(self.history.rows)
         rows = self._prediction_rows(trace, targets)
         self._add_recent(times, rows, [None, *baseline[1:]] if first else baseline)

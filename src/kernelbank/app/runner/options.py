@@ -7,15 +7,26 @@ checkpoint holds all follow from the fields of `RunOptions` and their metadata.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from ...errors import FileRefused, RunRefused
 from ...io.dialect import DECIMAL_RULE, DELIMITER_RULE, delimiter_character
+from .option_combinations import REDIS_SCHEMES, check_combinations
+from .option_spec import (
+    FIXED,
+    FREE,
+    OptionSpec,
+    allowed,
+    fits,
+    flag,
+    option,
+    option_text,
+    value_type,
+)
 
-REDIS_SCHEMES = ("redis://", "rediss://")
 BROKER_SCHEMES = (*REDIS_SCHEMES, "kafka://")
 
 ID = "id"
@@ -24,58 +35,21 @@ ID = "id"
 LARGEST = 1e150
 """The largest number in data: `utils.validation.LARGEST`, which the help must not import."""
 
-FIXED = "fixed"
-"""Saved in the checkpoint; a resumed run must have the same value."""
-
-FREE = "free"
-"""Saved in the checkpoint; a resumed run may have another value."""
-
-
-@dataclass(frozen=True)
-class OptionSpec:
-    """What is declared about one option, beside its name, type and default.
-
-    Parameters
-    ----------
-    group : the heading of the help under which it stands.
-    help : its line in the help.
-    metavar : how its value is called in the help.
-    choices : the allowed values.
-    low, high : the range of a number; None for no bound.
-    open_range : whether the bounds themselves are excluded.
-    bare_value : the value if the option is given without one.
-    saved : FIXED, FREE, or None if the checkpoint does not hold it.
-    """
-
-    group: str
-    help: str
-    metavar: str | None = None
-    choices: tuple[str, ...] = ()
-    low: float | None = None
-    high: float | None = None
-    open_range: bool = False
-    bare_value: Any = None
-    saved: str | None = None
-
-
-def _option(group: str, text: str, default: Any = MISSING, **declared: Any) -> Any:
-    return field(default=default, metadata={"option": OptionSpec(group, text, **declared)})
-
 
 def _columns(text: str, default: Any = MISSING, **declared: Any) -> Any:
-    return _option("Columns", text, default, **declared)
+    return option("Columns", text, default, **declared)
 
 
 def _learning(text: str, default: Any, **declared: Any) -> Any:
-    return _option("Learning", text, default, **declared)
+    return option("Learning", text, default, **declared)
 
 
 def _results(text: str, default: Any, **declared: Any) -> Any:
-    return _option("Results", text, default, **declared)
+    return option("Results", text, default, **declared)
 
 
 def _rows(text: str, default: Any, **declared: Any) -> Any:
-    return _option("Rows", text, default, **declared)
+    return option("Rows", text, default, **declared)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +105,7 @@ class RunOptions:
     )
     max_classes: int | None = _learning(
         "How many labels may be found in the stream, by default 100. Beyond two, the model grows "
-        "with each: by 13 MB with 5 inputs, 60 MB with 50.",
+        "with each: by 13 MB with 5 inputs, 59 MB with 50.",
         None,
         metavar="N",
         low=2,
@@ -271,7 +245,9 @@ class RunOptions:
         "Rows without a target are predicted, not learned.", False, saved=FREE
     )
     allow_gaps: bool = _rows(
-        "Go on if a broker has deleted rows before they were read; they are counted.", False
+        "Go on where rows are lost: deleted by a broker before they were read (they are counted), "
+        "or in a file of --follow that is gone or compressed.",
+        False,
     )
     allow_empty: bool = _rows("A source without any row is not an error.", False)
     max_rows: int | None = _rows("Stop after this number of rows.", None, metavar="N", low=1)
@@ -294,54 +270,15 @@ class RunOptions:
         for name, spec in OPTIONS.items():
             value = getattr(self, name)
             optional = DEFAULTS[name] is None
-            if not (optional and value is None) and not _fits(value, KINDS[name], spec):
-                raise RunRefused(f"{flag(name)} must be {_allowed(name, spec)}; got {value!r}.")
+            if not (optional and value is None) and not fits(value, KINDS[name], spec):
+                raise RunRefused(
+                    f"{flag(name)} must be {allowed(name, KINDS[name], spec)}; got {value!r}."
+                )
         if delimiter_character(self.delimiter) is None:
             raise RunRefused(f"--delimiter must {DELIMITER_RULE}; got {self.delimiter!r}.")
         if self.decimal not in (".", ","):
             raise RunRefused(f"--decimal must {DECIMAL_RULE}; got {self.decimal!r}.")
-        if self.ray_address is not None and self.engine != "ray":
-            raise RunRefused("--ray-address needs --engine ray.")
-        if self.ray_allow_unauthenticated and self.engine != "ray":
-            raise RunRefused("--ray-allow-unauthenticated needs --engine ray.")
-        if self.shards is not None and self.engine == "serial":
-            raise RunRefused("--shards needs --engine threads or --engine ray.")
-        if self.complete and self.follow:
-            raise RunRefused(
-                "--complete is for a source that does not grow, --follow for one that does. Give "
-                "one of them."
-            )
-        self._check_bounds()
-        self._check_classes()
-        self._check_predictions()
-
-    def _check_bounds(self) -> None:
-        for name in ("lower", "upper"):
-            bound = getattr(self, name)
-            if bound is not None and self.task == "classification":
-                raise RunRefused(
-                    f"{flag(name)} is for numbers; with --task classification leave it out."
-                )
-        if self.lower is not None and self.upper is not None and not self.lower < self.upper:
-            raise RunRefused(
-                f"--lower must be less than --upper; got {self.lower:g} and {self.upper:g}."
-            )
-
-    def _check_classes(self) -> None:
-        for name in ("classes", "max_classes"):
-            if getattr(self, name) is not None and self.task != "classification":
-                raise RunRefused(f"{flag(name)} needs --task classification.")
-        if self.classes is None:
-            return
-        if self.max_classes is not None:
-            raise RunRefused(
-                "--max-classes is for labels that are found in the stream; with --classes leave it "
-                "out."
-            )
-        if len(self.labels or ()) < 2 or len(set(self.labels or ())) < len(self.labels or ()):
-            raise RunRefused(
-                f"--classes must name at least two labels, none twice; got {_shown(self.classes)}."
-            )
+        check_combinations(self)
 
     def beyond_bounds(self, target: float | None) -> str:
         """Why a target is beyond --lower or --upper, as the end of a sentence; "" if it is not."""
@@ -352,23 +289,6 @@ class RunOptions:
         if self.upper is not None and target > self.upper:
             return f"is above --upper {self.upper:g}: correct it, or begin anew with a higher bound"
         return ""
-
-    def _check_predictions(self) -> None:
-        address = self.predictions
-        to_redis = address is not None and address.startswith(REDIS_SCHEMES)
-        if self.redis_wait and not to_redis:
-            raise RunRefused("--redis-wait needs --predictions redis://host:port/stream.")
-        if self.redis_password_file and not (to_redis or self.source.startswith(REDIS_SCHEMES)):
-            raise RunRefused("--redis-password-file needs a source or --predictions in Redis.")
-        if address is None or to_redis:
-            return
-        if "://" in address or not address.endswith((".csv", ".parquet")):
-            from ...io.addresses import without_password  # which the help must not import
-
-            raise RunRefused(
-                "--predictions must end with .csv or .parquet, or be redis://host:port/stream; "
-                f"got {without_password(address)}."
-            )
 
     # --- what follows from them -------------------------------------------------------------------
 
@@ -423,7 +343,7 @@ class RunOptions:
         # An option that the file does not hold is younger than the file: it had its default.
         earlier = {name: saved.get(name, _plain_default(name)) for name in mine}
         different = [
-            f"{flag(name)} was {_shown(earlier[name])}, now {_shown(value)}"
+            f"{flag(name)} was {option_text(earlier[name])}, now {option_text(value)}"
             for name, value in mine.items()
             if OPTIONS[name].saved == FIXED and value != earlier[name]
         ]
@@ -441,19 +361,10 @@ OPTIONS: dict[str, OptionSpec] = {
 
 DEFAULTS: dict[str, Any] = {one.name: one.default for one in fields(RunOptions)}
 
-
-def _kind(hint: Any) -> type:
-    """The type of an option's value, without None and type arguments."""
-    if get_origin(hint) is tuple:
-        return tuple
-    return next((_kind(one) for one in get_args(hint) if one is not type(None)), hint)
-
-
 KINDS: dict[str, type] = {
-    name: _kind(hint) for name, hint in get_type_hints(RunOptions).items() if name in OPTIONS
+    name: value_type(hint) for name, hint in get_type_hints(RunOptions).items() if name in OPTIONS
 }
 """The type of every option: str, int, float, bool, Path, or tuple for a list of names."""
-
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0*")
 
@@ -464,61 +375,9 @@ def as_label(cell: str) -> str:
     return cell if found is None else found[1]
 
 
-def flag(name: str) -> str:
-    """How an option is written in a command: `--max-rows`."""
-    return f"--{name.replace('_', '-')}"
-
-
-def listed_columns(columns: Sequence[str]) -> str:
-    """The names of a source's columns for a message."""
-    names = [n if n.isprintable() and "," not in n else repr(n) for n in columns[:20]]
-    return (", ".join(names) + (", ..." if len(columns) > 20 else "")) or "none"
-
-
-def _fits(value: Any, kind: type, spec: OptionSpec) -> bool:
-    if kind is tuple:
-        return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
-    if kind is float and type(value) is int:
-        value = float(value)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        return False
-    if spec.choices:
-        return value in spec.choices
-    if spec.low is None and spec.high is None:
-        return True
-    low = float("-inf") if spec.low is None else spec.low
-    high = float("inf") if spec.high is None else spec.high
-    number = float(value)  # type: ignore[arg-type]
-    return low < number < high if spec.open_range else low <= number <= high
-
-
-def _allowed(name: str, spec: OptionSpec) -> str:
-    if spec.choices:
-        return " or ".join(spec.choices)
-    words = {
-        int: "a whole number",
-        float: "a number",
-        str: "text",
-        bool: "true or false",
-        Path: "a path",
-        tuple: "labels" if name == "classes" else "column names",
-    }[KINDS[name]]
-    if spec.low is not None:
-        words += f" {'above' if spec.open_range else 'from'} {spec.low:g}"
-    if spec.high is not None:
-        words += f" {'and below' if spec.open_range else 'to'} {spec.high:g}"
-    return words
-
-
 def _plain_default(name: str) -> Any:
     return None if DEFAULTS[name] is MISSING else _as_json(DEFAULTS[name])
 
 
 def _as_json(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return ",".join(map(str, value)) or "none"
-    return "none" if value is None else str(value)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...auto import AutoBank
+from ...auto.change_detection import Change
 from ...auto.loading import DAMAGE
-from ...auto.task_model import Change
 from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
 from ...io.checkpoint import damage_text

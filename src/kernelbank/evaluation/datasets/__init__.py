@@ -1,4 +1,4 @@
-"""Data sets: synthetic streams by name, and tables in files.
+"""Data sets: synthetic streams and public benchmarks by name, and tables in files.
 
 A data set is a pair (X, y): (n, d) inputs and (n,) targets, in the order in which they arrive; or
 a `Stream`, which also says the task and the number of lags.
@@ -7,6 +7,8 @@ a `Stream`, which also says the task and the number of lags.
 from collections.abc import Callable
 
 from ...utils.validation import Floats
+from .benchmarks import BENCHMARKS as BENCHMARKS
+from .benchmarks import Benchmark, load
 from .stream import Stream
 from .synthetic import ar1, friedman, lorenz, sine
 from .tables import read_csv, standardised
@@ -19,4 +21,14 @@ BUILT_IN: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
 }
 """The synthetic streams by name; each takes a seed and a number of samples."""
 
-__all__ = ["Stream", "ar1", "friedman", "lorenz", "read_csv", "sine", "standardised"]
+__all__ = [
+    "Benchmark",
+    "Stream",
+    "ar1",
+    "friedman",
+    "load",
+    "lorenz",
+    "read_csv",
+    "sine",
+    "standardised",
+]

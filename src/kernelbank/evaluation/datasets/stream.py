@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,6 +44,10 @@ class Stream:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def head(self, rows: int) -> Stream:
+        """Its first `rows` samples, or all of them if there are fewer."""
+        return replace(self, X=self.X[:rows], y=self.y[:rows]) if rows < len(self) else self
 
     @property
     def classes(self) -> int:

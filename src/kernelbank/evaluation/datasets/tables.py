@@ -20,6 +20,9 @@ def read_csv(
     target: str | None = None,
     inputs: Sequence[str] | None = None,
     samples: int | None = None,
+    *,
+    delimiter: str = ",",
+    decimal: str = ".",
 ) -> tuple[Floats, Floats]:
     """Inputs and targets from a CSV file with a header row, in the order of its lines.
 
@@ -29,6 +32,8 @@ def read_csv(
     target : the target's column; by default the last one.
     inputs : the inputs' columns; by default all others.
     samples : the most rows to read; by default all.
+    delimiter : between the cells: a comma, a semicolon, "tab" or another character.
+    decimal : before the fraction of a number: a point or a comma.
 
     What cannot be read is refused with the file, the line, the column and the value.
 
@@ -47,7 +52,7 @@ def read_csv(
     if samples is not None:
         check.count("samples", samples, "read_csv", "Give how many rows to read, or None.")
     try:
-        with open_source(file) as source:
+        with open_source(file, delimiter=delimiter, decimal=decimal) as source:
             assert source.columns is not None  # a file has a header
             columns = _columns(file, source.columns, target, inputs)
             table = read_columns(source, columns, limit=samples)

@@ -13,6 +13,7 @@ from .banks import bars, function
 from .curves import running_means
 from .dashboard import trace
 from .prediction_plots import predictions
+from .ranks import critical_difference
 from .regret_plot import regret
 from .style import (
     BLUE,
@@ -45,6 +46,7 @@ __all__ = [
     "RED",
     "SKY",
     "bars",
+    "critical_difference",
     "cumulative_cost",
     "cumulative_loss",
     "function",

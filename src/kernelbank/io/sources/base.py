@@ -88,7 +88,6 @@ class Source(ABC):
                     "new run."
                 )
 
-    @abstractmethod
     def blocks(
         self,
         position: Position | None = None,
@@ -105,6 +104,17 @@ class Source(ABC):
 
         Sources that wait for rows yield an empty block when none has come for a while.
         """
+        del columns  # only a Parquet file can leave columns out
+        count = check_block_rows(size)
+        return self._blocks(self._start_at(position), count)
+
+    @abstractmethod
+    def _start_at(self, position: Position | None) -> Any:
+        """Where to start, as `_blocks` takes it. A position that is not one of ours is refused."""
+
+    @abstractmethod
+    def _blocks(self, start: Any, size: int) -> Iterator[RowBlock]:
+        """The rows from `start` on, in blocks of at most `size`."""
 
     def close(self) -> None:  # noqa: B027  (files are closed where their iterators end)
         """Close connections."""

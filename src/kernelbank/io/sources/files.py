@@ -6,7 +6,7 @@ import os
 import stat
 import time
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from ...errors import FileRefused
 from ..dialect import CsvDialect
 from ..reading import open_at_once, open_for_reading
-from .base import DEFAULT_BLOCK_ROWS, POLL_SECONDS, Source, check_block_rows
+from .base import POLL_SECONDS, Source
 from .prefix_hash import PrefixHash
 from .row_block import Position, RowBlock, empty_block
 from .text_reader import (
@@ -88,15 +88,8 @@ class TextFile(Source):
                 if start.unended:
                     check_line_end(next(self._read_from(file, start.bytes), b""), self.name)
 
-    def blocks(
-        self,
-        position: Position | None = None,
-        size: int = DEFAULT_BLOCK_ROWS,
-        columns: Sequence[str] | None = None,
-    ) -> Iterator[RowBlock]:
-        del columns  # a row of text is always read as a whole
-        start = self._start if position is None else TextPosition.parse(position, self.name)
-        return self._blocks(start, check_block_rows(size))
+    def _start_at(self, position: Position | None) -> TextPosition:
+        return self._start if position is None else TextPosition.parse(position, self.name)
 
     def _blocks(self, start: TextPosition, size: int) -> Iterator[RowBlock]:
         with open_file(self._path) as file:

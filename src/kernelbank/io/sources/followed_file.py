@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any
 
 from ...errors import FileRefused
 from ..dialect import CsvDialect
-from .base import DEFAULT_BLOCK_ROWS, POLL_SECONDS, Source, check_block_rows
+from .base import POLL_SECONDS, Source
 from .files import CHANGED, CHUNK_BYTES, check_encoding, open_file, wait_until_settled
 from .prefix_hash import PrefixHash
 from .rotation import OpenedFile, RotatedFiles, identity_in
@@ -69,19 +69,14 @@ class FollowedFile(Source):
             if found is not None:
                 found[0].file.close()
 
-    def blocks(
-        self,
-        position: Position | None = None,
-        size: int = DEFAULT_BLOCK_ROWS,
-        columns: Sequence[str] | None = None,
-    ) -> Iterator[RowBlock]:
-        del columns  # a row of text is always read as a whole
+    def _start_at(self, position: Position | None) -> Position | None:
         if position is not None:
             TextPosition.parse(position, self.name)
-        return self._blocks(position, check_block_rows(size))
+        return position
 
-    def _blocks(self, position: Position | None, size: int) -> Iterator[RowBlock]:
-        """The rows of one file after another; `position` is that of the last row so far."""
+    def _blocks(self, start: Position | None, size: int) -> Iterator[RowBlock]:
+        """The rows of one file after another."""
+        position = start  # of the last row so far
         found = None if position is None else self._files.find(position)
         opened = None
         while True:

@@ -7,22 +7,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from ...errors import FileRefused, KernelBankWarning, SourceLost
 from ...utils import validation as check
 from ..addresses import KafkaAddress
 from ..retries import PATIENCE, Retries
-from .base import (
-    DEFAULT_BLOCK_ROWS,
-    GO_ON_WITH_GAPS,
-    POLL_SECONDS,
-    Source,
-    check_block_rows,
-    foreign_position,
-    position_count,
-)
+from .base import GO_ON_WITH_GAPS, POLL_SECONDS, Source, foreign_position, position_count
 from .jsonl import first_object_keys
 from .kafka_rows import OffsetLocations, json_rows
 from .row_block import Position, RowBlock, empty_block
@@ -86,13 +78,7 @@ class KafkaTopic(Source):
             text = address.hidden(_error_text(error))
             raise FileRefused(f"{address.shown}: {text}. Check the settings.") from None
 
-    def blocks(
-        self,
-        position: Position | None = None,
-        size: int = DEFAULT_BLOCK_ROWS,
-        columns: Sequence[str] | None = None,
-    ) -> Iterator[RowBlock]:
-        del columns
+    def _start_at(self, position: Position | None) -> tuple[int, dict[int, int]]:
         count, missing, offsets = 0, 0, {}
         if position is not None:
             count = position_count(position, "rows", self.name)
@@ -102,9 +88,10 @@ class KafkaTopic(Source):
             offsets = {int(key): position_count(stored, key, self.name) for key in stored}
             missing = position_count({"missing": 0, **position}, "missing", self.name)
         self.missing_rows = missing
-        return self._blocks(count, offsets, check_block_rows(size))
+        return count, offsets
 
-    def _blocks(self, count: int, offsets: dict[int, int], size: int) -> Iterator[RowBlock]:
+    def _blocks(self, start: tuple[int, dict[int, int]], size: int) -> Iterator[RowBlock]:
+        count, offsets = start
         assigned: set[int] = set()
         partitions_at = -PARTITION_PERIOD
         last_read = time.monotonic()

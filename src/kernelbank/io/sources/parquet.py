@@ -89,17 +89,23 @@ class ParquetFile(Source):
         assert self.columns is not None
         for name in columns or ():
             column_index(name, self.columns)
+        count = check_block_rows(size)
+        return self._blocks(self._start_at(position), count, columns)
+
+    def _start_at(self, position: Position | None) -> int:
+        """How many rows are done."""
         done = 0 if position is None else position_count(position, "rows", self.name)
         if self.length is not None and done > self.length:
             raise FileRefused(
                 f"{self.name}: the file has {self.length} rows, but {done} had been read. "
                 "Give the earlier file, or start a new run."
             )
-        return self._blocks(
-            done, check_block_rows(size), None if columns is None else list(columns)
-        )
+        return done
 
-    def _blocks(self, done: int, size: int, columns: list[str] | None) -> Iterator[RowBlock]:
+    def _blocks(
+        self, start: int, size: int, columns: Sequence[str] | None = None
+    ) -> Iterator[RowBlock]:
+        done = start
         group, before = 0, 0
         while group < len(self._groups) and before + self._groups[group] <= done:
             before += self._groups[group]
@@ -114,7 +120,7 @@ class ParquetFile(Source):
                 batches = opened.iter_batches(
                     batch_size=size,
                     row_groups=list(range(group, len(self._groups))),
-                    columns=columns,
+                    columns=None if columns is None else list(columns),
                     use_threads=False,
                 )
                 for batch in batches:

@@ -20,10 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from ...utils.rendering import shortened
 from ...utils.validation import LARGEST, Floats
 
 _MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none"))
 _BOOLEANS = {"true": 1.0, "false": 0.0}
+
+LONGEST_SHOWN = 80
+"""Characters of a value in a message."""
 
 NOT_A_NUMBER = "is not a number"
 MISSING = "is missing"
@@ -142,11 +146,9 @@ def copied_text(value: Any) -> str | None:
     return text.encode("utf-8", "backslashreplace").decode("utf-8") or None
 
 
-def shortened(value: Any, most: int = 80) -> str:
-    """The value for a message: short, and without lone surrogates."""
-    text = value if isinstance(value, str) else repr(value)
-    if len(text) > most:
-        text = text[: most - 3] + "..."
+def shown_cell(value: Any) -> str:
+    """The value of a cell for a message: short, and without lone surrogates."""
+    text = shortened(value if isinstance(value, str) else repr(value), LONGEST_SHOWN)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,15 +15,7 @@ from ..addresses import RedisAddress
 from ..redis_connection import RedisConnection
 from ..redis_streams import FIRST_ID, Id, StreamInfo, parsed_id, shown_id
 from ..retries import PATIENCE
-from .base import (
-    DEFAULT_BLOCK_ROWS,
-    GO_ON_WITH_GAPS,
-    POLL_SECONDS,
-    Source,
-    check_block_rows,
-    foreign_position,
-    position_count,
-)
+from .base import GO_ON_WITH_GAPS, POLL_SECONDS, Source, foreign_position, position_count
 from .jsonl import JsonRows
 from .row_block import Position, RowBlock, RowLocations, empty_block
 
@@ -74,13 +66,7 @@ class RedisStream(Source):
         self._allow_gaps = allow_gaps
         self._connection = RedisConnection(address, patience)
 
-    def blocks(
-        self,
-        position: Position | None = None,
-        size: int = DEFAULT_BLOCK_ROWS,
-        columns: Sequence[str] | None = None,
-    ) -> Iterator[RowBlock]:
-        del columns
+    def _start_at(self, position: Position | None) -> Progress:
         at = Progress()
         if position is not None:
             at.rows = position_count(position, "rows", self.name)
@@ -92,9 +78,10 @@ class RedisStream(Source):
                 at.added = position_count(position, "added", self.name)
             at.missing = position_count({"missing": 0, **position}, "missing", self.name)
         self.missing_rows = at.missing
-        return self._blocks(at, check_block_rows(size))
+        return at
 
-    def _blocks(self, at: Progress, size: int) -> Iterator[RowBlock]:
+    def _blocks(self, start: Progress, size: int) -> Iterator[RowBlock]:
+        at = start
         last_read = time.monotonic()
         while True:
             read = self._connection.attempt(partial(self._read, at, size))

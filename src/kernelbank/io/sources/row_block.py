@@ -206,7 +206,7 @@ class RowBlock:
         if broken:
             valid = np.delete(valid, list(broken))
         rejected = {
-            row: RejectedRow(row, self.where(row), None, parsing.shortened(value), reason)
+            row: RejectedRow(row, self.where(row), None, parsing.shown_cell(value), reason)
             for row, (value, reason) in broken.items()
         }
 
@@ -217,7 +217,7 @@ class RowBlock:
             for index, reason in faults:
                 row = int(valid[index])
                 if row not in rejected:
-                    value = parsing.shortened(values[index])
+                    value = parsing.shown_cell(values[index])
                     rejected[row] = RejectedRow(row, self.where(row), name, value, reason)
 
         numbers = np.empty((len(valid), len(numeric)))

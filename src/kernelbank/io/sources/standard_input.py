@@ -10,13 +10,13 @@ import os
 import select
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 
 from ...errors import FileRefused
 from ...utils import validation as check
 from ..dialect import CsvDialect
-from .base import DEFAULT_BLOCK_ROWS, POLL_SECONDS, Source, check_block_rows
+from .base import POLL_SECONDS, Source
 from .files import GZIP_MAGIC
 from .row_block import Position, RowBlock, empty_block
 from .text_reader import HeaderReader, TextFormat, TextPosition, TextReader, skip_read
@@ -47,20 +47,13 @@ class StandardInput(Source):
         self._used = False
         self._ended = False
 
-    def blocks(
-        self,
-        position: Position | None = None,
-        size: int = DEFAULT_BLOCK_ROWS,
-        columns: Sequence[str] | None = None,
-    ) -> Iterator[RowBlock]:
-        del columns
+    def _start_at(self, position: Position | None) -> TextPosition:
         if self._used:
             remedy = "Use the iterator of the first call."
             raise check.refuse("blocks", "be called once", "a second call", remedy, self.name)
         start = TextPosition() if position is None else TextPosition.parse(position, self.name)
-        check_block_rows(size)
         self._used = True
-        return self._blocks(start, size)
+        return start
 
     def _blocks(self, start: TextPosition, size: int) -> Iterator[RowBlock]:
         pieces = self._pieces()

@@ -1,0 +1,114 @@
+"""What a run is, for the head of its page: title, inputs, settings and names of slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from ..runner.snapshots import drawn_inputs
+from ..runner.status import RunStatus
+
+LISTED = 12
+"""Names that are listed before the rest is only counted."""
+
+
+def run_details(status: RunStatus) -> dict[str, Any]:
+    """The part "run" of a report."""
+    options, bank = status.options, status.bank
+    classes = [str(label) for label in bank.classes]
+    source = _source(status)
+    return {
+        "title": f"{options.target} from {PurePath(source).name or source}",
+        "task": options.task,
+        "target": options.target,
+        "details": _details(status),
+        "slots": list(bank.names),
+        "slot_terms": slot_terms(bank.names),
+        "coverage": options.coverage,
+        "weights_of": classes[0] if len(classes) > 2 else "",
+        "classes": classes,
+        "time": options.time,
+        "inputs": [
+            {"kind": one.kind, "name": one.name, "labels": list(one.labels)}
+            for one in drawn_inputs(status.layout, bank)
+        ],
+    }
+
+
+def _source(status: RunStatus) -> str:
+    address = status.source.get("address")
+    return str(status.source.get("kind", "") if address in (None, "-") else address)
+
+
+def _details(status: RunStatus) -> list[list[Any]]:
+    options = status.options
+    data = [
+        ["source", _source(status)],
+        ["target", options.target],
+        ["numeric inputs", _listed(status.features)],
+    ]
+    for column in options.categorical:
+        found = [category for name, category in status.categories if name == column]
+        beyond = status.categories_beyond.get(column)
+        more = f"; {_beyond(beyond)}" if beyond else ""
+        data.append([f"categories of {column}", _listed(found) + more])
+    if options.time:
+        data.append(["time", options.time])
+    for address in status.predictions:
+        data.append(["predictions", address])
+    chosen = [
+        ["task", options.task],
+        ["slots", f"{len(status.bank.names)} ({options.preset}, size {options.size})"],
+        ["lagged targets", options.lags],
+        ["delay of targets", f"{options.delay} rows"],
+        ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skip"],
+        ["missing inputs", "allowed" if options.allow_missing else "are bad rows"],
+        ["missing targets", "predicted" if options.predict_missing else "are bad rows"],
+    ]
+    if not status.is_classification:
+        chosen.append(["coverage of intervals", f"{100 * options.coverage:.4g} %"])
+        for name, bound in (("lower", options.lower), ("upper", options.upper)):
+            if bound is not None:
+                chosen.append([f"{name} bound of targets", f"{bound:.12g}"])
+    versions = status.timings["versions"].items()
+    sections = {"Data": data, "Settings": chosen, "Versions": versions}
+    return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
+
+
+def _beyond(counts: Mapping[str, int]) -> str:
+    return (
+        f"{counts['categories']:,} more, in {counts['rows']:,} rows, have no input of their own: "
+        "they count by their mean target"
+    )
+
+
+_SLOT_TERMS = {
+    "standard": "inputs in standard units: mean 0, standard deviation 1",
+    "asinh": "inputs in standard units, with large values compressed by asinh",
+    "rank": "inputs by their rank among the last 1,000 rows",
+    "random features": "least squares on random features of Gaussian kernels, narrow and wide, of "
+    "one input, a few inputs and all inputs",
+    "linear": "linear least squares",
+    "no forgetting": "all rows count the same",
+    "forgetting": "old rows are slowly forgotten",
+    "adaptive bias": "old rows are slowly forgotten, and the constant follows the last errors",
+    "tree": "a partition tree: one prediction per cell of the inputs; cells are split as rows come",
+    "+ tree": "plus a partition tree that learns the residual",
+}
+"""What the phrases in names of default slots mean."""
+
+
+def slot_terms(names: Iterable[str]) -> list[list[str]]:
+    """The phrases in names such as "rank: linear, adaptive bias + tree 1", and their meanings."""
+    phrases = {
+        phrase.rstrip(" 0123456789")
+        for name in names
+        for phrase in name.replace(" + ", ", + ").replace(": ", ", ").split(", ")
+    }
+    return [[term, meaning] for term, meaning in _SLOT_TERMS.items() if term in phrases]
+
+
+def _listed(names: Sequence[str]) -> str:
+    some = ", ".join(names[:LISTED])
+    return f"{some}, ... ({len(names)})" if len(names) > LISTED else some or "none"

@@ -1,0 +1,171 @@
+"""The predicting part of an AutoBank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..bank.trace import Trace, chosen_fields
+from ..errors import InvalidArgument
+from ..utils.interrupts import defer_signals
+from ..utils.validation import Floats
+from .arguments import checked_coverage, checked_inputs
+from .auto_state import AutoBankState
+from .prediction import Prediction
+from .prequential_run import make_trace
+from .single_row import SingleRowCalls
+
+COVERAGE = 0.9
+"""Of intervals, by default."""
+
+
+class AutoBankPredictions(AutoBankState):
+    """The part of `AutoBank` that predicts: it learns nothing, but keeps what it has predicted."""
+
+    def predict_one(self, x: Any) -> Any:
+        """The prediction for one input: a number, or a label. Learns nothing.
+
+        Before the first target is known there is none: NaN, or None without known classes.
+
+        The prediction is kept until its target comes, so that a delayed target is learned with what
+        was known when the prediction was made (see `learn_one`).
+        """
+        output = self._output_one(x, COVERAGE)
+        if self._task == "regression":
+            return output[0]
+        return self._classes.known[output.index(max(output))] if output else None
+
+    def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> tuple[float, float]:
+        """The ends of an interval that holds the target with this probability.
+
+        Calibrated online on the predictions so far, also under drift: in the long run a share of
+        `coverage` of the targets lies inside, whatever the stream does.
+        """
+        output = self._output_one(x, self._interval_coverage(coverage))
+        return output[1], output[2]
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of each label so far, in the order of `classes`."""
+        self._need("classification", "predict_proba_one")
+        output = self._output_one(x, COVERAGE)
+        return dict(zip(self.classes, output, strict=True))
+
+    def predict_trace_one(self, x: Any, record: Any = "light", coverage: float = COVERAGE) -> Trace:
+        """The prediction for one input, as the row that `run` would record. Learns nothing.
+
+        The prediction is kept, as by `predict_one`, but each call counts as a row of its own, even
+        if inputs are equal.
+        """
+        with self._turn:
+            fields = chosen_fields(record, self._task)
+            prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
+            assert self._model is not None
+            found = self._model.record(prediction)
+            return make_trace(self._task, [found], fields, self._model.names, self._classes)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n,): predictions for the rows of an (n, d) array. Learns nothing.
+
+        Without lags, each row is predicted as the next one of the stream. With lags, the rows are
+        the next n of the stream in their order: each prediction is a lagged target of later rows.
+        """
+        output = self._predict_many(X, COVERAGE)
+        if self._task == "regression":
+            return output[:, 0].copy()
+        self._need_classes("predict")
+        return self._classes.array(np.argmax(output, axis=1))
+
+    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
+        """(n, 2): the ends of the intervals, each as of a prediction one step ahead."""
+        return self._predict_many(X, self._interval_coverage(coverage))[:, 1:].copy()
+
+    def predict_proba(self, X: Any) -> Floats:
+        """(n, classes): probabilities, columns in the order of `classes`."""
+        self._need("classification", "predict_proba")
+        output = self._predict_many(X, COVERAGE)
+        self._need_classes("predict_proba")
+        return output
+
+    def predict_at(self, X: Any, coverage: float = COVERAGE) -> Floats:
+        """Predict every row as if it were the next of the stream, with the present lagged targets.
+
+        (n, 3): prediction and the ends of its interval; for classes (n, classes): probabilities.
+        So the function can be drawn along an input. Without lags, `predict` does the same.
+        """
+        with self._turn:
+            return self._predict_inputs(self._inputs(X, "X"), coverage)
+
+    # --- internals --------------------------------------------------------------------------------
+
+    def _predict_inputs(self, rows: Floats, coverage: float) -> Floats:
+        """`predict_at` for inputs of the model, which have been encoded."""
+        with self._turn:
+            model = self._model_for(rows.shape[1])
+            lagged = np.tile(model.lagged, (len(rows), 1))
+            return model.predict(rows, lagged, tail_of(checked_coverage(coverage))).output
+
+    def _output_one(self, x: Any, coverage: float) -> list[float]:
+        """Prediction and ends of the interval, or probabilities; by one compiled call if possible.
+
+        The prediction of such a call stays in the model's arrays, and is listed when necessary.
+        """
+        with self._turn:
+            calls = self._row_calls()
+            key = None if calls is None else calls.key(x)
+            if calls is not None and key is not None:
+                if self._unlisted and key != calls.last_key:
+                    self._list_newest()
+                if calls.predict(key, tail_of(coverage)):
+                    self._unlisted = True
+                    return calls.last_output.tolist()
+            return self._predict_one(x, coverage).output[0].tolist()
+
+    def _row_calls(self) -> SingleRowCalls | None:
+        """The compiled calls for one row, where the numbers of a row are the inputs."""
+        if self._model is None or (self._encoder is not None and not self._encoder.is_numeric):
+            return None
+        return self._model.row_calls()
+
+    def _predict_one(self, x: Any, coverage: float, *, distinct: bool = False) -> Prediction:
+        with self._turn:
+            named = self._named(x, "x", one=True)
+            row = (
+                checked_inputs(x, self._dimension, "x", one=True) if named is None else named.inputs
+            )
+            model = self._model_for(row.shape[1])
+            prediction = model.predict(row, model.lagged[None], tail_of(coverage))
+            key = row if named is None else named.codes
+            with defer_signals():
+                self._pending.add(key[0], prediction, distinct=distinct)
+            return prediction
+
+    def _predict_many(self, X: Any, coverage: float) -> Floats:
+        with self._turn:
+            rows = self._inputs(X, "X")
+            model = self._model_for(rows.shape[1])
+            if not self.lags:
+                return model.predict(rows, np.zeros((len(rows), 0)), tail_of(coverage)).output
+            lagged = model.lagged
+            outputs = []
+            for row in rows:
+                prediction = model.predict(row[None], lagged[None], tail_of(coverage))
+                lagged = np.concatenate([[model.as_target(prediction)], lagged[:-1]])
+                outputs.append(prediction.output)
+            return np.concatenate(outputs)
+
+    def _need_classes(self, method: str) -> None:
+        if not len(self._classes):
+            raise InvalidArgument(
+                f"{method} needs to know the labels. Learn some rows first, or name them: "
+                "kb.AutoBank(classes=[...])."
+            )
+
+    def _interval_coverage(self, coverage: Any) -> float:
+        self._need("regression", "an interval")
+        return checked_coverage(coverage)
+
+
+def tail_of(coverage: float) -> float:
+    """The probability beyond each end of an interval."""
+    return 0.5 * (1 - coverage)

@@ -1,0 +1,34 @@
+"""A run in this process, without the command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kernelbank.app.runner.checkpoint_dir import CheckpointDir
+from kernelbank.app.runner.model_session import prediction_columns
+from kernelbank.app.runner.options import RunOptions
+from kernelbank.app.runner.runner import Runner
+from kernelbank.io.sinks.csv import CsvSink, JsonLinesSink
+from kernelbank.io.sources import open_source
+
+
+@contextmanager
+def open_run(root: Path, source: Path, options: RunOptions) -> Iterator[Runner]:
+    """A run whose predictions and state are in a folder; it ends as after an error."""
+    checkpoints = CheckpointDir(root / "state")
+    predictions = CsvSink(root / "few-predictions.csv", prediction_columns(options.task))
+    bad_rows = JsonLinesSink(checkpoints.folder / "bad-rows.jsonl")
+    run = Runner(options, open_source(source), [predictions], bad_rows, checkpoints)
+    try:
+        yield run
+    finally:
+        run.close(complete=False)
+        checkpoints.close()
+
+
+def run_to_end(run: Runner) -> None:
+    """Predict and learn all rows of the source, and commit."""
+    run.run(lambda: False, lambda _: None)
+    run.commit()
