@@ -37,10 +37,13 @@ def competitors(dimension):
             f"adaraker restarted, {name}",
             lambda s, k=kernels: P.adaraker(k, seed=s, restart=True),
         )
+        yield f"vaw, {name}", lambda s, k=kernels: P.vaw(k, seed=s)
     for draws in (1, 7, 17):
         yield f"omkl_gf, {draws} draws", lambda s, m=draws: P.omkl_gf(draws=m, seed=s)
     for shown in (1, 10, 20):
         yield f"omkl_sfg, {shown} neighbours", lambda s, m=shown: P.omkl_sfg(neighbours=m, seed=s)
+    yield "doebe", lambda s: P.doebe()
+    yield "doebe, stacking", lambda s: P.doebe(combiner=kb.combiners.BayesianStacking())
 
 
 def main():

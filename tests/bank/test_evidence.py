@@ -42,7 +42,8 @@ def slots_with_variances():
     own = [kb.Slot(kernel_of(learner), learner) for learner in LEARNERS]
     kept = [slot for slot in own if slot.learner.__class__.__name__.endswith(("RLS", "VAW"))]
     tracker = kb.Slot(K.Gaussian(0.6), L.KRLSTracker(budget=15, forgetting=0.99, noise=0.02))
-    return [*kept, tracker]
+    first = kb.Slot(K.Gaussian(0.6), L.KRLSTracker(15, 0.99, 0.02, forget_when="before"))
+    return [*kept, tracker, first]
 
 
 def test_variances_equal_those_of_the_learner_before_each_sample():

@@ -149,3 +149,9 @@ def test_random_walk_refuses_columns_that_come_later():
     bank.run(np.ones((5, 1)), np.ones(5))
     with pytest.raises(ValueError, match="random_walk"):
         bank._runtime._layout.groups[0].learner.extend_inputs({}, {})
+
+
+def test_an_initial_function_is_refused_by_a_forecaster_that_would_shrink_it():
+    for learner in (L.FourierVAW(), L.HilbertRLS()):
+        with pytest.raises(ValueError, match="'initial'"):
+            kb.KernelBank([K.Gaussian(1.0)], learner, initial=([[0.0]], [1.0]))

@@ -14,7 +14,7 @@ from ..native.dense import add_multiple, dot
 from ..native.functions import native
 from ..native.packed_symmetric import RANK, multiply
 from ..utils import validation as check
-from .base import SlotGroup
+from .base import Learner, SlotGroup
 from .feature_learner import PREDICTION, VARIANCE, Shapes, size_of
 from .fourier import FOURIER, FourierBase
 from .recursive import RECURSIVE, RecursiveLeastSquares, recursive_step
@@ -77,6 +77,9 @@ class FourierVAW(FourierBase, RecursiveLeastSquares):
         if type(objective.loss) is not Squared:
             remedy = 'Use "squared", kb.Slot(..., loss="squared"), or kb.learners.FourierRLS.'
             raise check.refuse("loss", "be Squared for FourierVAW", objective.loss, remedy)
+
+    def check_initial(self, objective: Objective, terms: int) -> None:
+        Learner.check_initial(self, objective, terms)  # it would shrink a function given
 
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
