@@ -73,8 +73,8 @@ def test_status_shows_settings_that_differ_from_defaults():
 def test_status_before_the_first_sample_is_one_line():
     bank = kb.KernelBank()
     line = (
-        "KernelBank(20 slots, Simplex(evidence='window', horizon=100), Squared(), window=10, "
-        "regularization=0.01, 0 samples)"
+        "KernelBank(20 slots, Simplex(evidence='window', horizon=100, bound='direct sum'), Squared(), "
+        "window=10, regularization=0.01, 0 samples)"
     )
     assert repr(bank) == line
     bank.predict_one(1.0)

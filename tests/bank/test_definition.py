@@ -161,8 +161,9 @@ def test_bank_with_a_rate_that_varies_equals_the_definition(step_size, window, b
     # The decay varies too: tails, scale and norm^2 must follow, over several periods of the scale.
     X, y = stream(9, 45, 1)
     settings = {"window": window, "budget": budget, "rate": 0.4, "ridge": ridge}
+    uniform = (kb.combiners.Uniform(), "uniform")
     bank, trace, oracle = run_both(
-        KERNELS[:5], LOSSES[0], COMBINERS[2], X, y, **settings, step_size=step_size
+        KERNELS[:5], LOSSES[0], uniform, X, y, **settings, step_size=step_size
     )
     assert_equal_to(oracle, bank, trace, y, budget, window)
     points = np.linspace(0, 1.5, 4)[:, None]

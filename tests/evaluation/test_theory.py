@@ -10,7 +10,7 @@ import kernelbank as kb
 from kernelbank.evaluation.experiments import theory, theory_base, theory_norma
 from support import naive
 from support.combining import run_combiner
-from support.naive import vaw as naive_vaw
+from support.naive.rivals import vaw as naive_vaw
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 
