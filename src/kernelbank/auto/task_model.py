@@ -324,9 +324,10 @@ class TaskModel(ABC):
         if size > LARGE_MODEL:
             self._large = True
             classes = f"{len(self.banks)} classes and " if len(self.banks) > 1 else ""
+            inputs = f"{self.dimension} input{'' if self.dimension == 1 else 's'}"
             warn_after_step(
                 LargeModel,
-                f"the model is large: {size / 1e6:,.0f} MB for {classes}{self.dimension} inputs, "
+                f"the model is large: {size / 1e6:,.0f} MB for {classes}{inputs}, "
                 "as a file, and a little more in memory. Fewer classes or inputs, or "
                 'size="small", make it smaller.',
             )

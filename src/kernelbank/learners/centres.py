@@ -26,7 +26,8 @@ from ..native.jit import inline
 from ..native.simd import WIDTH, lane
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import FIELDS, NUMBER, SELF_KERNEL, FeatureLearner, Shapes, size_of
+from .feature_learner import FeatureLearner, Shapes
+from .feature_steps import FIELDS, NUMBER, SELF_KERNEL, size_of
 
 CENTRES = FIELDS.extended(
     "centres",

@@ -1,17 +1,11 @@
 """Learners with one slot per leaf: f(x) = sum_m coefficients[m] features(x)[m].
 
-One compiled loop serves all of them. A method contributes two compiled functions, both called by
-address with (a, leaf, number): `compute_features` writes the features of the present point, and
-`step` learns the present sample. Their arguments begin with FIELDS; a method appends its state, its
-settings and its scratch, which are the arrays with no axes but `capacity` and `dimension`. `sample`
-carries what is known of the present sample between the loop and the two.
-
-The features of the window's samples are kept (`window_features`), so that each value on the window
-after a step is one sum. Arrays that end in an axis of four are shared with learners of four slots
-per leaf; here only the first of the four is used.
+One compiled loop serves all of them (`feature_steps.py`). A method contributes two compiled
+functions, `compute_features` and `step`. Their arguments begin with FIELDS; a method appends its
+state, its settings and its scratch, which are the arrays with no axes but `capacity` and
+`dimension`.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -22,94 +16,32 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from ..kernels.base import Kernel
-from ..kernels.sample_buffer import USED, SampleBuffer
+from ..kernels.sample_buffer import SampleBuffer
 from ..losses import Logistic, Loss, Squared
 from ..losses.objective import Objective
-from ..native.arguments import Arguments, ArrayKind, floats, ints, lanes
-from ..native.dense import dot
-from ..native.formulas import address_of, call_loss, call_phase
-from ..native.functions import NativeFunction, native
-from ..native.jit import inline
+from ..native.arguments import ArrayKind
+from ..native.functions import NativeFunction
 from ..native.phases import Phase, Phases
-from ..native.scalar_math import tanh
-from ..native.simd import WIDTH, broadcast, four, lane
+from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Learner, SlotGroup
+from .feature_steps import (
+    BOUNDED,
+    CONSTANT,
+    LOGISTIC,
+    NO_CURVATURE,
+    SAMPLE_SIZE,
+    learn_block,
+    predict_points,
+    predict_query,
+)
 
 Shapes = dict[str, tuple[int, ...]]
 
-SAMPLE_SIZE = 12
-(
-    SELF_KERNEL,  # k(x, x)
-    PREDICTION,  # f(x) before the sample is learned; a step may change it (`shrink`)
-    TARGET,  # y
-    SLOPE,  # l'(f(x), y)
-    ERROR,  # e = -slope / curvature: what second-order methods take for y - f(x)
-    RESPONSE,  # z = f(x) + e
-    WEIGHT,  # curvature / 2
-    SQUARED_NORM,  # norm^2 of f: the step keeps it up to date
-    NUMBER,  # of the sample, from 0
-    DROP_EFFECT,  # how far dropped terms moved the window's values, relative to their size
-    AHEAD,  # how many samples `look_ahead` is to look at, from the present one on
-    VARIANCE,  # of f(x) before the sample is learned, in units of the noise; NaN: not known
-) = range(SAMPLE_SIZE)
-"""Where it stands in `sample`."""
-
-FIELDS = Arguments(
-    "feature_learner",
-    leaves=int,
-    steps=int,  # longest block + 1
-    window=int,
-    slide_period=int,
-    history_length=int,
-    width=int,  # coordinates of an input
-    dimension=int,  # coordinates that the features use
-    active_dims=ints("dimension"),  # which ones
-    contiguous=int,  # 1 if each of them is one more than the last
-    capacity=int,  # most features during a step
-    max_size=int,  # most features between two steps
-    cycle=int,  # samples of which the features are computed together
-    curvature_rule=int,
-    curvature_bound=float,  # of the loss, for the rule BOUNDED
-    compute_features=int,  # address
-    step=int,  # address
-    look_ahead=int,  # address, if cycle > 1
-    shrink=int,  # address, or 0 if f(x) = coefficients . features
-    derivative=int,  # address of the loss's derivative
-    loss_parameters=floats(None),
-    loss_lanes=lanes(3),  # f, y and l'
-    points=floats(None, "width"),
-    targets=floats("history_length + slide_period", 4),
-    inputs=floats("width", "history_length + slide_period"),
-    query_point=floats("width"),
-    query_values=floats("leaves", 4),
-    wanted=ints("leaves"),
-    out=floats("leaves", None, 4),
-    values=floats("leaves", "steps", "window", 4),
-    norms=floats("leaves", "steps", 4),
-    predictions=floats("leaves", "steps - 1", 4),
-    variances=floats("leaves", "steps - 1", 4),
-    effects=floats("leaves", "steps - 1", 4),
-    point=floats("dimension"),  # the active coordinates of the present input
-    sample=floats(SAMPLE_SIZE),  # what is known of the present sample
-    point_features=floats("capacity"),  # features(x) of the present point x
-    cycle_features=floats("cycle", "capacity"),  # sample n in row n % cycle
-    memo=ints(3),  # of the last query, see `SampleBuffer`
-    memo_features=floats("leaves", "capacity"),  # its features, if cycle > 1
-    size=floats("leaves"),  # features in use
-    coefficients=floats("leaves", "capacity"),
-    window_features=floats("leaves", "window", "capacity"),  # sample n in row n % window
-    window_variances=floats("leaves", None),  # likewise, after the last step; empty if not shrink
-)
-
-NO_CURVATURE, CONSTANT, LOGISTIC, BOUNDED = range(4)
 _CURVATURE_RULES: dict[type[Loss], int] = {Squared: CONSTANT, Logistic: LOGISTIC}
-"""The curvature of the loss: not needed; 2; tanh(f / 2) / 2 f, which bounds it from above; and for
-other losses with a bounded curvature, `curvature_along`."""
-
-_SMALL = 1e-4  # below, tanh(f / 2) / 2 f is 1/4 to the last digit but one
+"""The curvature rule of a loss; BOUNDED for others whose curvature is bounded."""
 
 
 class FeatureLearner(Learner):
@@ -296,203 +228,3 @@ class FeatureLearner(Learner):
             **arrays,
         }
         return Phase(function, type(self).step.arguments, **values)
-
-
-# --- compiled: what the steps use ---------------------------------------------------------------
-
-
-@inline
-def size_of(a, leaf):
-    """The number of features in use. A saved file may hold any number: stay within the arrays."""
-    size = a.size[leaf]
-    if not 0.0 <= size <= a.capacity:
-        return 0
-    return int(size)
-
-
-@inline
-def curvature_above(prediction):
-    """tanh(f / 2) / 2 f: the curvature of the tightest parabola above the logistic loss at f.
-
-    (Jaakkola and Jordan.) Unlike l'' it bounds the loss, so a confident mistake makes no huge step.
-    """
-    size = abs(prediction)
-    return tanh(0.5 * size) / (2.0 * size) if size > _SMALL else 0.25
-
-
-@inline
-def curvature_along(derivative, parameters, bound, prediction, target, slope, rows):
-    """bound / 4^k, with the largest k <= 8 at which the step -l' 4^k / bound leaves half of l'.
-
-    So the step never passes the minimum, and where the loss is flatter than its bound the step is
-    longer. `bound` is of the loss's curvature; rows: lanes(3), scratch.
-    """
-    longest = -slope / bound
-    rows[1] = broadcast(target)
-    curvature = bound
-    for _ in range(2):  # k = 1 .. 4, then 5 .. 8
-        steps = longest * four(4.0, 16.0, 64.0, 256.0)
-        rows[0] = prediction + steps
-        call_loss(derivative, rows, rows[1:], 1, parameters, rows[2:])
-        left = rows[2] / slope
-        for i in range(WIDTH):
-            if not lane(left, i) >= 0.5:
-                return curvature
-            curvature *= 0.25
-        longest *= 256.0
-    return curvature
-
-
-# --- compiled: the loops ------------------------------------------------------------------------
-
-
-@inline
-def _set_point(a, whole_input):
-    """point = the active coordinates of an input of shape (width,)."""
-    if a.contiguous != 0:  # copied four at a time
-        start = a.active_dims[0]
-        for k in range(a.dimension):
-            a.point[k] = whole_input[start + k]
-    else:
-        for k in range(a.dimension):
-            a.point[k] = whole_input[a.active_dims[k]]
-
-
-@inline
-def _value(a, leaf, number):
-    """f at `point`; its features are left in `point_features`."""
-    call_phase(a.compute_features, address_of(a), leaf, number)
-    value = dot(a.coefficients[leaf], a.point_features, size_of(a, leaf))
-    if a.shrink != 0:
-        call_phase(a.shrink, address_of(a), leaf, number)
-        value /= 1.0 + a.sample[VARIANCE]
-    return value
-
-
-@inline
-def _slope(a, prediction, target):
-    """l'(prediction, target), from the loss's four-lane function."""
-    rows = a.loss_lanes  # f, y, l'
-    rows[0] = broadcast(prediction)
-    rows[1] = broadcast(target)
-    call_loss(a.derivative, rows, rows[1:], 1, a.loss_parameters, rows[2:])
-    return lane(rows[2], 0)
-
-
-@inline
-def _fill_sample(a, prediction, target):
-    """What the step needs to know of prediction and target."""
-    sample = a.sample
-    slope = _slope(a, prediction, target)
-    sample[PREDICTION] = prediction
-    sample[TARGET] = target
-    sample[SLOPE] = slope
-    sample[RESPONSE] = target
-    curvature = 2.0
-    error = target - prediction
-    if a.curvature_rule >= LOGISTIC:
-        if a.curvature_rule == LOGISTIC:
-            curvature = curvature_above(prediction)
-        else:
-            curvature = curvature_along(
-                a.derivative,
-                a.loss_parameters,
-                a.curvature_bound,
-                prediction,
-                target,
-                slope,
-                a.loss_lanes,
-            )
-        error = -slope / curvature
-        sample[RESPONSE] = prediction + error
-    sample[ERROR] = error
-    sample[WEIGHT] = 0.5 * curvature
-
-
-@inline
-def _look_ahead(a, leaf, number, t, left):
-    """Prepare samples number, number + 1, ... of this cycle, at most `left`; points[t] first."""
-    ahead = min(a.cycle - number % a.cycle, left)
-    known = 0
-    if t == 0 and a.memo[USED] == 1:  # just predicted
-        known = 1
-        for m in range(a.capacity):
-            a.cycle_features[number % a.cycle, m] = a.memo_features[leaf, m]
-    for k in range(known, ahead):
-        _set_point(a, a.points[t + k])
-        call_phase(a.compute_features, address_of(a), leaf, number + k)
-        row = a.cycle_features[(number + k) % a.cycle]
-        for m in range(a.capacity):
-            row[m] = a.point_features[m]
-    a.sample[AHEAD] = ahead
-    call_phase(a.look_ahead, address_of(a), leaf, number)
-
-
-@native(FIELDS)
-def learn_block(a, first, count):
-    """Run every leaf through samples first .. first + count - 1, which lie in one slide period."""
-    window, sample = a.window, a.sample
-    position = a.history_length + first % a.slide_period
-    for leaf in range(a.leaves):
-        if not size_of(a, leaf) <= a.max_size:  # from a forged file only
-            a.size[leaf] = 0.0
-        coefficients = a.coefficients[leaf]  # (capacity,)
-        rows = a.window_features[leaf]  # (window, capacity)
-        for t in range(count):
-            number = first + t
-
-            # Predict.
-            if a.cycle == 1:
-                _set_point(a, a.points[t])
-                call_phase(a.compute_features, address_of(a), leaf, number)
-            else:
-                if t == 0 or number % a.cycle == 0:
-                    _look_ahead(a, leaf, number, t, count - t)
-                for m in range(a.capacity):
-                    a.point_features[m] = a.cycle_features[number % a.cycle, m]
-            prediction = dot(coefficients, a.point_features, size_of(a, leaf))
-
-            # Learn: coefficients, and norm^2.
-            _fill_sample(a, prediction, a.targets[position + t, 0])
-            sample[SQUARED_NORM] = a.norms[leaf, t, 0]
-            sample[NUMBER] = number
-            sample[DROP_EFFECT] = 0.0
-            sample[VARIANCE] = np.nan
-            call_phase(a.step, address_of(a), leaf, number)
-            a.predictions[leaf, t, 0] = sample[PREDICTION]
-            a.variances[leaf, t, 0] = sample[VARIANCE]
-            a.norms[leaf, t + 1, 0] = sample[SQUARED_NORM]
-            a.effects[leaf, t, 0] = sample[DROP_EFFECT]
-
-            # Values of f on the window, oldest first: coefficients . features of each sample.
-            size = size_of(a, leaf)
-            newest = rows[number % window]
-            for m in range(size):
-                newest[m] = a.point_features[m]
-            for age in range(min(number + 1, window)):
-                value = dot(coefficients, rows[(number - age) % window], size)
-                if a.shrink != 0:
-                    value /= 1.0 + a.window_variances[leaf, (number - age) % window]
-                a.values[leaf, t + 1, window - 1 - age, 0] = value
-
-
-@native(FIELDS)
-def predict_query(a, first, count):
-    """query_values[leaf] = f at query_point."""
-    _set_point(a, a.query_point)
-    for leaf in range(a.leaves):
-        a.query_values[leaf, 0] = _value(a, leaf, first)
-        if a.cycle > 1:
-            for m in range(a.capacity):
-                a.memo_features[leaf, m] = a.point_features[m]
-
-
-@native(FIELDS)
-def predict_points(a, first, count):
-    """out[leaf, t] = f at points[t], for the leaves with wanted[leaf]; changes nothing."""
-    for leaf in range(a.leaves):
-        if a.wanted[leaf] == 0:
-            continue
-        for t in range(count):
-            _set_point(a, a.points[t])
-            a.out[leaf, t, 0] = _value(a, leaf, first)

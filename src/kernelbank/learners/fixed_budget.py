@@ -9,7 +9,7 @@ from ..native.arguments import floats
 from ..native.dense import argmin
 from ..native.functions import native
 from ..utils import validation as check
-from .feature_learner import RESPONSE, size_of
+from .feature_steps import RESPONSE, size_of
 from .ridge import RIDGE, RidgeBase, append_sample, finish_step, remove_sample, solve
 
 ARGUMENTS = RIDGE.extended(

@@ -13,7 +13,8 @@ from ..native.dense import dot
 from ..native.functions import native
 from ..utils import validation as check
 from .base import check_labels
-from .feature_learner import PREDICTION, SQUARED_NORM, TARGET, Shapes, size_of
+from .feature_learner import Shapes
+from .feature_steps import PREDICTION, SQUARED_NORM, TARGET, size_of
 from .gram import GRAM, GramBase, append_to_gram, norm_from_gram, remove_from_gram
 
 ARGUMENTS = GRAM.extended(

@@ -21,7 +21,8 @@ from ..native.functions import native
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import FIELDS, SELF_KERNEL, FeatureLearner, Shapes
+from .feature_learner import FeatureLearner, Shapes
+from .feature_steps import FIELDS, SELF_KERNEL
 
 FOURIER = FIELDS.extended(
     "fourier",

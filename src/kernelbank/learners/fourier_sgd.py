@@ -11,7 +11,7 @@ from ..native.dense import dot
 from ..native.functions import native
 from ..utils import validation as check
 from .base import SlotGroup
-from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
+from .feature_steps import SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
 from .fourier import FOURIER, FourierBase
 from .step_size import FIRST_ORDER, FirstOrder, next_rate, step_size_rule
 

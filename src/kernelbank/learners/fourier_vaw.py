@@ -15,7 +15,8 @@ from ..native.functions import native
 from ..native.packed_symmetric import RANK, multiply
 from ..utils import validation as check
 from .base import Learner, SlotGroup
-from .feature_learner import PREDICTION, VARIANCE, Shapes, size_of
+from .feature_learner import Shapes
+from .feature_steps import PREDICTION, VARIANCE, size_of
 from .fourier import FOURIER, FourierBase
 from .recursive import RECURSIVE, RecursiveLeastSquares, recursive_step
 

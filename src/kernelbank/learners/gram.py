@@ -27,7 +27,8 @@ from ..native.dense import (
 from ..native.jit import inline
 from .base import SlotGroup
 from .centres import CENTRES, CentresBase, append_centre, remove_centre
-from .feature_learner import SELF_KERNEL, Shapes, size_of
+from .feature_learner import Shapes
+from .feature_steps import SELF_KERNEL, size_of
 
 GRAM = CENTRES.extended(
     "gram",

@@ -24,7 +24,8 @@ from ..native.views import load_four, store_four
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import FIELDS, SELF_KERNEL, Shapes
+from .feature_learner import Shapes
+from .feature_steps import FIELDS, SELF_KERNEL
 from .recursive import RECURSIVE, RecursiveLeastSquares
 
 HILBERT = FIELDS.extended(

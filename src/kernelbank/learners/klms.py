@@ -19,15 +19,8 @@ from .centres import (
     remove_centre,
     values_at_centres,
 )
-from .feature_learner import (
-    DROP_EFFECT,
-    PREDICTION,
-    SELF_KERNEL,
-    SLOPE,
-    SQUARED_NORM,
-    Shapes,
-    size_of,
-)
+from .feature_learner import Shapes
+from .feature_steps import DROP_EFFECT, PREDICTION, SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
 from .step_size import FIRST_ORDER, FirstOrder, next_rate, step_size_rule
 
 ARGUMENTS = CENTRES.extended(

@@ -10,7 +10,7 @@ import numpy as np
 from ..native.dense import dot
 from ..native.functions import native
 from ..utils import validation as check
-from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
+from .feature_steps import SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
 from .gram import GRAM, GramBase, append_to_gram, norm_from_gram
 from .step_size import FIRST_ORDER, FirstOrder, next_rate, step_size_rule
 

@@ -9,7 +9,8 @@ from ..native.arguments import floats
 from ..native.dense import add_outer, append_row_column, dot, symmetric_matvec
 from ..native.functions import native
 from ..utils import validation as check
-from .feature_learner import ERROR, SELF_KERNEL, SQUARED_NORM, WEIGHT, Shapes, size_of
+from .feature_learner import Shapes
+from .feature_steps import ERROR, SELF_KERNEL, SQUARED_NORM, WEIGHT, size_of
 from .gram import (
     INVERSE,
     JITTER,

@@ -27,15 +27,8 @@ from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import (
-    RESPONSE,
-    SELF_KERNEL,
-    SQUARED_NORM,
-    VARIANCE,
-    WEIGHT,
-    Shapes,
-    size_of,
-)
+from .feature_learner import Shapes
+from .feature_steps import RESPONSE, SELF_KERNEL, SQUARED_NORM, VARIANCE, WEIGHT, size_of
 from .gram import (
     DEPENDENT,
     INVERSE,

@@ -18,7 +18,7 @@ from ..native.packed_symmetric import pack, unpack
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import FIELDS, SELF_KERNEL
+from .feature_steps import FIELDS, SELF_KERNEL
 from .recursive import RANDOM_WALK, RECURSIVE, RecursiveLeastSquares
 
 LINEAR = FIELDS.extended("linear", constants=floats("leaves"))  # sqrt(offset)

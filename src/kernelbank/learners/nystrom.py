@@ -14,7 +14,8 @@ from ..native.dense import dot
 from ..native.functions import native
 from ..utils import validation as check
 from .centres import CENTRES, CentresBase, append_centre
-from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, Shapes, size_of
+from .feature_learner import Shapes
+from .feature_steps import SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
 from .gram import JITTER
 from .step_size import FIRST_ORDER, FirstOrder, next_rate, step_size_rule
 

@@ -28,7 +28,7 @@ from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Learner, SlotGroup
-from .feature_learner import curvature_above, curvature_along
+from .feature_steps import curvature_above, curvature_along
 from .tree_inference import CELL_SIZE, TREE, descend, squared_norm
 from .tree_split import COUNTERS, ENTRY_EXTRA, GROWING, learn_sample
 

@@ -12,7 +12,8 @@ from ..native.dense import argmin
 from ..native.functions import native
 from ..utils import validation as check
 from .base import SlotGroup
-from .feature_learner import SELF_KERNEL, SLOPE, SQUARED_NORM, Shapes, size_of
+from .feature_learner import Shapes
+from .feature_steps import SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
 from .gram import (
     DEPENDENT,
     INVERSE,

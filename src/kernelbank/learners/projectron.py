@@ -11,7 +11,7 @@ from ..losses.objective import Objective
 from ..native.functions import native
 from ..utils import validation as check
 from .base import check_labels
-from .feature_learner import PREDICTION, SELF_KERNEL, SQUARED_NORM, TARGET, size_of
+from .feature_steps import PREDICTION, SELF_KERNEL, SQUARED_NORM, TARGET, size_of
 from .gram import (
     DEPENDENT,
     INVERSE,

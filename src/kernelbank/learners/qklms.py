@@ -23,7 +23,7 @@ from .centres import (
     norm_from_centres,
     values_at_centres,
 )
-from .feature_learner import PREDICTION, SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
+from .feature_steps import PREDICTION, SELF_KERNEL, SLOPE, SQUARED_NORM, size_of
 from .step_size import FIRST_ORDER, FirstOrder, next_rate, step_size_rule
 
 ARGUMENTS = CENTRES.extended(

@@ -45,17 +45,8 @@ from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
-from .feature_learner import (
-    AHEAD,
-    ERROR,
-    FIELDS,
-    SQUARED_NORM,
-    VARIANCE,
-    WEIGHT,
-    FeatureLearner,
-    Shapes,
-    size_of,
-)
+from .feature_learner import FeatureLearner, Shapes
+from .feature_steps import AHEAD, ERROR, FIELDS, SQUARED_NORM, VARIANCE, WEIGHT, size_of
 
 RECURSIVE: dict[str, Any] = {
     "padded": int,  # capacity, rounded up to a multiple of four

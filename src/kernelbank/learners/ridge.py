@@ -18,7 +18,8 @@ from ..native.dense import (
 )
 from ..native.jit import inline
 from .base import SlotGroup
-from .feature_learner import RESPONSE, SELF_KERNEL, SQUARED_NORM, WEIGHT, Shapes, size_of
+from .feature_learner import Shapes
+from .feature_steps import RESPONSE, SELF_KERNEL, SQUARED_NORM, WEIGHT, size_of
 from .gram import INVERSE, JITTER, InverseBase, append_to_gram, norm_from_gram, remove_from_gram
 
 RIDGE = INVERSE.extended(

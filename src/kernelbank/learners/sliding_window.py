@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..native.functions import native
 from ..utils import validation as check
-from .feature_learner import size_of
+from .feature_steps import size_of
 from .ridge import RIDGE, RidgeBase, append_sample, finish_step, remove_sample
 
 

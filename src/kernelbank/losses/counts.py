@@ -144,7 +144,10 @@ class PoissonRate(Loss):
         l(f, y) = f - y log f - (y - y log y)  for f > 0 (for y = 0: f, for f >= 0),
 
     and what a bank uses is its Moreau envelope, min over u of l(u, y) + (u - f)^2 / 2 smoothing,
-    which is finite for all f. A prediction may be a little below 0: take 0 for it.
+    which is finite for all f. A prediction may be a little below 0: take 0 for it. Where the rate
+    is not well above `smoothing`, counts above 0 pull less than with l, and predictions are too
+    low: lower `smoothing`, or use `Poisson`. Second-order methods keep the large curvature of early
+    samples near 0, and then learn slowly.
 
     Parameters
     ----------

@@ -133,6 +133,20 @@ def test_resuming_with_other_fixed_options_is_refused_and_names_them():
     assert "bad" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("name", "other"), [("decimal", ","), ("delimiter", ";")])
+def test_resuming_with_another_way_to_write_cells_is_refused(name, other):
+    saved = replace(OPTION, **{name: other}).to_json()
+    with pytest.raises(RunRefused, match=f"--{name} was {other}, now [.,]"):
+        OPTION.check_resumes(saved, Path("run"))
+
+
+def test_gaps_are_allowed_only_where_rows_can_be_lost():
+    with pytest.raises(RunRefused, match=r"--allow-gaps needs a source in Redis or Kafka"):
+        replace(OPTION, allow_gaps=True)
+    replace(OPTION, allow_gaps=True, follow=True)
+    replace(OPTION, allow_gaps=True, source="kafka://host:9092/topic")
+
+
 def test_resuming_with_other_free_options_is_accepted():
     free = [name for name, spec in OPTIONS.items() if spec.saved and spec.saved != FIXED]
     assert free == ["classes", "max_classes", "on_bad_row", "allow_missing", "predict_missing"]

@@ -26,6 +26,8 @@ def check_combinations(options: RunOptions) -> None:
             "--complete is for a source that does not grow, --follow for one that does. Give "
             "one of them."
         )
+    if options.allow_gaps and not (options.is_broker or options.follow):
+        raise RunRefused("--allow-gaps needs a source in Redis or Kafka, or --follow.")
     _check_bounds(options)
     _check_classes(options)
     _check_predictions(options)

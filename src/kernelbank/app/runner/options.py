@@ -84,10 +84,16 @@ class RunOptions:
         saved=FIXED,
     )
     delimiter: str = _columns(
-        "Character between the cells of CSV, or the word tab.", ",", metavar="CHARACTER"
+        "Character between the cells of CSV, or the word tab.",
+        ",",
+        metavar="CHARACTER",
+        saved=FIXED,
     )
     decimal: str = _columns(
-        "Decimal point of the numbers in CSV: a point or a comma.", ".", metavar="CHARACTER"
+        "Decimal point of the numbers in CSV: a point or a comma.",
+        ".",
+        metavar="CHARACTER",
+        saved=FIXED,
     )
 
     task: str = _learning(
