@@ -193,3 +193,14 @@ def test_link_to_a_file_is_followed(tmp_path):
     bank.save(tmp_path / "bank.kb")
     (tmp_path / "link").symlink_to(tmp_path / "bank.kb")
     assert kb.load(tmp_path / "link").slots == bank.slots
+
+
+def test_classes_that_are_one_label_are_refused(tmp_path):
+    bank = kb.AutoBank("classification", size="small", classes=[0, 1, 2])
+    bank.run(np.arange(30.0)[:, None], np.arange(30) % 3)
+    path = tmp_path / "bank.kb"
+    bank.save(path)
+    header, body = unpack(path.read_bytes())
+    path.write_bytes(pack({**header, "classes": [0, False, 2]}, body))
+    with pytest.raises(FileRefused, match="its classes are not different labels"):
+        kb.load(path)

@@ -187,6 +187,12 @@ def test_omkl_sfg_weights_equal_those_of_the_authors_equations(neighbours):
         close(made.diagnostics[name], last - last.max(), 1e4)
 
 
+def test_whole_number_beyond_64_bits_is_refused():
+    with pytest.raises(ValueError, match=r"'seed' of OMKLSFG must be .* <= 9223372036854775807"):
+        kb.combiners.OMKLSFG(seed=2**63)
+    assert kb.combiners.OMKLSFG(seed=2**63 - 1).seed == 2**63 - 1
+
+
 def test_graph_that_does_not_fit_the_slots_is_refused():
     with pytest.raises(ValueError, match="'graph' of OMKLSFG must list, for each of the 3 slots"):
         kb.KernelBank(kb.gaussian_grid(1, 2, 3), combiner=C.OMKLSFG(((0,), (1, 0))))

@@ -161,6 +161,8 @@ def _restore_auto(
     if not all(isinstance(label, (bool, int, float, str)) for label in labels):
         raise FileRefused("its classes are not labels.")
     auto._classes.add(labels)
+    if len(auto._classes) < len(labels):  # such as 0 and False
+        raise FileRefused("its classes are not different labels.")
     _restore_limit(auto._classes, header)
     if header["columns"] is not None:
         own = under("columns/", arrays)

@@ -79,7 +79,7 @@ class AdaRaker(Combiner):
 
     def __post_init__(self) -> None:
         remedy = "Give how many slots each instance has: the number of kernels, such as 3."
-        kernels = check.count("kernels", self.kernels, "AdaRaker", remedy)
+        kernels = check.count("kernels", self.kernels, "AdaRaker", remedy, most=1_000_000)
         remedy = "Give a positive number, such as 1."
         rate = check.number("learning_rate", self.learning_rate, "AdaRaker", remedy, above=0)
         check.choice("evidence", self.evidence, "AdaRaker", EVIDENCE)

@@ -85,7 +85,7 @@ class OMKLGF(Combiner):
     def __post_init__(self) -> None:
         check.settings(
             self,
-            draws=check.whole("Give how many slots a prediction may use, 1 or more."),
+            draws=check.whole("Give how many slots a prediction may use, 1 or more.", most=10_000),
             nodes=check.whole("Give the number of nodes, 1 or more.", most=1000),
             learning_rate=check.positive(1.0),
             exploration=check.fraction(1.0),

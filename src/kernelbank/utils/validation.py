@@ -15,6 +15,9 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]  # numpy.typing is slow to import
 LARGEST = 1e150
 """Inputs and targets beyond this are refused: the square of a difference must not overflow."""
 
+LARGEST_COUNT = 2**63 - 1
+"""Whole numbers beyond this are refused: compiled code takes 64 bits."""
+
 _FLOAT64 = np.dtype(np.float64)
 
 
@@ -69,14 +72,16 @@ def scale(name: str, value: Any, owner: str, remedy: str) -> float:
 
 
 def count(
-    name: str, value: Any, owner: str, remedy: str, *, least: int = 1, most: int | None = None
+    name: str, value: Any, owner: str, remedy: str, *, least: int = 1, most: int = LARGEST_COUNT
 ) -> int:
     """A whole number of at least `least`, as an int."""
-    if type(value) is int and value >= least and (most is None or value <= most):
+    if type(value) is int and least <= value <= most:
         return value
-    rule = f"be a whole number >= {least}" + ("" if most is None else f" and <= {most}")
     whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if not whole or int(value) < least or (most is not None and int(value) > most):
+    if not (whole and least <= int(value) <= most):
+        rule = f"be a whole number >= {least}"
+        if most < LARGEST_COUNT or (whole and int(value) > most):
+            rule += f" and <= {most}"
         raise refuse(name, rule, value, remedy, owner)
     return int(value)
 
@@ -275,6 +280,6 @@ def one_of(allowed: Iterable[str]) -> Rule:
     return lambda name, value, owner: choice(name, value, owner, allowed)
 
 
-def whole(remedy: str, *, least: int = 1, most: int | None = None) -> Rule:
+def whole(remedy: str, *, least: int = 1, most: int = LARGEST_COUNT) -> Rule:
     """A whole number of at least `least`."""
     return lambda name, value, owner: count(name, value, owner, remedy, least=least, most=most)

@@ -209,6 +209,37 @@ def test_row_that_is_open_beyond_the_limit_is_rejected_in_the_same_way_in_all_pi
         ]
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_row_before_a_blank_line_without_end_has_its_end(tmp_path, form):
+    path = tmp_path / f"rows.{form}"
+    begin, row = (b"a,b\n", b"1,2\n") if form == "csv" else (b"", b'{"a": 1, "b": 2}\n')
+    path.write_bytes(begin + row + b"\r")
+    source = open_source(path, complete=True)
+    (block,) = [one for one in source.blocks() if len(one)]
+    position = block.position(0)
+    assert "open" not in position
+    path.write_bytes(begin + row + b"\r\n" + row)
+    grown = open_source(path, complete=True)
+    grown.verify(source.fingerprint, position)
+    assert sum(len(one) for one in grown.blocks(position)) == 1
+
+
+def test_too_long_row_after_a_byte_order_mark_is_shown_alike_in_all_pieces(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b"x" * 50 + b"\n")
+    shown = set()
+    for piece in (1, 2, 3, 13, 1000):
+        with (
+            mock.patch.object(files, "CHUNK_BYTES", piece),
+            mock.patch.object(LineSplitter, "max_row_bytes", 9),
+        ):
+            for block in open_source(path).blocks():
+                shown.update(str(one) for one in block.parse(text=("a",)).rejected)
+    assert shown == {
+        "rows.jsonl, line 1: 'xxxxxx' is the beginning of a row longer than 262144 bytes."
+    }
+
+
 json_line = st.one_of(
     st.dictionaries(
         st.sampled_from("abc"),

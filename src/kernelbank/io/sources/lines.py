@@ -63,8 +63,11 @@ class TextChunk:
         return self.offset + (len(self.raw) if ends is None else int(ends[self.last_lines[row]]))
 
     def is_unended(self, row: int) -> bool:
-        """Whether a row has no line end: a file that grows may continue it."""
-        return row == len(self.rows) - 1 and not self.raw.endswith(b"\n")
+        """Whether a row has no line end: a file that grows may continue it.
+
+        After the last row there may be blank lines, of which the last has no end.
+        """
+        return self.last_lines[row] == self.line_count - 1 and not self.raw.endswith(b"\n")
 
 
 _NO_ROWS = TextChunk([], (), (), 0)
@@ -160,9 +163,13 @@ class LineSplitter(ABC):
         return "" if self._offset else BYTE_ORDER_MARK
 
     def _beginning(self, line: str) -> str:
-        """What is shown of a line that is too long: the same, whatever pieces it came in."""
+        """What is shown of a line that is too long: the same, whatever pieces it came in.
+
+        The byte order mark, which is not shown, may be among the bytes that have come.
+        """
+        known = self.max_row_bytes - len(BYTE_ORDER_MARK.encode())
         data = line.encode("utf-8", "surrogateescape")
-        return data[: min(self.max_row_bytes, 100)].decode("utf-8", "surrogateescape")
+        return data[: min(known, 100)].decode("utf-8", "surrogateescape")
 
     def _placed(self, chunk: TextChunk, raw: bytes, ends: NDArray[np.int64] | None) -> TextChunk:
         placed = replace(chunk, raw=raw, offset=self._offset, line=self._line, line_ends=ends)
