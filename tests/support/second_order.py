@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from kernelbank.kernels import Gaussian
 from kernelbank.kernels.sample_buffer import SampleBlock, SampleBuffer
 from kernelbank.learners.base import Learner, SlotGroup
 from kernelbank.losses.objective import Objective
@@ -98,6 +99,10 @@ class PrototypeRLS(Learner):
             ridge=check.positive(0.1),
             seed=check.whole("Give a whole number.", least=0),
         )
+
+    def check_kernel(self, kernel) -> None:
+        if not isinstance(kernel, Gaussian):
+            raise check.refuse("kernel", "be Gaussian", kernel, "Use Gaussian(width).")
 
     def shapes(self, objective: Objective, leaves: int, dimension: int, kernel, history_length):
         size = self.features
