@@ -73,10 +73,15 @@ def test_broken_component_fails_with_property_reason_and_repair(check, component
     assert all(len(line) > 30 for line in lines[1:4])
 
 
+class RefusesNoKernel(PrototypeRLS):
+    def check_kernel(self, kernel) -> None:
+        pass
+
+
 def test_python_learner_passes_with_its_kernel_only():
     C.check_learner(PrototypeRLS(), kernel=K.Gaussian(0.6))
     with pytest.raises(kb.errors.CheckFailed, match="'Linear' object has no attribute 'width'"):
-        C.check_learner(PrototypeRLS())  # it does not refuse what it cannot use
+        C.check_learner(RefusesNoKernel())
 
 
 @pytest.mark.slow
