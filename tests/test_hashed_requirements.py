@@ -47,6 +47,7 @@ def install(lines, folder):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_pip_installs_what_the_list_says_and_nothing_else(offline, tmp_path):
     helper = make_wheel(offline, "somehelper")
     wheel = make_wheel(offline, "kernelbank", "somehelper")

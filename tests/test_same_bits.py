@@ -121,8 +121,8 @@ def assert_same_bits(case, way, moment, folder):
 
 
 def in_turn(number):
-    """Marks of every other instance, which is for the slow tests."""
-    return [pytest.mark.slow] if number % 2 else []
+    """Marks of two instances of three, which are for the slow tests."""
+    return [pytest.mark.slow] if number % 3 else []
 
 
 @pytest.mark.parametrize("way", WAYS)

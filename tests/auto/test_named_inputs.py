@@ -48,7 +48,10 @@ X, Y = sensors()
 LABELS = np.where(Y > 5, "high", np.where(Y > 2, "mid", "low"))
 
 
-@pytest.mark.parametrize(("task", "lags"), [("regression", 0), ("classification", 2)])
+@pytest.mark.parametrize(
+    ("task", "lags"),
+    [pytest.param("regression", 0, marks=pytest.mark.slow), ("classification", 2)],
+)
 def test_every_way_to_give_a_table_has_the_same_bits(task, lags, tmp_path):
     y = Y if task == "regression" else LABELS
     expected = kb.AutoBank(task, lags, **SMALL).run(X, y).predictions.tolist()

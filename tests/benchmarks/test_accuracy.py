@@ -319,6 +319,7 @@ def test_running_scale_uses_earlier_rows_only():
     assert (contenders.running_scale(np.ones(5))[1] == 1).all()
 
 
+@pytest.mark.slow
 def test_bundled_streams_are_finite_numbers():
     found = streams.bundled(streams.RowRange(rows=160), [])
     assert len(found) >= 15
@@ -347,6 +348,7 @@ def test_file_with_the_name_of_a_benchmark_must_have_its_numbers(folder):
         streams.from_folder(folder, streams.RowRange(), [])
 
 
+@pytest.mark.slow
 def test_many_classes_are_run_by_all_that_take_them():
     (stream,) = streams.bundled(streams.RowRange(rows=150), ["iris"]).values()
     names = ("logistic", "knn", "rbf-sgd", "paper")
