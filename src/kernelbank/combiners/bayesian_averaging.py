@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,20 +13,19 @@ from ..native.scalar_math import log
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Combiner, PhaseList, State, combiner_phase
+from .base import PhaseList, State, combiner_phase
 from .likelihood import (
     LIKELIHOOD,
+    LikelihoodRule,
     check_noise,
     likelihood_arguments,
-    likelihood_shapes,
-    log_weight_diagnostics,
     normalize,
     score_slots,
 )
 
 
 @dataclass(frozen=True)
-class BayesianAveraging(Combiner):
+class BayesianAveraging(LikelihoodRule):
     """Online Bayesian model averaging: weights are the probabilities of the slots, given the past.
 
     With l_p the likelihood of the sample under slot p, a normal density with mean f_p(x) and
@@ -69,15 +67,11 @@ class BayesianAveraging(Combiner):
     forgetting: float = 1.0
     switching: float = 0.0
     noise: float | None = None
-    needs: ClassVar[frozenset[str]] = frozenset(["variances"])
 
     def __post_init__(self) -> None:
         forgetting = check.fraction(0.99, positive=True)
         check.settings(self, forgetting=forgetting, switching=check.fraction(0.01))
         object.__setattr__(self, "noise", check_noise(self.noise, "BayesianAveraging"))
-
-    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
-        return likelihood_shapes(slots)
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
@@ -91,10 +85,6 @@ class BayesianAveraging(Combiner):
             **likelihood_arguments(self.noise, objective, state, len(weights)),
         )
         return [phase]
-
-    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """log_weights: relative to the largest; residuals: sums of squared standardised errors."""
-        return log_weight_diagnostics(state)
 
 
 @native(LIKELIHOOD.extended("bayesian_averaging", forgetting=float, switching=float))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,13 +14,12 @@ from ..native.scalar_math import exp, log
 from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Combiner, PhaseList, State, combiner_phase
+from .base import PhaseList, State, combiner_phase
 from .likelihood import (
     LIKELIHOOD,
+    LikelihoodRule,
     check_noise,
     likelihood_arguments,
-    likelihood_shapes,
-    log_weight_diagnostics,
     mixture_score,
     normalize,
     score_slots,
@@ -29,7 +27,7 @@ from .likelihood import (
 
 
 @dataclass(frozen=True)
-class BayesianStacking(Combiner):
+class BayesianStacking(LikelihoodRule):
     """Online Bayesian stacking: weights that are to minimise sum_i -log sum_p w_p l_ip.
 
     l_ip is the likelihood of sample i under slot p, a normal density with mean f_p(x) and variance
@@ -73,7 +71,6 @@ class BayesianStacking(Combiner):
     learning_rate: float | None = None
     switching: float = 0.0
     noise: float | None = None
-    needs: ClassVar[frozenset[str]] = frozenset(["variances"])
 
     def __post_init__(self) -> None:
         if self.learning_rate is not None:
@@ -83,9 +80,6 @@ class BayesianStacking(Combiner):
             object.__setattr__(self, "learning_rate", rate)
         check.settings(self, switching=check.fraction(0.01))
         object.__setattr__(self, "noise", check_noise(self.noise, "BayesianStacking"))
-
-    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
-        return likelihood_shapes(slots)
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
@@ -99,10 +93,6 @@ class BayesianStacking(Combiner):
             **likelihood_arguments(self.noise, objective, state, len(weights)),
         )
         return [phase]
-
-    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """log_weights: relative to the largest; residuals: sums of squared standardised errors."""
-        return log_weight_diagnostics(state)
 
 
 _LARGEST_RATIO = 700.0  # its exponential is still finite

@@ -16,7 +16,7 @@ For the logistic loss the likelihood of a label is exp(-loss).
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..native.jit import inline
 from ..native.scalar_math import exp, log
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import State
+from .base import Combiner, State
 
 LIKELIHOOD = Arguments(
     "likelihood",
@@ -56,11 +56,6 @@ def check_noise(value: Any, owner: str) -> float | None:
     return check.number("noise", value, owner, remedy, above=0)
 
 
-def likelihood_shapes(slots: int) -> dict[str, tuple[int, ...]]:
-    """The state of the rules."""
-    return {"log_weights": (slots,), "residuals": (slots,)}
-
-
 def likelihood_arguments(
     noise: float | None, objective: Objective, state: State, slots: int
 ) -> dict[str, Any]:
@@ -73,9 +68,17 @@ def likelihood_arguments(
     }
 
 
-def log_weight_diagnostics(state: State) -> dict[str, Floats]:
-    """log_weights: of the next prediction, relative to the largest; residuals: sums of r."""
-    return {name: array.copy() for name, array in state.items()}
+class LikelihoodRule(Combiner):
+    """What the Bayesian rules share: the evidence that they need, and their state."""
+
+    needs: ClassVar[frozenset[str]] = frozenset(["variances"])
+
+    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
+        return {"log_weights": (slots,), "residuals": (slots,)}
+
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
+        """log_weights: relative to the largest; residuals: sums of squared standardised errors."""
+        return super().diagnostics(state, weights)
 
 
 @inline
