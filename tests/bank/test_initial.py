@@ -156,6 +156,7 @@ def test_bank_continues_on_more_columns_from_its_initial_function():
     [
         ({"initial": 3}, "'initial' must be points and coefficients"),
         ({"initial": ([[0.0]], [[1.0, 2.0]])}, r"coefficients of shape \(1,\) or \(1, 20\)"),
+        ({"initial": ([[0.0]], [1.0, 2.0])}, r"or \(1, 20\); got \(2,\)"),
         ({"initial": ([[0.0]], [np.nan])}, "'initial'"),
         ({"initial": (np.zeros((95, 1)), np.ones(95))}, "have at most 90 points for Norma"),
         ({"initial": ([0.0], [1.0]), "learner": M.KRLS()}, "left out for KRLS.*Norma"),

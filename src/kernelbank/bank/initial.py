@@ -32,11 +32,11 @@ class InitialFunction:
             raise check.refuse("initial", "be points and coefficients", given, _REMEDY)
         points = check.samples(given[0], None).copy()
         coefficients = check.floats("initial", given[1], _REMEDY)
-        if coefficients.ndim == 1:
-            coefficients = np.repeat(coefficients[:, None], slots, axis=1)
-        if coefficients.shape != (len(points), slots):
+        if coefficients.shape not in ((len(points),), (len(points), slots)):
             rule = f"have coefficients of shape {(len(points),)} or {(len(points), slots)}"
             raise check.refuse("initial", rule, coefficients.shape, _REMEDY)
+        if coefficients.ndim == 1:
+            coefficients = np.repeat(coefficients[:, None], slots, axis=1)
         check.within_range("initial", coefficients)
         return cls(points, coefficients.copy())
 
