@@ -16,6 +16,7 @@ from .knlms import KNLMS
 from .krls import KRLS
 from .krls_tracker import KRLSTracker
 from .linear_rls import LinearRLS
+from .nearest_neighbor_gp import NearestNeighborGP
 from .norma import Norma
 from .nystrom import NystromSGD
 from .partition_tree import PartitionTree
@@ -38,6 +39,7 @@ BUILT_IN: tuple[type[Learner], ...] = (
     KRLS,
     KRLSTracker,
     LinearRLS,
+    NearestNeighborGP,
     Norma,
     NystromSGD,
     POLK,
@@ -72,6 +74,7 @@ __all__ = [
     "KRLSTracker",
     "Learner",
     "LinearRLS",
+    "NearestNeighborGP",
     "Norma",
     "NystromSGD",
     "POLK",
