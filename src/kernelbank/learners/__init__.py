@@ -15,6 +15,7 @@ from .klms import KLMS
 from .knlms import KNLMS
 from .krls import KRLS
 from .krls_tracker import KRLSTracker
+from .last_value import LastValue
 from .linear_rls import LinearRLS
 from .nearest_neighbor_gp import NearestNeighborGP
 from .norma import Norma
@@ -38,6 +39,7 @@ BUILT_IN: tuple[type[Learner], ...] = (
     KNLMS,
     KRLS,
     KRLSTracker,
+    LastValue,
     LinearRLS,
     NearestNeighborGP,
     Norma,
@@ -73,6 +75,7 @@ __all__ = [
     "KRLS",
     "KRLSTracker",
     "Learner",
+    "LastValue",
     "LinearRLS",
     "NearestNeighborGP",
     "Norma",
