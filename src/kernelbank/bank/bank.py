@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -24,11 +24,13 @@ from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, new_turn, whole_step
 from . import serialization
 from .engines import Engine
-from .layout import Slot
+from .layout import Slot, given_slots
 from .ledger import Ledger
 from .naming import SlotNames
 from .runtime import Runtime
 from .settings import BankSettings
+from .slot_changes import SlotPlan, changed_settings, continue_with, plan_change
+from .slot_history import SlotHistory
 from .status import Status, bank_status, bank_title
 from .trace import Trace, chosen_fields
 from .widening import check_wider, widened_arrays
@@ -115,7 +117,7 @@ class KernelBank:
         dtype: str = "float64",
         initial: Any = None,
     ) -> None:
-        self._settings = BankSettings.checked(
+        settings = BankSettings.checked(
             dictionary,
             learner,
             combiner,
@@ -127,9 +129,13 @@ class KernelBank:
             dtype,
             initial,
         )
-        self._runtime = Runtime(self._settings)
-        self._names = SlotNames(self._settings.slots)
+        self._use(settings, Runtime(settings))
         self._turn = new_turn(self)
+
+    def _use(self, settings: BankSettings, runtime: Runtime) -> None:
+        """Be the bank with these settings and this runtime."""
+        self._settings, self._runtime = settings, runtime
+        self._names = SlotNames(settings.slots)
 
     # --- settings and results -----------------------------------------------------------------
 
@@ -401,6 +407,7 @@ class KernelBank:
         if self._settings.initial is not None:
             arguments["initial"] = self._settings.initial.with_columns(width).argument()
         wider = KernelBank(**arguments)
+        wider._use_history(self._settings.history)
         if known is not None:
             wider._settings.check_width(width, "dimension")
             layout = wider._settings.layout
@@ -410,6 +417,62 @@ class KernelBank:
             models = self._runtime.executor.copy_models()
             wider._continue_from(width, self._runtime.diagnostics.warned, arrays, models)
         return wider
+
+    @_exclusive
+    def with_slots(
+        self,
+        slots: Iterable[Slot],
+        kept: Iterable[int | None],
+        elders: Iterable[int | None] | None = None,
+    ) -> KernelBank:
+        """A bank with other slots that continues from this one.
+
+        A slot that is kept goes on bit for bit, whatever its index. A new slot with `residual_of`
+        starts at the function of its base. Every other new slot first learns the samples that the
+        bank still holds, as if the stream had begun with the oldest of them: those since the last
+        multiple of 256, and before them as many as the slots need (`budget` of Norma) or a window.
+
+        New slots have weight 0 until the next sample, and the weights of the others are scaled to
+        sum 1, if the combiner keeps them on the simplex; without any weight left, all weights are
+        those of a new bank. The combiner judges a new slot like its
+        elder at first, and the ledger's totals of a new slot go on from those of its elder, so
+        that all totals are over all samples; `ledger.slot_since` tells when each slot was added.
+
+        Parameters
+        ----------
+        slots : all slots from now on, with `residual_of` in their new order. A slot cannot be
+            retired while another learns its residual.
+        kept : for each of them the index, in this bank, of the slot that it continues, or None if
+            it is new.
+        elders : for each of them the index, in this bank, of its elder; only those of new slots
+            count. None, for one or all: the base for a slot with `residual_of`, else the slot of
+            the highest cumulative cost, so that a new slot has to earn its weight. In the place of
+            an elder that is quarantined it is also that one.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank([kb.kernels.Gaussian(w) for w in (0.1, 1.0, 10.0)])
+        >>> for n in range(100):
+        ...     bank.learn_one(n / 10, n % 20 < 10)
+        >>> finer = kb.Slot(kb.kernels.Gaussian(0.5), kb.learners.Norma())
+        >>> other = bank.with_slots([bank.slots[0], finer, bank.slots[1]], kept=[0, None, 1])
+        >>> other.samples, other.ledger.slot_since
+        (100, (0, 100, 0))
+        >>> other.predict_slots_one(3.0)[1][2] == bank.predict_slots_one(3.0)[1][1]
+        np.True_
+        """
+        given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
+        costs = self.ledger.slot_cumulative_cost
+        plan = plan_change(self._settings, costs, given, kept, elders)
+        other = KernelBank(**self._settings.arguments() | {"slots": given})
+        other._use(*self._continued(given, plan, {}))
+        return other
+
+    def _continued(
+        self, slots: Iterable[Slot], plan: SlotPlan, reasons: Mapping[str, Sequence[str]]
+    ) -> tuple[BankSettings, Runtime]:
+        """Settings and runtime that continue with other slots."""
+        new = changed_settings(self._settings, self.samples, slots, plan, reasons)
+        return new, continue_with(self._runtime, self._settings, new, plan)
 
     @_exclusive
     def reset(self) -> None:
@@ -443,6 +506,7 @@ class KernelBank:
             **serialization.describe_settings(self._settings),
             "dimension": dimension,
             "warned": sorted(self._runtime.diagnostics.warned),
+            **self._settings.history.describe(),
         }
         return header, arrays
 
@@ -465,9 +529,16 @@ class KernelBank:
         """The bank that `_describe` described, checked in every respect; see `kb.load`."""
         bank = cls(**serialization.parse_settings(header, arrays, components), engine=engine)
         dimension = header["dimension"]
+        bank._use_history(SlotHistory.parse(header, len(bank.slots)))
         serialization.check_state(bank._settings, bank._runtime, dimension, arrays, most_memory)
+        bank._settings.history.check(int(arrays["ledger/running"][-1]))
         bank._continue_from(dimension, (str(name) for name in header["warned"]), arrays, None)
         return bank
+
+    def _use_history(self, history: SlotHistory) -> None:
+        """Take over the history of another bank."""
+        settings = self._settings.with_history(history)
+        self._use(settings, Runtime(settings))
 
     def _state(self) -> dict[str, Floats]:
         """Copies of all arrays that the next sample depends on."""
@@ -496,10 +567,11 @@ class KernelBank:
         dimension, arrays = self._kept_state()
         models = None if dimension is None else runtime.executor.copy_models()
         state = (dimension, sorted(runtime.diagnostics.warned), arrays, models)
-        return _unpickled, (self._settings.arguments(), *state)
+        return _unpickled, (self._settings.arguments(), self._settings.history, *state)
 
 
-def _unpickled(arguments: Mapping[str, Any], *state: Any) -> KernelBank:
+def _unpickled(arguments: Mapping[str, Any], history: SlotHistory, *state: Any) -> KernelBank:
     bank = KernelBank(**arguments)
+    bank._use_history(history)
     bank._continue_from(*state)
     return bank

@@ -45,7 +45,11 @@ class Runtime:
         self.weights = settings.first_weights()
         """(P,): the weights of the next prediction; written in place."""
         self.ledger = Ledger(
-            settings.objective, len(settings.slots), settings.combiner.on_simplex, self.dropped
+            settings.objective,
+            len(settings.slots),
+            settings.combiner.on_simplex,
+            self.dropped,
+            settings.history,
         )
         self.diagnostics = Diagnostics(settings.slots, settings.loss)
         self.dimension: int | None = None

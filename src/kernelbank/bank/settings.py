@@ -20,6 +20,7 @@ from ..utils.validation import Floats
 from .engines import Engine, as_engine
 from .initial import InitialFunction
 from .layout import Layout, Slot, bank_slots
+from .slot_history import SlotHistory
 
 _OWNER = "KernelBank"
 
@@ -32,6 +33,7 @@ class BankSettings:
     layout: Layout
     combiner: Combiner
     engine: Engine
+    _history: SlotHistory | None = None
 
     @classmethod
     def checked(
@@ -75,6 +77,16 @@ class BankSettings:
         return settings
 
     @property
+    def history(self) -> SlotHistory:
+        """Since when the bank has had its slots."""
+        return SlotHistory.of(len(self.slots)) if self._history is None else self._history
+
+    def with_history(self, history: SlotHistory) -> BankSettings:
+        """The same settings for a bank whose slots have changed."""
+        layout = replace(self.layout, identities=history.identities)
+        return replace(self, layout=layout, _history=history)
+
+    @property
     def slots(self) -> tuple[Slot, ...]:
         """The slots."""
         return self.layout.slots
@@ -96,6 +108,10 @@ class BankSettings:
             "dtype": self.objective.dtype,
             "initial": None if self.initial is None else self.initial.argument(),
         }
+
+    def with_slots(self, slots: Iterable[Slot]) -> BankSettings:
+        """The same settings for other slots, without a history."""
+        return self.checked(None, None, **self.arguments() | {"slots": slots})
 
     @property
     def initial(self) -> InitialFunction | None:

@@ -3,6 +3,7 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +101,11 @@ class AdaRaker(Combiner):
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         levels = self._levels(slots)
         return {"totals": (levels, self.kernels), "log_shares": (levels,), "scale": (1,)}
+
+    def change_slots(
+        self, old: State, new: State, kept: Sequence[int | None], elders: Sequence[int]
+    ) -> None:
+        self.refuse_change("its instances are slots at fixed positions")
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -121,6 +122,36 @@ class Combiner:
         From workspace.query_point and workspace.slot_values to workspace.query_weights.
         """
         return None
+
+    def change_slots(
+        self, old: State, new: State, kept: Sequence[int | None], elders: Sequence[int]
+    ) -> None:
+        """Write the state of a bank to that of one which continues it with other slots.
+
+        Slot i of the new bank continues slot kept[i] of the old one, or is new if that is None.
+        A new slot is at first judged like slot elders[i] of the old bank. By default the axes over
+        the slots, which grow by one with a slot more in `shapes`, are indexed accordingly.
+
+        `new` has the shapes for the new slots and is all zero.
+        """
+        source = np.array([e if k is None else k for k, e in zip(kept, elders, strict=True)])
+        slots = len(kept)
+        larger = self.shapes(slots + 1)
+        for name, shape in self.shapes(slots).items():
+            array = old[name]
+            for axis, (length, longer) in enumerate(zip(shape, larger[name], strict=True)):
+                if length == longer:
+                    continue
+                if length != slots:
+                    self.refuse_change(f"its {name} are not one number per slot")
+                array = np.take(array, source, axis=axis)
+            new[name][...] = array
+
+    def refuse_change(self, why: str) -> NoReturn:
+        """Refuse other slots in a bank with this combiner."""
+        rule = f"be one that can continue with other slots ({why})"
+        remedy = "Use another combiner, such as kb.combiners.Simplex or Stacking, or a new bank."
+        raise check.refuse("combiner", rule, self, remedy, "with_slots")
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """The numbers behind the last weights, for `KernelBank.evidence`.
