@@ -19,6 +19,7 @@ from ..native.workspace import SLIDE_PERIOD
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import bank_cost
+from .adaptive_dictionary import DictionaryState
 from .engines import Serial
 from .layout import Layout, Slot
 from .naming import SlotNames
@@ -138,13 +139,15 @@ def changed_settings(
     samples: int,
     slots: Iterable[Slot],
     plan: SlotPlan,
-    reasons: Mapping[str, Sequence[str]],
+    reasons: Mapping[str, Mapping[int, str]],
+    dictionary_state: DictionaryState | None = None,
 ) -> BankSettings:
     """The settings of the new bank, with its history.
 
-    reasons : why each slot was "retired", in the order of their indices, and "added".
+    reasons : why slots were "retired" and "added", by their indices.
     """
     made = settings.with_slots(slots)
+    made = replace(made, dictionary=settings.dictionary, dictionary_state=dictionary_state)
     changes: list[SlotChange] = []
     added = [index for index, slot in enumerate(plan.kept) if slot is None]
     parts = (
@@ -152,9 +155,9 @@ def changed_settings(
         ("added", added, SlotNames(made.slots)),
     )
     for kind, indices, names in parts:
-        given = reasons.get(kind, ("",) * len(indices))
-        for index, reason in zip(indices, given, strict=True):
+        for index in indices:
             name = names[index].partition("] ")[2]
+            reason = reasons.get(kind, {}).get(index, "")
             changes.append(SlotChange(samples, kind, index, name, reason))
     length = settings.layout.history_length(settings.objective)
     held = _oldest_held(settings.history, length, samples)
