@@ -223,7 +223,7 @@ def test_every_combiner_goes_on_or_refuses(combiner):
     bank.run(case.X[:200], case.y[:200])
     slots, kept = [NEW, *bank.slots[:7]], [None, 0, 1, 2, 3, 4, 5, 6]
     if isinstance(combiner, FIXED):
-        with pytest.raises(InvalidArgument, match="'combiner' of with_slots must be one that can"):
+        with pytest.raises(InvalidArgument, match="'combiner' must be one that can"):
             bank.with_slots(slots, kept)
         return
     same = bank.with_slots(bank.slots, range(11))

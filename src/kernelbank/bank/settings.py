@@ -71,6 +71,7 @@ class BankSettings:
             dictionary = Dictionary(adaptive.kernels[k] for k in state.members)
         given = bank_slots(dictionary, learner, slots)
         if adaptive is not None:
+            rule.check_slot_changes()
             for kernel in adaptive.kernels:
                 given[0].learner.check_kernel(kernel)
         layout = Layout.of(replace(slot, kernel=own_copy(slot.kernel)) for slot in given)

@@ -67,6 +67,7 @@ def plan_change(
         remedy = "Make the bank without it, or a new bank."
         rule = "be left out for a bank that changes its slots"
         raise check.refuse("initial", rule, len(settings.initial.points), remedy, _OWNER)
+    settings.combiner.check_slot_changes()
     known = _indices("kept", kept, len(slots), len(old))
     given = [i for i in known if i is not None]
     if len(set(given)) < len(given):

@@ -3,8 +3,8 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class AdaRaker(Combiner):
     normalize: bool = True
     evidence: str = "loss"
 
+    fixed_slots: ClassVar[str] = "its instances are slots at fixed positions"
+
     def __post_init__(self) -> None:
         remedy = "Give how many slots each instance has: the number of kernels, such as 3."
         kernels = check.count("kernels", self.kernels, "AdaRaker", remedy, most=1_000_000)
@@ -101,11 +103,6 @@ class AdaRaker(Combiner):
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         levels = self._levels(slots)
         return {"totals": (levels, self.kernels), "log_shares": (levels,), "scale": (1,)}
-
-    def change_slots(
-        self, old: State, new: State, kept: Sequence[int | None], elders: Sequence[int]
-    ) -> None:
-        self.refuse_change("its instances are slots at fixed positions")
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats

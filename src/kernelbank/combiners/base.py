@@ -64,6 +64,9 @@ class Combiner:
     """Whether the weights of a prediction depend on its input, or on what the slots predict there.
     Such a rule gives the weights *at* each sample, before its target, and has `weights_at`."""
 
+    fixed_slots: ClassVar[str] = ""
+    """Why a bank with this rule cannot continue with other slots, if it cannot."""
+
     @property
     def supports_distributed_qp(self) -> bool:
         """Whether the weights solve the program of `simplex_qp` with curvature and window_loss.
@@ -143,15 +146,19 @@ class Combiner:
                 if length == longer:
                     continue
                 if length != slots:
-                    self.refuse_change(f"its {name} are not one number per slot")
+                    self._refuse_changes(f"its {name} are not one number per slot")
                 array = np.take(array, source, axis=axis)
             new[name][...] = array
 
-    def refuse_change(self, why: str) -> NoReturn:
-        """Refuse other slots in a bank with this combiner."""
+    def check_slot_changes(self) -> None:
+        """Refuse to be the rule of a bank that continues with other slots, if it cannot."""
+        if self.fixed_slots:
+            self._refuse_changes(self.fixed_slots)
+
+    def _refuse_changes(self, why: str) -> NoReturn:
         rule = f"be one that can continue with other slots ({why})"
         remedy = "Use another combiner, such as kb.combiners.Simplex or Stacking, or a new bank."
-        raise check.refuse("combiner", rule, self, remedy, "with_slots")
+        raise check.refuse("combiner", rule, self, remedy)
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """The numbers behind the last weights, for `KernelBank.evidence`.

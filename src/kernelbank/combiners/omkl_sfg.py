@@ -3,8 +3,8 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -89,6 +89,8 @@ class OMKLSFG(Combiner):
     evidence: str = "loss"
     seed: int = 0
 
+    fixed_slots: ClassVar[str] = "its graph is one of slots at fixed positions"
+
     def __post_init__(self) -> None:
         check.settings(
             self,
@@ -125,11 +127,6 @@ class OMKLSFG(Combiner):
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         state = {"totals": (slots,), "shown": (slots,), "probabilities": (slots,)}
         return {**state, "node_totals": (slots,), "node": (2,)}
-
-    def change_slots(
-        self, old: State, new: State, kept: Sequence[int | None], elders: Sequence[int]
-    ) -> None:
-        self.refuse_change("its graph is one of slots at fixed positions")
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
