@@ -149,7 +149,7 @@ def cluster(tmp_path_factory):
         ray.shutdown()
 
 
-QUICK = ("combiner Simplex()", "loss Huber(delta=0.4)")
+QUICK = ("combiner Simplex()", "loss Huber(delta=0.4)", "adaptive dictionary")
 """Banks that `make test` runs on Ray; the others are slow."""
 
 RAY_CASES = few_cases()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from . import checks, combiners, errors, kernels, learners, losses
     from .auto import AutoBank, AutoLedger, Change
     from .auto.loading import load
-    from .bank import KernelBank, Ledger, Slot, Trace, engines
+    from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex_qp import kkt_residual, simplex_qp
     from .evaluation import datasets, plots, presets, regret
     from .evaluation.batch import BatchSolution, batch_solution
@@ -43,6 +43,7 @@ _MODULES = {
 """Public modules and where they are. `river` and `sklearn` need the libraries of these names."""
 
 _NAMES = {
+    "AdaptiveDictionary": "bank",
     "AutoBank": "auto",
     "AutoLedger": "auto",
     "BatchSolution": "evaluation.batch",
@@ -63,6 +64,7 @@ _NAMES = {
 """Public names and the modules that define them."""
 
 __all__ = [
+    "AdaptiveDictionary",
     "AutoBank",
     "AutoLedger",
     "BatchSolution",

@@ -123,6 +123,12 @@ def shared_cases():
         ],
         loss="poisson",
     )
+    cases["adaptive dictionary"] = bank_case(
+        dictionary=kb.AdaptiveDictionary(
+            kb.gaussian_grid(0.05, 5, 30), size=6, every=140, threshold=0.5
+        ),
+        learner=L.Norma(0.05, 30),
+    )
     cases["float32"] = bank_case(dictionary=kb.gaussian_grid(0.2, 2, 6), dtype="float32")
     cases["AutoBank"] = auto_case(X, NUMBERS)
     cases["AutoBank with lags and missing inputs"] = auto_case(MISSING, NUMBERS, lags=2)

@@ -1,8 +1,9 @@
 """`KernelBank`: slots that learn a stream on their own, and the weights that combine them."""
 
+from .adaptive_dictionary import AdaptiveDictionary
 from .bank import KernelBank
 from .layout import Slot
 from .ledger import Ledger
 from .trace import Trace
 
-__all__ = ["KernelBank", "Ledger", "Slot", "Trace"]
+__all__ = ["AdaptiveDictionary", "KernelBank", "Ledger", "Slot", "Trace"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -23,18 +24,23 @@ from ..utils.lazy import plots
 from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, new_turn, whole_step
 from . import serialization
+from .adaptive_dictionary import DictionaryState
 from .engines import Engine
-from .layout import Slot
+from .layout import Slot, given_slots
 from .ledger import Ledger
 from .naming import SlotNames
 from .runtime import Runtime
 from .settings import BankSettings
+from .slot_changes import SlotPlan, changed_settings, continue_with, plan_change
+from .slot_history import SlotHistory
 from .status import Status, bank_status, bank_title
 from .trace import Trace, chosen_fields
 from .widening import check_wider, widened_arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_NO_SLOTS: dict[str, Any] = {"dictionary": None, "learner": None, "slots": None}
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -72,8 +78,9 @@ class KernelBank:
 
     Parameters
     ----------
-    dictionary : the kernels, a `Dictionary` or a list of kernels. By default 20 Gaussians with
-        widths from 0.1 to 10 in equal ratios.
+    dictionary : the kernels, a `Dictionary` or a list of kernels, or an `AdaptiveDictionary`, of
+        which some kernels run at a time. By default 20 Gaussians with widths from 0.1 to 10 in
+        equal ratios.
     learner : the method of every slot; by default `Norma()`.
     combiner : the rule for the weights; by default `Simplex()`, the paper's.
     loss : a loss or its name, such as "squared", "huber", "logistic".
@@ -115,7 +122,7 @@ class KernelBank:
         dtype: str = "float64",
         initial: Any = None,
     ) -> None:
-        self._settings = BankSettings.checked(
+        settings = BankSettings.checked(
             dictionary,
             learner,
             combiner,
@@ -127,9 +134,13 @@ class KernelBank:
             dtype,
             initial,
         )
-        self._runtime = Runtime(self._settings)
-        self._names = SlotNames(self._settings.slots)
+        self._use(settings, Runtime(settings))
         self._turn = new_turn(self)
+
+    def _use(self, settings: BankSettings, runtime: Runtime) -> None:
+        """Be the bank with these settings and this runtime."""
+        self._settings, self._runtime = settings, runtime
+        self._names = SlotNames(settings.slots)
 
     # --- settings and results -----------------------------------------------------------------
 
@@ -298,7 +309,11 @@ class KernelBank:
         if runtime.busy:
             _refuse_inside()
         with self._turn:
+            if self._settings.dictionary is not None:
+                self._revise_if_due()
+                runtime = self._runtime
             if past_predictions is None and runtime.learn_one(x, y):
+                self._revise_if_due()
                 return
             point = check.one_sample(x, self._dimension)
             target = check.one_target(y)
@@ -329,20 +344,52 @@ class KernelBank:
         self.loss.check_targets(targets)
         trace = Trace(len(points), self._names, fields)
         done = 0
-        for block in self._runtime.iter_blocks(points, targets, fields):
-            self._run_block(block.points, block.targets)
-            self._runtime.record(trace, done, len(block.points))
-            done += len(block.points)
+        self._revise_if_due()
+        while done < len(points):
+            runtime, end = self._runtime, len(points)
+            if self._settings.dictionary is not None:  # no block goes beyond a revision
+                end = min(end, done + self._settings.dictionary.until_revision(self.samples))
+            for block in runtime.iter_blocks(points[done:end], targets[done:end], fields):
+                self._run_block(block.points, block.targets)
+                runtime.record(trace, done, len(block.points))
+                done += len(block.points)
+            if self._runtime is not runtime:
+                trace.rename(done, self._names)
         return trace
 
     def _run_block(self, X: Floats, y: Floats, past_predictions: Floats | None = None) -> None:
-        """Learn a block whole, or not at all."""
+        """Learn a block whole, or not at all; then revise the slots if that is due."""
         runtime = self._runtime
         if runtime.undoes_blocks:
             runtime.run_block(X, y, past_predictions)
+            self._revise_if_due()
             return
         with whole_step(self):
             runtime.run_block(X, y, past_predictions)
+            self._revise_if_due()
+
+    def _revise_if_due(self) -> None:
+        """Exchange slots at the sample numbers that an adaptive dictionary has for it.
+
+        A revision that fails leaves the slots as they are; it is made before the next sample.
+        """
+        dictionary, state = self._settings.dictionary, self._settings.dictionary_state
+        if dictionary is None or state is None or not dictionary.is_due(state, self.samples):
+            return
+        with whole_step(self):
+            sums, settings = self._runtime.weight_sums, self._settings
+            assert sums is not None
+            revision = dictionary.revise(state, sums, self.quarantined, self.samples)
+            if not revision.added:
+                self._settings = replace(settings, dictionary_state=revision.state)
+                sums[:] = 0.0
+                return
+            slots = settings.member_slots(revision.state)
+            places = range(len(slots))
+            kept = [None if place in revision.added else place for place in places]
+            plan = plan_change(settings, self.ledger.slot_cumulative_cost, slots, kept, places)
+            reasons = {"retired": revision.retired, "added": revision.added}
+            self._use(*self._continued(slots, plan, reasons, revision.state))
 
     def _before_step(self) -> None:
         """The runtime undoes what has to be undone."""
@@ -396,11 +443,13 @@ class KernelBank:
         width = check.count(
             "dimension", dimension, "with_inputs", remedy, least=self._dimension or 1
         )
+        self._refuse_revised("with_inputs")
         given = self.slots if slots is None else tuple(slots)
         arguments = {**self._settings.arguments(), "slots": given}
         if self._settings.initial is not None:
             arguments["initial"] = self._settings.initial.with_columns(width).argument()
         wider = KernelBank(**arguments)
+        wider._use_history(self._settings.history, None)
         if known is not None:
             wider._settings.check_width(width, "dimension")
             layout = wider._settings.layout
@@ -412,6 +461,73 @@ class KernelBank:
         return wider
 
     @_exclusive
+    def with_slots(
+        self,
+        slots: Iterable[Slot],
+        kept: Iterable[int | None],
+        elders: Iterable[int | None] | None = None,
+    ) -> KernelBank:
+        """A bank with other slots that continues from this one.
+
+        A slot that is kept goes on bit for bit, whatever its index. A new slot with `residual_of`
+        starts at the function of its base. Every other new slot first learns the samples that the
+        bank still holds, as if the stream had begun with the oldest of them: those since the last
+        multiple of 256, and before them as many as the slots need (`budget` of Norma) or a window.
+
+        New slots have weight 0 until the next sample, and the weights of the others are scaled to
+        sum 1, if the combiner keeps them on the simplex; without any weight left, all weights are
+        those of a new bank. The combiner judges a new slot like its
+        elder at first, and the ledger's totals of a new slot go on from those of its elder, so
+        that all totals are over all samples; `ledger.slot_since` tells when each slot was added.
+
+        Parameters
+        ----------
+        slots : all slots from now on, with `residual_of` in their new order. A slot cannot be
+            retired while another learns its residual.
+        kept : for each of them the index, in this bank, of the slot that it continues, or None if
+            it is new.
+        elders : for each of them the index, in this bank, of its elder; only those of new slots
+            count. None, for one or all: the base for a slot with `residual_of`, else the slot of
+            the highest cumulative cost, so that a new slot has to earn its weight. In the place of
+            an elder that is quarantined it is also that one.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank([kb.kernels.Gaussian(w) for w in (0.1, 1.0, 10.0)])
+        >>> for n in range(100):
+        ...     bank.learn_one(n / 10, n % 20 < 10)
+        >>> finer = kb.Slot(kb.kernels.Gaussian(0.5), kb.learners.Norma())
+        >>> other = bank.with_slots([bank.slots[0], finer, bank.slots[1]], kept=[0, None, 1])
+        >>> other.samples, other.ledger.slot_since
+        (100, (0, 100, 0))
+        >>> other.predict_slots_one(3.0)[1][2] == bank.predict_slots_one(3.0)[1][1]
+        np.True_
+        """
+        self._refuse_revised("with_slots")
+        given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
+        costs = self.ledger.slot_cumulative_cost
+        plan = plan_change(self._settings, costs, given, kept, elders)
+        other = KernelBank(**self._settings.arguments() | {"slots": given})
+        other._use(*self._continued(given, plan, {}))
+        return other
+
+    def _refuse_revised(self, method: str) -> None:
+        if self._settings.dictionary is not None:
+            remedy = "Give all columns from the start, and a pool with all kernels."
+            rule = "be a plain one for a bank whose inputs or slots are changed from outside"
+            raise check.refuse("dictionary", rule, self._settings.dictionary, remedy, method)
+
+    def _continued(
+        self,
+        slots: Sequence[Slot],
+        plan: SlotPlan,
+        reasons: Mapping[str, Mapping[int, str]],
+        state: DictionaryState | None = None,
+    ) -> tuple[BankSettings, Runtime]:
+        """Settings and runtime that continue with other slots."""
+        new = changed_settings(self._settings, self.samples, slots, plan, reasons, state)
+        return new, continue_with(self._runtime, self._settings, new, plan)
+
+    @_exclusive
     def reset(self) -> None:
         """Forget everything that was learned: the bank is then as `fresh` would make it.
 
@@ -420,7 +536,11 @@ class KernelBank:
         """
         self._settings.check_saveable("reset", "Make a new one: bank.fresh().")
         with defer_signals():
-            self._runtime.reset()
+            if self._settings.dictionary is not None:
+                settings = BankSettings.checked(**_NO_SLOTS | self._settings.arguments())
+                self._use(settings, Runtime(settings))
+            else:
+                self._runtime.reset()
 
     # --- saving -------------------------------------------------------------------------------
 
@@ -437,12 +557,14 @@ class KernelBank:
         """Everything that the next sample depends on: settings as JSON data, and arrays."""
         remedy = "Save a bank without such slots, and keep the model yourself."
         self._settings.check_saveable("saved", remedy)
-        check_names([self.loss, self.combiner, *self.slots])
+        pool = () if self._settings.dictionary is None else self._settings.dictionary.kernels
+        check_names([self.loss, self.combiner, *self.slots, *pool])
         dimension, arrays = self._kept_state()
         header = {
             **serialization.describe_settings(self._settings),
             "dimension": dimension,
             "warned": sorted(self._runtime.diagnostics.warned),
+            **self._settings.history.describe(),
         }
         return header, arrays
 
@@ -465,9 +587,20 @@ class KernelBank:
         """The bank that `_describe` described, checked in every respect; see `kb.load`."""
         bank = cls(**serialization.parse_settings(header, arrays, components), engine=engine)
         dimension = header["dimension"]
+        state, dictionary = None, bank._settings.dictionary
+        if dictionary is not None:
+            state = DictionaryState.parse(header["dictionary_state"], dictionary)
+        bank._use_history(SlotHistory.parse(header, len(bank.slots)), state)
         serialization.check_state(bank._settings, bank._runtime, dimension, arrays, most_memory)
+        bank._settings.history.check(int(arrays["ledger/running"][-1]))
         bank._continue_from(dimension, (str(name) for name in header["warned"]), arrays, None)
         return bank
+
+    def _use_history(self, history: SlotHistory, state: DictionaryState | None) -> None:
+        """Take over the history of another bank, and its members of an adaptive dictionary."""
+        settings = self._settings if state is None else self._settings.with_members(state)
+        settings = settings.with_history(history)
+        self._use(settings, Runtime(settings))
 
     def _state(self) -> dict[str, Floats]:
         """Copies of all arrays that the next sample depends on."""
@@ -496,10 +629,13 @@ class KernelBank:
         dimension, arrays = self._kept_state()
         models = None if dimension is None else runtime.executor.copy_models()
         state = (dimension, sorted(runtime.diagnostics.warned), arrays, models)
-        return _unpickled, (self._settings.arguments(), *state)
+        settings = self._settings
+        history = (settings.history, settings.dictionary_state)
+        return _unpickled, (settings.arguments(), history, *state)
 
 
-def _unpickled(arguments: Mapping[str, Any], *state: Any) -> KernelBank:
+def _unpickled(arguments: Mapping[str, Any], history: tuple[Any, Any], *state: Any) -> KernelBank:
     bank = KernelBank(**arguments)
+    bank._use_history(*history)
     bank._continue_from(*state)
     return bank

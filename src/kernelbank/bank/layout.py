@@ -147,6 +147,11 @@ class Layout:
     groups: tuple[GroupSettings, ...]
     leaves: tuple[Leaf, ...]
     initial: InitialFunction | None = None
+    identities: tuple[int, ...] = ()
+    """Of every slot: random draws follow from it; see `SlotHistory`. Empty: the slots' indices."""
+    first_sample: int = 0
+    """Number of the first sample that the slots learn. Not 0 only where new slots learn samples
+    that their bank has learned before."""
 
     @property
     def initial_points(self) -> Floats | None:
@@ -195,13 +200,25 @@ class Layout:
             columns[row, : len(leaf.slots)] = leaf.slots
         return columns
 
+    def identity_columns(self, leaves: list[Leaf]) -> np.ndarray:
+        """(leaves, 4): the identity of every lane's slot, -1 for an empty lane."""
+        columns = self.columns(leaves)
+        if not self.identities:
+            return columns
+        return np.where(columns >= 0, np.array(self.identities, dtype=np.int64)[columns], -1)
+
+    def place(self, index: int) -> tuple[int, int, int]:
+        """Group of a slot, number of its leaf in the group, and lane."""
+        leaf = self._leaf_of[index]
+        return leaf.group, leaf.number - self.first_leaves[leaf.group], leaf.slots.index(index)
+
     def kernels(self, leaves: list[Leaf]) -> list[list[Kernel]]:
         """The kernels of the slots of every leaf."""
         return [[self.slots[index].kernel for index in leaf.slots] for leaf in leaves]
 
     def dependency_groups(self, leaves: Iterable[Leaf]) -> list[list[Leaf]]:
         """The leaves in lists that must stay in one shard: a leaf, and those on its residuals."""
-        leaf_of = {index: leaf for leaf in self.leaves for index in leaf.slots}
+        leaf_of = self._leaf_of
         root_of: dict[int, int] = {}
         found: dict[int, list[Leaf]] = {}
         for leaf in leaves:
@@ -219,6 +236,11 @@ class Layout:
     def row_kernels(self) -> list[Kernel]:
         """The kernels of slots whose learners use rows of kernel values."""
         return [slot.kernel for slot in self.slots if slot.learner.uses_kernel_rows]
+
+    @cached_property
+    def _leaf_of(self) -> dict[int, Leaf]:
+        """The leaf of every slot."""
+        return {index: leaf for leaf in self.leaves for index in leaf.slots}
 
     @cached_property
     def first_leaves(self) -> dict[int, int]:

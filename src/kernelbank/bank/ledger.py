@@ -13,6 +13,7 @@ from ..native.workspace import EXTRA_SUMS, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import bank_cost
+from .slot_history import SlotChange, SlotHistory
 
 
 class Ledger:
@@ -24,8 +25,14 @@ class Ledger:
     """
 
     def __init__(
-        self, objective: Objective, slots: int, on_simplex: bool, dropped: Callable[[], Floats]
+        self,
+        objective: Objective,
+        slots: int,
+        on_simplex: bool,
+        dropped: Callable[[], Floats],
+        history: SlotHistory,
     ) -> None:
+        self._history = history
         self._objective = objective
         self._on_simplex = on_simplex
         self._dropped = dropped
@@ -95,10 +102,35 @@ class Ledger:
         """(P,): sum of norm^2 of the terms that each slot has dropped beyond its budget."""
         return self._dropped()
 
+    @property
+    def slot_since(self) -> tuple[int, ...]:
+        """For every slot, after how many samples it was added: 0 for one of the first.
+
+        The totals of a later slot go on from those of another, its elder, so that all totals are
+        over all samples; see `KernelBank.with_slots`.
+        """
+        return self._history.since
+
+    @property
+    def slot_changes(self) -> tuple[SlotChange, ...]:
+        """The newest 1,000 slots that were retired or added, oldest first: `SlotChange`s with
+        sample, kind, index, name and reason."""
+        return self._history.changes
+
+    @property
+    def slot_change_count(self) -> int:
+        """How many slots have been retired and added, all together."""
+        return self._history.change_count
+
+    def _empty(self, dropped: Floats) -> Ledger:
+        """A ledger of the same slots with totals of 0."""
+        slots = len(self._slot_cost)
+        return Ledger(self._objective, slots, self._on_simplex, dropped.copy, self._history)
+
     def copy(self) -> Ledger:
         """The ledger at this moment, which later samples do not change."""
         dropped = self.dropped
-        other = Ledger(self._objective, len(self._slot_cost), self._on_simplex, dropped.copy)
+        other = self._empty(dropped)
         other.restore(self.state())
         return other
 
@@ -127,7 +159,7 @@ class Ledger:
             remedy = "Give what bank.ledger.copy() returned before these samples."
             raise check.refuse("earlier", "be an earlier copy of this ledger", earlier, remedy)
         dropped = self.dropped - earlier.dropped
-        part = Ledger(self._objective, len(self._slot_cost), self._on_simplex, dropped.copy)
+        part = self._empty(dropped)
         part.running[:] = self.running
         for entry in (bank_cost.COST, bank_cost.LOSS, bank_cost.GAP, bank_cost.SAMPLES):
             part.running[entry] -= earlier.running[entry]

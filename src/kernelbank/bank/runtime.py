@@ -27,6 +27,9 @@ from .shard import Shard
 from .single_sample import DECLINED, DIAGNOSE, SingleSampleCalls
 from .trace import Trace
 
+_LARGEST_SUM = 1e300
+"""Sums of weights beyond this count as this."""
+
 
 class Runtime:
     """Everything that changes while a bank learns, and the code that changes it.
@@ -45,8 +48,14 @@ class Runtime:
         self.weights = settings.first_weights()
         """(P,): the weights of the next prediction; written in place."""
         self.ledger = Ledger(
-            settings.objective, len(settings.slots), settings.combiner.on_simplex, self.dropped
+            settings.objective,
+            len(settings.slots),
+            settings.combiner.on_simplex,
+            self.dropped,
+            settings.history,
         )
+        self.weight_sums = None if settings.dictionary is None else np.zeros(len(settings.slots))
+        """(P,), for a bank whose slots are revised: sums of |weight| since the last revision."""
         self.diagnostics = Diagnostics(settings.slots, settings.loss)
         self.dimension: int | None = None
         """Columns of the inputs; None while the runtime is closed."""
@@ -178,6 +187,8 @@ class Runtime:
         if self._single is None or self._was_reset:
             return False
         result = self._single.learn(x, y)
+        if result != DECLINED:
+            self._add_weights(1)
         if result == DIAGNOSE:
             self.check_diagnostics()
         return result != DECLINED
@@ -194,6 +205,8 @@ class Runtime:
             end = min(done + length, len(X))
             blocks.append(SampleBlock(seen + done, X[done:end], y[done:end]))
             done = end
+        if self.weight_sums is not None:
+            recorded = (*recorded, "weights")
         self.executor.prefetch(blocks, recorded)
         yield from blocks
 
@@ -232,7 +245,15 @@ class Runtime:
         finally:
             if past_predictions is not None:
                 workspace.has_past_predictions[:count] = 0.0
+        self._add_weights(count)
         self._diagnose(first)
+
+    def _add_weights(self, count: int) -> None:
+        """Add up the weights of a block, sample by sample: the same bits for any blocks."""
+        if self.weight_sums is not None:
+            rows = np.abs(self.workspace.proposed[:count])
+            sums = np.cumsum(np.vstack([self.weight_sums, rows]), axis=0)[-1]
+            self.weight_sums[:] = np.minimum(sums, _LARGEST_SUM)
 
     def _run_or_undo(self, first: int, count: int) -> None:
         before = self._shared_arrays()
@@ -390,6 +411,8 @@ class Runtime:
         """The arrays that do not belong to slots."""
         found = {"weights": self.weights.copy()}
         found |= {f"ledger/{name}": array for name, array in self.ledger.state().items()}
+        if self.weight_sums is not None:
+            found["weight_sums"] = self.weight_sums.copy()
         if self.is_open:
             found["recent"] = self.workspace.recent[: self._objective.window - 1].copy()
             found |= {f"combiner/{name}": a.copy() for name, a in self._combiner_state.items()}
@@ -397,6 +420,8 @@ class Runtime:
 
     def _restore_shared(self, arrays: Mapping[str, Floats]) -> None:
         self.weights[:] = arrays["weights"]
+        if self.weight_sums is not None:
+            self.weight_sums[:] = arrays["weight_sums"]
         self.ledger.restore(under("ledger/", arrays))
         self.diagnostics.quarantined = len(self.ledger.quarantined)
         if self.is_open:
@@ -408,6 +433,8 @@ class Runtime:
         """Shape and dtype of `arrays` for inputs with that many columns, without making any."""
         shapes: dict[str, tuple[int, ...]] = {"weights": self.weights.shape}
         shapes |= {f"ledger/{name}": a.shape for name, a in self.ledger.state().items()}
+        if self.weight_sums is not None:
+            shapes["weight_sums"] = self.weights.shape
         slots: dict[str, ArraySpec] = {}
         if dimension is not None:
             shapes["recent"] = (self._objective.window - 1,)

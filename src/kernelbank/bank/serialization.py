@@ -18,6 +18,7 @@ from ..errors import FileRefused, InvalidArgument
 from ..io.specs import from_spec, to_spec
 from ..utils import validation as check
 from ..utils.validation import Floats
+from .adaptive_dictionary import AdaptiveDictionary
 from .engines.base import workspace_bytes
 from .layout import Slot
 from .runtime import Runtime
@@ -28,6 +29,7 @@ KNOWN = (
     *learners.BUILT_IN,
     *combiners.BUILT_IN,
     *losses.BUILT_IN.values(),
+    AdaptiveDictionary,
     Slot,
 )
 """Every type that a file may name without `components`."""
@@ -67,8 +69,16 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
         "window": objective.window,
         "regularization": objective.regularization,
         "dtype": objective.dtype,
+        **_describe_dictionary(settings),
         **({} if start is None else {"initial": [a.tolist() for a in start.argument()]}),
     }
+
+
+def _describe_dictionary(settings: BankSettings) -> dict[str, Any]:
+    if settings.dictionary is None or settings.dictionary_state is None:
+        return {}
+    state = settings.dictionary_state.describe()
+    return {"dictionary": to_spec(settings.dictionary), "dictionary_state": state}
 
 
 def parse_settings(
@@ -89,11 +99,18 @@ def parse_settings(
         for method in header["methods"]
     ]
     columns = (header["kernels"], header["method_of"], header["residual_of"])
+    slots: dict[str, Any]
+    if "dictionary" in header:
+        slots = {"dictionary": part(header["dictionary"]), "learner": methods[0][0]}
+    else:
+        slots = {
+            "slots": [
+                Slot(part(kernel), *methods[int(method)], residual_of)
+                for kernel, method, residual_of in zip(*columns, strict=True)
+            ]
+        }
     return {
-        "slots": [
-            Slot(part(kernel), *methods[int(method)], residual_of)
-            for kernel, method, residual_of in zip(*columns, strict=True)
-        ],
+        **slots,
         "combiner": part(header["combiner"]),
         "loss": part(header["loss"]),
         "window": header["window"],

@@ -13,13 +13,16 @@ from ..combiners import Combiner, Simplex
 from ..errors import KernelBankError
 from ..io.specs import own_copy
 from ..kernels import Kernel
+from ..kernels.dictionary import Dictionary
 from ..losses import Loss, as_loss
 from ..losses.objective import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
+from .adaptive_dictionary import AdaptiveDictionary, DictionaryState
 from .engines import Engine, as_engine
 from .initial import InitialFunction
 from .layout import Layout, Slot, bank_slots
+from .slot_history import SlotHistory
 
 _OWNER = "KernelBank"
 
@@ -32,6 +35,10 @@ class BankSettings:
     layout: Layout
     combiner: Combiner
     engine: Engine
+    _history: SlotHistory | None = None
+    dictionary: AdaptiveDictionary | None = None
+    """What chooses the slots in the course of the stream, if anything."""
+    dictionary_state: DictionaryState | None = None
 
     @classmethod
     def checked(
@@ -58,7 +65,15 @@ class BankSettings:
         if not isinstance(rule, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
             raise check.refuse("combiner", "be a combiner", combiner, remedy, _OWNER)
+        adaptive = dictionary if isinstance(dictionary, AdaptiveDictionary) else None
+        state = None if adaptive is None else adaptive.first_members()
+        if adaptive is not None and state is not None:
+            dictionary = Dictionary(adaptive.kernels[k] for k in state.members)
         given = bank_slots(dictionary, learner, slots)
+        if adaptive is not None:
+            rule.check_slot_changes()
+            for kernel in adaptive.kernels:
+                given[0].learner.check_kernel(kernel)
         layout = Layout.of(replace(slot, kernel=own_copy(slot.kernel)) for slot in given)
         for slot in layout.slots:
             slot.learner.check_kernel(slot.kernel)
@@ -68,11 +83,21 @@ class BankSettings:
         layout.check_initial(objective)
         where = as_engine(engine)
         where.check(rule)
-        settings = cls(objective, layout, rule, where)
+        settings = cls(objective, layout, rule, where, None, adaptive, state)
         settings.first_weights()
         if layout.initial is not None:
             settings.check_inputs(layout.initial.points, "initial", first=True)
         return settings
+
+    @property
+    def history(self) -> SlotHistory:
+        """Since when the bank has had its slots."""
+        return SlotHistory.of(len(self.slots)) if self._history is None else self._history
+
+    def with_history(self, history: SlotHistory) -> BankSettings:
+        """The same settings for a bank whose slots have changed."""
+        layout = replace(self.layout, identities=history.identities)
+        return replace(self, layout=layout, _history=history)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -85,9 +110,14 @@ class BankSettings:
         return self.objective.loss
 
     def arguments(self) -> dict[str, Any]:
-        """Arguments with which `KernelBank` makes an equal bank."""
+        """Arguments with which `KernelBank` makes an equal bank, at its start."""
+        given: dict[str, Any] = {"slots": self.slots}
+        if self.dictionary is not None:
+            given = {"dictionary": self.dictionary, "learner": self.slots[0].learner}
+        return given | self._other_arguments()
+
+    def _other_arguments(self) -> dict[str, Any]:
         return {
-            "slots": self.slots,
             "combiner": self.combiner,
             "loss": self.loss,
             "window": self.objective.window,
@@ -96,6 +126,26 @@ class BankSettings:
             "dtype": self.objective.dtype,
             "initial": None if self.initial is None else self.initial.argument(),
         }
+
+    def with_slots(self, slots: Iterable[Slot]) -> BankSettings:
+        """The same settings for other slots, without a history."""
+        return self.checked(None, None, **self._other_arguments(), slots=slots)
+
+    def with_members(self, state: DictionaryState) -> BankSettings:
+        """The same settings with these kernels of the adaptive dictionary, without a history."""
+        made = self.with_slots(self.member_slots(state))
+        return replace(made, dictionary=self.dictionary, dictionary_state=state)
+
+    def member_slots(self, state: DictionaryState) -> list[Slot]:
+        """The slots of these kernels of the adaptive dictionary; present ones where they stay."""
+        assert self.dictionary is not None
+        assert self.dictionary_state is not None
+        learner, pool = self.slots[0].learner, self.dictionary.kernels
+        before = self.dictionary_state.members
+        return [
+            slot if member == known else Slot(pool[member], learner)
+            for member, known, slot in zip(state.members, before, self.slots, strict=True)
+        ]
 
     @property
     def initial(self) -> InitialFunction | None:
@@ -114,8 +164,14 @@ class BankSettings:
     @cached_property
     def restricted_kernels(self) -> list[Kernel]:
         """The kernels that do not take all finite inputs."""
-        kernels = dict.fromkeys(slot.kernel for slot in self.slots)
-        return [kernel for kernel in kernels if kernel.domains != {"real"}]
+        return [kernel for kernel in self._all_kernels if kernel.domains != {"real"}]
+
+    @property
+    def _all_kernels(self) -> Iterable[Kernel]:
+        """The kernels of the slots, now and later."""
+        if self.dictionary is not None:
+            return self.dictionary.kernels
+        return dict.fromkeys(slot.kernel for slot in self.slots)
 
     def check_inputs(self, X: Floats, name: str, *, first: bool) -> None:
         """Refuse inputs outside a kernel's domain; `first`: or, as all later ones, of its width."""
@@ -126,8 +182,8 @@ class BankSettings:
 
     def check_width(self, width: int, name: str) -> None:
         """Refuse a number of columns that a kernel does not take."""
-        for slot in self.slots:
-            slot.kernel.check_width(width, name)
+        for kernel in self._all_kernels:
+            kernel.check_width(width, name)
 
     def check_past_predictions(self, past_predictions: Any) -> Floats:
         """(P,): what the slots predicted earlier, as `KernelBank.learn_one` takes it."""

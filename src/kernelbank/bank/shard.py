@@ -79,6 +79,8 @@ class Shard:
                 dimension,
             )
             start += len(members)
+            arrays.identities = layout.identity_columns(members)
+            arrays.first_sample = layout.first_sample
             if alone:
                 found = np.searchsorted(self.slots, arrays.columns)
                 arrays.workspace_columns = np.where(arrays.columns >= 0, found, -1)

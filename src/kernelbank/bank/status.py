@@ -186,12 +186,16 @@ def bank_status(settings: BankSettings, runtime: Runtime, names: Sequence[str]) 
     }
     if settings.initial is not None:
         shown["initial"] = f"{len(settings.initial.points)} points"
+    if settings.dictionary is not None:
+        shown["dictionary"] = full_name(settings.dictionary)
     if not ledger.samples:
         return Status(title, shown)
     notes = {"inputs": columns_note(runtime.dimension)}
     if len(methods) == 1:
         notes["learner"] = method_name(methods[0])
     notes |= engine_note(engine)
+    if settings.dictionary is not None:
+        notes["dictionary"] = dictionary_note(settings)
     if objective.dtype != "float64":
         notes["dtype"] = objective.dtype
     costs = ledger.slot_cumulative_cost
@@ -230,6 +234,18 @@ def columns_note(dimension: int | None) -> str:
 def engine_note(engine: Engine) -> dict[str, str]:
     """The engine, unless it is the default."""
     return {} if engine == Serial() else {"engine": full_name(engine)}
+
+
+def dictionary_note(settings: BankSettings) -> str:
+    """How many kernels of the pool run, have run and have been exchanged."""
+    dictionary, state = settings.dictionary, settings.dictionary_state
+    assert dictionary is not None
+    assert state is not None
+    tried = sum(runs > 0 for runs in state.runs)
+    return (
+        f"{dictionary.size} of {len(dictionary.kernels):,} kernels; {tried:,} tried, "
+        f"{state.replaced:,} exchanged"
+    )
 
 
 def quarantine_note(indices: Sequence[int], slots: int, name: Callable[[int], str]) -> str:

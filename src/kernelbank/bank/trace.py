@@ -116,6 +116,7 @@ class Trace:
         self._fields = fields
         self._samples = samples
         self._names = names
+        self._later_names: list[tuple[int, Sequence[str]]] = []
         self.task = task
         """ "regression" or "classification"; None for the trace of a `KernelBank`."""
         self.classes = classes
@@ -133,6 +134,29 @@ class Trace:
     def names(self) -> tuple[str, ...]:
         """The names of the slots: the columns of the arrays (n, P)."""
         return tuple(self._names)
+
+    def names_at(self, row: int) -> tuple[str, ...]:
+        """The names of the slots at one row, for a bank whose slots change within a run.
+
+        `names` are those at the first row. See `AdaptiveDictionary`.
+
+        >>> import kernelbank as kb
+        >>> pool = kb.AdaptiveDictionary(kb.gaussian_grid(0.1, 10, 30), size=3, every=256)
+        >>> x, y = kb.datasets.ar1(seed=0, samples=300)
+        >>> trace = kb.KernelBank(pool).run(x, y)
+        >>> trace.names_at(0) == trace.names_at(255) != trace.names_at(256)
+        True
+        """
+        index = check.count("row", row, "names_at", "Give a row of the trace, from 0.", least=0)
+        names = self._names
+        for first, later in self._later_names:
+            if first <= index:
+                names = later
+        return tuple(names)
+
+    def rename(self, row: int, names: Sequence[str]) -> None:
+        """The slots have these names from this row on."""
+        self._later_names.append((row, names))
 
     def to_frame(self) -> pandas.DataFrame:
         """The trace as a pandas data frame: one row per sample.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -76,6 +77,8 @@ class AdaRaker(Combiner):
     restart: bool = False
     normalize: bool = True
     evidence: str = "loss"
+
+    fixed_slots: ClassVar[str] = "its instances are slots at fixed positions"
 
     def __post_init__(self) -> None:
         remedy = "Give how many slots each instance has: the number of kernels, such as 3."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -63,6 +64,9 @@ class Combiner:
     """Whether the weights of a prediction depend on its input, or on what the slots predict there.
     Such a rule gives the weights *at* each sample, before its target, and has `weights_at`."""
 
+    fixed_slots: ClassVar[str] = ""
+    """Why a bank with this rule cannot continue with other slots, if it cannot."""
+
     @property
     def supports_distributed_qp(self) -> bool:
         """Whether the weights solve the program of `simplex_qp` with curvature and window_loss.
@@ -121,6 +125,40 @@ class Combiner:
         From workspace.query_point and workspace.slot_values to workspace.query_weights.
         """
         return None
+
+    def change_slots(
+        self, old: State, new: State, kept: Sequence[int | None], elders: Sequence[int]
+    ) -> None:
+        """Write the state of a bank to that of one which continues it with other slots.
+
+        Slot i of the new bank continues slot kept[i] of the old one, or is new if that is None.
+        A new slot is at first judged like slot elders[i] of the old bank. By default the axes over
+        the slots, which grow by one with a slot more in `shapes`, are indexed accordingly.
+
+        `new` has the shapes for the new slots and is all zero.
+        """
+        source = np.array([e if k is None else k for k, e in zip(kept, elders, strict=True)])
+        slots = len(kept)
+        larger = self.shapes(slots + 1)
+        for name, shape in self.shapes(slots).items():
+            array = old[name]
+            for axis, (length, longer) in enumerate(zip(shape, larger[name], strict=True)):
+                if length == longer:
+                    continue
+                if length != slots:
+                    self._refuse_changes(f"its {name} are not one number per slot")
+                array = np.take(array, source, axis=axis)
+            new[name][...] = array
+
+    def check_slot_changes(self) -> None:
+        """Refuse to be the rule of a bank that continues with other slots, if it cannot."""
+        if self.fixed_slots:
+            self._refuse_changes(self.fixed_slots)
+
+    def _refuse_changes(self, why: str) -> NoReturn:
+        rule = f"be one that can continue with other slots ({why})"
+        remedy = "Use another combiner, such as kb.combiners.Simplex or Stacking, or a new bank."
+        raise check.refuse("combiner", rule, self, remedy)
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """The numbers behind the last weights, for `KernelBank.evidence`.

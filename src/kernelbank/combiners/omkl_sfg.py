@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -87,6 +88,8 @@ class OMKLSFG(Combiner):
     least_node_probability: float = 0.2
     evidence: str = "loss"
     seed: int = 0
+
+    fixed_slots: ClassVar[str] = "its graph is one of slots at fixed positions"
 
     def __post_init__(self) -> None:
         check.settings(

@@ -3,6 +3,7 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -94,6 +95,16 @@ class VAW(Combiner):
         slots = out.shape[1]
         scratch = {"z": np.zeros(slots), "u": np.zeros(slots)}
         return {"slots": slots, **state, **scratch, "slot_predictions": predictions, "chosen": out}
+
+    def change_slots(
+        self, old: State, new: State, kept: Sequence[int | None], elders: Sequence[int]
+    ) -> None:
+        """A slot that goes is left out, as one that has failed; a new one starts at its prior."""
+        known = np.array([i for i, slot in enumerate(kept) if slot is not None], dtype=np.int64)
+        before = np.array([slot for slot in kept if slot is not None], dtype=np.int64)
+        new["coefficients"][known] = old["coefficients"][before]
+        np.fill_diagonal(new["inverse"], 1.0 / self.ridge)
+        new["inverse"][np.ix_(known, known)] = old["inverse"][np.ix_(before, before)]
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """coefficients: w = A^-1 b; inverse: (P, P), A^-1."""

@@ -112,6 +112,11 @@ class SlotGroup(LeafArrays):
         self.workspace_columns = columns
         self.workspace_numbers = numbers
         """Columns of the slots and rows of the leaves in a workspace that holds only some slots."""
+        self.identities = columns
+        """(leaves, 4): the numbers that random draws of the slots follow from. They stay the same
+        for a slot whose index changes."""
+        self.first_sample = 0
+        """Number of the first sample that the slots learn."""
         self.dimension = dimension
         self.state = {
             name: np.zeros(shape, dtype=objective.dtype if name in float32_arrays else "float64")
@@ -157,6 +162,9 @@ class Learner:
 
     saveable: ClassVar[bool] = True
     """Whether the state is arrays, so that a file can keep it."""
+
+    learns_window: ClassVar[bool] = False
+    """Whether a step changes f by all samples of the window, not only by the newest."""
 
     accepts_new_inputs: ClassVar[bool] = False
     """Whether the slots can use columns that are added later (see `extend_inputs`)."""
@@ -214,7 +222,10 @@ class Learner:
         return 0
 
     def prepare(self, group: SlotGroup) -> None:
-        """Set arrays that do not start at zero, from the slots' kernels and indices only."""
+        """Set arrays that do not start at zero, from the slots' kernels and identities only.
+
+        A rule that counts samples in cycles also needs group.first_sample.
+        """
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         """The phases that learn a block; by default `learn`, called back in Python."""

@@ -73,9 +73,9 @@ class FourierBase(FeatureLearner):
     def prepare(self, group: SlotGroup) -> None:
         super().prepare(group)
         for leaf, (kernel, *_) in enumerate(group.kernels):
-            # The slot's index takes part, so that slots of one kernel and seed differ.
-            index = int(group.columns[leaf, 0])
-            drawn = _draw_features(kernel, self.features, group.dimension, self.seed, index)
+            # The slot's identity takes part, so that slots of one kernel and seed differ.
+            identity = int(group.identities[leaf, 0])
+            drawn = _draw_features(kernel, self.features, group.dimension, self.seed, identity)
             group.state["frequencies"][leaf] = drawn.frequencies
             group.state["phases"][leaf] = drawn.phases
             group.state["amplitudes"][leaf] = drawn.amplitudes
@@ -127,9 +127,9 @@ class FourierBase(FeatureLearner):
 
 
 @lru_cache(maxsize=64)
-def _draw_features(kernel: Kernel, count: int, dimension: int, seed: int, index: int) -> FeatureMap:
-    """The features of the slot with that index. Equal banks draw the same ones."""
-    return feature_map(kernel, count, dimension, np.random.default_rng([seed, index]))
+def _draw_features(kernel: Kernel, count: int, dimension: int, seed: int, slot: int) -> FeatureMap:
+    """The features of the slot with that identity. Equal banks draw the same ones."""
+    return feature_map(kernel, count, dimension, np.random.default_rng([seed, slot]))
 
 
 def _accepted_width(kernel: Kernel) -> int:

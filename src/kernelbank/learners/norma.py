@@ -61,6 +61,7 @@ class Norma(Learner):
     learning_rate: float = 0.05
     budget: int = 100
     step_size: str = "constant"
+    learns_window: ClassVar[bool] = True
     accepts_new_inputs: ClassVar[bool] = True
     float32_arrays: ClassVar[frozenset[str]] = frozenset(
         ["coefficients", "tails", "diagonals", "rows"]
@@ -112,6 +113,7 @@ class Norma(Learner):
         learn = Phase(
             LEARN_BLOCK[objective.dtype],
             **(unused | group.common() | self._expansion(group, buffer.statistics) | group.state),
+            first_sample=group.first_sample,
             learning_rate=self.learning_rate,
             largest_rate=largest_rate(self.step_size, objective.regularization),
             regularization=objective.regularization,

@@ -54,6 +54,7 @@ LEARN = EXPANSION.extended(
     "norma_learn",
     steps=int,  # longest block + 1
     window=int,
+    first_sample=int,  # number of the first sample that is learned
     learning_rate=float,
     largest_rate=float,
     regularization=float,
@@ -209,7 +210,7 @@ def learn_block(a, first, count):
             number = first + t
             newest = budget + number % slide_period  # position of the new term
             oldest = newest - budget
-            seen = min(number + 1, window)
+            seen = min(number + 1 - a.first_sample, window)
             unseen = window - seen
             index = number % (window + 1)  # in the ring of kernel rows
             row = rows[index]

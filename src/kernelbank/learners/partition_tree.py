@@ -40,7 +40,7 @@ LEARN = GROWING.extended(
     history_length=int,
     noise=float,
     seed=int,
-    columns=ints("leaves", WIDTH),  # index of the slot, in the first lane
+    identities=ints("leaves", WIDTH),  # of the slot, in the first lane
     squared=int,  # 1 for the squared loss
     curvature_bound=float,  # of the loss; 0 for the logistic one, whose curvature is taken at f
     derivative=int,  # address of the loss's derivative
@@ -200,7 +200,7 @@ class PartitionTree(Learner):
             variances=variances,
             noise=self.noise,
             seed=self.seed,
-            columns=group.columns,
+            identities=group.identities,
             squared=isinstance(objective.loss, Squared),
             curvature_bound=0.0 if logistic else objective.loss.curvature,
             derivative=objective.loss.derivative_address,
@@ -273,7 +273,7 @@ def learn_block(a, first, count):
     """Run every tree through samples first .. first + count - 1, which lie in one slide period."""
     window = a.window
     for leaf in range(a.leaves):
-        key = mix_key(mix_key(np.uint64(0), a.seed), a.columns[leaf, 0])
+        key = mix_key(mix_key(np.uint64(0), a.seed), a.identities[leaf, 0])
         for t in range(count):
             position = a.history_length + first % a.slide_period + t
             # Predict: f(x), and the cells of x.

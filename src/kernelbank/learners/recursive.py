@@ -135,7 +135,9 @@ class RecursiveLeastSquares(FeatureLearner):
         first = 1.0 / self.ridge
         if self._forget_rule == RANDOM_WALK:  # the weights move before the first sample too
             first += self._added()[1, 0]
-        group.state["covariance"][:] = pack(first * np.eye(capacity))
+        # P = C^k P0 C^k + D_k after k samples of a cycle: P0 so that P is `first` at the start.
+        power, added = self._constants_at(group, group.first_sample % self.cycle, capacity)
+        group.state["covariance"][:] = pack(np.diag((first - added) / (power * power)))
         group.state["size"][:] = capacity
 
     def step_arguments(self, group: SlotGroup, dimension: int) -> Mapping[str, Any]:
@@ -167,17 +169,22 @@ class RecursiveLeastSquares(FeatureLearner):
             return step * np.repeat(np.arange(self.cycle + 1.0)[:, None], 2, axis=1)
         return np.zeros_like(powers)
 
+    def _constants_at(self, group: SlotGroup, k: int, size: int) -> tuple[Floats, Floats]:
+        """The diagonals of C^k and D_k, (size,) each."""
+        power, added = np.full(size, self._powers()[k, 0]), np.full(size, self._added()[k, 0])
+        if self.constant_forgetting is not None:
+            active = self.active_dims(group.kernels[0][0], group.dimension)
+            constant = self.step_arguments(group, len(active))["constant"]
+            power[constant:], added[constant:] = self._powers()[k, 1], self._added()[k, 1]
+        return power, added
+
     def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
         """phi(x)' P phi(x): of f, without the noise, in units of the noise's variance."""
         out = np.full((group.leaves, len(points), WIDTH), np.nan)
         features = self.feature_rows(group, points)
         size = features.shape[2]
         k = seen % self.cycle
-        power, added = np.full(size, self._powers()[k, 0]), np.full(size, self._added()[k, 0])
-        if self.constant_forgetting is not None:
-            active = self.active_dims(group.kernels[0][0], group.dimension)
-            constant = self.step_arguments(group, len(active))["constant"]
-            power[constant:], added[constant:] = self._powers()[k, 1], self._added()[k, 1]
+        power, added = self._constants_at(group, k, size)
         for leaf in range(group.leaves):
             full = np.outer(power, power) * unpack(group.state["covariance"][leaf], size)
             full[np.diag_indices(size)] += added

@@ -1,0 +1,372 @@
+"""Continuing a bank with other slots: some go on bit for bit, some are retired, some are new.
+
+A new slot that learns the residual of another starts at 0 beside it, so its function is that of its
+base. Any other new slot first learns the samples that the sample buffer still holds, as if the
+stream had begun with the oldest of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..combiners import Uniform
+from ..native.simd import WIDTH
+from ..native.workspace import SLIDE_PERIOD
+from ..utils import validation as check
+from ..utils.validation import Floats
+from . import bank_cost
+from .adaptive_dictionary import DictionaryState
+from .engines import Serial
+from .layout import Layout, Slot
+from .naming import SlotNames
+from .runtime import Runtime, under
+from .settings import BankSettings
+from .slot_history import SlotChange, SlotHistory
+
+_OWNER = "with_slots"
+_REMEDY = "Give for each slot the index of the one that it continues, or None for a new one."
+
+
+@dataclass(frozen=True)
+class SlotPlan:
+    """How the slots of a bank follow from those of the bank before it.
+
+    kept[i] is the index of the slot that slot i continues, or None if slot i is new. elders[i] is
+    the index of a slot of the bank before, which the totals of a new slot i start from and by which
+    the combiner judges it at first.
+    """
+
+    kept: tuple[int | None, ...]
+    elders: tuple[int, ...]
+
+    @property
+    def sources(self) -> np.ndarray:
+        """(P,): the slot that is continued, or the elder."""
+        pairs = zip(self.kept, self.elders, strict=True)
+        return np.array([elder if slot is None else slot for slot, elder in pairs], dtype=np.int64)
+
+    def retired(self, before: int) -> list[int]:
+        """The slots, of so many before, that are not continued."""
+        return sorted(set(range(before)) - set(self.kept))
+
+
+def plan_change(
+    settings: BankSettings,
+    costs: Floats,
+    slots: Sequence[Slot],
+    kept: Iterable[int | None],
+    elders: Iterable[int | None] | None,
+) -> SlotPlan:
+    """Check the arguments of `KernelBank.with_slots`. costs : (P,), the slots' cumulative costs."""
+    old = settings.slots
+    if settings.initial is not None:
+        remedy = "Make the bank without it, or a new bank."
+        rule = "be left out for a bank that changes its slots"
+        raise check.refuse("initial", rule, len(settings.initial.points), remedy, _OWNER)
+    settings.combiner.check_slot_changes()
+    known = _indices("kept", kept, len(slots), len(old))
+    given = [i for i in known if i is not None]
+    if len(set(given)) < len(given):
+        raise check.refuse("kept", "name no slot twice", known, _REMEDY, _OWNER)
+    position = {before: index for index, before in enumerate(known) if before is not None}
+    for index, before in enumerate(known):
+        if before is not None:
+            _check_continues(index, slots[index], before, old, position)
+    chosen = (
+        (None,) * len(slots) if elders is None else _indices("elders", elders, len(slots), len(old))
+    )
+    return SlotPlan(known, _elders(slots, known, chosen, costs))
+
+
+def _indices(name: str, given: Any, count: int, slots: int) -> tuple[int | None, ...]:
+    listed = tuple(given) if isinstance(given, Iterable) else ()
+    if len(listed) != count:
+        shown = len(listed) if isinstance(given, Iterable) else given
+        raise check.refuse(name, f"have one entry per slot ({count})", shown, _REMEDY, _OWNER)
+    result: list[int | None] = []
+    for entry in listed:
+        index = None if entry is None else check.count(name, entry, _OWNER, _REMEDY, least=0)
+        if index is not None and index >= slots:
+            rule = f"hold indices of the bank's slots, 0 to {slots - 1}"
+            raise check.refuse(name, rule, entry, _REMEDY, _OWNER)
+        result.append(index)
+    return tuple(result)
+
+
+def _check_continues(
+    index: int, slot: Slot, before: int, old: Sequence[Slot], position: Mapping[int, int]
+) -> None:
+    """Refuse a slot that is not the one it should continue."""
+    base = old[before].residual_of
+    if base is not None and base not in position:
+        rule = f"keep slot {base}, whose residual slot {before} learns"
+        remedy = "Keep both, or retire both."
+        raise check.refuse("kept", rule, f"no {base}", remedy, _OWNER)
+    expected = replace(old[before], residual_of=None if base is None else position[base])
+    if slot != expected:
+        rule = f"continue slot {before} at {index}, which is {expected!r}"
+        remedy = "Give an equal slot, with residual_of in the new order, or None in kept."
+        raise check.refuse("slots", rule, slot, remedy, _OWNER)
+
+
+def _elders(
+    slots: Sequence[Slot],
+    kept: Sequence[int | None],
+    chosen: Sequence[int | None],
+    costs: Floats,
+) -> tuple[int, ...]:
+    """The elder of every slot: the given one, or that of its base, or the one of highest cost.
+
+    A slot that is out is no elder: the one of highest cost among the others takes its place.
+    """
+    finite = np.isfinite(costs)
+    highest = int(np.argmax(np.where(finite, costs, -np.inf)))
+    result: list[int] = []
+    for index, slot in enumerate(slots):
+        elder = chosen[index] if kept[index] is None else kept[index]
+        base = slot.residual_of
+        if elder is None and base is not None and base < index:
+            elder = result[base]
+        result.append(highest if elder is None or not finite[elder] else elder)
+    return tuple(result)
+
+
+def changed_settings(
+    settings: BankSettings,
+    samples: int,
+    slots: Iterable[Slot],
+    plan: SlotPlan,
+    reasons: Mapping[str, Mapping[int, str]],
+    dictionary_state: DictionaryState | None = None,
+) -> BankSettings:
+    """The settings of the new bank, with its history.
+
+    reasons : why slots were "retired" and "added", by their indices.
+    """
+    made = settings.with_slots(slots)
+    made = replace(made, dictionary=settings.dictionary, dictionary_state=dictionary_state)
+    changes: list[SlotChange] = []
+    added = [index for index, slot in enumerate(plan.kept) if slot is None]
+    parts = (
+        ("retired", plan.retired(len(settings.slots)), SlotNames(settings.slots)),
+        ("added", added, SlotNames(made.slots)),
+    )
+    for kind, indices, names in parts:
+        for index in indices:
+            name = names[index].partition("] ")[2]
+            reason = reasons.get(kind, {}).get(index, "")
+            changes.append(SlotChange(samples, kind, index, name, reason))
+    length = settings.layout.history_length(settings.objective)
+    held = _oldest_held(settings.history, length, samples)
+    return made.with_history(settings.history.changed(plan.kept, samples, held, changes))
+
+
+def _oldest_held(history: SlotHistory, history_length: int, samples: int) -> int:
+    """The number of the oldest sample in the buffer of a bank that has learned `samples`."""
+    filled = 0 if samples == 0 else (samples - 1) % SLIDE_PERIOD + 1
+    return max(history.held_from, samples - filled - history_length, 0)
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+def continue_with(
+    runtime: Runtime, settings: BankSettings, new: BankSettings, plan: SlotPlan
+) -> Runtime:
+    """A runtime with other slots that continues from another; `settings` are those of that one."""
+    result = Runtime(new)
+    result.diagnostics.warned = set(runtime.diagnostics.warned)
+    if not runtime.ledger.samples:
+        return result
+    assert runtime.dimension is not None
+    new.check_width(runtime.dimension, "slots")
+    result.open(np.zeros(runtime.dimension))
+    change = _Change(settings, new, plan, runtime.arrays(), result.arrays())
+    change.copy_shared(runtime.ledger.samples)
+    models = change.copy_slots(runtime, result)
+    result.executor.restore_models(models)
+    result.restore(change.new)
+    return result
+
+
+class _Change:
+    """The arrays of two runtimes, and the copying of one slot after the other."""
+
+    def __init__(
+        self,
+        settings: BankSettings,
+        new_settings: BankSettings,
+        plan: SlotPlan,
+        old: Mapping[str, Floats],
+        new: dict[str, Floats],
+    ) -> None:
+        self.settings, self.new_settings, self.plan = settings, new_settings, plan
+        self.old, self.new = old, new
+        self.layout, self.new_layout = settings.layout, new_settings.layout
+        objective = settings.objective
+        self.length = self.layout.history_length(objective)
+        self.new_length = self.new_layout.history_length(objective)
+
+    # --- what does not belong to one slot ---------------------------------------------------------
+
+    def copy_shared(self, samples: int) -> None:
+        """Sample buffer, ledger, weights and combiner."""
+        old, new, sources = self.old, self.new, self.plan.sources
+        new["recent"] = old["recent"]
+        inputs = old["slots/inputs"]
+        new["slots/inputs"][...] = inputs[:, :1]  # terms before the buffer need finite values
+        self._align(inputs.T, new["slots/inputs"].T)
+        self._align(old["slots/targets"], new["slots/targets"])
+        running = new["ledger/running"]
+        running[:] = old["ledger/running"]
+        for name, entry in (("slot_cost", bank_cost.COST), ("slot_loss", bank_cost.LOSS)):
+            totals = old[f"ledger/{name}"][sources]
+            fresh = np.array([slot is None for slot in self.plan.kept])
+            lost = fresh & ~np.isfinite(totals)  # all slots were out
+            new[f"ledger/{name}"] = np.where(lost, running[entry], totals)
+        running[bank_cost.QUARANTINED] = np.isinf(new["ledger/slot_cost"]).sum()
+        new["weights"] = self._weights(old["weights"])
+        state = under("combiner/", new)
+        combiner = self.settings.combiner
+        combiner.change_slots(under("combiner/", old), state, self.plan.kept, self.plan.elders)
+        new |= {f"combiner/{name}": array for name, array in state.items()}
+
+    def _align(self, old: Floats, new: Floats) -> None:
+        """Copy the newest entries of a sliding array to one for another history length."""
+        count = min(self.length, self.new_length) + SLIDE_PERIOD
+        new[len(new) - count :] = old[len(old) - count :]
+
+    def _weights(self, old: Floats) -> Floats:
+        """Those of the slots that go on, on the simplex again; 0 for new slots."""
+        weights = np.array([0.0 if slot is None else old[slot] for slot in self.plan.kept])
+        lost = old[self.plan.retired(len(old))]
+        if not self.settings.combiner.on_simplex or not lost.any():
+            return weights
+        total = float(np.cumsum(weights)[-1])
+        if total > 0:
+            return weights / total
+        return self.new_settings.first_weights()
+
+    # --- slots ------------------------------------------------------------------------------------
+
+    def copy_slots(self, runtime: Runtime, result: Runtime) -> dict[int, Any]:
+        """The arrays of all slots; returns the models of slots whose state is not arrays."""
+        kept, slots = self.plan.kept, self.new_settings.slots
+        models = result.executor.copy_models()
+        before = runtime.executor.copy_models()
+        self._copy_residual_targets()
+        for index, source in enumerate(kept):
+            if source is not None:
+                self._copy(index, self.layout, source, self.old, models, before)
+        fresh = [index for index, source in enumerate(kept) if source is None]
+        alone = [index for index in fresh if slots[index].residual_of is None]
+        beside = [index for index in fresh if slots[index].residual_of is not None]
+        samples = runtime.ledger.samples
+        X, y = self._held_samples(samples)
+        self._begin(alone, models, samples, X, y)
+        reading = [index for index in beside if slots[index].learner.learns_window]
+        self._begin(reading, models, samples, X, np.zeros(len(X)))
+        others = [index for index in beside if index not in reading]
+        self._begin(others, models, samples, X[:0], y[:0])
+        for index in beside:
+            self._start_beside(index)
+        return models
+
+    def _copy(
+        self,
+        index: int,
+        layout: Layout,
+        source: int,
+        arrays: Mapping[str, Floats],
+        models: dict[int, Any],
+        before: Mapping[int, Any],
+    ) -> None:
+        """Let a slot go on from another of that layout, with those arrays and models."""
+        group, leaf, lane = self.new_layout.place(index)
+        old_group, old_leaf, old_lane = layout.place(source)
+        learner = self.new_layout.groups[group].learner
+        for name, array in under(f"slots/group{old_group}/", arrays).items():
+            if name == "residual_targets":
+                continue
+            target = self.new[f"slots/group{group}/{name}"]
+            if learner.leaf_width == 1:
+                target[leaf, ...] = array[old_leaf]
+                continue
+            if array.shape[-1] != WIDTH:
+                rule = f"have arrays whose last axis is the slot's lane (its {name} have not)"
+                remedy = "Add it, or let leaf_width be 1."
+                raise check.refuse("learner", rule, learner, remedy, _OWNER)
+            target[leaf, ..., lane] = array[old_leaf, ..., old_lane]
+        number = layout.first_leaves[old_group] + old_leaf
+        if number in before:
+            models[self.new_layout.first_leaves[group] + leaf] = before[number]
+
+    def _copy_residual_targets(self) -> None:
+        """The targets y - b(x) of the past, which are the same for all residual slots of b.
+
+        They are 0 if no slot has learned the residual of b before.
+        """
+        known: dict[int, Floats] = {}  # by base in the old bank
+        for number, settings in enumerate(self.layout.groups):
+            if settings.residual_of is not None:
+                array = self.old[f"slots/group{number}/residual_targets"]
+                known.setdefault(settings.residual_of, array[0])
+        for number, settings in enumerate(self.new_layout.groups):
+            if settings.residual_of is None:
+                continue
+            base = self.plan.kept[settings.residual_of]
+            if base in known:
+                for targets in self.new[f"slots/group{number}/residual_targets"]:
+                    self._align(known[base], targets)
+
+    def _held_samples(self, samples: int) -> tuple[Floats, Floats]:
+        """(m, d) and (m,): the samples that the buffer still holds."""
+        first = _oldest_held(self.settings.history, self.length, samples)
+        end = self.length + (samples - 1) % SLIDE_PERIOD + 1
+        held = slice(end - (samples - first), end)
+        inputs = np.ascontiguousarray(self.old["slots/inputs"][:, held].T)
+        return inputs, self.old["slots/targets"][held, 0].copy()
+
+    def _begin(
+        self, indices: Sequence[int], models: dict[int, Any], samples: int, X: Floats, y: Floats
+    ) -> None:
+        """Let new slots begin with these samples, the last of the `samples` so far.
+
+        A slot beside its base has to begin at 0. If it reads the whole window in each step, it
+        learns the inputs with targets 0; if not, it learns none.
+        """
+        if not indices:
+            return
+        slots = [replace(self.new_settings.slots[index], residual_of=None) for index in indices]
+        identities = tuple(self.new_layout.identities[index] for index in indices)
+        first = samples - len(X)
+        layout = replace(Layout.of(slots), identities=identities, first_sample=first)
+        settings = BankSettings(self.settings.objective, layout, Uniform(), Serial())
+        settings.check_inputs(X, "the samples so far", first=False)
+        runtime = Runtime(settings)
+        runtime.diagnostics.silence()
+        runtime.open(X[0] if len(X) else np.zeros(len(self.old["slots/inputs"])))
+        runtime.ledger.running[bank_cost.SAMPLES] = first
+        if len(X):
+            for block in runtime.iter_blocks(X, y, ()):
+                runtime.run_block(block.points, block.targets)
+        arrays, learned = runtime.arrays(), runtime.executor.copy_models()
+        for source, index in enumerate(indices):
+            self._copy(index, layout, source, arrays, models, learned)
+
+    def _start_beside(self, index: int) -> None:
+        """Let a new residual slot, which has the values of its learner, have those of base + it."""
+        base = self.new_settings.slots[index].residual_of
+        assert base is not None
+        group, leaf, lane = self.new_layout.place(index)
+        base_group, base_leaf, base_lane = self.new_layout.place(base)
+        for name in ("values", "norms"):
+            target = self.new[f"slots/group{group}/{name}"]
+            own = target[leaf, ..., lane].copy()
+            known = self.new[f"slots/group{base_group}/{name}"][base_leaf, ..., base_lane]
+            self.new[f"slots/group{group}/residual_{name}"][leaf, ..., lane] = own
+            target[leaf, ..., lane] = known + own

@@ -1,0 +1,129 @@
+"""Which slots a bank has had: their identities, since when they count, and what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..errors import FileRefused
+
+MOST_CHANGES = 1000
+"""How many changes are kept: the newest. A bank may change its slots without end."""
+
+
+@dataclass(frozen=True)
+class SlotChange:
+    """A slot that was added to a bank, or retired from it.
+
+    Parameters
+    ----------
+    sample : after how many samples.
+    kind : "added" or "retired".
+    index : of the slot: in the bank after the change if it was added, else in the one before it.
+    name : its kernel, and its method where methods differ.
+    reason : why, in a few words; may be empty.
+    """
+
+    sample: int
+    kind: str
+    index: int
+    name: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SlotHistory:
+    """What has happened to the slots of a bank. The slots that it starts with are 0, 1, ...
+
+    Parameters
+    ----------
+    identities : of every slot, a number that no other slot of the bank has ever had. Random draws
+        of a slot follow from it, so that it goes on as before when its index changes.
+    since : for every slot, the number of samples after which it was added.
+    next_identity : of the next slot that is added.
+    held_from : the number of the oldest sample that the sample buffer can hold.
+    changes : the newest changes, oldest first.
+    change_count : how many changes there have been.
+    """
+
+    identities: tuple[int, ...]
+    since: tuple[int, ...]
+    next_identity: int
+    held_from: int = 0
+    changes: tuple[SlotChange, ...] = ()
+    change_count: int = 0
+
+    @classmethod
+    def of(cls, slots: int) -> SlotHistory:
+        """The history of a bank that has always had these slots."""
+        return cls(tuple(range(slots)), (0,) * slots, slots)
+
+    def changed(
+        self,
+        kept: Sequence[int | None],
+        samples: int,
+        held_from: int,
+        changes: Sequence[SlotChange],
+    ) -> SlotHistory:
+        """The history after a change: new slot i continues slot kept[i], or is new."""
+        identities, since, following = [], [], self.next_identity
+        for before in kept:
+            if before is None:
+                identities.append(following)
+                since.append(samples)
+                following += 1
+            else:
+                identities.append(self.identities[before])
+                since.append(self.since[before])
+        return SlotHistory(
+            tuple(identities),
+            tuple(since),
+            following,
+            held_from,
+            (*self.changes, *changes)[-MOST_CHANGES:],
+            self.change_count + len(changes),
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON data; empty for a bank whose slots have never changed."""
+        return {} if self == SlotHistory.of(len(self.since)) else {"slot_history": asdict(self)}
+
+    @classmethod
+    def parse(cls, header: Mapping[str, Any], slots: int) -> SlotHistory:
+        """From a header with what `describe` returned, checked."""
+        spec = header.get("slot_history")
+        if spec is None:
+            return cls.of(slots)
+        try:
+            changes = tuple(SlotChange(**change) for change in spec["changes"])
+            found = cls(**{**_tuples(spec), "changes": changes})
+            counts = (found.next_identity, found.held_from, found.change_count)
+            numbers = [*found.identities, *found.since, *counts]
+            for change in changes:
+                numbers += [change.sample, change.index]
+            if not all(type(number) is int and 0 <= number < 2**53 for number in numbers):
+                raise ValueError("a number in it is not a whole number from 0 on")
+            texts = [text for c in changes for text in (c.kind, c.name, c.reason)]
+            if not all(isinstance(text, str) for text in texts):
+                raise ValueError("a name in it is not a text")
+            if not len(found.identities) == len(found.since) == slots:
+                raise ValueError("it does not fit the slots")
+            if len(set(found.identities)) < slots or found.next_identity <= max(found.identities):
+                raise ValueError("two slots have the same identity")
+            if len(changes) > MOST_CHANGES:
+                raise ValueError("it has too many changes")
+        except (TypeError, ValueError, KeyError) as error:
+            raise FileRefused(f"its slot_history is impossible: {error}.") from None
+        return found
+
+    def check(self, samples: int) -> None:
+        """Refuse the history of a file that has learned only so many samples."""
+        latest = max(*self.since, self.held_from, *(change.sample for change in self.changes))
+        if latest > samples:
+            raise FileRefused("its slot_history tells of samples that it has not learned.")
+
+
+def _tuples(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields, with tuples for the lists of JSON."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in spec.items()}

@@ -1,0 +1,387 @@
+"""Adaptive dictionaries: by their definition, for any blocks, with every learner and combiner."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kernelbank as kb
+from kernelbank.bank import bank as module
+from kernelbank.bank.adaptive_dictionary import DictionaryState
+from kernelbank.errors import FileRefused, InvalidArgument, KernelBankError
+from support import forged_files, instances, naive
+from support.every_bank import NORMAS, all_cases
+from support.naive import adaptive as oracle
+
+K, L, C = kb.kernels, kb.learners, kb.combiners
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+X, Y = instances.stream(3, 700, 2)
+POOL = kb.gaussian_grid(0.05, 5, 30)
+EVERY = 60
+
+
+def dictionary(**options):
+    return kb.AdaptiveDictionary(POOL, **{"size": 6, "every": EVERY, "threshold": 0.5} | options)
+
+
+def make(**options):
+    given = {"dictionary": dictionary(), "learner": NORMAS[0], "window": 5}
+    return kb.KernelBank(**given | options)
+
+
+def members(bank):
+    """The positions of the slots' kernels in the pool."""
+    return tuple(list(POOL).index(slot.kernel) for slot in bank.slots)
+
+
+# --- by the definition ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"size": 4, "every": 25, "threshold": 0.5, "retire": 0.5, "patience": 1},
+        {"size": 5, "every": 40, "threshold": 0.9, "retire": 1.0, "patience": 2},
+        {"size": 1, "every": 50, "threshold": 1.0, "retire": 0.1, "patience": 1},
+        {"size": 12, "every": 45, "threshold": 1.0, "retire": 0.4, "patience": 1},
+    ],
+)
+def test_bank_is_what_the_naive_definition_says(options):
+    widths = np.geomspace(0.05, 5, 14)
+    rows, setup = 330, {"window": 3, "regularization": 0.02}
+    bank = kb.KernelBank(
+        kb.AdaptiveDictionary([K.Gaussian(w) for w in widths], **options),
+        L.Norma(0.1, 8),
+        **setup,
+    )
+    expected = oracle.run(
+        X[:rows],
+        Y[:rows],
+        [naive.gaussian(w) for w in widths],
+        naive.squared(),
+        **options,
+        **setup,
+        budget=8,
+        learning_rate=0.1,
+    )
+    every, found, traces = options["every"], [], []
+    for start in range(0, rows, every):
+        end = min(start + every, rows)
+        traces.append(bank.run(X[start:end], Y[start:end]))
+        if end - start == every:
+            found.append(tuple(widths.tolist().index(s.kernel.width) for s in bank.slots))
+    assert found == expected.members
+    for name in ("predictions", "cost", "weights", "slot_predictions", "slot_cost"):
+        joined = np.concatenate([getattr(trace, name) for trace in traces])
+        assert joined == pytest.approx(getattr(expected, name), abs=1e-8), name
+    assert options["size"] == 1 or len(set(found)) > 3
+
+
+def test_first_kernels_are_evenly_spaced():
+    for size, expected in ((1, [14]), (2, [0, 29]), (3, [0, 15, 29]), (30, list(range(30)))):
+        assert list(dictionary(size=size).first_members().members) == expected
+
+
+@given(
+    st.integers(1, 12),
+    st.integers(0, 20),
+    st.lists(st.sampled_from([0.0, 0.0, 1e-300, 0.5, 1.0, 7.0]), min_size=12, max_size=12),
+    st.sets(st.integers(0, 11), max_size=4),
+    st.floats(0.05, 1.0),
+)
+@settings(max_examples=200)
+def test_revision_keeps_size_and_never_takes_what_runs(size, more, sums, out, retire):
+    pool = [K.Gaussian(1.0 + i) for i in range(size + more)]
+    given = kb.AdaptiveDictionary(pool, size, every=1, threshold=0.5, retire=retire)
+    state, lost = given.first_members(), tuple(p for p in out if p < size)
+    for samples in range(1, 4):
+        before = state
+        revision = given.revise(before, np.array(sums[:size]), lost, samples)
+        state = revision.state
+        assert set(revision.retired) == set(revision.added)
+        assert len(revision.added) <= min(more, max(1, int(retire * size)))
+        assert len(set(state.members)) == size
+        for place in range(size):
+            assert (state.members[place] == before.members[place]) != (place in revision.added)
+            assert state.members[place] not in before.members or place not in revision.added
+        for place in revision.retired:  # only what is out or has little weight
+            assert place in lost or sums[place] < 0.5 * np.sum(sums[:size]) / size
+        assert sum(state.runs) == size + state.replaced
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+
+def result(bank, tmp_path):
+    path = tmp_path / "compared.kb"
+    bank.save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("block", [1, 7, 59, 60, 61, 256, 700])
+@pytest.mark.parametrize("engine", ["serial", kb.engines.Serial(3, 11), kb.engines.Threads(2)])
+def test_blocks_of_any_length_have_the_same_bits(block, engine, tmp_path):
+    whole = make()
+    expected = whole.run(X, Y)
+    bank = make(engine=engine)
+    for start in range(0, len(X), block):
+        trace = bank.run(X[start : start + block], Y[start : start + block])
+        for name in trace.fields:
+            found = getattr(trace, name)
+            assert found.tobytes() == getattr(expected, name)[start : start + block].tobytes()
+    assert result(bank, tmp_path) == result(whole, tmp_path)
+    assert whole.ledger.slot_change_count > 10
+
+
+@pytest.mark.parametrize("moment", [1, EVERY - 1, EVERY, EVERY + 1, 300, 301])
+def test_saved_copied_and_single_samples_around_a_revision_have_the_same_bits(moment, tmp_path):
+    whole = make()
+    whole.run(X[:400], Y[:400])
+
+    def saved(bank):
+        bank.save(tmp_path / "bank.kb")
+        return kb.load(tmp_path / "bank.kb")
+
+    for again in (saved, copy.deepcopy, lambda bank: pickle.loads(pickle.dumps(bank))):
+        bank = make()
+        for n in range(moment):
+            bank.learn_one(X[n], float(Y[n]))
+        bank = again(bank)
+        assert bank.ledger.slot_change_count == make_until(moment).ledger.slot_change_count
+        bank.run(X[moment:390], Y[moment:390])
+        for n in range(390, 400):
+            assert bank.predict_one(X[n]) == again(bank).predict_one(X[n])
+            bank.learn_one(X[n], float(Y[n]))
+        assert result(bank, tmp_path) == result(whole, tmp_path)
+        assert bank.ledger.slot_changes == whole.ledger.slot_changes
+
+
+def make_until(moment):
+    bank = make()
+    bank.run(X[:moment], Y[:moment])
+    return bank
+
+
+def test_slots_that_stay_have_the_bits_of_a_bank_without_revisions():
+    bank, plain = make(), kb.KernelBank(POOL, NORMAS[0], window=5)
+    traces = (bank.run(X, Y), plain.run(X, Y))
+    stayed = [p for p, since in enumerate(bank.ledger.slot_since) if since == 0]
+    assert 0 < len(stayed) < 6
+    for place in stayed:
+        position = members(bank)[place]
+        for name in ("slot_predictions", "slot_cost", "curvature", "window_loss"):
+            found, expected = (getattr(trace, name) for trace in traces)
+            assert found[:, place].tobytes() == expected[:, position].tobytes(), name
+
+
+@pytest.mark.parametrize("combiner", [c for c, _ in instances.COMBINERS], ids=repr)
+def test_every_combiner_works_or_refuses(combiner, tmp_path):
+    if isinstance(combiner, (C.AdaRaker, C.OMKLSFG)):
+        with pytest.raises(InvalidArgument, match="can continue with other slots"):
+            make(combiner=combiner)
+        return
+    one, other = (make(combiner=combiner) for _ in range(2))
+    trace = one.run(X[:200], Y[:200])
+    for start in range(0, 200, 23):
+        other.run(X[start : min(start + 23, 200)], Y[start : min(start + 23, 200)])
+    assert np.isfinite(trace.predictions).all()
+    assert result(one, tmp_path) == result(other, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [L.KRLS(budget=15), L.FourierRLS(features=12, forgetting=0.98), L.KLMS(0.1, budget=25)],
+)
+def test_other_learners_work(learner, tmp_path):
+    one, other = (make(learner=learner, combiner=C.Stacking()) for _ in range(2))
+    one.run(X, Y)
+    for n in range(len(X)):
+        other.learn_one(X[n], float(Y[n]))
+    assert one.ledger.slot_change_count > 0
+    assert result(one, tmp_path) == result(other, tmp_path)
+
+
+# --- what can be seen -----------------------------------------------------------------------------
+
+
+def test_trace_and_ledger_tell_which_kernel_was_where():
+    bank = make()
+    trace = bank.run(X, Y)
+    names = list(trace.names)
+    assert trace.names_at(0) == trace.names
+    for change in bank.ledger.slot_changes:
+        row = change.sample
+        assert row % EVERY == 0
+        assert trace.names_at(row - 1)[change.index] == names[change.index]
+        if change.kind == "retired":
+            assert names[change.index] == f"[{change.index}] {change.name}"
+            assert "of the weight" in change.reason
+        else:
+            names[change.index] = f"[{change.index}] {change.name}"
+            assert change.reason == "exploration" or "refinement near slot" in change.reason
+            assert trace.names_at(row)[change.index] == names[change.index]
+    assert tuple(names) == bank.names == trace.names_at(len(X) - 1)
+    assert trace.names_at(0) == make().names
+    kinds = [change.kind for change in bank.ledger.slot_changes]
+    assert kinds.count("added") == kinds.count("retired") > 5
+
+
+def test_status_tells_of_the_pool():
+    bank = make()
+    assert bank.status().settings["dictionary"] == repr(dictionary())
+    bank.run(X, Y)
+    state = bank._settings.dictionary_state
+    tried = sum(runs > 0 for runs in state.runs)
+    assert bank.status().notes["dictionary"] == (
+        f"6 of 30 kernels; {tried} tried, {state.replaced} exchanged"
+    )
+    assert "30 kernels" in repr(bank)
+
+
+def test_whole_pool_is_tried_in_the_end():
+    bank = make(dictionary=dictionary(every=20, threshold=1.0))
+    bank.run(np.tile(X, (2, 1)), np.tile(Y, 2))
+    assert min(bank._settings.dictionary_state.runs) >= 1
+
+
+def test_quarantined_slot_is_replaced_though_it_was_not_idle():
+    kernels = [K.Gaussian(1.0), 1e9 * K.Gaussian(1.0), *(K.Gaussian(0.1 + i) for i in range(4))]
+    pool = kb.AdaptiveDictionary([kernels[1], *kernels[2:], kernels[0]], 2, 50, threshold=0.0)
+    bank = kb.KernelBank(pool, L.Norma(0.5, 30), window=5)
+    bank.run(X[:49], Y[:49])
+    assert bank.quarantined == (0,)
+    bank.run(X[49:120], Y[49:120])
+    assert bank.quarantined == ()
+    assert next(c.reason for c in bank.ledger.slot_changes) == "quarantined"
+
+
+def test_pool_of_the_size_is_a_plain_dictionary():
+    grid = kb.gaussian_grid(0.1, 2, 4)
+    one = make(dictionary=kb.AdaptiveDictionary(grid, 4, 10, threshold=1.0))
+    other = make(dictionary=grid)
+    traces = one.run(X, Y), other.run(X, Y)
+    assert traces[0].cost.tobytes() == traces[1].cost.tobytes()
+    assert one.ledger.slot_changes == ()
+
+
+def test_fresh_and_reset_start_again(tmp_path):
+    bank = make()
+    bank.run(X, Y)
+    assert bank.fresh().names == make().names != bank.names
+    bank.reset()
+    assert (bank.samples, bank.names, bank.ledger.slot_changes) == (0, make().names, ())
+    expected = make()
+    for each in (bank, expected):
+        each.run(X, Y)
+    assert result(bank, tmp_path) == result(expected, tmp_path)
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_revision_that_fails_is_made_before_the_next_sample(monkeypatch, tmp_path):
+    bank, expected = make(), make()
+    expected.run(X[:200], Y[:200])
+    bank.run(X[: EVERY - 1], Y[: EVERY - 1])
+    with monkeypatch.context() as patch:
+
+        def fail(*_):
+            raise Interrupted
+
+        patch.setattr(module, "continue_with", fail)
+        with pytest.raises(Interrupted):
+            bank.learn_one(X[EVERY - 1], float(Y[EVERY - 1]))
+    assert bank.samples == EVERY
+    bank.run(X[EVERY:200], Y[EVERY:200])
+    assert result(bank, tmp_path) == result(expected, tmp_path)
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size": 31}, "'size' of AdaptiveDictionary must be at most the number of kernels"),
+        ({"size": 0}, "'size' of AdaptiveDictionary"),
+        ({"every": 0}, "'every' of AdaptiveDictionary"),
+        ({"threshold": 1.5}, "'threshold' of AdaptiveDictionary"),
+        ({"retire": 0.0}, "'retire' of AdaptiveDictionary"),
+        ({"patience": 0}, "'patience' of AdaptiveDictionary"),
+    ],
+)
+def test_wrong_settings_are_refused(options, message):
+    with pytest.raises(InvalidArgument) as error:
+        dictionary(**options)
+    assert message in str(error.value)
+
+
+def test_wrong_pools_are_refused():
+    with pytest.raises(InvalidArgument, match="hold only kernels"):
+        kb.AdaptiveDictionary([1, 2], 1)
+    with pytest.raises(InvalidArgument, match="kernel"):
+        make(dictionary=kb.AdaptiveDictionary([K.Gaussian(1.0), K.TreeKernel()], 1))
+    spline = make(dictionary=kb.AdaptiveDictionary([K.Gaussian(1.0), K.Spline()], 1))
+    with pytest.raises(InvalidArgument):  # at once, not only when that kernel's turn comes
+        spline.run(X - 1, Y)
+
+
+def test_inputs_and_slots_are_not_changed_from_outside():
+    bank = make()
+    bank.run(X[:20], Y[:20])
+    for change in (lambda: bank.with_inputs(3), lambda: bank.with_slots(bank.slots, range(6))):
+        with pytest.raises(KernelBankError, match="must be a plain one"):
+            change()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"members": [0, 0, 1, 2, 3, 4]},
+        {"members": [0, 1, 2, 3, 4, 30]},
+        {"members": [0, 1]},
+        {"members": 5},
+        {"runs": [0]},
+        {"runs": [0.5] * 30},
+        {"retired": [0] * 29},
+        {"idle": [-1] * 6},
+        {"revised": True},
+        {"other": 1},
+    ],
+)
+def test_forged_state_is_refused(change, tmp_path):
+    bank = make()
+    bank.run(X[:100], Y[:100])
+    path = tmp_path / "bank.kb"
+    bank.save(path)
+    header, body = forged_files.unpack(path.read_bytes())
+    header["dictionary_state"].update(change)
+    path.write_bytes(forged_files.pack(header, body))
+    with pytest.raises(FileRefused):
+        kb.load(path)
+    assert DictionaryState.parse(bank._settings.dictionary_state.describe(), dictionary())
+
+
+def test_own_kernels_in_a_pool_are_saved_by_name(tmp_path):
+    pool = [K.Custom(instances.cauchy), *kb.gaussian_grid(0.1, 2, 5)]
+    bank = make(dictionary=kb.AdaptiveDictionary(pool, 2, 50, threshold=1.0))
+    bank.run(X[:120], Y[:120])
+    bank.save(tmp_path / "bank.kb")
+    again = kb.load(tmp_path / "bank.kb", components={"cauchy": pool[0]})
+    for each in (bank, again):
+        each.run(X[120:300], Y[120:300])
+    assert result(again, tmp_path) == result(bank, tmp_path)
+
+
+def test_case_of_every_way_has_revisions():
+    """The shared test of same bits runs this bank in every way."""
+    case = all_cases()["adaptive dictionary"]
+    bank = case.make("serial")
+    bank.run(case.X, case.y)
+    assert bank.ledger.slot_change_count > 2

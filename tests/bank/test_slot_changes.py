@@ -1,0 +1,448 @@
+"""Banks that continue with other slots: some go on bit for bit, others begin."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from river import linear_model
+
+import kernelbank as kb
+from kernelbank.bank.slot_history import MOST_CHANGES
+from kernelbank.errors import FileRefused, InvalidArgument
+from support import forged_files, instances
+from support.every_bank import LABELLED, NORMAS, OWN, X, bank_case, learners_and_losses, mixed_slots
+from support.learner_cases import kernel_of
+
+K, L, C = kb.kernels, kb.learners, kb.combiners
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+OF_SLOTS = ("slot_predictions", "slot_loss", "slot_cost", "curvature", "window_loss")
+NEW = kb.Slot(K.Gaussian(0.3), L.Norma(0.05, 30))
+
+
+def assert_go_on(found, expected, kept):
+    """The columns of the slots that are kept have the same bits as without a change."""
+    for name in OF_SLOTS:
+        for index, before in enumerate(kept):
+            if before is not None:
+                one, other = getattr(found, name)[:, index], getattr(expected, name)[:, before]
+                assert one.tobytes() == other.tobytes(), (name, index)
+
+
+# --- slots that are kept ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moment", [1, 7, 256, 290])
+@pytest.mark.parametrize(
+    ("learner", "loss"),
+    learners_and_losses(),
+    ids=lambda part: part if isinstance(part, str) else repr(part),
+)
+def test_slot_of_every_learner_goes_on_with_the_same_bits(learner, loss, moment):
+    kernel = kernel_of(learner)
+    case = bank_case(loss in LABELLED, dictionary=[kernel] * 6, learner=learner, loss=loss)
+    bank = case.make("serial")
+    bank.run(case.X[:moment], case.y[:moment])
+    kept = [5, None, 1, None, 0]
+    other = bank.with_slots([bank.slots[0]] * 5, kept)
+    found = other.run(case.X[moment:], case.y[moment:])
+    assert_go_on(found, bank.run(case.X[moment:], case.y[moment:]), kept)
+
+
+@pytest.mark.parametrize("engine", ["serial", kb.engines.Serial(3, 11), kb.engines.Threads(2)])
+@pytest.mark.parametrize("moment", [3, 256, 280])
+def test_mixed_slots_go_on_in_another_order_and_with_another_history_length(engine, moment):
+    slots = mixed_slots()
+    case = bank_case(slots=slots)
+    bank = case.make(engine)
+    bank.run(case.X[:moment], case.y[:moment])
+    kept = [6, 0, None, 7, 8, 3, None, None]
+    tree, line, rest = (
+        slots[6],
+        slots[0],
+        kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=1),
+    )
+    again = kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), residual_of=3)
+    long = kb.Slot(K.Gaussian(0.9), L.Norma(0.05, 70))  # more terms than any before
+    beside = kb.Slot(K.Gaussian(0.2), L.Norma(0.05, 30), residual_of=3)
+    other = bank.with_slots([tree, line, long, rest, again, slots[3], beside, long], kept)
+    found = other.run(case.X[moment:], case.y[moment:])
+    expected = bank.run(case.X[moment:], case.y[moment:])
+    assert_go_on(found, expected, kept)
+    # and back: a shorter history
+    fewer = other.with_slots([slots[0], slots[6]], [1, 0])
+    assert fewer.predict_slots_one(X[0])[1].tolist() == [
+        other.predict_slots_one(X[0])[1][i] for i in (1, 0)
+    ]
+
+
+def test_the_bank_itself_does_not_change():
+    case = bank_case(slots=mixed_slots())
+    bank = case.make("serial")
+    bank.run(case.X[:200], case.y[:200])
+    before = {name: array.copy() for name, array in bank._state().items()}
+    bank.with_slots([*bank.slots[:3], NEW], [0, 1, 2, None]).run(case.X[200:], case.y[200:])
+    for name, array in bank._state().items():
+        assert np.array_equal(array, before[name]), name
+
+
+def test_models_behind_adapters_go_on_or_begin():
+    slot = kb.Slot(K.NoKernel(), L.Adapter(linear_model.LinearRegression()))
+    bank = kb.KernelBank(slots=[slot, NEW, slot], window=3)
+    y = instances.stream(3, len(X), 2)[1]
+    bank.run(X[:100], y[:100])
+    other = bank.with_slots([bank.slots[2], slot], [2, None])
+    expected = kb.KernelBank(slots=[slot], window=3)
+    expected.run(X[:100], y[:100])
+    assert other.predict_slots_one(X[100])[1].tolist() == [expected.predict_one(X[100])] * 2
+    other.run(X[100:], y[100:])
+    expected.run(X[100:], y[100:])
+    assert other.predict_slots_one(X[0])[1].tolist() == [expected.predict_one(X[0])] * 2
+
+
+# --- new slots ----------------------------------------------------------------------------------
+
+STEADY = [
+    (learner, loss)
+    for learner, loss in learners_and_losses()
+    if getattr(learner, "restart", None) is None
+    and getattr(learner, "step_size", "constant") != "inverse_sqrt"
+]
+"""Learners whose steps do not depend on the number of samples so far."""
+
+
+@pytest.mark.parametrize("moment", [4, 256, 280])
+@pytest.mark.parametrize(
+    ("learner", "loss"), STEADY, ids=lambda part: part if isinstance(part, str) else repr(part)
+)
+def test_new_slot_has_learned_what_the_buffer_holds(learner, loss, moment):
+    if getattr(learner, "forget", "") == "exponential" and learner.forgetting < 1 and moment > 256:
+        pytest.skip("the numbers of the samples decide which weights it keeps from fading")
+    kernel = kernel_of(learner)
+    case = bank_case(loss in LABELLED, dictionary=[kernel] * 2, learner=learner, loss=loss)
+    bank = case.make("serial")
+    bank.run(case.X[:moment], case.y[:moment])
+    other = bank.with_slots([bank.slots[0]] * 2, [0, None])
+    trace = other.run(case.X[moment:], case.y[moment:])
+    # the same slot in a bank that gets these samples only, with the same random draws
+    length = max(5, learner.history_length(bank._settings.objective))
+    held = min(moment, length + (moment - 1) % 256 + 1)
+    alone = kb.KernelBank([kernel] * 3, learner, loss=loss, window=5)
+    expected = alone.run(case.X[moment - held :], case.y[moment - held :])
+    for name in OF_SLOTS:
+        one, two = getattr(trace, name)[:, 1], getattr(expected, name)[held:, 2]
+        assert one == pytest.approx(two, rel=1e-6, abs=1e-8), name
+    assert moment == 4 or np.abs(trace.slot_predictions[0, 1]) > 1e-3
+
+
+@pytest.mark.parametrize("learner", [L.KRLS(budget=15), L.LinearRLS(), *NORMAS[:1]], ids=repr)
+def test_new_residual_slot_starts_as_its_base_and_learns_the_residual(learner):
+    y = instances.stream(3, len(X), 2)[1]
+    kernel = kernel_of(learner)
+    line = kb.Slot(K.Linear(0.5), L.LinearRLS())
+    bank = kb.KernelBank(slots=[line], window=5)
+    bank.run(X[:200], y[:200])
+    other = bank.with_slots([line, kb.Slot(kernel, learner, residual_of=0)], [0, None])
+    base, rest = other.predict_slots_one(X[200])[1]
+    assert base == rest != 0
+    trace = other.run(X[200:], y[200:])
+    residuals = y[200:] - trace.slot_predictions[:, 0]
+    alone = kb.KernelBank([kernel], learner, window=5)
+    if learner.learns_window:  # its window goes back to samples whose residual counts as 0
+        alone.run(X[:200], np.zeros(200))
+    found = alone.run(X[200:], residuals).predictions
+    learned = trace.slot_predictions[:, 1] - trace.slot_predictions[:, 0]
+    assert learned == pytest.approx(found, abs=1e-9)
+    assert np.abs(learned).max() > 0.01
+
+
+RECURSIVE = [learner for learner in instances.LEARNERS if hasattr(learner, "forget")]
+
+
+@pytest.mark.parametrize("moment", [200, 203, 206])
+@pytest.mark.parametrize("learner", RECURSIVE, ids=repr)
+def test_new_recursive_slot_begins_at_its_prior_in_the_middle_of_a_cycle(learner, moment):
+    kernel, y = kernel_of(learner), X[:, 0]
+    line = kb.Slot(K.Linear(0.5), L.LinearRLS())
+    bank = kb.KernelBank(slots=[line], window=5)
+    bank.run(X[:moment], y[:moment])
+    other = bank.with_slots([line, kb.Slot(kernel, learner, residual_of=0)], [0, None])
+    prior = kb.KernelBank(slots=[line, kb.Slot(kernel, learner)], window=5)
+    prior._runtime.open(X[0])
+    found = other.predict_variance_slots(X[:5])
+    expected = prior.predict_variance_slots(X[:5])[:, 1]
+    assert found[:, 1] - found[:, 0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_new_residual_slot_takes_the_residuals_that_another_has_kept():
+    y = instances.stream(3, len(X), 2)[1]
+    line = kb.Slot(K.Linear(0.5), L.LinearRLS())
+    rest = kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), residual_of=0)
+    bank = kb.KernelBank(slots=[line, rest], window=5)
+    bank.run(X[:200], y[:200])
+    both = bank.with_slots([line, rest, rest], [0, None, 1])  # the kept one in another lane
+    expected = bank.run(X[200:], y[200:])
+    assert_go_on(both.run(X[200:], y[200:]), expected, [0, None, 1])
+
+
+def test_slots_added_later_draw_features_of_their_own():
+    slot = kb.Slot(K.Gaussian(0.6), L.FourierRLS(features=12))
+    bank = kb.KernelBank(slots=[slot] * 2)
+    bank.run(X[:50], X[:50, 0])
+    for _ in range(2):
+        bank = bank.with_slots([slot] * 2, [1, None])
+    assert bank._settings.history.identities == (2, 3)
+    whole = kb.KernelBank(slots=[slot] * 4)
+    whole.learn_one(X[0], 0.0)
+    drawn = whole._state()["slots/group0/frequencies"]
+    assert np.array_equal(bank._state()["slots/group0/frequencies"], drawn[2:])
+
+
+def test_history_is_kept_with_more_inputs():
+    slot = kb.Slot(K.ActiveDims(K.Gaussian(0.6), [0, 1]), L.FourierRLS(features=12))
+    bank = kb.KernelBank(slots=[slot] * 3, window=5)
+    bank.run(X[:50], X[:50, 0])
+    bank = bank.with_slots([slot] * 2, [2, 1])
+    wider = bank.with_inputs(3)
+    assert wider.ledger.slot_changes == bank.ledger.slot_changes
+    wide = np.pad(X, ((0, 0), (0, 1)))
+    assert_go_on(wider.run(wide, X[:, 0]), bank.run(X, X[:, 0]), [0, 1])
+
+
+# --- combiners, weights, ledger -----------------------------------------------------------------
+
+FIXED = (C.AdaRaker, C.OMKLSFG)
+
+
+@pytest.mark.parametrize("combiner", [c for c, _ in instances.COMBINERS], ids=repr)
+def test_every_combiner_goes_on_or_refuses(combiner):
+    case = bank_case(slots=mixed_slots(), combiner=combiner)
+    bank = case.make("serial")
+    bank.run(case.X[:200], case.y[:200])
+    slots, kept = [NEW, *bank.slots[:7]], [None, 0, 1, 2, 3, 4, 5, 6]
+    if isinstance(combiner, FIXED):
+        with pytest.raises(InvalidArgument, match="'combiner' must be one that can"):
+            bank.with_slots(slots, kept)
+        return
+    same = bank.with_slots(bank.slots, range(11))
+    found, expected = (b.run(case.X[200:], case.y[200:]) for b in (same, copy.deepcopy(bank)))
+    for name in expected.fields:
+        assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
+    other = bank.with_slots(slots, kept)
+    before = bank.weights[:7]
+    if not combiner.on_simplex:
+        assert np.array_equal(other.weights, [0, *before])
+    elif before.any():
+        assert other.weights == pytest.approx([0, *before / before.sum()])
+    else:
+        assert np.array_equal(other.weights, combiner.first_weights(8))
+    trace = other.run(case.X[200:], case.y[200:])
+    assert np.isfinite(trace.predictions).all()
+    # A new slot does not take the weight before it has shown that it is good: 1e-3 is too slow.
+    poor = kb.Slot(K.Gaussian(0.05), L.Norma(1e-3, 30))
+    more = bank.with_slots([*bank.slots, poor], [*range(11), None])
+    found = more.run(case.X[200:], case.y[200:])
+    assert found.loss.mean() <= 1.3 * expected.loss.mean()
+
+
+def test_combiner_judges_a_new_slot_like_its_elder():
+    case = bank_case(dictionary=kb.gaussian_grid(0.2, 2, 4), combiner=C.Stacking())
+    bank = case.make("serial")
+    bank.run(case.X[:200], case.y[:200])
+    moments = bank._state()["combiner/moments"]
+    other = bank.with_slots([NEW, *bank.slots[1:]], [None, 1, 2, 3], elders=[2, None, None, None])
+    source = [2, 1, 2, 3]
+    assert np.array_equal(other._state()["combiner/moments"], moments[np.ix_(source, source)])
+    assert np.array_equal(other.ledger.slot_loss, bank.ledger.slot_loss[source])
+    worst = int(np.argmax(bank.ledger.slot_cumulative_cost))
+    by_default = bank.with_slots([*bank.slots, NEW], [0, 1, 2, 3, None])
+    assert by_default.ledger.slot_loss[4] == bank.ledger.slot_loss[worst]
+
+
+def test_combiner_of_another_shape_is_refused():
+    class Pairs(kb.combiners.Uniform):
+        def shapes(self, slots):
+            return {"pairs": (slots * (slots - 1) // 2,)}
+
+    bank = kb.KernelBank(kb.gaussian_grid(1, 2, 4), combiner=Pairs())
+    bank.learn_one(0.0, 1.0)
+    with pytest.raises(InvalidArgument, match="its pairs are not one number per slot"):
+        bank.with_slots(bank.slots, range(4))
+
+
+def test_weights_are_those_of_the_start_if_all_slots_are_new_or_had_none():
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 4), combiner=C.Best())
+    bank.run(X[:50], X[:50, 0])
+    (best,) = np.flatnonzero(bank.weights)
+    others = [i for i in range(4) if i != best]
+    left = bank.with_slots([bank.slots[i] for i in others], others)
+    assert left.weights.tolist() == [1 / 3] * 3
+    assert bank.with_slots([NEW, NEW], [None, None]).weights.tolist() == [0.5, 0.5]
+
+
+def test_quarantined_slot_is_no_elder_and_can_be_retired():
+    bank = kb.KernelBank(slots=[NEW, kb.Slot(K.Gaussian(0.3), L.Norma(30.0, 30))], regularization=0)
+    y = np.sin(X[:, 0])
+    bank.run(X, y)
+    assert bank.quarantined == (1,)
+    other = bank.with_slots([bank.slots[0], NEW], [0, None], elders=[None, 1])
+    assert other.quarantined == ()
+    other.run(X, y)
+    assert other.quarantined == ()
+    assert np.isfinite(other.ledger.slot_cumulative_cost).all()
+    lost = kb.KernelBank(slots=[kb.Slot(K.Gaussian(0.3), L.Norma(30.0, 30))], regularization=0)
+    lost.run(X, y)
+    new = lost.with_slots([NEW], [None])
+    assert new.ledger.slot_loss.tolist() == [lost.ledger.loss]
+    assert new.quarantined == ()
+
+
+def test_ledger_tells_when_slots_were_added_and_retired():
+    bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3))
+    bank.run(X[:20], X[:20, 0])
+    other = bank.with_slots([bank.slots[2], NEW], [2, None])
+    assert other.ledger.slot_since == (0, 20)
+    shown = [(c.sample, c.kind, c.index, c.name) for c in other.ledger.slot_changes]
+    assert shown == [
+        (20, "retired", 0, "Gaussian(width=1)"),
+        (20, "retired", 1, "Gaussian(width=1.414)"),
+        (20, "added", 1, "Gaussian(width=0.3), Norma(budget=30)"),
+    ]
+    assert other.ledger.copy().slot_changes == other.ledger.slot_changes
+    assert other.fresh().ledger.slot_changes == ()
+    for _ in range(MOST_CHANGES // 2):
+        other = other.with_slots(other.slots, [None, 1])
+    assert len(other.ledger.slot_changes) == MOST_CHANGES
+    assert other.ledger.slot_change_count == MOST_CHANGES + 3
+
+
+def test_slots_can_change_before_the_first_sample():
+    bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3))
+    other = bank.with_slots([NEW, bank.slots[1]], [None, 1])
+    other.run(X, X[:, 0])
+    expected = kb.KernelBank(slots=[NEW, bank.slots[1]])
+    expected.run(X, X[:, 0])
+    assert np.array_equal(other.weights, expected.weights)
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moment", [100, 256])
+def test_change_does_not_depend_on_how_the_stream_was_cut(moment, tmp_path):
+    def again(bank):
+        bank.save(tmp_path / "bank.kb")
+        return kb.load(tmp_path / "bank.kb", components=OWN)
+
+    y = instances.stream(3, len(X), 2)[1]
+    ways = {
+        "whole": lambda bank: bank,
+        "saved": again,
+        "pickled": lambda bank: pickle.loads(pickle.dumps(bank)),
+        "copied": copy.deepcopy,
+    }
+    engines = {
+        "serial": "serial",
+        "shards": kb.engines.Serial(3, 7),
+        "threads": kb.engines.Threads(2),
+    }
+    files = []
+    for engine in engines.values():
+        for way in ways.values():
+            bank = way(kb.KernelBank(slots=mixed_slots(), window=5, engine=engine))
+            if engine == "serial":
+                for n in range(moment):
+                    bank.learn_one(X[n], float(y[n]))
+            else:
+                bank.run(X[:moment], y[:moment])
+            bank = way(bank)
+            kept = [0, None, 2, 3, 4, 5, 6, 7, 8, None]
+            slots = [*bank.slots[:1], NEW, *bank.slots[2:9], NEW]
+            bank = way(bank.with_slots(slots, kept))
+            bank.run(X[moment:], y[moment:])
+            bank = way(bank.with_slots(bank.slots, [0, 1, 2, 3, None, 5, 6, 7, 8, 9]))
+            bank.run(X, y)
+            path = tmp_path / "compared.kb"
+            bank.save(path)
+            files.append(path.read_bytes())
+    assert len(set(files)) == 1
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def refusals():
+    line = kb.Slot(K.Linear(0.5), L.LinearRLS())
+    rest = kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0)
+    return [
+        ([line], [0, 1], None, "'kept' of with_slots must have one entry per slot (1); got 2"),
+        ([line], 3, None, "must have one entry per slot (1); got 3"),
+        ([line], [2], None, "indices of the bank's slots, 0 to 1; got 2"),
+        ([line], ["a"], None, "'kept' of with_slots must be a whole number"),
+        ([line, line], [0, 0], None, "must name no slot twice"),
+        ([line], [0], [5], "'elders' of with_slots must hold indices"),
+        ([NEW], [0], None, "'slots' of with_slots must continue slot 0 at 0"),
+        ([line, NEW], [None, 1], None, "must keep slot 0, whose residual slot 1 learns"),
+        ([NEW, line, rest], [None, 0, 1], None, "must continue slot 1 at 2"),
+        ([], [], None, "must be a list of at least one Slot"),
+    ]
+
+
+@pytest.mark.parametrize(("slots", "kept", "elders", "message"), refusals())
+def test_wrong_arguments_are_refused(slots, kept, elders, message):
+    line = kb.Slot(K.Linear(0.5), L.LinearRLS())
+    rest = kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0)
+    bank = kb.KernelBank(slots=[line, rest], window=5)
+    bank.run(X[:20], X[:20, 0])
+    with pytest.raises(InvalidArgument) as error:
+        bank.with_slots(slots, kept, elders)
+    assert message in str(error.value)
+
+
+def test_bank_with_an_initial_function_keeps_its_slots():
+    bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3), initial=(X[:3], np.ones(3)))
+    with pytest.raises(InvalidArgument, match="'initial' of with_slots must be left out"):
+        bank.with_slots(bank.slots, range(3))
+
+
+def test_new_kernel_that_does_not_take_the_samples_is_refused():
+    bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3))
+    bank.run(X[:20] - 1, X[:20, 0])
+    with pytest.raises(InvalidArgument, match="the samples so far"):
+        bank.with_slots([kb.Slot(K.Spline(), L.Norma())], [None])
+    with pytest.raises(InvalidArgument, match="slots"):
+        bank.with_slots([kb.Slot(K.ActiveDims(K.Gaussian(1.0), [4]), L.Norma())], [None])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"identities": [0, 0, 1]},
+        {"identities": [0, 1]},
+        {"identities": [0, 1, 2**60]},
+        {"next_identity": 1},
+        {"since": [0, 0, 99]},
+        {"since": [0, 0, -1]},
+        {"since": [0, 0, True]},
+        {"held_from": 99},
+        {"changes": [{"sample": 1}]},
+        {"changes": [{"sample": 1, "kind": 3, "index": 0, "name": "a", "reason": ""}]},
+        {"changes": [{"sample": 99, "kind": "added", "index": 0, "name": "a", "reason": ""}]},
+        {"changes": 7},
+        {"other": 1},
+    ],
+)
+def test_forged_history_is_refused(change, tmp_path):
+    bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3))
+    bank.run(X[:20], X[:20, 0])
+    bank = bank.with_slots([*bank.slots[:2], NEW], [0, 1, None])
+    path = tmp_path / "bank.kb"
+    bank.save(path)
+    assert kb.load(path).ledger.slot_changes == bank.ledger.slot_changes
+    header, body = forged_files.unpack(path.read_bytes())
+    header["slot_history"].update(change)
+    path.write_bytes(forged_files.pack(header, body))
+    with pytest.raises(FileRefused):
+        kb.load(path)
