@@ -48,11 +48,12 @@ class TextTable:
         return table
 
     def parts(self, most: int = 10) -> list[TextTable]:
-        """The same as several tables of at most so many columns, for a terminal."""
-        starts = range(1, len(self.columns), most)
+        """The same as tables of similar width, `most` columns beside the name at most."""
+        count = len(self.columns) - 1
+        width = math.ceil(count / math.ceil(count / most))
         return [
-            TextTable(self.title, *_cut([self.columns, *self.rows], slice(at, at + most)))
-            for at in starts
+            TextTable(self.title, *_cut([self.columns, *self.rows], slice(at, at + width)))
+            for at in range(1, count + 1, width)
         ]
 
     def markdown(self) -> str:

@@ -328,10 +328,11 @@ def test_intervals_must_hold_on_every_row(inside, reached):
 
 
 def test_wide_tables_are_cut_for_a_terminal():
-    table = tables.TextTable("t", ["name", "a", "b", "c"], [["x", "1", "2", "3"]])
-    first, second = table.parts(2)
+    table = tables.TextTable("t", ["name", *"abcd"], [["x", *"1234"]])
+    first, second = table.parts(3)
     assert (first.columns, first.rows) == (["name", "a", "b"], [["x", "1", "2"]])
-    assert (second.columns, second.rows) == (["name", "c"], [["x", "3"]])
+    assert (second.columns, second.rows) == (["name", "c", "d"], [["x", "3", "4"]])
+    assert table.parts(4) == [table]
 
 
 def test_best_rivals_without_kept_losses_are_refused():

@@ -18,7 +18,7 @@ SHORT = refitted.Schedule(first=3, often=5, until=15, rarely=10)
 
 
 class LeastSquares:
-    """A line through the rows that it is fitted on; refuses what would not be past rows only."""
+    """A line through the rows that it is fitted on; it predicts how many they were, too."""
 
     def fit(self, X, y):
         self.rows = len(y)
