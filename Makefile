@@ -61,12 +61,15 @@ costs: .venv/dev-ready
 
 # AutoBank beside its rivals. DATA is a folder of .csv.gz streams; without it those of River and
 # scikit-learn. SET=unseen takes the named benchmarks with which AutoBank's default slots were not
-# chosen, from DATA and from packages; SET=seen the others. ONLY names some of them; OPTIONS go to
+# chosen, from DATA and from packages; SET=seen the others. ONLY names some of them. RIVALS names
+# groups of rivals (online,refitted; all has the slow ones too). ROWS=40000 runs long streams only, also
+# those in the folder long of DATA, and gives errors by quarter of the stream. OPTIONS go to
 # benchmarks/accuracy.py (see --help).
 accuracy: OUT := accuracy
 accuracy: .venv/bench-ready
 	$(BIN)/python benchmarks/accuracy.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
-		$(if $(SET),--set $(SET)) $(if $(ONLY),--only $(ONLY)) $(OPTIONS)
+		$(if $(SET),--set $(SET)) $(if $(ONLY),--only $(ONLY)) $(if $(ROWS),--rows $(ROWS)) \
+		$(if $(RIVALS),--rivals $(RIVALS)) $(OPTIONS)
 
 # How often AutoBank signals a change where there is none.
 alarms: .venv/dev-ready
@@ -76,7 +79,8 @@ alarms: .venv/dev-ready
 ablation: OUT := accuracy
 ablation: .venv/bench-ready
 	$(BIN)/python benchmarks/ablation.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
-		$(if $(SET),--set $(SET)) $(if $(ONLY),--only $(ONLY)) $(OPTIONS)
+		$(if $(SET),--set $(SET)) $(if $(ONLY),--only $(ONLY)) $(if $(ROWS),--rows $(ROWS)) \
+		$(if $(RIVALS),--rivals $(RIVALS)) $(OPTIONS)
 
 # The figures of docs/gallery, drawn anew. What the scripts print stands in its README.md.
 gallery: .venv/dev-ready
@@ -115,7 +119,7 @@ clean:
 	@$(PIP) install --constraint constraints.txt --editable ".[cli,plot,live,test,lint]"
 	@touch $@
 
-# River, scikit-learn and gcc are only for the comparison.
+# River, scikit-learn, LightGBM and gcc are only for the comparison.
 .venv/bench-ready: .venv/dev-ready
 	@$(PIP) install --constraint constraints.txt --editable ".[bench]"
 	@touch $@

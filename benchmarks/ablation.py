@@ -16,9 +16,10 @@ from statistics import median
 
 import numpy as np
 from ablation_variants import FULL, OTHER_SEEDS, VARIANTS, Variant
-from accuracy import add_stream_options, chosen_streams, facts, progress_bar, show
-from accuracy_competitors import RIVALS, competes
-from accuracy_tables import TextTable, geometric_mean, long
+from accuracy import facts, progress_bar, show
+from accuracy_competitors import competes
+from accuracy_options import add_rival_options, add_stream_options, chosen_rivals, chosen_streams
+from accuracy_tables import TextTable, geometric_mean, is_close, long
 
 import kernelbank as kb
 from kernelbank.evaluation.competitors import RIVAL, Competitor
@@ -81,6 +82,7 @@ class SeedSpread:
 def options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     add_stream_options(parser)
+    add_rival_options(parser)
     parser.add_argument(
         "--variants", help="variants or kinds of parts, separated by semicolons; by default all"
     )
@@ -99,14 +101,14 @@ def chosen_variants(names: str | None) -> list[Variant]:
     return [v for v in VARIANTS if v.name == FULL or v.name in wanted or v.part in wanted]
 
 
-def cached_rivals(cache: RunCache) -> list[Competitor]:
-    """The rivals, on streams for which the runs of all of them are kept.
+def cached_rivals(rivals: list[Competitor], cache: RunCache) -> list[Competitor]:
+    """These rivals, on streams for which the runs of all of them are kept.
 
     The best of some of them would make AutoBank look better than it is.
     """
 
     def all_kept(stream: Stream) -> bool:
-        takers = [rival for rival in RIVALS if rival.takes(stream)]
+        takers = [rival for rival in rivals if rival.takes(stream)]
         return all(cache.get(rival, 0, stream) is not None for rival in takers)
 
     def accepts(rival: Competitor, stream: Stream) -> bool:
@@ -114,13 +116,14 @@ def cached_rivals(cache: RunCache) -> list[Competitor]:
 
     return [
         replace(rival, accepts=lambda stream, rival=rival: accepts(rival, stream))
-        for rival in RIVALS
+        for rival in rivals
     ]
 
 
 def run(chosen: argparse.Namespace, variants: list[Variant]) -> kb.Comparison:
     cache = RunCache(chosen.out / "rivals")
-    competitors = [*(one.competitor() for one in variants), *cached_rivals(cache)]
+    rivals = cached_rivals(chosen_rivals(chosen), cache)
+    competitors = [*(one.competitor() for one in variants), *rivals]
     with progress_bar() as progress:
         return kb.compare(
             {one.name: one for one in competitors},
@@ -197,7 +200,7 @@ def summarise(found: kb.Comparison, variant: Variant) -> VariantSummary:
         better=sum(own[s] < min(d[s] for d in draws) for s in own) if compared else None,
         rival_streams=len(beside),
         first=sum(one.first for one in beside) if beside else None,
-        close=sum(one.close for one in beside) if beside else None,
+        close=sum(is_close(one) for one in beside) if beside else None,
         to_rival=geometric_mean([one.ratio for one in beside]) if beside else None,
         microseconds=median(one.seconds_per_sample * 1e6 for one in results),
         jobs=max(one.jobs for one in results),

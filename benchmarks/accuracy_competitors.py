@@ -1,7 +1,7 @@
 """The competitors of `make accuracy`, all with their default settings.
 
-AutoBank; models of River and scikit-learn's kernel approximation; banks of the literature, which
-are only shown.
+AutoBank; rivals in groups, of which those that learn row by row are here; banks of the literature,
+which are only shown.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from refitted_rivals import Schedule, refitted_rivals
 
 import kernelbank as kb
 from kernelbank.evaluation.competitors import (
@@ -32,8 +33,8 @@ _CLIP = 10.0
 
 
 def competes(result: Result) -> bool:
-    """Whether AutoBank is to beat it. Persistence knows the last target: only where all do."""
-    return result.kind == RIVAL or (result.name == PERSISTENCE and result.lags > 0)
+    """Whether AutoBank is to beat it: the rivals, and the last target in every view."""
+    return result.kind == RIVAL or result.name == PERSISTENCE
 
 
 # --- AutoBank -------------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ def _run_auto(seed: int, stream: Stream) -> CompetitorRun:
 AUTO = Competitor("autobank", BANK, _run_auto, description="kb.AutoBank(task, lags)")
 
 
-# --- rivals ---------------------------------------------------------------------------------------
+# --- rivals that learn row by row -----------------------------------------------------------------
 
 
 def _scaled(model: Any) -> Any:
@@ -84,18 +85,31 @@ def _nearest_neighbours(stream: Stream) -> Any:
     return _scaled(neighbors.KNNClassifier() if classifies else neighbors.KNNRegressor())
 
 
-def _adaptive_forest(stream: Stream) -> Any:
+def _adaptive_forest(stream: Stream, trees: int = 10) -> Any:
     from river import forest
 
     kind = forest.ARFClassifier if stream.task == CLASSIFICATION else forest.ARFRegressor
-    return kind(seed=_SEED)
+    return kind(trees, seed=_SEED)
 
 
-def _mondrian_forest(stream: Stream) -> Any:
+def _mondrian_forest(stream: Stream, trees: int = 10) -> Any:
     from river import forest
 
     kind = forest.AMFClassifier if stream.task == CLASSIFICATION else forest.AMFRegressor
-    return kind(seed=_SEED)
+    return kind(trees, seed=_SEED)
+
+
+def _random_patches(stream: Stream) -> Any:
+    from river import ensemble
+
+    classifies = stream.task == CLASSIFICATION
+    return (ensemble.SRPClassifier if classifies else ensemble.SRPRegressor)(seed=_SEED)
+
+
+def _extra_online_trees(stream: Stream) -> Any:
+    from river import forest
+
+    return forest.OXTRegressor(seed=_SEED)
 
 
 def _adaptive_tree(stream: Stream) -> Any:
@@ -154,7 +168,7 @@ def _rival(
     )
 
 
-RIVALS = [
+ONLINE = [
     _rival("linear", "River: StandardScaler | LinearRegression", _linear, REGRESSION),
     _rival(
         "bayesian-linear",
@@ -172,6 +186,21 @@ RIVALS = [
         "scikit-learn: StandardScaler, RBFSampler(300), SGDRegressor or SGDClassifier",
         _RandomFeatures,
     ),
+]
+
+LARGE = [
+    _rival(
+        "arf-100",
+        "River: ARFRegressor or ARFClassifier, 100 trees",
+        partial(_adaptive_forest, trees=100),
+    ),
+    _rival(
+        "amf-100",
+        "River: AMFRegressor or AMFClassifier, 100 trees",
+        partial(_mondrian_forest, trees=100),
+    ),
+    _rival("srp", "River: SRPRegressor or SRPClassifier", _random_patches),
+    _rival("oxt", "River: OXTRegressor", _extra_online_trees, REGRESSION),
 ]
 
 
@@ -231,4 +260,12 @@ BANKS = [
     )
 ]
 
-COMPETITORS = [AUTO, *RIVALS, *BANKS]
+
+# --- groups ---------------------------------------------------------------------------------------
+
+USUAL_GROUPS = ("online", "refitted")
+
+
+def rival_groups(schedule: Schedule) -> dict[str, list[Competitor]]:
+    """All rivals by group; `schedule` says when the refitted ones are fitted."""
+    return {"online": ONLINE, "refitted": refitted_rivals(schedule), "large": LARGE}

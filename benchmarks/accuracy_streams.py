@@ -15,6 +15,10 @@ from kernelbank.evaluation.datasets.stream import CLASSIFICATION, REGRESSION, St
 LAGS = 3
 """Regression streams are run as they are, and with this many of the last targets as inputs."""
 
+LONG_STREAM = 10_000
+"""Rows from which on a stream is long. Where more rows than this are used, shorter streams are left
+out, and refitted rivals are fitted less often."""
+
 
 @dataclass(frozen=True)
 class RowRange:
@@ -24,11 +28,21 @@ class RowRange:
     rows: int = 4000
     skip: int = 100
 
+    @property
+    def long(self) -> bool:
+        """Whether only long streams are used."""
+        return self.rows > LONG_STREAM
+
 
 def from_folder(folder: Path, used: RowRange, only: list[str]) -> dict[str, Stream]:
-    """Every *.csv.gz of a folder: header, numbers, the target last. Targets that are all 0 or 1
-    are labels. A file that has the name of a benchmark must have its numbers."""
-    files = {path.name.removesuffix(".csv.gz"): path for path in sorted(folder.glob("*.csv.gz"))}
+    """Every *.csv.gz of a folder, and of the folder `long` inside it if long streams are used.
+
+    A file has a header and numbers, the target last. Targets that are all 0 or 1 are labels. A file
+    that has the name of a benchmark must have its numbers.
+    """
+    places = (folder, folder / "long") if used.long else (folder,)
+    found = sorted((path.name, path) for place in places for path in place.glob("*.csv.gz"))
+    files = {name.removesuffix(".csv.gz"): path for name, path in found}
     if not files:
         raise SystemExit(f"{folder}: there is no .csv.gz file. Give a folder that holds some.")
     streams: dict[str, Stream] = {}
@@ -70,6 +84,14 @@ def benchmarks(
     if missing:
         print(f"Left out, neither in a folder (DATA) nor in a package: {', '.join(missing)}")
     return streams
+
+
+def long_ones(streams: dict[str, Stream]) -> dict[str, Stream]:
+    """Those of at least LONG_STREAM rows; a line names the others."""
+    short = [name for name, stream in streams.items() if len(stream) < LONG_STREAM]
+    if short:
+        print(f"Left out, fewer than {LONG_STREAM:,} rows: {', '.join(short)}")
+    return {name: stream for name, stream in streams.items() if name not in short}
 
 
 def _load(name: str, folder: Path | None) -> Stream:

@@ -14,14 +14,19 @@ from rich.table import Table
 
 import kernelbank as kb
 from kernelbank.evaluation.competitors import COVERAGE, PERSISTENCE, RUNNING_MEAN
-from kernelbank.evaluation.datasets.stream import CLASSIFICATION, REGRESSION
-from kernelbank.evaluation.results import CLOSE, Result
+from kernelbank.evaluation.datasets.stream import REGRESSION
+from kernelbank.evaluation.results import CLOSE, BestRival, Result
 from kernelbank.evaluation.scores import overall
 
-NARROW = 20
-"""The bar on the time counts streams with at most this many inputs."""
-
-_SHORT = {"autobank": "ours", "bayesian-linear": "bayes", "rbf-sgd": "rbf", "persistence": "last"}
+_SHORT = {
+    "autobank": "ours",
+    "bayesian-linear": "bayes",
+    "rbf-sgd": "rbf",
+    "persistence": "last",
+    "lightgbm-100": "lgb100",
+    "lightgbm-500": "lgb500",
+    "extratrees": "extra",
+}
 
 
 @dataclass(frozen=True)
@@ -42,10 +47,25 @@ class TextTable:
             table.add_row(*row)
         return table
 
+    def parts(self, most: int = 10) -> list[TextTable]:
+        """The same as tables of similar width, `most` columns beside the name at most."""
+        count = len(self.columns) - 1
+        width = math.ceil(count / math.ceil(count / most))
+        return [
+            TextTable(self.title, *_cut([self.columns, *self.rows], slice(at, at + width)))
+            for at in range(1, count + 1, width)
+        ]
+
     def markdown(self) -> str:
         rule = "|".join(["---"] + ["---:"] * (len(self.columns) - 1))
         lines = [f"**{self.title}**", "", _line(self.columns), f"|{rule}|"]
         return "\n".join([*lines, *map(_line, self.rows)]) + "\n"
+
+
+def _cut(rows: list[list[str]], columns: slice) -> tuple[list[str], list[list[str]]]:
+    """The head and the other rows with their first cell and these cells."""
+    head, *others = [[row[0], *row[columns]] for row in rows]
+    return head, others
 
 
 def _line(cells: list[str]) -> str:
@@ -55,17 +75,16 @@ def _line(cells: list[str]) -> str:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def all_tables(found: kb.Comparison) -> list[TextTable]:
-    tables = [
-        per_stream(found),
-        everybody(found, REGRESSION),
-        everybody(found, CLASSIFICATION),
-        ranks(found, REGRESSION),
-        ranks(found, CLASSIFICATION),
-        intervals(found),
-        goals(found),
-    ]
-    return [table for table in tables if table is not None]
+def losing_first(found: kb.Comparison) -> kb.Comparison:
+    """The same with its streams sorted by the ratio of ours to the best rival, largest first."""
+    ratio = {one.stream: one.ratio for one in found.best_rivals(AUTO.name, competes)}
+    results = sorted(found.results, key=lambda one: -ratio.get(one.stream, 0.0))
+    return replace(found, results=tuple(results))
+
+
+def is_close(one: BestRival) -> bool:
+    """Whether ours is first, or behind by no more than 2 %."""
+    return one.first or (one.ratio <= 1 + CLOSE and math.isfinite(one.mean_loss))
 
 
 def per_stream(found: kb.Comparison) -> TextTable:
@@ -86,7 +105,7 @@ def per_stream(found: kb.Comparison) -> TextTable:
                 long(rivals[0].mean_loss if rivals else None),
                 rivals[0].name if rivals else "",
                 "" if against is None else f"{against.ratio:.2f}",
-                "" if against is None else _rank(against.first, against.close),
+                "" if against is None else _rank(against),
                 long(None if last is None else last.mean_loss),
                 long(slot),
                 "" if own is None or slot is None else f"{own.ratio(own.mean_loss, slot):.2f}",
@@ -163,76 +182,14 @@ def intervals(found: kb.Comparison) -> TextTable | None:
     return TextTable(f"intervals meant to hold {COVERAGE:.0%}", columns, rows) if rows else None
 
 
-def summary(found: kb.Comparison) -> dict[str, Any] | None:
-    """AutoBank over all streams; None if it did not run."""
-    best_rivals = found.best_rivals(AUTO.name, competes)
-    if not best_rivals:
-        return None
-    own = [found.result(one.stream, AUTO.name) for one in best_rivals]
-    worst = max(best_rivals, key=lambda one: one.ratio)
-    with_slots = [one for one in own if one.best_slot_loss is not None]
-    narrow = [one.seconds_per_sample * 1e6 for one in own if one.inputs <= NARROW]
-    return {
-        "streams": len(best_rivals),
-        "first": sum(one.first for one in best_rivals),
-        "close": sum(one.close for one in best_rivals),
-        "geometric_mean": geometric_mean([one.ratio for one in best_rivals]),
-        "worst": worst.ratio,
-        "worst_stream": worst.stream,
-        "with_slots": len(with_slots),
-        "at_or_below_slot": sum(
-            one.ratio(one.mean_loss, one.best_slot_loss) <= 1 for one in with_slots
-        ),
-        "microseconds": max(narrow, default=None),
-    }
-
-
-def goals(found: kb.Comparison) -> TextTable | None:
-    """The figures over all streams, and the goals set for them."""
-    own = summary(found)
-    if own is None:
-        return None
-    count, mean = own["streams"], own["geometric_mean"]
-    share = own["close"] / count
-    rows = [
-        [
-            "streams first, or close to it",
-            f"{own['close']} of {count} ({share:.0%})",
-            ">= 26 of 28 (93%)",
-            _yes(share >= 26 / 28),
-        ],
-        [f"  of these first outright: {own['first']}", "", "", ""],
-        [
-            "geometric mean of ours / best rival",
-            f"{mean:.3f}",
-            "<= 0.5, beyond 0.4",
-            "beyond" if mean <= 0.4 else _yes(mean <= 0.5),
-        ],
-        [
-            f"worst ratio ({own['worst_stream']})",
-            f"{own['worst']:.3f}",
-            "<= 1.25",
-            _yes(own["worst"] <= 1.25),
-        ],
-    ]
-    if own["with_slots"]:
-        share = own["at_or_below_slot"] / own["with_slots"]
-        text = f"{own['at_or_below_slot']} of {own['with_slots']} ({share:.0%})"
-        rows.append(["streams at or below the best slot", text, ">= 70%", _yes(share >= 0.7)])
-    if own["microseconds"] is not None:
-        text, reached = f"{own['microseconds']:.0f} us", _yes(own["microseconds"] <= 300)
-        label = f"longest time per sample, up to {NARROW} inputs"
-        rows.append([label, text, "<= 300 us", reached])
-    return TextTable("ours over all streams", ["what", "figure", "goal", "reached"], rows)
-
-
 def legend(descriptions: dict[str, str]) -> list[str]:
     """What each name means."""
     lines = [
-        "+3: everybody is given the last three targets as well, and last y competes too",
-        f"close: behind by no more than {CLOSE:.0%}, or one standard error of the difference of "
-        "the losses, correlations in time counted",
-        "last y: the last target again; slot: the best single slot of ours, chosen afterwards",
+        "streams are sorted by ratio (ours / best): where ours loses stands first",
+        "+3: everybody is given the last three targets as well",
+        f"close: behind by no more than {CLOSE:.0%}",
+        "last y: the last target again, a rival too",
+        "slot: the best single slot of ours, chosen afterwards",
         "us: microseconds per sample, to predict and to learn",
     ]
     for name, description in descriptions.items():
@@ -275,15 +232,11 @@ def long(value: float | None) -> str:
     return f"{value:.3g}" if math.isfinite(value) else "diverged"
 
 
-def _rank(first: bool, close: bool) -> str:
-    return "first" if first else "close" if close else "no"
+def _rank(one: BestRival) -> str:
+    return "first" if one.first else "close" if is_close(one) else "no"
 
 
 def _time(results: list[Result], summarise: Any = max) -> str:
     microseconds = summarise([one.seconds_per_sample * 1e6 for one in results])
     text = f"{microseconds:.0f}" if microseconds < 99999.5 else f"{microseconds:.0e}"
     return f"~{text}" if max(one.jobs for one in results) > 1 else text
-
-
-def _yes(reached: bool) -> str:
-    return "yes" if reached else "no"

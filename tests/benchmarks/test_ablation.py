@@ -9,7 +9,7 @@ import ablation
 import ablation_variants as variants
 import numpy as np
 import pytest
-from accuracy_competitors import RIVALS
+from accuracy_competitors import ONLINE
 
 import kernelbank as kb
 from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
@@ -209,7 +209,7 @@ def test_rivals_count_only_if_all_are_kept(tmp_path):
         competitors = [
             Competitor(name, BANK, lambda *_, y=y: CompetitorRun(y, 1.0)) for name, y in own.items()
         ]
-        competitors += ablation.cached_rivals(cache)
+        competitors += ablation.cached_rivals(ONLINE, cache)
         found = kb.compare(
             {one.name: one for one in competitors},
             {"tiny": stream},
@@ -220,7 +220,7 @@ def test_rivals_count_only_if_all_are_kept(tmp_path):
         )
         return [ablation.summarise(found, _variant(name)) for name in ("full", "Hedge")]
 
-    takers = [rival for rival in RIVALS if rival.takes(stream)]
+    takers = [rival for rival in ONLINE if rival.takes(stream)]
     for rival in takers[1:]:
         cache.put(rival, 0, stream, CompetitorRun(stream.y + 0.2, 1.0))
     _, hedge = compare()

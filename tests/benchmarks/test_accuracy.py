@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import accuracy
 import accuracy_competitors as contenders
 import accuracy_figures as figures
+import accuracy_goals as goals
 import accuracy_streams as streams
 import accuracy_tables as tables
 import numpy as np
@@ -19,6 +20,7 @@ from kernelbank.evaluation.competitors import BANK, RIVAL, Competitor, Competito
 
 ROWS, SKIP = 260, 100
 Stream = kb.datasets.Stream
+ROW_BY_ROW = [*contenders.ONLINE, *contenders.LARGE, *contenders.BANKS]
 
 
 class StandIn:
@@ -142,19 +144,19 @@ def test_accuracy_figures_equal_plain_loops(folder, tmp_path, stand_in, capsys):
     assert max(map(len, shown.splitlines()[:-1])) <= 100
 
 
-def test_persistence_competes_only_on_streams_with_lags(folder, tmp_path, stand_in):
+def test_last_target_competes_in_every_view(folder, tmp_path, stand_in):
     content = _run(folder, tmp_path / "out", "--only", "memory", names="autobank,linear")
     rows = _by_stream(content)
-    given, lagged = rows["memory"], rows["memory +3"]
     against = {row["stream"]: row for row in content["best_rivals"]}
-    assert given["persistence"]["mean_loss"] < given["linear"]["mean_loss"]
-    assert against["memory"]["rival"] == "linear"
-    best = min(("linear", "persistence"), key=lambda name: lagged[name]["mean_loss"])
-    assert against["memory +3"]["rival"] == best
-    own, other = lagged["autobank"]["mean_loss"], lagged[best]["mean_loss"]
-    assert against["memory +3"]["ratio"] == pytest.approx(own / other)
-    assert against["memory +3"]["first"] is False
-    assert against["memory +3"]["close"] is False
+    assert rows["memory"]["persistence"]["mean_loss"] < rows["memory"]["linear"]["mean_loss"]
+    assert against["memory"]["rival"] == "persistence"
+    for stream, row in rows.items():
+        best = min(("linear", "persistence"), key=lambda name: row[name]["mean_loss"])
+        assert against[stream]["rival"] == best
+        own, other = row["autobank"]["mean_loss"], row[best]["mean_loss"]
+        assert against[stream]["ratio"] == pytest.approx(own / other)
+        assert against[stream]["first"] is False
+        assert against[stream]["close"] is False
 
 
 @pytest.mark.slow
@@ -222,17 +224,19 @@ def test_rival_that_diverges_or_breaks_loses_and_changes_nothing_else(tmp_path):
     found = _compare([ours, wild, broken], _stream())
     assert found.result("noise", "wild").mean_loss == math.inf
     assert found.result("noise", "broken").mean_loss == math.inf
-    (against,) = found.best_rivals("autobank", contenders.competes)
+    (against,) = found.best_rivals("autobank", lambda one: one.kind == RIVAL)
     assert (against.first, against.close, against.ratio) == (True, True, 0.0)
+    assert found.best_rivals("autobank", contenders.competes)[0].rival == "persistence"
     assert "FloatingPointError" in found.result("noise", "broken").note
     assert any("wild on noise diverged" in line for line in tables.notes(found))
-    assert "diverged" in tables.per_stream(found).markdown()
+    alone = replace(found, results=tuple(one for one in found.results if one.kind != "baseline"))
+    assert "diverged" in tables.per_stream(alone).markdown()
     content = json.loads(found.to_json(tmp_path / "found.json").read_text())
     assert content["results"][1]["mean_loss"] is None
     assert figures.draw_errors(found, "noise", tmp_path).exists()
     lost = _compare([replace(ours, run=_explode), wild], _stream())
     (against,) = lost.best_rivals("autobank", contenders.competes)
-    assert (against.first, against.close) == (False, False)
+    assert (against.first, against.close, tables.is_close(against)) == (False, False, False)
 
 
 def test_close_is_within_two_per_cent_or_one_standard_error():
@@ -253,6 +257,82 @@ def test_close_is_within_two_per_cent_or_one_standard_error():
     assert far.ratio == pytest.approx(1.21)
     difference = 0.21 * noise[100:] ** 2 / stream.y[100:].var()
     assert far.standard_error == pytest.approx(difference.std() / np.sqrt(1000), rel=0.2)
+
+
+def _fixed(name, kind, errors):
+    """Predicts every target with the error that is given for its stream, by number of rows."""
+    return Competitor(
+        name, kind, lambda _, stream: CompetitorRun(stream.y + errors[len(stream)], 1.0)
+    )
+
+
+def _three_streams(ours, **rivals):
+    """Ours and rivals with these errors on streams a, b, c of 150, 160, 170 rows."""
+    lengths = (150, 160, 170)
+    competitors = [_fixed("autobank", BANK, dict(zip(lengths, ours, strict=True)))]
+    for name, errors in rivals.items():
+        competitors.append(_fixed(name, RIVAL, dict(zip(lengths, errors, strict=True))))
+    return kb.compare(
+        {one.name: one for one in competitors},
+        {name: _stream(rows=rows) for name, rows in zip("abc", lengths, strict=True)},
+        loss="normalised",
+        skip=100,
+        keep_losses=True,
+    )
+
+
+def test_streams_that_ours_loses_stand_first():
+    found = _three_streams((0.1, 0.3, 0.2018), arf=(0.2, 0.2, 0.3), other=(0.3, 0.3, 0.2))
+    every = accuracy.all_tables(found, long=False)
+    for title in ("prequential error", "everybody, regression"):
+        (table,) = [one for one in every if one.title.startswith(title)]
+        assert [row[0] for row in table.rows][:3] == ["b", "c", "a"]
+    ranked = {row[0]: (row[3], row[5]) for row in every[0].rows}
+    assert ranked == {"b": ("arf", "no"), "c": ("other", "close"), "a": ("arf", "first")}
+    assert found.streams == ("a", "b", "c")
+
+
+def test_goals_count_all_rivals_and_online_rivals_alone():
+    found = _three_streams((0.1, 0.3, 0.2018), arf=(0.2, 0.2, 0.3), other=(0.3, 0.3, 0.2))
+    own = goals.summary(found)
+    assert own["geometric_mean"] == pytest.approx((0.25 * 2.25 * 1.009**2) ** (1 / 3))
+    assert own["online_geometric_mean"] == pytest.approx(
+        (0.25 * 2.25 * 1.009**2 * 4 / 9) ** (1 / 3)
+    )
+    assert (own["first"], own["close"]) == (1, 2)
+    lines = {row[0]: row[1:] for row in goals.goals(found).rows}
+    figure = f"{own['geometric_mean']:.3f}"
+    assert lines["geometric mean of ours / best of all rivals"] == [
+        figure,
+        "<= 0.60, beyond 0.50",
+        "no",
+    ]
+    assert lines["rows first or within 2%"] == ["2 of 3 (67%)", ">= 25 of 28 (89%)", "no"]
+    assert lines["geometric mean of ours / best online rival"][1:] == ["<= 0.43", "no"]
+    better = _three_streams((0.1, 0.1, 0.1), arf=(0.2, 0.2, 0.2))
+    assert [row[3] for row in goals.goals(better).rows[:4]] == ["beyond", "yes", "", "yes"]
+
+
+@pytest.mark.parametrize(("inside", "reached"), [(45, "yes"), (46, "no")])
+def test_intervals_must_hold_on_every_row(inside, reached):
+    def run(seed, stream):
+        wide = np.where(np.arange(len(stream)) < 100 + inside, 1.0, -1.0)
+        return CompetitorRun(stream.y, 1.0, lower=stream.y - wide, upper=stream.y + wide)
+
+    other = Competitor("other", RIVAL, lambda _, stream: CompetitorRun(stream.y + 1, 1.0))
+    found = _compare([Competitor("autobank", BANK, run), other], _stream(rows=150))
+    lines = {row[0]: row[1:] for row in goals.goals(found).rows}
+    held = "1 of 1" if reached == "yes" else "0 of 1"
+    assert lines["rows with intervals of 90% within 1%"] == [held, "every row", reached]
+    assert lines["  farthest: noise"][0] == f"{inside / 50:.3f}"
+
+
+def test_wide_tables_are_cut_for_a_terminal():
+    table = tables.TextTable("t", ["name", *"abcd"], [["x", *"1234"]])
+    first, second = table.parts(3)
+    assert (first.columns, first.rows) == (["name", "a", "b"], [["x", "1", "2"]])
+    assert (second.columns, second.rows) == (["name", "c", "d"], [["x", "3", "4"]])
+    assert table.parts(4) == [table]
 
 
 def test_best_rivals_without_kept_losses_are_refused():
@@ -352,7 +432,7 @@ def test_file_with_the_name_of_a_benchmark_must_have_its_numbers(folder):
 def test_many_classes_are_run_by_all_that_take_them():
     (stream,) = streams.bundled(streams.RowRange(rows=150), ["iris"]).values()
     names = ("logistic", "knn", "rbf-sgd", "paper")
-    found = _compare([c for c in accuracy.COMPETITORS if c.name in names], stream)
+    found = _compare([c for c in ROW_BY_ROW if c.name in names], stream)
     own = [one for one in found.results if one.kind != "baseline"]
     assert {one.name for one in own} == {"logistic", "knn", "rbf-sgd"}
     assert all(one.mean_loss < 0.4 for one in own)
@@ -362,7 +442,7 @@ def test_many_classes_are_run_by_all_that_take_them():
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_every_competitor_predicts_finite_numbers_or_labels(task):
     stream = _stream(task, rows=130)
-    takers = [one for one in accuracy.COMPETITORS if one.takes(stream) and one.name != "autobank"]
+    takers = [one for one in ROW_BY_ROW if one.takes(stream)]
     assert len(takers) >= 9
     for one in takers:
         predictions = one.run(0, stream).predictions
@@ -396,6 +476,8 @@ def test_jobs_with_a_function_that_cannot_be_sent_are_refused():
     [
         (["--only", "nothing"], "no stream 'nothing'"),
         (["--competitors", "nobody"], "there is no 'nobody'"),
+        (["--rivals", "online,slow"], "no group 'slow'. There are online, refitted, large, all"),
+        (["--rows", "10001", "--competitors", "knn"], "for long streams, and there is none"),
         (["--start", "900"], "No stream has more than"),
     ],
 )

@@ -31,6 +31,7 @@ def test_every_benchmark_says_what_and_whence_it_is():
     for name, one in BENCHMARKS.items():
         assert one.name == name
         assert one.task in ("regression", "classification")
+        assert one.order in ("time", "iid")
         assert one.rows >= 144
         assert one.inputs >= 1
         assert len(one.sha256) == 64
@@ -39,6 +40,19 @@ def test_every_benchmark_says_what_and_whence_it_is():
         assert one.licence
         assert one.package or len(one.file_sha256) == 64
         assert "/" not in name
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, b in BENCHMARKS.items() if b.package in ("river", "sklearn")]
+)
+def test_rows_in_no_order_are_not_correlated_with_the_row_before(name):
+    stream = kb.datasets.load(name)
+    columns = np.column_stack([stream.X, stream.y])
+    columns = columns[:, columns.std(axis=0) > 0]
+    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    correlated = np.abs((columns[1:] * columns[:-1]).mean(axis=0)).max() > 4 / len(stream) ** 0.5
+    if name != "SP500Stocks":  # days in their order, of which nothing can be predicted
+        assert correlated == (BENCHMARKS[name].order == "time")
 
 
 @pytest.mark.parametrize("place", ["tiny.csv", "tiny.csv.gz", "deeper/tiny.csv.gz"])

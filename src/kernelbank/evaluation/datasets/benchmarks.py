@@ -29,6 +29,8 @@ class Benchmark:
     - about: what is predicted from what
     - task: "regression" or "classification"
     - rows, inputs: its size
+    - order: "time" if a row is related to the rows before it, in time or place; "iid" if rows are
+      independent or were shuffled
     - seen: whether AutoBank's default slots were chosen with this stream in view
     - source: repository with commit, or package with version, from which the numbers were taken
     - licence: as the source states it
@@ -47,6 +49,7 @@ class Benchmark:
     task: str
     rows: int
     inputs: int
+    order: str
     seen: bool
     source: str
     licence: str
