@@ -46,7 +46,7 @@ class ReplayBuffer:
 
     def latest(self, rows: int) -> tuple[Floats, Floats, Floats]:
         """Inputs, lagged targets and targets, the oldest first, after `rows` rows."""
-        index = self._numbers(rows) % self.size
+        index = self.numbers(rows)[0] % self.size
         return self.inputs[index], self.lagged[index], self.targets[index]
 
     def replay(
@@ -62,8 +62,7 @@ class ReplayBuffer:
         inputs, targets : of the chosen rows, scaled for the bank.
         chosen : indices into `latest(rows)`; all of them by default.
         """
-        numbers = self._numbers(rows)
-        predicted_at = self.predicted_at[numbers % self.size]
+        numbers, predicted_at = self.numbers(rows)
         index = np.arange(len(numbers)) if chosen is None else np.asarray(chosen, dtype=np.int64)
         if (predicted_at[index] >= numbers[index]).all():  # no target was delayed
             if len(inputs):
@@ -85,9 +84,11 @@ class ReplayBuffer:
             "replay_predicted_at": self.predicted_at,
         }
 
-    def _numbers(self, rows: int) -> np.ndarray:
+    def numbers(self, rows: int) -> tuple[np.ndarray, Floats]:
+        """The numbers of the rows of `latest(rows)`, and how many were learned before each."""
         count = min(rows, self.size)
-        return rows - count + np.arange(count)
+        numbers = rows - count + np.arange(count)
+        return numbers, self.predicted_at[numbers % self.size]
 
 
 def with_missing(rows: Floats, count: int) -> Floats:
