@@ -48,7 +48,7 @@ class PastTargets:
 
         waiting : how many rows before it were predicted and still wait for their targets.
         """
-        if self.seasons is not None:
+        if self.seasons is not None and self.seasons.is_known:
             own = self.lagged[self.config.lags :]
             self.seasons.recall_one(self.rows, self.rows + waiting, own)
         return self.lagged[None]

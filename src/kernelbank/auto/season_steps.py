@@ -1,8 +1,6 @@
 """The compiled steps of `seasons`: what a row knows of earlier periods, and tests of a period."""
 
 # mypy: disable-error-code="no-untyped-def"
-import math
-
 import numpy as np
 
 from ..native.arguments import Arguments, floats, ints
@@ -79,7 +77,7 @@ def fill_phases(past, out):
     """Copy the phase of a period from what a row knows (PAST,) to its columns (INPUTS,)."""
     for i in range(2 * HARMONICS):
         value = past[RECALLED + i]
-        out[2 + i] = 0.0 if math.isnan(value) else value
+        out[2 + i] = value if -1.0 <= value <= 1.0 else 0.0  # a forged file may claim anything
 
 
 # --- finding periods ------------------------------------------------------------------------------

@@ -120,7 +120,8 @@ class SeasonHistory:
     def periods(self, periods: tuple[int, ...]) -> None:
         self._periods[:] = 0
         self._periods[: len(periods)] = periods
-        self.__dict__.pop("_arrays", None)
+        self.is_known = len(periods) > 0
+        """Whether there is a period. As long as there is none, rows know nothing: NaN."""
 
     @property
     def width(self) -> int:
@@ -134,10 +135,11 @@ class SeasonHistory:
     def append(self, rows: int, targets: Floats) -> None:
         """Add the newest targets of a stream of `rows` rows."""
         newest = targets[-self.size :]
-        if len(newest) == 1:
-            self.targets[(rows - 1) % self.size] = newest[0]
-        else:
-            self.targets[(rows - len(newest) + np.arange(len(newest))) % self.size] = newest
+        self.targets[(rows - len(newest) + np.arange(len(newest))) % self.size] = newest
+
+    def append_one(self, rows: int, target: float) -> None:
+        """Add the newest target of a stream of `rows` rows."""
+        self.targets[(rows - 1) % self.size] = target
 
     # --- what rows know ---------------------------------------------------------------------------
 

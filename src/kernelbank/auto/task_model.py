@@ -75,6 +75,9 @@ class TaskModel(PastTargets, ABC):
     depend, in any bit, on how a stream is cut into batches.
     """
 
+    mean_weights: Floats
+    """(2, P): a short and a long running mean of the weights."""
+
     def __init__(
         self, config: AutoConfig, dimension: int, *, scale_target: bool, replay: int | None
     ) -> None:
@@ -225,7 +228,7 @@ class TaskModel(PastTargets, ABC):
         numbers, predicted_at = self.buffer.numbers(self.rows)
         recalled = self.seasons.recall(self.rows, numbers, predicted_at)
         self.buffer.lagged[numbers % self.buffer.size, self.config.lags :] = recalled
-        weights: Floats = self.mean_weights
+        weights = self.mean_weights
         self.banks = []
         self.lay_out(self.dimension)
         self.mean_weights = weights  # the slots are as many as before
@@ -235,10 +238,9 @@ class TaskModel(PastTargets, ABC):
         """What seasons need after a row was learned by a compiled call."""
         if self.seasons is None:
             return
-        self.seasons.append(self.rows, np.array([target]))
+        self.seasons.append_one(self.rows, target)
         if self.seasons.automatic:
-            row, past = calls.last[None], calls.last_lagged[None]
-            self.buffer.append(self.rows, row, past, np.array([target]), [self.rows - 1])
+            self.buffer.append_one(self.rows, calls.last, calls.last_lagged, target)
             if self.seasons.is_due(self.rows):
                 self._find_seasons()
 
@@ -324,7 +326,7 @@ class TaskModel(PastTargets, ABC):
         """Choose scaling and slots for the present inputs, of which some beyond `core` are new."""
         self.scaling = self._make_scaling(self.dimension, core)
         self.names = [name for name, _ in self.config.named_slots(self.scaling)]
-        self.mean_weights: Floats = np.zeros((2, len(self.names)))
+        self.mean_weights = np.zeros((2, len(self.names)))
         self._drop_batch()
 
     def _make_scaling(self, dimension: int, core: int) -> Scaling:
