@@ -91,7 +91,6 @@ class ScalingBatch:
         target: Floats,
         target_ring: Floats,
         places: np.ndarray,
-        width: int,
         *,
         seasons: int = 0,
         season_column: int = 0,
@@ -100,6 +99,7 @@ class ScalingBatch:
         inputs = len(columns)
         lags = places.shape[1] - inputs
         past = lags + seasons * PAST
+        width = max(int(places.max()) + 1, season_column + seasons * INPUTS)
         self.X = np.zeros((CHUNK, inputs))
         self.lagged = np.zeros((CHUNK, past))
         self.y = np.zeros(CHUNK)
@@ -228,7 +228,6 @@ class Scaling:
             self.target,
             self.ring,
             self._places,
-            self.width,
             seasons=self.seasons,
             season_column=self.season_columns[0] if self.seasons else 0,
             has_target=self.has_target,
