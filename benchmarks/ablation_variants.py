@@ -37,10 +37,12 @@ class Variant:
     starts: tuple[int, ...] = task_model.RESTARTS
     size: str = "default"
     seed: int = 0
+    seasons: str | None = None
 
     def bank(self, stream: Stream) -> kb.AutoBank:
         """A bank for this stream that has learned nothing."""
         settings = {"combiner": self.combiner, "seed": self.seed, "size": self.size}
+        settings["seasons"] = self.seasons
         if self.keep is None:
             # Each size has scalings of its own: "small" is to be what users get by that name.
             own = self.scalings if self.size == "default" else None
@@ -157,6 +159,7 @@ VARIANTS = (
     *_combiner_variants(),
     Variant("starts after 5, 32 rows only", "starts", starts=(5, 32)),
     Variant("start after 5 rows only", "starts", starts=(5,)),
+    Variant("seasons auto", "seasons", seasons="auto"),
     Variant("size small", "size", size="small"),
     Variant("size large", "size", size="large"),
 )

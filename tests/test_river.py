@@ -145,6 +145,7 @@ def test_all_parameters_reach_the_bank():
     slot = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())
     model = KernelBankRegressor(
         lags=1,
+        seasons=7,
         size="large",
         slots=[slot],
         combiner=kb.combiners.Simplex(),
@@ -163,6 +164,7 @@ def test_all_parameters_reach_the_bank():
         3,
         ("rank",),
     )
+    assert bank.seasons == (7,)
     inner = bank.bank
     assert (inner.slots, inner.combiner) == ((slot,), kb.combiners.Simplex())
     assert (inner.loss, inner.window, inner.regularization) == (kb.losses.Huber(), 5, 0.1)

@@ -87,6 +87,7 @@ def test_partial_fit_in_pieces_equals_fit(labels):
 
 PARTS = {
     "lags": 1,
+    "seasons": (7, 24),
     "size": "large",
     "slots": [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())],
     "combiner": kb.combiners.Simplex(),
@@ -106,7 +107,7 @@ def test_all_parameters_reach_the_bank():
     assert set(PARTS) == set(KernelBankRegressor().get_params())
     estimator = KernelBankRegressor(**PARTS).fit(X, y)
     bank = estimator.bank_
-    assert (bank.lags, bank.size) == (1, "large")
+    assert (bank.lags, bank.seasons, bank.size) == (1, (7, 24), "large")
     inner = bank.bank
     assert [type(slot.learner) for slot in inner.slots] == [kb.learners.Norma]
     assert inner.combiner == kb.combiners.Simplex()

@@ -26,6 +26,7 @@ def make_bank(
         estimator.lags,
         estimator.size,
         classes,
+        seasons=estimator.seasons,
         slots=estimator.slots,
         combiner=estimator.combiner,
         loss=estimator.loss,

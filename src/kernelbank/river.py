@@ -80,6 +80,7 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         absent: float | None = None,
         most_features: int = 1000,
         seed: int = 0,
+        seasons: Any = None,
     ) -> None:
         self.lags = lags
         self.size = size
@@ -93,6 +94,7 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         self.absent = absent
         self.most_features = most_features
         self.seed = seed
+        self.seasons = seasons
         self._bank = make_bank(self, self._task, seed)
         self._columns = FeatureColumns(absent, most_features)
 
@@ -167,6 +169,7 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
     absent : the value of a feature that is absent; None means that it is missing.
     most_features : how many features may become columns.
     seed : whole number from which random features and random cuts follow.
+    seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None.
 
     >>> from river import datasets, evaluate, metrics
     >>> from kernelbank.river import KernelBankRegressor
@@ -217,6 +220,7 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
     absent : the value of a feature that is absent; None means that it is missing.
     most_features : how many features may become columns.
     seed : whole number from which random features and random cuts follow.
+    seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None.
 
     >>> from river import datasets, evaluate, metrics
     >>> from kernelbank.river import KernelBankClassifier

@@ -41,6 +41,7 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         *,
         lags: int = 0,
+        seasons: Any = None,
         size: str = "default",
         slots: Any = None,
         combiner: Any = None,
@@ -53,6 +54,7 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         random_state: Any = 0,
     ) -> None:
         self.lags = lags
+        self.seasons = seasons
         self.size = size
         self.slots = slots
         self.combiner = combiner
@@ -122,6 +124,8 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
     ----------
     lags : how many of the last targets are inputs too. `predict` then takes its rows as the next of
         the stream, in their order.
+    seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None. `predict` then
+        takes its rows as the next of the stream too.
     size : "small", "default" or "large": how many slots and features, so how much time.
     slots : a list of `kb.Slot` of your own instead of the default ones.
     combiner : the rule for the weights; by default `kb.combiners.Stacking`.
@@ -184,6 +188,8 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
     ----------
     lags : how many of the last labels are inputs too. `predict` then takes its rows as the next of
         the stream, in their order.
+    seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None. `predict` then
+        takes its rows as the next of the stream too.
     size : "small", "default" or "large": how many slots and features, so how much time.
     slots : a list of `kb.Slot` of your own instead of the default ones.
     combiner : the rule for the weights; by default `kb.combiners.Stacking`.

@@ -61,8 +61,9 @@ class AutoLedger:
         `what` is "error grew" or "error fell" (the size of the errors, or how often a label was
         wrong; each false at most once in 10,000 rows on average while errors are exchangeable),
         "weights" (more than half of the weight has moved to other slots), "target level" (five in a
-        row beyond 10 standard deviations that were not predicted) or "input level" (five in a row
-        beyond 10 standard deviations; not of an input that only steps through a few values).
+        row beyond 10 standard deviations that were not predicted), "input level" (five in a row
+        beyond 10 standard deviations; not of an input that only steps through a few values) or
+        "season" (a period was found, for `seasons="auto"`; `period` says how many rows it has).
         """
         return () if self._model is None else tuple(self._model.changes)
 

@@ -102,7 +102,8 @@ class AutoBankPredictions(AutoBankState):
         """`predict_at` for inputs of the model, which have been encoded."""
         with self._turn:
             model = self._model_for(rows.shape[1])
-            lagged = np.tile(model.lagged, (len(rows), 1))
+            past = model.past_row(self._pending.fresh)
+            lagged = np.tile(past, (len(rows), 1))
             return model.predict(rows, lagged, tail_of(checked_coverage(coverage))).output
 
     def _output_one(self, x: Any, coverage: float) -> list[float]:
@@ -116,6 +117,9 @@ class AutoBankPredictions(AutoBankState):
             if calls is not None and key is not None:
                 if self._unlisted and key != calls.last_key:
                     self._list_newest()
+                model = self._model
+                if model is not None and model.seasons is not None:
+                    model.past_row(self._listed.waiting_before(key, model.rows))
                 if calls.predict(key, tail_of(coverage)):
                     self._unlisted = True
                     return calls.last_output.tolist()
@@ -134,8 +138,12 @@ class AutoBankPredictions(AutoBankState):
                 checked_inputs(x, self._dimension, "x", one=True) if named is None else named.inputs
             )
             model = self._model_for(row.shape[1])
-            prediction = model.predict(row, model.lagged[None], tail_of(coverage))
             key = row if named is None else named.codes
+            pending = self._pending
+            waiting = (
+                pending.fresh if distinct else pending.waiting_before(key[0].tobytes(), model.rows)
+            )
+            prediction = model.predict(row, model.past_row(waiting), tail_of(coverage))
             with defer_signals():
                 self._pending.add(key[0], prediction, distinct=distinct)
             return prediction
@@ -144,12 +152,14 @@ class AutoBankPredictions(AutoBankState):
         with self._turn:
             rows = self._inputs(X, "X")
             model = self._model_for(rows.shape[1])
+            past = model.forecast_rows(len(rows), self._pending.fresh)
             if not self.lags:
-                return model.predict(rows, np.zeros((len(rows), 0)), tail_of(coverage)).output
-            lagged = model.lagged
+                return model.predict(rows, past, tail_of(coverage)).output
+            lagged = model.lagged[: self.lags]
             outputs = []
-            for row in rows:
-                prediction = model.predict(row[None], lagged[None], tail_of(coverage))
+            for row, own in zip(rows, past, strict=True):
+                own[: self.lags] = lagged
+                prediction = model.predict(row[None], own[None], tail_of(coverage))
                 lagged = np.concatenate([[model.as_target(prediction)], lagged[:-1]])
                 outputs.append(prediction.output)
             return np.concatenate(outputs)

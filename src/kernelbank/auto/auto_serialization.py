@@ -38,6 +38,7 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
         "regularization": config.regularization,
         "lower": config.lower,
         "upper": config.upper,
+        "seasons": list(config.seasons) if isinstance(config.seasons, tuple) else config.seasons,
         "classes": auto._classes.known,
         "max_classes": auto._classes.limit,
         "classes_named": auto._classes.named,
@@ -54,6 +55,7 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
     header["dimension"] = model.dimension
     header["core"] = model.scaling.core
     header["counters"] = model.counters()
+    header["stale"] = auto._pending.stale
     arrays |= {f"model/{name}": array.copy() for name, array in model.state().items()}
     arrays |= {f"pending/{name}": array for name, array in _pending_arrays(auto).items()}
     for number, bank in enumerate(model.banks):
@@ -83,7 +85,7 @@ def _pending_arrays(auto: AutoBankState) -> Arrays:
         "rows_before": np.zeros(len(items)),
         "sizes": np.zeros((len(items), 3)),
         "inputs": np.zeros((len(items), pending_width(auto))),
-        "lagged": np.zeros((len(items), auto.lags)),
+        "lagged": np.zeros((len(items), auto._config.past)),
         "scores": np.full((len(items), banks), np.nan),
         "slots": np.full((len(items), banks, len(model.names)), np.nan),
         "outputs": np.full((len(items), outputs), np.nan),

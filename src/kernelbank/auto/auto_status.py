@@ -17,6 +17,7 @@ from .auto_ledger import AutoLedger
 from .change_detection import MAX_CHANGES
 from .column_encoder import ColumnEncoder
 from .config import AutoConfig
+from .seasons import Setting
 from .task_model import TaskModel
 
 MAX_LABELS = 6
@@ -38,6 +39,7 @@ def auto_status(
         "task": task,
         "size": config.size if config.slots is None else "own slots",
         "lags": str(config.lags),
+        "seasons": _seasons(config.seasons),
         "scalings": ", ".join(config.scalings),
         "combiner": full_name(config.effective_combiner),
         "engine": full_name(config.engine),
@@ -48,6 +50,9 @@ def auto_status(
     lags = f" and {config.lags} lagged target{'s' * (config.lags > 1)}" if config.lags else ""
     columns = model.dimension if encoder is None else len(encoder.columns)
     notes = {"inputs": columns_note(columns) + lags}
+    if model.seasons is not None:
+        periods = " and ".join(map(str, model.seasons.periods))
+        notes["seasons"] = f"{periods} rows" if periods else "none found so far"
     if task == "classification":
         notes["classes"] = _class_list(classes)
     notes["combiner"] = short_name(config.effective_combiner)
@@ -88,6 +93,12 @@ def _metrics(task: str, ledger: AutoLedger, model: TaskModel) -> dict[str, Metri
     return {name: Metric(own, baseline, "baseline (last value)", percent, scored)}
 
 
+def _seasons(seasons: Setting) -> str:
+    if seasons is None or isinstance(seasons, str):
+        return seasons or "none"
+    return ", ".join(map(str, seasons))
+
+
 def _class_list(classes: Sequence[Any]) -> str:
     listed = ", ".join(shortened(full_name(label), 20) for label in classes[:MAX_LABELS])
     return f"{len(classes)}: {listed}{', ...' if len(classes) > MAX_LABELS else ''}"
@@ -97,7 +108,7 @@ def _last_change(model: TaskModel, encoder: ColumnEncoder | None) -> str:
     if not model.changes:
         return "none so far"
     last = model.changes[-1]
-    column = ""
+    column = f" of {last.period} rows" if last.period else ""
     if last.column >= 0:
         name = last.column if encoder is None else repr(encoder.input_names[last.column])
         column = f" of column {name}"

@@ -46,6 +46,18 @@ class AutoBankView:
         return self._config.lags
 
     @property
+    def seasons(self) -> str | tuple[int, ...] | None:
+        """The periods that were named, in rows; "auto" if they are found, None for no seasons."""
+        return self._config.seasons
+
+    @property
+    def periods(self) -> tuple[int, ...]:
+        """The periods in use, in rows: those that were named, or found so far."""
+        if self._model is not None and self._model.seasons is not None:
+            return self._model.seasons.periods
+        return self.seasons if isinstance(self.seasons, tuple) else ()
+
+    @property
     def size(self) -> str:
         """ "small", "default" or "large"."""
         return self._config.size
@@ -109,6 +121,9 @@ class AutoBankView:
         - "tree 1": a partition tree; "... + tree 1": another slot plus a tree on its residual;
         - "... + slow shift", "... + fast shift": another slot plus gradient steps on the loss, for
           other losses than the squared one.
+
+        With seasons there are also "season: linear, adaptive bias" and "season: random features,
+        adaptive bias", which know the targets of earlier periods and the phase.
         """
         return () if self._model is None else tuple(self._model.names)
 
@@ -144,6 +159,8 @@ class AutoBankView:
 
     def _title(self) -> str:
         lags = f", lags={self.lags}" if self.lags else ""
+        if self.seasons is not None:
+            lags += f", seasons={self.seasons!r}"
         size = "" if self.size == "default" else f", size={self.size!r}"
         slots = f"; {len(self.names)} slots" if self.names else ""
         return f"AutoBank({self.task!r}{lags}{size}{slots}; {self.samples} samples)"

@@ -61,13 +61,15 @@ class Change(NamedTuple):
 
     row : after how many rows.
     what : "error grew", "error fell", "weights" (more than half of the weight has moved), "target
-        level" or "input level".
+        level", "input level" or "season" (a period was found).
     column : of the input, else -1.
+    period : of the season in rows, else 0.
     """
 
     row: int
     what: str
     column: int = -1
+    period: int = 0
 
 
 DETECTION = Arguments(

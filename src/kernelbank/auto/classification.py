@@ -13,10 +13,11 @@ from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from . import calibration, scaling_steps
+from . import calibration, scaling_steps, task_model
 from .config import AutoConfig
-from .prediction import Prediction, Record, best_class, lagged_rows
+from .prediction import Prediction, Record, best_class
 from .scaling import CHUNK
+from .season_steps import INPUTS, PAST, RECALLED
 from .single_row import SingleRowCalls
 from .single_row_steps import count_class
 from .task_model import ModelBatch, TaskModel
@@ -111,10 +112,21 @@ class ClassificationModel(TaskModel):
 
     def _with_lags(self, rows: Floats, lagged: Floats, positive: int) -> Floats:
         """Write the lagged classes into scaled rows as labels for a bank: 1, -1, 0 if unknown."""
-        if self.config.lags:
+        lags, scaling = self.config.lags, self.scaling
+        if self.config.past:
             labels = np.where(np.isnan(lagged), 0.0, _labels(lagged, positive))
-            repeats = len(self.scaling.lag_columns) // self.config.lags
-            rows[:, self.scaling.lag_columns] = np.tile(labels, (1, repeats))
+        if lags:
+            repeats = len(scaling.lag_columns) // lags
+            rows[:, scaling.lag_columns] = np.tile(labels[:, :lags], (1, repeats))
+        for place in range(scaling.seasons):
+            first, column = lags + place * PAST, scaling.season_columns[place * INPUTS]
+            known = labels[:, first : first + RECALLED]
+            total, count = np.zeros(len(rows)), np.zeros(len(rows))
+            for label in known.T:
+                total += label
+                count += label != 0.0
+            rows[:, column] = known[:, 0]
+            rows[:, column + 1] = total / np.maximum(count, 1.0)
         return rows
 
     # --- predicting -----------------------------------------------------------------------------
@@ -154,7 +166,7 @@ class ClassificationModel(TaskModel):
         count = Phase(
             count_class,
             inputs=self.dimension,
-            lags=self.config.lags,
+            past=self.config.past,
             classes=self.classes,
             size=replay.size,
             rows=self.row_count,
@@ -214,7 +226,7 @@ class ClassificationModel(TaskModel):
         fields: Collection[str],
     ) -> Record:
         first, count = self.rows, len(X)
-        lagged = lagged_rows(targets, self.lagged)
+        lagged = self.past_rows(targets)
         rows, _, _, new_levels = self.scaling.scale_and_update(X, lagged, None)
         scores = np.empty((count, len(self.banks)))
         wanted = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
@@ -296,8 +308,11 @@ class ClassificationModel(TaskModel):
         X, _, _ = self.buffer.latest(self.rows)
         self._drop_banks()
         self.scaling.fit(X, None)
+        before = self.platt
         self.platt = np.zeros((0, calibration.PLATT))
         self._add_banks()
+        if self.rows > task_model.RESTARTS[-1]:  # for a season: scores go on as they were
+            self.platt = before
         self._drop_batch()
         self._spare_banks = []
 

@@ -18,6 +18,9 @@ from ..losses import Loss, Squared
 from ..utils.validation import Floats
 from .default_slots import SIZES, default_combiner, default_slots
 from .scaling import Scaling
+from .season_slots import season_slots
+from .season_steps import PAST
+from .seasons import AUTO, REPLAY, SeasonHistory, Setting, season_places
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class AutoConfig:
     regularization: float = 0.0
     lower: float | None = None
     upper: float | None = None
+    seasons: Setting = None
 
     @cached_property
     def bounds(self) -> Floats:
@@ -58,9 +62,36 @@ class AutoConfig:
         """The combiner of the banks: the user's own, or the default for the loss."""
         return self.combiner if self.combiner is not None else default_combiner(self.loss)
 
-    def make_scaling(self, dimension: int, core: int | None = None, *, target: bool) -> Scaling:
-        """The scaling of inputs of this width; inputs beyond `core` were added later."""
-        return Scaling(dimension, self.lags, self.scalings, target=target, core=core)
+    @property
+    def past(self) -> int:
+        """How many numbers a row knows of the past: lagged targets, then those of seasons."""
+        return self.lags + season_places(self.seasons) * PAST
+
+    def replay_rows(self, usual: int) -> int:
+        """How many of the newest rows are kept for restarts."""
+        return REPLAY if self.seasons == AUTO else usual
+
+    def make_history(self) -> SeasonHistory | None:
+        """The history of targets from which rows know earlier periods; None without seasons."""
+        return None if self.seasons is None else SeasonHistory(self.seasons)
+
+    def make_scaling(
+        self, dimension: int, core: int | None = None, *, target: bool, periods: int | None = None
+    ) -> Scaling:
+        """The scaling of inputs of this width; inputs beyond `core` were added later.
+
+        periods : how many periods are known; by default those that were named.
+        """
+        named = 0 if self.seasons is None or self.seasons == AUTO else len(self.seasons)
+        return Scaling(
+            dimension,
+            self.lags,
+            self.scalings,
+            target=target,
+            core=core,
+            seasons=season_places(self.seasons),
+            periods=named if periods is None else periods,
+        )
 
     def named_slots(self, scaling: Scaling) -> list[tuple[str, Slot]]:
         """The names of the slots, and the slots."""
@@ -74,7 +105,7 @@ class AutoConfig:
             first, later = columns[: len(columns) - added], columns[len(columns) - added :]
             size = SIZES[self.size]
             found += default_slots(name, first, later, len(found), size, self.seed, self.loss)
-        return found
+        return found + season_slots(scaling, SIZES[self.size], self.seed, self.loss)
 
     def make_bank(self, scaling: Scaling) -> KernelBank:
         """A bank that has learned nothing."""

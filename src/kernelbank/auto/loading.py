@@ -155,6 +155,7 @@ def _restore_auto(
         scalings=header["scalings"],
         lower=header["lower"],
         upper=header["upper"],
+        seasons=header.get("seasons"),
         engine=engine,
         seed=header["seed"],
     )
@@ -187,6 +188,8 @@ def _restore_auto(
             raise FileRefused("an inner bank does not fit its settings.")
         model.banks.append(bank)
     _restore_pending(auto, under("pending/", arrays))
+    pending = auto._pending
+    pending.stale = _whole_number(header.get("stale", 0), 0, len(pending.items), "old predictions")
     return auto
 
 
@@ -210,13 +213,16 @@ def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> 
     """The model of an AutoBank, without its banks."""
     counters, banks = header["counters"], len(header["banks"])
     dimension = _whole_number(header["dimension"], 1, 10**6, "inputs")
-    rows = REPLAY if auto.task == "classification" else task_model.RESTARTS[-1]
+    usual = REPLAY if auto.task == "classification" else task_model.RESTARTS[-1]
+    rows = auto._config.replay_rows(usual)
     # Before anything is made for so many inputs: the largest array that depends on them alone.
     if state["replay_inputs"].shape != (rows, dimension):
         raise FileRefused("its inputs do not fit its arrays.")
     model = auto._model_for(dimension)
     core = _whole_number(header["core"], 1, model.dimension, "the first inputs")
-    if core < model.dimension:
+    if model.seasons is not None:
+        model.seasons.restore_periods(counters)
+    if core < model.dimension or model.seasons is not None:
         model.lay_out(core)
     rows = _whole_number(counters["rows"], 0, 2**53, "rows")
     _whole_number(counters["unscored"], 0, rows, "predictions that do not count")
@@ -249,7 +255,7 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
         "rows_before": (count,),
         "sizes": (count, 3),
         "inputs": (count, pending_width(auto)),
-        "lagged": (count, auto.lags),
+        "lagged": (count, auto._config.past),
         "scores": (count, banks),
         "slots": (count, banks, len(model.names)),
         "outputs": (count, outputs),

@@ -27,20 +27,41 @@ class PendingPredictions:
         """The bytes of each input, and its prediction. Changed by the methods below only."""
         self.limit = DEFAULT_LIMIT
         self._counts: Counter[bytes] = Counter()
+        self.stale = 0
+        """How many, the oldest, were made before the row that was learned last: their targets may
+        never come."""
+
+    @property
+    def fresh(self) -> int:
+        """How many were made after the row that was learned last."""
+        return len(self.items) - self.stale
+
+    def waiting_before(self, key: bytes, rows: int) -> int:
+        """How many fresh ones are older than that of this input, after so many learned rows."""
+        index = self._index(key, rows)
+        return self.fresh if index is None else max(index - self.stale, 0)
+
+    def _index(self, key: bytes, rows: int) -> int | None:
+        """Where the prediction of this input is, if it was made after so many learned rows."""
+        for index in range(len(self.items) - 1, -1, -1):
+            other, earlier = self.items[index]
+            if earlier.rows_before != rows:
+                return None
+            if other == key:
+                return index
+        return None
 
     def add(self, x: Floats, prediction: Prediction, *, distinct: bool = False) -> None:
         """Keep a prediction; `distinct` if it is a row of its own even where the input is equal."""
         key = x.tobytes()
-        for index in range(-1 if distinct else len(self.items) - 1, -1, -1):
-            other, earlier = self.items[index]
-            if earlier.rows_before != prediction.rows_before:
-                break
-            if other == key:
-                self.items[index] = (key, prediction)
-                return
+        index = None if distinct else self._index(key, prediction.rows_before)
+        if index is not None:
+            self.items[index] = (key, prediction)
+            return
         self.append(key, prediction)
         while len(self.items) > self.limit:
             self._forget(self.items.pop(0)[0])
+            self.stale = max(self.stale - 1, 0)
 
     def append(self, key: bytes, prediction: Prediction) -> None:
         """Keep the prediction of a row of its own, whatever the limit."""
@@ -60,6 +81,7 @@ class PendingPredictions:
         """Forget all predictions."""
         self.items.clear()
         self._counts.clear()
+        self.stale = 0
 
     def add_inputs(self, count: int) -> None:
         """Add `count` columns, which were missing when the predictions were made."""
@@ -68,13 +90,15 @@ class PendingPredictions:
         self._counts = Counter(key for key, _ in self.items)
 
     def pop(self, x: Floats) -> Prediction | None:
-        """Remove and return the oldest prediction for this input; None if there is none."""
+        """Remove and return the oldest prediction for this input, which is learned now, or None."""
         key = x.tobytes()
         if key not in self._counts:
+            self.stale = len(self.items)
             return None
         for index, (other, prediction) in enumerate(self.items):
             if other == key:
                 del self.items[index]
                 self._forget(key)
+                self.stale = index
                 return prediction
         return None

@@ -103,7 +103,7 @@ class PrequentialRun:
     def _predict(self, row: int) -> None:
         """Predict a row whose target is delayed, or whose class is not known yet."""
         prediction = self._model.predict(
-            self._rows[row : row + 1], self._model.lagged[None], self._tail
+            self._rows[row : row + 1], self._model.past_row(len(self._waiting)), self._tail
         )
         self._keep(self._model.record(prediction))
         self._waiting.append((row, prediction))

@@ -15,7 +15,7 @@ from ..utils.validation import Floats
 from . import calibration, scaling_steps
 from .config import AutoConfig
 from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
-from .prediction import Prediction, Record, lagged_rows
+from .prediction import Prediction, Record
 from .scaling import CHUNK
 from .single_row import SingleRowCalls
 from .single_row_steps import NUMBER
@@ -172,7 +172,7 @@ class RegressionModel(TaskModel):
         self, X: Floats, targets: Floats, tail: float, fields: Collection[str]
     ) -> Record:
         first = self.rows
-        lagged = lagged_rows(targets, self.lagged)
+        lagged = self.past_rows(targets)
         rows, scaled, scale, new_levels = self.scaling.scale_and_update(X, lagged, targets)
         count = len(rows)  # up to the first far target
         targets = targets[:count]
@@ -293,7 +293,7 @@ class RegressionModel(TaskModel):
 
     def state(self) -> dict[str, Floats]:
         own = {"error_stats": self.error_stats, "quantiles": self.quantiles}
-        held = self.held.state(self.dimension, self.config.lags)
+        held = self.held.state(self.dimension, self.config.past)
         return super().state() | own | held
 
     def counters(self) -> dict[str, Any]:

@@ -40,13 +40,21 @@ class ReplayBuffer:
         self.targets[index] = targets
         self.predicted_at[index] = np.asarray(predicted_at)[-self.size :]
 
+    def append_one(self, rows: int, x: Floats, lagged: Floats, target: float) -> None:
+        """Add the newest row of a stream of `rows` rows, whose target was not delayed."""
+        index = (rows - 1) % self.size
+        self.inputs[index] = x
+        self.lagged[index] = lagged
+        self.targets[index] = target
+        self.predicted_at[index] = rows - 1
+
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs, which were missing so far."""
         self.inputs = with_missing(self.inputs, count)
 
     def latest(self, rows: int) -> tuple[Floats, Floats, Floats]:
         """Inputs, lagged targets and targets, the oldest first, after `rows` rows."""
-        index = self._numbers(rows) % self.size
+        index = self.numbers(rows)[0] % self.size
         return self.inputs[index], self.lagged[index], self.targets[index]
 
     def replay(
@@ -62,8 +70,7 @@ class ReplayBuffer:
         inputs, targets : of the chosen rows, scaled for the bank.
         chosen : indices into `latest(rows)`; all of them by default.
         """
-        numbers = self._numbers(rows)
-        predicted_at = self.predicted_at[numbers % self.size]
+        numbers, predicted_at = self.numbers(rows)
         index = np.arange(len(numbers)) if chosen is None else np.asarray(chosen, dtype=np.int64)
         if (predicted_at[index] >= numbers[index]).all():  # no target was delayed
             if len(inputs):
@@ -85,9 +92,11 @@ class ReplayBuffer:
             "replay_predicted_at": self.predicted_at,
         }
 
-    def _numbers(self, rows: int) -> np.ndarray:
+    def numbers(self, rows: int) -> tuple[np.ndarray, Floats]:
+        """The numbers of the rows of `latest(rows)`, and how many were learned before each."""
         count = min(rows, self.size)
-        return rows - count + np.arange(count)
+        numbers = rows - count + np.arange(count)
+        return numbers, self.predicted_at[numbers % self.size]
 
 
 def with_missing(rows: Floats, count: int) -> Floats:

@@ -26,6 +26,7 @@ from .running_stats import (
     STATS,
     STREAK,
 )
+from .season_steps import INPUTS, PAST
 
 CHUNK = 256
 """Rows that are scaled and learned in one call."""
@@ -91,12 +92,16 @@ class ScalingBatch:
         target_ring: Floats,
         places: np.ndarray,
         *,
+        seasons: int = 0,
+        season_column: int = 0,
         has_target: bool = True,
     ) -> None:
         inputs = len(columns)
-        lags, width = places.shape[1] - inputs, int(places.max()) + 1
+        lags = places.shape[1] - inputs
+        past = lags + seasons * PAST
+        width = max(int(places.max()) + 1, season_column + seasons * INPUTS)
         self.X = np.zeros((CHUNK, inputs))
-        self.lagged = np.zeros((CHUNK, lags))
+        self.lagged = np.zeros((CHUNK, past))
         self.y = np.zeros(CHUNK)
         self.out = np.zeros((CHUNK, width))
         self.scaled = np.zeros(CHUNK)
@@ -110,6 +115,9 @@ class ScalingBatch:
             **self.__dict__,
             "inputs": inputs,
             "lags": lags,
+            "past": past,
+            "seasons": seasons,
+            "season_column": season_column,
             "width": width,
             "has_target": has_target,
             "columns": columns,
@@ -149,8 +157,9 @@ class Scaling:
     A scaled row has `width` columns: the scalings side by side. Lagged targets follow the inputs,
     normalized by the target's statistics, in all scalings but asinh (unless it is the only one):
     some slots should not see them, since on a stream whose targets do not depend on the last ones
-    they are noise. Inputs beyond the first `core` were added later: they are at the end, one after
-    the other in all their scalings, so that all other columns keep their index.
+    they are noise. After all scalings come the columns of seasons (`season_steps`). Inputs beyond
+    the first `core` were added later: they are at the end, one after the other in all their
+    scalings, so that all other columns keep their index.
 
     Parameters
     ----------
@@ -159,6 +168,8 @@ class Scaling:
     names : the scalings, in the order of `SCALINGS`.
     target : whether the target is a number, which has statistics too.
     core : number of inputs at the start; all by default.
+    seasons : number of places for periods.
+    periods : how many of them are known.
     """
 
     def __init__(
@@ -169,10 +180,15 @@ class Scaling:
         *,
         target: bool,
         core: int | None = None,
+        seasons: int = 0,
+        periods: int = 0,
     ) -> None:
         self.dimension = dimension
         self.core = core = dimension if core is None else core
         self.lags = lags
+        self.past = lags + seasons * PAST
+        self.seasons = seasons
+        self.periods = periods
         self.names = tuple(names)
         self.has_target = target
         self.columns = np.zeros((dimension, STATS))
@@ -193,6 +209,9 @@ class Scaling:
             self._places[_INDEX[name], own] = self.columns_of[name]
             self.lag_columns += self.columns_of[name][core:]
             width += len(own)
+        self.season_columns = tuple(range(width, width + seasons * INPUTS))
+        """The columns of all places for periods."""
+        width += len(self.season_columns)
         for column in range(core, dimension):
             for name in self.names:
                 self.columns_of[name] += (width,)
@@ -209,6 +228,8 @@ class Scaling:
             self.target,
             self.ring,
             self._places,
+            seasons=self.seasons,
+            season_column=self.season_columns[0] if self.seasons else 0,
             has_target=self.has_target,
         )
 
@@ -225,14 +246,14 @@ class Scaling:
             fit_columns(self.target[None], self.ring[None], targets[:, None])
 
     def scale_rows(self, X: Floats, lagged: Floats) -> Floats:
-        """(n, width): scaled inputs (n, d) and lagged targets (n, lags); changes nothing."""
+        """(n, width): scaled inputs (n, d) and past targets (n, past); changes nothing."""
         out = np.empty((len(X), self.width))
         batch = self.batch
         for start in range(0, len(X), CHUNK):
             rows = X[start : start + CHUNK]
             count = len(rows)
             batch.X[:count] = rows
-            if self.lags:
+            if self.past:
                 batch.lagged[:count] = lagged[start : start + CHUNK]
             batch.run(steps.scale_rows, count)
             out[start : start + CHUNK] = batch.out[:count]
@@ -264,8 +285,8 @@ class Scaling:
         batch.X[:count] = X
         if y is not None:
             batch.y[:count] = y
-            if self.lags:
-                batch.lagged[:count] = lagged
+        if self.past:
+            batch.lagged[:count] = lagged
         batch.run(steps.scale_and_update, count)
         done = int(batch.result[0])
         known = 0 if y is None else done

@@ -15,6 +15,7 @@ from ..native.scalar_math import asinh
 from .running_stats import (
     CENTER,
     CHANGE_AFTER,
+    CLIP,
     FAR_DEVIATIONS,
     FIXED,
     FORMS,
@@ -37,6 +38,7 @@ from .running_stats import (
     ring_count,
     update_column,
 )
+from .season_steps import INPUTS, PAST, RECALLED, fill_phases
 
 STANDARD, ASINH, RANKS, PLAIN = range(4)
 """The scalings of a row: deviations, their asinh, ranks, and the inputs as they are."""
@@ -47,11 +49,14 @@ BATCH = Arguments(
     "scaling_batch",
     inputs=int,
     lags=int,
+    past=int,  # numbers that a row knows of the past: lagged targets, then those of seasons
+    seasons=int,  # places for periods
+    season_column=int,  # the first of their columns in a scaled row
     width=int,
     has_target=int,  # whether the target is a number, which has statistics
     # The rows of a batch:
     X=floats(None, "inputs"),
-    lagged=floats(None, "lags"),
+    lagged=floats(None, "past"),
     y=floats(None),
     # Running statistics:
     columns=floats("inputs", STATS),
@@ -137,6 +142,30 @@ def _scale_row(a, t):
             out[places[RANKS, k]] = own[RANK]
         if places[PLAIN, k] >= 0:
             out[places[PLAIN, k]] = own[FIXED]
+    for place in range(a.seasons):
+        past = a.lagged[t][a.lags + place * PAST :]
+        own = out[a.season_column + place * INPUTS :]
+        fill_phases(past, own)
+        if a.has_target:
+            _fill_recalled(a.target, past, own)
+
+
+@inline
+def _fill_recalled(target, past, out):
+    """out[0], out[1]: the last target of the phase and the mean of those known, as deviations."""
+    out[0] = out[1] = 0.0
+    known = 0.0
+    for i in range(RECALLED):
+        value = past[i]
+        if math.isnan(value) or is_extreme(target, value):
+            continue
+        z = clipped(deviation(target, value), CLIP)
+        if i == 0:
+            out[0] = z
+        out[1] += z
+        known += 1.0
+    if known > 0.0:
+        out[1] /= known
 
 
 @native(BATCH)

@@ -48,13 +48,13 @@ class SingleRowCalls:
         before: Sequence[Phase],
     ) -> None:
         scaling, rows, batch = model.scaling, model.scaling.batch, model._batch
-        lags, banks, slots = model.config.lags, len(model.banks), len(model.names)
+        config, banks, slots = model.config, len(model.banks), len(model.names)
         self._x, self._last = np.zeros(model.dimension), np.zeros(model.dimension)
         self._y = np.zeros(1)
         self._tail = np.zeros(1) if tail is None else tail
         self.last_key = b""
         """The bytes of the row that was predicted last."""
-        self.last_lagged = np.zeros(lags)
+        self.last_lagged = np.zeros(config.past)
         self.last_scores = np.zeros(banks)
         self.last_slots = np.zeros((banks, slots))
         """Of every bank, as it predicts: for numbers, in units of `last_scale`."""
@@ -64,13 +64,14 @@ class SingleRowCalls:
         diagnose = np.zeros(1, dtype=np.int64)
         arguments: dict[str, Any] = {
             "inputs": model.dimension,
-            "lags": lags,
+            "lags": config.lags,
+            "past": config.past,
             "width": scaling.width,
             "banks": banks,
             "outputs": output.shape[1],
             "numbers": scale is not None,
             "largest": LARGEST,
-            "bounds": model.config.bounds,
+            "bounds": config.bounds,
             "run_phases": run_phases.address,
             "predict_phases": 0,
             "learn_phases": 0,
@@ -126,6 +127,9 @@ class SingleRowCalls:
             "width": model.scaling.width,
             "slots": len(model.names),
             "lags": model.config.lags,
+            "past": model.config.past,
+            "seasons": model.scaling.seasons,
+            "season_column": model.scaling.season_columns[0] if model.scaling.seasons else 0,
             "positive": positive,
             "predict": calls.predict_entry[0],
             "predict_table": calls.predict_entry[1],

@@ -9,6 +9,7 @@ from ..native.formulas import call_phase
 from ..native.functions import native
 from ..native.jit import inline
 from .running_stats import CENTER, FAR_DEVIATIONS, FORMS, SCALE, STATS, deviation
+from .season_steps import INPUTS, PAST, RECALLED
 
 PREDICTED = 1
 """A result besides `DECLINED`, `LEARNED` and `DIAGNOSE`."""
@@ -23,6 +24,9 @@ BANK = Arguments(
     width=int,  # of a scaled row
     slots=int,
     lags=int,
+    past=int,
+    seasons=int,
+    season_column=int,
     positive=int,  # the class with the label 1, or NUMBER
     predict=int,  # addresses of the bank's functions and their tables
     predict_table=int,
@@ -31,7 +35,7 @@ BANK = Arguments(
     scaled_row=floats(None, "width"),
     scaled_y=floats(None),
     y=floats(1),
-    lagged=floats("lags"),  # the lagged targets of the row
+    lagged=floats("past"),  # what the row knows: lagged targets, then those of seasons
     lag_columns=ints(None),  # where a scaled row has them, if they are classes
     query_point=floats("width"),
     query_prediction=floats(1),
@@ -64,6 +68,18 @@ def _fill_row(a, out):
     for i in range(len(a.lag_columns) if a.positive != NUMBER else 0):
         target = a.lagged[i % a.lags]
         out[a.lag_columns[i]] = 0.0 if np.isnan(target) else _label(target, a.positive)
+    for place in range(a.seasons if a.positive != NUMBER else 0):
+        column, total, known = a.season_column + place * INPUTS, 0.0, 0.0
+        out[column] = 0.0
+        for i in range(RECALLED):
+            target = a.lagged[a.lags + place * PAST + i]
+            if not np.isnan(target):
+                label = _label(target, a.positive)
+                if i == 0:
+                    out[column] = label
+                total += label
+                known += 1.0
+        out[column + 1] = total / max(known, 1.0)
 
 
 @native(BANK)
@@ -99,7 +115,7 @@ def copy_weights(a, first, count):
 CLASS_ROW = Arguments(
     "class_row",
     inputs=int,
-    lags=int,
+    past=int,
     classes=int,
     size=int,  # of the replay buffer
     rows=ints(1),
@@ -110,9 +126,9 @@ CLASS_ROW = Arguments(
     wrong=floats(2),
     last_class=ints(1),
     x=floats(None, "inputs"),
-    lagged=floats(None, "lags"),
+    lagged=floats(None, "past"),
     replay_inputs=floats("size", "inputs"),
-    replay_lagged=floats("size", "lags"),
+    replay_lagged=floats("size", "past"),
     replay_targets=floats("size"),
     replay_predicted_at=floats("size"),
 )
@@ -143,6 +159,7 @@ ROW = Arguments(
     "single_row",
     inputs=int,
     lags=int,
+    past=int,  # numbers that a row knows of the past
     width=int,  # of a scaled row
     banks=int,
     outputs=int,
@@ -161,10 +178,10 @@ ROW = Arguments(
     diagnose=ints(1),
     # State of the model:
     rows=ints(1),
-    lagged=floats("lags"),
+    lagged=floats("past"),
     target=floats(STATS),
     # The last prediction:
-    last_lagged=floats("lags"),
+    last_lagged=floats("past"),
     last_scores=floats("banks"),
     last_scale=floats(2),
     last_output=floats("outputs"),
@@ -172,7 +189,7 @@ ROW = Arguments(
     last_forms=floats("inputs", FORMS),  # of the inputs
     # The arrays of a batch, of which row 0 is used:
     scaling_x=floats(None, "inputs"),
-    scaling_lagged=floats(None, "lags"),
+    scaling_lagged=floats(None, "past"),
     scaling_y=floats(None),
     scaling_result=ints(2),
     scaled_row=floats(None, "width"),

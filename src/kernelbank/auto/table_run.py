@@ -32,7 +32,7 @@ def learn_row(
     assert model is not None
     if past is None and encoder.adds_inputs(named.codes):
         # Predicted before it adds inputs, as by `predict_one`: the same bits.
-        past = model.predict(named.inputs, model.lagged[None], tail)
+        past = model.predict(named.inputs, model.past_row(), tail)
     row, added = encoder.take(named.codes, encoder.as_statistic(target), named.texts)
     if added:
         model.add_inputs(added)
@@ -118,16 +118,16 @@ class TableRun:
         waiting: deque[tuple[int, Prediction]] = deque()
         for row in range(len(self._targets)):
             with whole_step(self._bank):
-                waiting.append((row, self._predict(row)))
+                waiting.append((row, self._predict(row, len(waiting))))
                 if len(waiting) > delay:
                     self._learn(*waiting.popleft())
         while waiting:
             with whole_step(self._bank):
                 self._learn(*waiting.popleft())
 
-    def _predict(self, row: int) -> Prediction:
+    def _predict(self, row: int, waiting: int = 0) -> Prediction:
         inputs = self._encoder.expand(self._named.codes[row : row + 1])
-        prediction = self._model.predict(inputs, self._model.lagged[None], self._tail)
+        prediction = self._model.predict(inputs, self._model.past_row(waiting), self._tail)
         wanted = (*self._fields, "probabilities")
         found = self._model.record(prediction)
         self._records.append({name: found[name] for name in wanted if name in found})

@@ -20,9 +20,11 @@ from ..utils.whole_steps import warn_after_step
 from . import change_detection as detection
 from .change_detection import Change
 from .config import AutoConfig
+from .past_targets import PastTargets
 from .prediction import Prediction, Record
 from .replay_buffer import ReplayBuffer
-from .scaling import CHUNK
+from .scaling import CHUNK, Scaling
+from .seasons import AUTO
 from .single_row import SingleRowCalls
 from .single_row_steps import copy_weights
 
@@ -65,7 +67,7 @@ class ModelBatch:
         return Phase(copy_weights, slots=len(source), source=source, out=self.weights)
 
 
-class TaskModel(ABC):
+class TaskModel(PastTargets, ABC):
     """Predicts, and learns from targets, for inputs of a known width.
 
     There is one path: `predict` a batch, which changes nothing, and `update` with a batch, which
@@ -73,24 +75,25 @@ class TaskModel(ABC):
     depend, in any bit, on how a stream is cut into batches.
     """
 
+    mean_weights: Floats
+    """(2, P): a short and a long running mean of the weights."""
+
     def __init__(
         self, config: AutoConfig, dimension: int, *, scale_target: bool, replay: int | None
     ) -> None:
         """`replay` : how many of the newest rows new banks start from, at any time; None if banks
         are new at restarts only."""
-        self.config = config
+        super().__init__(config)
         self.dimension = dimension
         self._scale_target = scale_target
         size, until = (RESTARTS[-1], RESTARTS[-1]) if replay is None else (replay, np.inf)
-        self.buffer = ReplayBuffer(size, dimension, config.lags, until)
+        if config.seasons == AUTO:
+            size, until = config.replay_rows(size), np.inf
+        self.buffer = ReplayBuffer(size, dimension, config.past, until)
         self.banks: list[KernelBank] = []
         self._spare_banks: list[KernelBank] = []
-        self.row_count = np.zeros(1, dtype=np.int64)
-        """How many rows have been learned, where compiled code counts them."""
         self.unscored = 0
         """How many predictions were made before the first target was known: they do not count."""
-        self.lagged = np.full(config.lags, np.nan)
-        """The last targets, the newest first."""
         self.changes: list[Change] = []
         self._calls: SingleRowCalls | None = None
         self._large = False
@@ -178,11 +181,11 @@ class TaskModel(ABC):
         done = 0
         while done < len(X):
             if self._chunk_allowed(float(targets[done])):
-                end = done + min([CHUNK, *(n - self.rows for n in RESTARTS if n > self.rows)])
+                end = done + min(CHUNK, self._rows_to_restart())
                 found = self._update_chunk(X[done:end], targets[done:end], tail, fields)
             else:
                 row = X[done : done + 1]
-                prediction = self.predict(row, self.lagged[None], tail)
+                prediction = self.predict(row, self.past_row(), tail)
                 found = self.record(prediction)
                 self._update_row(row[0], float(targets[done]), prediction)
             records.append(found)
@@ -194,22 +197,52 @@ class TaskModel(ABC):
         if self.rows in RESTARTS:
             self.restart()
             self.warn_if_large()
+        if self.seasons is not None and self.seasons.is_due(self.rows):
+            self._find_seasons()
+
+    def _rows_to_restart(self) -> int:
+        """How many rows may be learned at most before a restart may be due."""
+        ends = [n - self.rows for n in RESTARTS if n > self.rows]
+        if self.seasons is not None and self.seasons.automatic:
+            ends.append(self.seasons.rows_to_look(self.rows))
+        return min(ends, default=CHUNK)
 
     def _count_rows(self, X: Floats, lagged: Floats, targets: Floats, predicted_at: Any) -> None:
         """Count learned rows, keep them for restarts, and let their targets be the lagged ones."""
         self.rows += len(X)
         self.buffer.append(self.rows, X, lagged, targets, predicted_at)
-        if len(self.lagged):
-            self.lagged[:] = np.concatenate([targets[::-1], self.lagged])[: len(self.lagged)]
+        self.add_targets(targets)
 
-    @property
-    def rows(self) -> int:
-        """How many rows have been learned."""
-        return self.row_count.item()
+    # --- seasons --------------------------------------------------------------------------------
 
-    @rows.setter
-    def rows(self, count: int) -> None:
-        self.row_count[0] = count
+    def _find_seasons(self) -> None:
+        """Look for periods; if there are new ones, restart from the replay buffer with them."""
+        assert self.seasons is not None
+        new = self.seasons.find(self.rows, classes=not self._scale_target)
+        if not new:
+            return
+        for period in new:
+            self.note_change("season", self.rows, period=period)
+        if not self.started:
+            return
+        numbers, predicted_at = self.buffer.numbers(self.rows)
+        recalled = self.seasons.recall(self.rows, numbers, predicted_at)
+        self.buffer.lagged[numbers % self.buffer.size, self.config.lags :] = recalled
+        weights = self.mean_weights
+        self.banks = []
+        self.lay_out(self.dimension)
+        self.mean_weights = weights  # the slots are as many as before
+        self.restart()
+
+    def finish_plain_row(self, calls: SingleRowCalls, target: float) -> None:
+        """What seasons need after a row was learned by a compiled call."""
+        if self.seasons is None:
+            return
+        self.seasons.append_one(self.rows, target)
+        if self.seasons.automatic:
+            self.buffer.append_one(self.rows, calls.last, calls.last_lagged, target)
+            if self.seasons.is_due(self.rows):
+                self._find_seasons()
 
     @property
     def started(self) -> bool:
@@ -269,9 +302,9 @@ class TaskModel(ABC):
 
     # --- signals of change ----------------------------------------------------------------------
 
-    def note_change(self, what: str, row: int, column: int = -1) -> None:
+    def note_change(self, what: str, row: int, column: int = -1, period: int = 0) -> None:
         """Add a signal of change. They stay sorted by row, whatever the batches."""
-        insort(self.changes, Change(row, what, column))
+        insort(self.changes, Change(row, what, column, period))
         del self.changes[: -detection.MAX_CHANGES]
 
     def _note_signals(self, first: int, count: int) -> None:
@@ -291,16 +324,21 @@ class TaskModel(ABC):
 
     def lay_out(self, core: int) -> None:
         """Choose scaling and slots for the present inputs, of which some beyond `core` are new."""
-        self.scaling = self.config.make_scaling(self.dimension, core, target=self._scale_target)
+        self.scaling = self._make_scaling(self.dimension, core)
         self.names = [name for name, _ in self.config.named_slots(self.scaling)]
         self.mean_weights = np.zeros((2, len(self.names)))
         self._drop_batch()
+
+    def _make_scaling(self, dimension: int, core: int) -> Scaling:
+        periods = 0 if self.seasons is None else len(self.seasons.periods)
+        target = self._scale_target
+        return self.config.make_scaling(dimension, core, target=target, periods=periods)
 
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs behind the others, as if they had been missing so far."""
         dimension = self.dimension + count
         core = self.scaling.core if self.banks else dimension
-        scaling = self.config.make_scaling(dimension, core, target=self._scale_target)
+        scaling = self._make_scaling(dimension, core)
         scaling.continue_from(self.scaling)
         slots = [slot for _, slot in self.config.named_slots(scaling)]
         self.banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
@@ -353,18 +391,21 @@ class TaskModel(ABC):
     def state(self) -> dict[str, Floats]:
         """The arrays that the next prediction depends on, without those of the banks."""
         own = {
-            "lagged": self.lagged,
+            "lagged": self.lagged[: self.config.lags],
             "detection_stats": self.detection_stats,
             "recent_errors": self.recent_errors,
             "mean_weights": self.mean_weights,
         }
         own |= self.buffer.state()
+        if self.seasons is not None:
+            own |= self.seasons.state()
         return own | {f"scaling/{name}": a for name, a in self.scaling.state().items()}
 
     def counters(self) -> dict[str, Any]:
         """The rest of the state, as plain data."""
         changes = [list(change) for change in self.changes]
-        return {"rows": self.rows, "unscored": self.unscored, "changes": changes}
+        own = {} if self.seasons is None else self.seasons.counters()
+        return {"rows": self.rows, "unscored": self.unscored, "changes": changes} | own
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
         """Continue from what `state` and `counters` returned; shapes have been checked."""
@@ -372,4 +413,7 @@ class TaskModel(ABC):
             array[...] = state[name]
         self.rows = int(counters["rows"])
         self.unscored = int(counters["unscored"])
-        self.changes = [Change(int(r), str(w), int(c)) for r, w, c in counters["changes"]]
+        changes = counters["changes"]
+        self.changes = [
+            Change(int(row), str(what), *map(int, rest)) for row, what, *rest in changes
+        ]

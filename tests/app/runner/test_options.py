@@ -7,8 +7,10 @@ import click
 import pytest
 
 from kernelbank.app.cli.run_options import run_command
+from kernelbank.app.runner import options
 from kernelbank.app.runner.option_spec import FIXED
 from kernelbank.app.runner.options import DEFAULTS, OPTIONS, RunOptions
+from kernelbank.auto import seasons
 from kernelbank.errors import FileRefused, RunRefused
 
 OPTION = RunOptions(source="s.csv", target="y", features=("a", "b"), lags=2)
@@ -80,6 +82,13 @@ def test_names_with_an_open_quote_are_refused():
     [
         ("lags", 1001, "--lags must be a whole number from 0 to 1000; got 1001."),
         ("lags", True, "--lags must be a whole number"),
+        ("seasons", ("1",), "--seasons must be auto, or up to 4 different whole numbers of rows"),
+        ("seasons", ("20001",), "from 2 to 20000, such as 24,168; got 20001."),
+        ("seasons", ("24", "24"), "got 24,24."),
+        ("seasons", ("auto", "24"), "got auto,24."),
+        ("seasons", ("24.0",), "got 24.0."),
+        ("seasons", ("2", "3", "4", "5", "6"), "up to 4"),
+        ("seasons", "24", "--seasons must be"),
         ("coverage", 1.0, "--coverage must be a number above 0 and below 1; got 1.0."),
         ("size", "huge", "--size must be small or default or large"),
         ("features", "a,b", "--features must be column names"),
@@ -96,6 +105,25 @@ def test_option_out_of_range_is_refused(name, value, message):
     with pytest.raises(RunRefused) as caught:
         replace(OPTION, **{name: value})
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "periods"), [("168,24", (24, 168)), ("auto", "auto"), ("", None)])
+def test_seasons_are_periods(text, periods):
+    assert replace(OPTION, seasons=given("s.csv", "--seasons", text)["seasons"]).periods == periods
+
+
+def test_periods_have_the_limits_of_autobank():
+    limits = (options.LARGEST_PERIOD, options.MOST_PERIODS)
+    assert limits == (seasons.LARGEST_PERIOD, seasons.MOST_PERIODS)
+
+
+def test_resuming_with_other_seasons_is_refused():
+    saved = replace(OPTION, seasons=("24",)).to_json()
+    assert RunOptions.from_json(saved).seasons == ("24",)
+    with pytest.raises(RunRefused, match="--seasons was 24, now auto"):
+        replace(OPTION, seasons=("auto",)).check_resumes(saved, Path("run"))
+    del saved["seasons"]
+    OPTION.check_resumes(saved, Path("run"))
 
 
 def test_saved_options_are_read_again():

@@ -105,6 +105,8 @@ def test_delimiter_option_is_used_or_refused(source, trace, tmp_path):
         (("--coverage", 0.5), {}, {"coverage": 0.5}),
         (("--delay", 7), {}, {"delay": 7}),
         (("--delay", 7, "--lags", 2), {"lags": 2}, {"delay": 7}),
+        (("--delay", 7, "--seasons", "12,3"), {"seasons": (3, 12)}, {"delay": 7}),
+        (("--seasons", "auto"), {"seasons": "auto"}, {}),
         (("--engine", "threads"), {}, {}),
         (("--size", "default"), {"size": "default"}, {}),
     ],

@@ -308,6 +308,7 @@ EDITS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "negative rows without target": (("rows_without_target",), -7),
     "model of another task": (("bank", "task"), "classification"),
     "model with other lags": (("bank", "lags"), 1),
+    "model with other seasons": (("bank", "seasons"), [24]),
     "tentative columns": (("bank", "columns", "tentative"), True),
     "no model": (("bank",), []),
     "model of 10**8 inputs": (("bank", "dimension"), 10**8),

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from ...auto.change_detection import Change
 from ...errors import RunRefused
 from ...io.sinks.base import named_os_errors
 from ..runner.history import EXTREMES, TOTALS, History, Snapshot
@@ -140,16 +141,22 @@ def _status(status: RunStatus) -> dict[str, Any]:
 
 
 def _changes(status: RunStatus) -> list[list[Any]]:
-    """Row, kind and input of each change; the row after which it was noticed, with the delay."""
+    """Row, kind, and input or period of each change.
+
+    The row is that after which it was noticed, with the delay.
+    """
     names = status.features
     return [
-        [
-            change.row + status.options.delay,
-            change.what,
-            names[change.column] if 0 <= change.column < len(names) else "",
-        ]
+        [change.row + status.options.delay, change.what, _subject(change, names)]
         for change in status.changes
     ]
+
+
+def _subject(change: Change, names: Sequence[str]) -> str:
+    """The input or the period that a change is about."""
+    if change.period:
+        return f"{change.period} rows"
+    return names[change.column] if 0 <= change.column < len(names) else ""
 
 
 def change_groups(changes: Sequence[Sequence[Any]], rows: int) -> list[list[Any]]:

@@ -61,6 +61,7 @@ def _details(status: RunStatus) -> list[list[Any]]:
         ["task", options.task],
         ["slots", f"{len(status.bank.names)} ({options.preset}, size {options.size})"],
         ["lagged targets", options.lags],
+        ["seasons", _seasons(status)],
         ["delay of targets", f"{options.delay} rows"],
         ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skip"],
         ["missing inputs", "allowed" if options.allow_missing else "are bad rows"],
@@ -74,6 +75,14 @@ def _details(status: RunStatus) -> list[list[Any]]:
     versions = status.timings["versions"].items()
     sections = {"Data": data, "Settings": chosen, "Versions": versions}
     return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
+
+
+def _seasons(status: RunStatus) -> str:
+    if not status.options.seasons:
+        return "none"
+    found = ", ".join(map(str, status.bank.periods))
+    auto = status.options.periods == "auto"
+    return f"{found} rows{' (found)' if auto else ''}" if found else "none found"
 
 
 def _beyond(counts: Mapping[str, int]) -> str:

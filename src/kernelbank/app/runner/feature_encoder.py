@@ -70,9 +70,11 @@ class FeatureEncoder:
             raise RunRefused(f"{flags}: column {twice!r} is named twice. Use it once.")
         if self._features is None:
             self._features = [name for name in columns if name not in reserved]
-        others = options.categorical or options.time is not None or options.lags
-        if not self._features and not others:
-            raise RunRefused("There are no inputs beside the target. Use --lags for its past.")
+        past = options.lags or options.seasons
+        if not (self._features or options.categorical or options.time is not None or past):
+            raise RunRefused(
+                "There are no inputs beside the target. Use --lags or --seasons for its past."
+            )
 
     @property
     def columns(self) -> list[tuple[str, str]]:

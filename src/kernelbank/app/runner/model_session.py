@@ -52,6 +52,7 @@ def make_model(options: RunOptions, engine: Any) -> AutoBank:
             "regularization": 0.01,
         }
     own |= {"lower": options.lower, "upper": options.upper}
+    own |= {"seasons": options.periods}
     own |= {"classes": options.labels, "max_classes": options.max_classes}
     return AutoBank(options.task, options.lags, options.size, engine=engine, **own)
 
@@ -257,7 +258,8 @@ class ModelSession:
         """Continue from what `describe` returned."""
         options, engine = self.options, as_engine(self._engine)
         bank = restore(facts["bank"], under("bank/", state), engine, {}, None)
-        if not isinstance(bank, AutoBank) or (bank.task, bank.lags) != (options.task, options.lags):
+        wanted = (options.task, options.lags, options.periods)
+        if not isinstance(bank, AutoBank) or (bank.task, bank.lags, bank.seasons) != wanted:
             raise FileRefused("its model does not fit its options.")
         if bank._encoder is not None and bank._encoder.tentative:  # a run knows its columns
             raise FileRefused("its columns are tentative.")

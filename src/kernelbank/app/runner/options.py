@@ -27,6 +27,9 @@ from .option_spec import (
     value_type,
 )
 
+LARGEST_PERIOD, MOST_PERIODS = 20_000, 4
+"""Of --seasons: the constants of `auto.seasons`, which the help must not import."""
+
 BROKER_SCHEMES = (*REDIS_SCHEMES, "kafka://")
 
 ID = "id"
@@ -124,6 +127,12 @@ class RunOptions:
         metavar="N",
         low=0,
         high=1000,
+        saved=FIXED,
+    )
+    seasons: tuple[str, ...] = _learning(
+        "Periods in rows after which the stream repeats, such as 24,168; or auto to find them.",
+        (),
+        metavar="N,N",
         saved=FIXED,
     )
     delay: int = _learning(
@@ -284,7 +293,19 @@ class RunOptions:
             raise RunRefused(f"--delimiter must {DELIMITER_RULE}; got {self.delimiter!r}.")
         if self.decimal not in (".", ","):
             raise RunRefused(f"--decimal must {DECIMAL_RULE}; got {self.decimal!r}.")
+        self._check_seasons()
         check_combinations(self)
+
+    def _check_seasons(self) -> None:
+        texts = self.seasons
+        whole = all(text.isascii() and text.isdecimal() and len(text) < 10 for text in texts)
+        periods = {int(text) for text in texts} if whole else set()
+        fits_all = whole and all(2 <= period <= LARGEST_PERIOD for period in periods)
+        if texts != ("auto",) and not (fits_all and len(texts) == len(periods) <= MOST_PERIODS):
+            raise RunRefused(
+                f"--seasons must be auto, or up to {MOST_PERIODS} different whole numbers of rows "
+                f"from 2 to {LARGEST_PERIOD}, such as 24,168; got {option_text(texts)}."
+            )
 
     def beyond_bounds(self, target: float | None) -> str:
         """Why a target is beyond --lower or --upper, as the end of a sentence; "" if it is not."""
@@ -302,6 +323,13 @@ class RunOptions:
     def labels(self) -> list[str] | None:
         """The labels that --classes names, as they are in the rows."""
         return None if self.classes is None else [as_label(text) for text in self.classes]
+
+    @property
+    def periods(self) -> str | tuple[int, ...] | None:
+        """What --seasons says, as for an AutoBank."""
+        if self.seasons == ("auto",):
+            return "auto"
+        return tuple(sorted(map(int, self.seasons))) or None
 
     @property
     def delimiter_character(self) -> str:

@@ -120,7 +120,7 @@ def take_snapshot(
     values = np.full((len(inputs), 4, GRID), np.nan)
     usual = _usual_row(bank, layout, history, ranges[:, 0])
     rows = np.tile(usual, (len(values) * GRID, 1))
-    lagged = np.tile(model.lagged, (len(rows), 1))
+    lagged = np.tile(model.past_row(), (len(rows), 1))
     for k, one in enumerate(inputs):
         own = slice(k * GRID, (k + 1) * GRID)
         if one.kind == "number":

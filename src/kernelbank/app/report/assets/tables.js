@@ -8,6 +8,7 @@ const CHANGE_KINDS = {
   weights: "the weights moved to other slots",
   "target level": "the level of the target moved",
   "input level": "the level of an input moved",
+  season: "a season was found",
 };
 
 // A line per group of changes that are close together, each kind with its count.

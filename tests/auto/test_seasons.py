@@ -1,0 +1,333 @@
+"""Seasons: what rows know of earlier periods, periods that are found, and the same bits."""
+
+import math
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.auto import seasons
+from kernelbank.auto.seasons import SeasonHistory, find_periods
+from kernelbank.errors import InvalidArgument
+from support.auto_streams import assert_same_state, predict_and_learn
+from support.naive.seasons import daily_and_weekly, phase, recalled, season_columns
+
+
+def small(task="regression", **settings):
+    return kb.AutoBank(task, size="small", **settings)
+
+
+def learned(setting, targets, batch=1):
+    """A history that has learned these targets, in batches."""
+    history = SeasonHistory(setting)
+    for start in range(0, len(targets), batch):
+        some = targets[start : start + batch]
+        history.append(start + len(some), some)
+    return history
+
+
+# --- what rows know -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("waiting", [0, 1, 4, 5, 23, 30])
+@pytest.mark.parametrize("rows", [0, 1, 5, 40, 300])
+def test_a_row_knows_the_targets_of_its_phase(rows, waiting):
+    targets = np.random.default_rng(0).normal(size=rows)
+    history = learned((5, 24), targets, batch=7)
+    out = np.empty(history.width)
+    history.recall_one(rows, rows + waiting, out)
+    for own, period in zip(out.reshape(2, -1), (5, 24), strict=True):
+        np.testing.assert_array_equal(own[:3], recalled(targets, rows + waiting, period))
+        np.testing.assert_allclose(own[3:], phase(rows + waiting, period), atol=1e-15)
+
+
+def test_rows_of_a_batch_know_what_they_know_one_by_one():
+    targets = np.random.default_rng(1).normal(size=300)
+    history = learned((3, 50), targets[:60], batch=60)
+    numbers = np.arange(60, 300)
+    together = history.recall(60, numbers, numbers, targets[60:])
+    for row in numbers:
+        out = np.empty(history.width)
+        history.recall_one(row, row, out)
+        np.testing.assert_array_equal(out, together[row - 60])
+        history.append(row + 1, targets[row : row + 1])
+
+
+def test_targets_that_the_history_has_forgotten_are_unknown():
+    targets = np.arange(5000.0)
+    history = learned("auto", targets, batch=5000)
+    history.periods = (1000,)
+    found = history.recall(5000, np.array([1500, 5000]), np.array([1500, 5000]))
+    assert math.isnan(found[0, 0])  # row 500, older than the newest 4,096
+    assert found[1, :3].tolist() == [4000.0, 3000.0, 2000.0]
+
+
+@pytest.mark.parametrize("lags", [0, 2])
+def test_scaled_rows_have_the_columns_of_the_definition(lags):
+    X, y = daily_and_weekly(200)
+    bank = small(seasons=(7, 24), lags=lags)
+    bank.run(X, y)
+    model = bank._model
+    row = model.scaling.scale_rows(X[:1], model.past_row(waiting=3))[0]
+    mean, sd = model.scaling.target_scale
+
+    def scaled(target):
+        return min(max((target - mean) / sd, -8.0), 8.0)
+
+    wanted = [season_columns(y.tolist(), 203, period, scaled) for period in (7, 24)]
+    own = row[list(model.scaling.season_columns)].reshape(2, -1)
+    np.testing.assert_array_equal(own[:, :2], [one[:2] for one in wanted])
+    np.testing.assert_allclose(own[:, 2:], [one[2:] for one in wanted], atol=1e-15)
+
+
+def test_classes_are_labels_of_each_bank():
+    X, y = daily_and_weekly(160)
+    kinds = np.digitize(y, [45, 55])
+    bank = small("classification", seasons=24)
+    bank.run(X, kinds)
+    model = bank._model
+    past = model.past_row()
+    rows = model.scaling.scale_rows(X[:1], past)
+    numbers = [bank.classes.index(kind) for kind in kinds]
+    for positive in range(3):
+        own = model._with_lags(rows, past, positive)[0][list(model.scaling.season_columns)]
+        labels = [1.0 if number == positive else -1.0 for number in numbers]
+        assert own[:2].tolist() == season_columns(labels, 160, 24, float)[:2]
+
+
+def test_forecasts_use_the_last_known_targets_of_the_phase():
+    y = np.tile(np.arange(12.0), 30)
+    bank = small(seasons=12)
+    bank.run(np.zeros(len(y)), y)
+    np.testing.assert_allclose(bank.predict(np.zeros(30)), np.arange(30) % 12, atol=0.3)
+
+
+def test_forecasts_with_lags_use_seasons_too():
+    y = np.tile(np.arange(12.0), 30)
+    bank = small(seasons=12, lags=2)
+    bank.run(np.zeros(len(y)), y)
+    assert np.mean(np.abs(bank.predict(np.zeros(30)) - np.arange(30) % 12)) < 0.8
+
+
+# --- accuracy -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", [(24, 168), "auto"])
+def test_seasons_lower_the_error(setting):
+    X, y = daily_and_weekly(2400)
+    with_seasons, without = small(seasons=setting), small()
+    late = slice(1200, None)
+    errors = [
+        np.mean((bank.run(X, y).predictions - y)[late] ** 2) for bank in (with_seasons, without)
+    ]
+    assert errors[0] < 0.25 * errors[1]
+    assert with_seasons.periods == (24, 168)
+
+
+def test_seasons_lower_the_error_with_delayed_targets():
+    X, y = daily_and_weekly(1200)
+    errors = [
+        np.mean((small(seasons=setting).run(X, y, delay=30).predictions - y)[600:] ** 2)
+        for setting in ((24, 168), None)
+    ]
+    assert errors[0] < 0.25 * errors[1]
+
+
+# --- periods that are found -----------------------------------------------------------------------
+
+
+def noise(kind, draw, count):
+    values = draw.normal(size=count)
+    if kind == "walk":
+        return values.cumsum()
+    if kind == "trend":
+        return 0.01 * np.arange(count) + values
+    if kind == "autoregressive":
+        for t in range(1, count):
+            values[t] += 0.9 * values[t - 1]
+    return values
+
+
+@pytest.mark.parametrize("kind", ["white", "walk", "autoregressive", "trend"])
+def test_noise_has_no_season(kind):
+    draw = np.random.default_rng(5)
+    for _ in range(20):
+        values = noise(kind, draw, 2000)
+        for rows in (200, 500, 1000, 2000):
+            assert find_periods(values[:rows]) == ()
+
+
+@pytest.mark.parametrize("period", [4, 7, 24, 96, 250])
+def test_a_season_is_found(period):
+    draw = np.random.default_rng(period)
+    values = np.tile(draw.normal(size=period), 1 + 2000 // period)[:2000]
+    assert find_periods(values + draw.normal(size=2000)) == (period,)
+    assert find_periods(np.exp(3 * values)) == (period,)
+
+
+def test_a_part_of_a_period_is_found_too():
+    assert find_periods(daily_and_weekly(2000)[1]) == (24, 168)
+
+
+def test_a_smooth_season_without_noise_is_found():
+    assert find_periods(np.sin(np.arange(500) * 2 * np.pi / 24)) == (24,)
+
+
+def test_a_period_in_use_stays_unless_another_is_better():
+    values = daily_and_weekly(2000)[1]
+    assert find_periods(values, (168,)) == (168,)
+    assert find_periods(values, (100,)) == (24, 168)
+    assert find_periods(np.zeros(400), (24,)) == (24,)
+
+
+def test_a_found_season_is_told():
+    X, y = daily_and_weekly(520)
+    bank = small(seasons="auto")
+    bank.run(X[:200], y[:200] * 0 + np.random.default_rng(0).normal(size=200))
+    assert bank.periods == ()
+    assert "none found so far" in repr(bank)
+    bank = small(seasons="auto")
+    bank.run(X, y)
+    found = [change for change in bank.ledger.changes if change.what == "season"]
+    assert [(change.row, change.period) for change in found] == [(200, 24)]
+    assert "season of 24 rows" in bank.status().notes["last change"] or len(bank.ledger.changes) > 1
+    assert bank.status().notes["seasons"] == "24 rows"
+    assert bank.status().settings["seasons"] == "auto"
+
+
+def test_slots_are_idle_until_a_season_is_found():
+    X, y = daily_and_weekly(260)
+    bank = small(seasons="auto")
+    bank.run(X[:150], y[:150])
+    names, idle = bank.names, bank.bank.slots[-1]
+    bank.run(X[150:], y[150:])
+    assert bank.names == names
+    assert isinstance(idle.learner, kb.learners.LinearRLS)
+    assert isinstance(bank.bank.slots[-1].learner, kb.learners.FourierRLS)
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+
+def labels(y, task):
+    return y if task == "regression" else np.digitize(y, [50] if task == "two" else [45, 55])
+
+
+def make(task, **settings):
+    return small("regression" if task == "regression" else "classification", **settings)
+
+
+@pytest.mark.parametrize("task", ["regression", "two", "three"])
+@pytest.mark.parametrize("setting", [(7, 24), "auto"])
+@pytest.mark.parametrize("lags", [0, 2])
+def test_blocks_rows_and_files_give_the_same_bits(task, setting, lags, tmp_path):
+    X, y = daily_and_weekly(540)
+    if task == "regression":
+        y[[150, 300]] = 1e6
+        y[310:] += 3000.0
+    y = labels(y, task)
+    whole, pieces = (make(task, seasons=setting, lags=lags) for _ in range(2))
+    trace = whole.run(X, y)
+    parts = []
+    for start, end in ((0, 3), (3, 199), (199, 200), (200, 201), (201, 498), (498, 540)):
+        parts += pieces.run(X[start:end], y[start:end]).predictions.tolist()
+        pieces.save(tmp_path / "bank.kb")
+        pieces = kb.load(tmp_path / "bank.kb")
+    assert repr(parts) == repr(trace.predictions.tolist())
+    assert_same_state(whole, pieces)
+    one = make(task, seasons=setting, lags=lags)
+    answers, one = predict_and_learn(one, X, y, files=(198, 199, 200, 499), path=tmp_path / "b")
+    assert repr([float(a) if task == "regression" else a for a in answers]) == repr(parts)
+    assert_same_state(whole, one)
+    if setting == "auto":
+        assert whole.periods
+
+
+@pytest.mark.parametrize("task", ["regression", "three"])
+@pytest.mark.parametrize("setting", [(7, 24), "auto"])
+@pytest.mark.parametrize("delay", [2, 30])
+def test_delayed_targets_give_the_same_bits(task, setting, delay, tmp_path):
+    X, y = daily_and_weekly(300)
+    y = labels(y, task)
+    whole = make(task, seasons=setting)
+    trace = whole.run(X, y, delay=delay)
+    one = make(task, seasons=setting)
+    files = (10, 199, 200, 200 + delay)
+    answers, one = predict_and_learn(one, X, y, delay, files=files, path=tmp_path / "b")
+    assert repr(answers) == repr(trace.predictions.tolist())
+    assert_same_state(whole, one)
+
+
+def test_predictions_whose_targets_never_come_do_not_shift_the_phase():
+    X, y = daily_and_weekly(300)
+    bank, other = small(seasons=24), small(seasons=24)
+    for row in range(300):
+        if row % 50 == 10:
+            bank.predict_one([999.0 + row])
+        bank.learn_one(X[row], y[row])
+        other.learn_one(X[row], y[row])
+    bank.predict_one(X[0])
+    bank.learn_one(X[0], y[0])
+    other.learn_one(X[0], y[0])
+    assert bank.predict_one(X[1]) == other.predict_one(X[1])
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        (1, ">= 2 and <= 20000; got 1."),
+        (0, "got 0."),
+        (-24, "got -24."),
+        (24.0, "got 24.0."),
+        (20_001, "<= 20000; got 20001."),
+        ((24, 1), "got 1."),
+        ((24, 24), "none twice"),
+        ((2, 3, 4, 5, 6), "at most 4 periods"),
+        ((), "got ()"),
+        ("daily", "got 'daily'"),
+        (True, "got True"),
+    ],
+)
+def test_bad_periods_are_refused(given, part):
+    with pytest.raises(InvalidArgument, match="'seasons' of AutoBank must") as caught:
+        kb.AutoBank(seasons=given)
+    assert part in str(caught.value)
+    assert "Give the rows of a period, such as 24" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [(24, (24,)), ([168, 24], (24, 168)), ("auto", "auto"), (None, None)]
+)
+def test_periods_are_kept(given, kept, tmp_path):
+    bank = kb.AutoBank(seasons=given)
+    assert bank.seasons == kept
+    bank.save(tmp_path / "bank.kb")
+    assert kb.load(tmp_path / "bank.kb").seasons == kept
+
+
+def test_the_longest_period_works():
+    bank = small(seasons=seasons.LARGEST_PERIOD)
+    bank.run(np.arange(40.0), np.arange(40.0))
+    assert np.isfinite(bank.predict_one(1.0))
+
+
+@pytest.mark.parametrize("name", ["small", "large"])
+def test_other_losses_have_seasons(name):
+    X, y = daily_and_weekly(150)
+    bank = kb.AutoBank(size=name, loss="absolute", seasons=24)
+    bank.run(X, y)
+    assert "season: linear, adaptive bias" in bank.names
+
+
+def test_inputs_can_be_added_later():
+    X, y = daily_and_weekly(400)
+    bank = small(seasons="auto")
+    bank.run(X[:150], y[:150])
+    bank.add_inputs()
+    bank.run(np.hstack([X, X])[150:], y[150:])
+    assert bank.periods == (24,)
+    bank.add_inputs(2)
+    assert np.isfinite(bank.predict_one(np.zeros(4)))
