@@ -8,6 +8,7 @@ from . import calibration
 from .change_detection import Change
 from .classification import ClassificationModel
 from .regression import RegressionModel
+from .slot_revision import UnitChange
 from .task_model import TaskModel
 
 if TYPE_CHECKING:
@@ -66,6 +67,15 @@ class AutoLedger:
         "season" (a period was found, for `seasons="auto"`; `period` says how many rows it has).
         """
         return () if self._model is None else tuple(self._model.changes)
+
+    @property
+    def slot_changes(self) -> tuple[UnitChange, ...]:
+        """Slots that were added or retired, at most the last 1,000: row, kind and name.
+
+        Slots without weight give their time to others, after 512, 1,024 and 2,048 rows and then
+        every 4,096 rows.
+        """
+        return () if self._model is None else tuple(self._model.units.changes)
 
     def __repr__(self) -> str:
         count = len(self.changes)

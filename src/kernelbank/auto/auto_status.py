@@ -65,19 +65,21 @@ def auto_status(
         if not model.started:
             why = f"the slots start after {task_model.RESTARTS[0]} rows"
         return replace(status, no_weights=f"none yet: {why}")
-    quarantined = Counter(index for bank in model.banks for index in bank.quarantined)
+    quarantined = Counter(
+        int(model.members[index]) for bank in model.banks for index in bank.quarantined
+    )
     if quarantined:
 
         def describe(index: int) -> str:
             banks = f" (in {quarantined[index]} of {count} banks)" if count > 1 else ""
             return model.names[index] + banks
 
-        notes["quarantined"] = quarantine_note(sorted(quarantined), len(model.names), describe)
+        notes["quarantined"] = quarantine_note(sorted(quarantined), len(model.members), describe)
     return replace(
         status,
         names=model.names,
-        weights=np.mean([bank.weights for bank in model.banks], axis=0),
-        losses=np.mean([bank.ledger.slot_mean_loss for bank in model.banks], axis=0),
+        weights=model.mean_weights_of_banks(),
+        losses=model.slot_losses(),
         heading="weights" if count == 1 else f"weights, mean of {count} banks (one per class)",
     )
 

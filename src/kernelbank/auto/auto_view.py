@@ -127,6 +127,18 @@ class AutoBankView:
         """
         return () if self._model is None else tuple(self._model.names)
 
+    @property
+    def weights(self) -> Floats:
+        """(slots,): the weights of the next prediction, in the order of `names`.
+
+        0 for slots that do not run; with more than two classes the mean over their banks; empty
+        before the slots start, after the fifth row.
+        """
+        with self._turn:
+            if self._model is None or not self._model.banks:
+                return np.zeros(0)
+            return self._model.mean_weights_of_banks()
+
     def input_ranges(self) -> Floats:
         """(inputs, 3): median, minimum and maximum of the last values of every input.
 
@@ -162,7 +174,7 @@ class AutoBankView:
         if self.seasons is not None:
             lags += f", seasons={self.seasons!r}"
         size = "" if self.size == "default" else f", size={self.size!r}"
-        slots = f"; {len(self.names)} slots" if self.names else ""
+        slots = "" if self._model is None else f"; {len(self._model.members)} slots"
         return f"AutoBank({self.task!r}{lags}{size}{slots}; {self.samples} samples)"
 
     def __repr__(self) -> str:

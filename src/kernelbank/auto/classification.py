@@ -140,7 +140,8 @@ class ClassificationModel(TaskModel):
             for k, bank in enumerate(self.banks):
                 own = self._with_lags(rows, lagged, self._positive(k))
                 if single:
-                    scores[0, k], slots[k, 0] = bank.predict_slots_one(own[0])
+                    scores[0, k], values = bank.predict_slots_one(own[0])
+                    slots[k, 0] = self.spread(values, scores[0, k])
                 else:
                     scores[:, k] = bank.predict(own)
         return Prediction(self.rows, lagged.copy(), scores, slots, self._probabilities(scores))
@@ -239,9 +240,9 @@ class ClassificationModel(TaskModel):
             trace = bank.run(own, _labels(targets, positive), record=recorded)
             scores[:, k] = trace.predictions
             if k == 0:
-                found["weights"] = trace.weights
+                found["weights"] = self.spread(trace.weights, 0.0)
             if wanted:
-                slots[k] = trace.slot_predictions
+                slots[k] = self.spread(trace.slot_predictions, trace.predictions[:, None])
         if wanted:
             found |= {"slot_predictions": slots[0], "slot_classes": _slot_classes(slots)}
         batch = self._batch
@@ -277,7 +278,7 @@ class ClassificationModel(TaskModel):
             batch.scores[0, offset : offset + earlier] = prediction.scores[0]
             batch.labels[0] = target
             batch.errors[0] = predicted[0] != target
-            batch.weights[0] = self.banks[0].weights
+            batch.weights[0] = self.weights()
             batch.update_and_detect.run(0, 1)
             self._note_signals(self.rows + 1, 1)
         learns = self.started
@@ -293,7 +294,7 @@ class ClassificationModel(TaskModel):
             positive = self._positive(k)
             own = self._with_lags(rows, lagged, positive)
             known = delayed and 0 <= k - offset < len(prediction.slots)
-            past = prediction.slots[k - offset, 0] if known else None
+            past = prediction.slots[k - offset, 0, self.members] if known else None
             bank.learn_one(own[0], 1.0 if target == positive else -1.0, past)
 
     def _score(self, predicted: np.ndarray, targets: Floats) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,11 +17,12 @@ from ..combiners import Combiner
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared
 from ..utils.validation import Floats
-from .default_slots import SIZES, default_combiner, default_slots
+from .default_pool import default_pool
+from .default_slots import SIZES, default_combiner
 from .scaling import Scaling
-from .season_slots import season_slots
 from .season_steps import PAST
 from .seasons import AUTO, REPLAY, SeasonHistory, Setting, season_places
+from .slot_pool import SlotPool
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class AutoConfig:
     def check(self) -> None:
         """Refuse settings that cannot work together, before there is a stream."""
         if self.has_own_parts:
-            self.make_bank(self.make_scaling(1, target=True))
+            self.first_bank(self.make_scaling(1, target=True))
 
     @property
     def has_own_parts(self) -> bool:
@@ -93,30 +95,38 @@ class AutoConfig:
             periods=named if periods is None else periods,
         )
 
-    def named_slots(self, scaling: Scaling) -> list[tuple[str, Slot]]:
-        """The names of the slots, and the slots."""
-        if self.slots is not None:
-            names = SlotNames(self.slots)
-            slots = [_on_known_columns(slot, scaling) for slot in self.slots]
-            return list(zip(names, slots, strict=True))
-        found: list[tuple[str, Slot]] = []
-        added = scaling.dimension - scaling.core
-        for name, columns in scaling.columns_of.items():
-            first, later = columns[: len(columns) - added], columns[len(columns) - added :]
-            size = SIZES[self.size]
-            found += default_slots(name, first, later, len(found), size, self.seed, self.loss)
-        return found + season_slots(scaling, SIZES[self.size], self.seed, self.loss)
+    @property
+    def revises(self) -> bool:
+        """Whether slots without weight give their time to others; see `slot_revision`.
 
-    def make_bank(self, scaling: Scaling) -> KernelBank:
-        """A bank that has learned nothing."""
+        Slots or combiners of the user's own stay as they are.
+        """
+        return self.slots is None and self.combiner is None
+
+    def make_pool(self, scaling: Scaling) -> SlotPool:
+        """All slots that may run."""
+        if self.slots is None:
+            return default_pool(scaling, SIZES[self.size], self.seed, self.loss)
+        pool = SlotPool(scaling.width)
+        slots = [_on_known_columns(slot, scaling) for slot in self.slots]
+        pool.add(list(zip(SlotNames(self.slots), slots, strict=True)))
+        return pool
+
+    def make_bank(self, slots: Sequence[Slot]) -> KernelBank:
+        """A bank with these slots that has learned nothing."""
         return KernelBank(
-            slots=[slot for _, slot in self.named_slots(scaling)],
+            slots=slots,
             combiner=self.effective_combiner,
             loss=self.loss,
             window=self.window,
             regularization=self.regularization,
             engine=self.engine,
         )
+
+    def first_bank(self, scaling: Scaling) -> KernelBank:
+        """A bank with the slots that run from the start."""
+        pool = self.make_pool(scaling)
+        return self.make_bank(pool.bank_slots(pool.members(pool.initial_units)))
 
 
 def _on_known_columns(slot: Slot, scaling: Scaling) -> Slot:

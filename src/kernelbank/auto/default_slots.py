@@ -43,12 +43,15 @@ class Size:
     trees: int
     nodes: int
     scalings: tuple[str, ...]
+    neighbors: int
+    neighbor_values: int
+    """How many numbers the inputs of all samples have among which neighbors are searched."""
 
 
 SIZES = {
-    "small": Size(96, 3, 1, 255, ("standard", "rank")),
-    "default": Size(192, 6, 2, 511, SCALINGS),
-    "large": Size(384, 8, 6, 1023, SCALINGS),
+    "small": Size(96, 3, 1, 255, ("standard", "rank"), 16, 2**15),
+    "default": Size(192, 6, 2, 511, SCALINGS, 32, 2**17),
+    "large": Size(384, 8, 6, 1023, SCALINGS, 48, 2**18),
 }
 
 ORDERS = (1, 2, 3)
@@ -74,10 +77,10 @@ WIDE = 200
 """With more columns than this, least squares on each of them is too slow: random features only."""
 
 
-def mixed_kernel(dimension: int, widths: int) -> Kernel:
+def mixed_kernel(dimension: int, widths: int, narrowest: float = NARROWEST) -> Kernel:
     """The mean of Gaussians of low and full order and of several widths, plus linear terms."""
     ratio = WIDEST / NARROWEST
-    steps = [NARROWEST * ratio ** ((i + 0.5) / widths) for i in range(widths)]
+    steps = [narrowest * ratio ** ((i + 0.5) / widths) for i in range(widths)]
     parts: list[Kernel] = [
         Additive(Gaussian(width * sqrt(order)), order) for order in ORDERS for width in steps
     ]

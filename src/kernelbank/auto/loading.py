@@ -124,7 +124,7 @@ def restore(
     model = auto._model
     if model is None or not model.banks:
         scaling = auto._config.make_scaling(1, target=True) if model is None else model.scaling
-        bank = auto._config.make_bank(scaling)
+        bank = auto._config.first_bank(scaling)
         check_memory(bank._settings, bank._runtime, scaling.width, limit, saved=False)
     return auto
 
@@ -181,7 +181,7 @@ def _restore_auto(
         encoder.width != model.dimension or (encoder.tentative and model.rows)
     ):
         raise FileRefused("its columns do not fit its inputs.")
-    template = auto._config.make_bank(model.scaling)
+    template = auto._config.make_bank(model.bank_slots())
     for number, inner in enumerate(header["banks"]):
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
         if bank.slots != template.slots or bank._settings.objective != template._settings.objective:

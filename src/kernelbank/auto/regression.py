@@ -99,6 +99,7 @@ class RegressionModel(TaskModel):
             scores = np.zeros(len(X))
         elif len(X) == 1:
             score, own = self.banks[0].predict_slots_one(self.scaling.scale_rows(X, lagged)[0])
+            own = self.spread(own, score).copy()
             own *= sd
             own += mean
             scores, slots = np.array([score]), own[None, None]
@@ -184,16 +185,18 @@ class RegressionModel(TaskModel):
         batch.scores[:count] = trace.predictions
         batch.scale[:count] = scale
         batch.targets[:count] = targets
-        batch.weights[:count] = trace.weights
+        weights = self.spread(trace.weights, 0.0)
+        batch.weights[:count] = weights
         batch.predict_score_and_detect.run(0, count)
         values, lower, upper = batch.output[:count].T.copy()
         self._count_rows(X[:count], lagged[:count], targets, np.arange(first, first + count))
         for t, column in new_levels:
             self.note_change("input level", first + t + 1, column)
         self._note_signals(first + 1, count)
-        found = {"predictions": values, "lower": lower, "upper": upper, "weights": trace.weights}
+        found = {"predictions": values, "lower": lower, "upper": upper, "weights": weights}
         if slots:
-            found["slot_predictions"] = scale[:, :1] + scale[:, 1:] * trace.slot_predictions
+            own = self.spread(trace.slot_predictions, trace.predictions[:, None])
+            found["slot_predictions"] = scale[:, :1] + scale[:, 1:] * own
         return found
 
     def _update_row(self, x: Floats, target: float, prediction: Prediction) -> None:
@@ -206,7 +209,7 @@ class RegressionModel(TaskModel):
         batch.scale[0, 1] = sd
         batch.targets[0] = target
         if self.banks:
-            batch.weights[0] = self.banks[0].weights
+            batch.weights[0] = self.weights()
             batch.score_and_detect.run(0, 1)
             self._note_signals(self.rows + 1, 1)
         else:
@@ -219,7 +222,9 @@ class RegressionModel(TaskModel):
         self._count_rows(row, lagged, y, [prediction.rows_before])
         if not self.banks:
             return
-        past = self.scaling.scale_targets(prediction.slots[0, 0]) if delayed else None
+        past = None
+        if delayed:
+            past = self.scaling.scale_targets(prediction.slots[0, 0, self.members])
         if not self.held:
             inputs, targets, _, new_levels = self.scaling.scale_and_update(row, lagged, y)
             if len(inputs):

@@ -48,7 +48,7 @@ class SingleRowCalls:
         before: Sequence[Phase],
     ) -> None:
         scaling, rows, batch = model.scaling, model.scaling.batch, model._batch
-        config, banks, slots = model.config, len(model.banks), len(model.names)
+        config, banks, slots = model.config, len(model.banks), len(model.members)
         self._x, self._last = np.zeros(model.dimension), np.zeros(model.dimension)
         self._y = np.zeros(1)
         self._tail = np.zeros(1) if tail is None else tail
@@ -125,7 +125,7 @@ class SingleRowCalls:
         rows = model.scaling.batch
         return {
             "width": model.scaling.width,
-            "slots": len(model.names),
+            "slots": len(model.members),
             "lags": model.config.lags,
             "past": model.config.past,
             "seasons": model.scaling.seasons,

@@ -102,14 +102,22 @@ def learn_with_bank(a, first, count):
 
 
 COPY_WEIGHTS = Arguments(
-    "copy_weights", slots=int, source=floats("slots"), out=floats(None, "slots")
+    "copy_weights",
+    running=int,
+    slots=int,
+    source=floats("running"),
+    members=ints("running"),  # the places of the slots that run, among all
+    out=floats(None, "slots"),
 )
 
 
 @native(COPY_WEIGHTS)
 def copy_weights(a, first, count):
-    """out[0] = the weights of a bank."""
-    _copy(a.source, a.out[0])
+    """out[0] = the weights of a bank; 0 for slots that do not run."""
+    for p in range(a.slots):
+        a.out[0, p] = 0.0
+    for i in range(a.running):
+        a.out[0, a.members[i]] = a.source[i]
 
 
 CLASS_ROW = Arguments(

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..bank.bank import KernelBank
 from ..errors import LargeModel
 from ..native.phases import Phase
 from ..utils.interrupts import defer_signals
@@ -23,6 +22,7 @@ from .config import AutoConfig
 from .past_targets import PastTargets
 from .prediction import Prediction, Record
 from .replay_buffer import ReplayBuffer
+from .running_slots import RunningSlots
 from .scaling import CHUNK, Scaling
 from .seasons import AUTO
 from .single_row import SingleRowCalls
@@ -45,12 +45,12 @@ class ModelBatch:
 
     def __init__(self, model: TaskModel) -> None:
         self.errors = np.zeros(CHUNK)
-        self.weights = np.zeros((CHUNK, len(model.names)))
+        self.weights = np.zeros((CHUNK, len(model.pool)))
         self.error_signals = np.zeros(CHUNK, dtype=np.int64)
         self.weight_signals = np.zeros(CHUNK, dtype=np.int64)
         self.detect_changes = Phase(
             detection.detect_rows,
-            slots=len(model.names),
+            slots=len(model.pool),
             limit=detection.FALSE_ALARM_ROWS,
             stats=model.detection_stats,
             ring=model.recent_errors,
@@ -64,10 +64,17 @@ class ModelBatch:
     def copy_weights(self, model: TaskModel) -> Phase:
         """A phase that writes the weights of the first bank to row 0."""
         source = model.banks[0]._runtime.weights
-        return Phase(copy_weights, slots=len(source), source=source, out=self.weights)
+        return Phase(
+            copy_weights,
+            running=len(source),
+            slots=len(model.pool),
+            source=source,
+            members=model.members,
+            out=self.weights,
+        )
 
 
-class TaskModel(PastTargets, ABC):
+class TaskModel(PastTargets, RunningSlots, ABC):
     """Predicts, and learns from targets, for inputs of a known width.
 
     There is one path: `predict` a batch, which changes nothing, and `update` with a batch, which
@@ -75,23 +82,19 @@ class TaskModel(PastTargets, ABC):
     depend, in any bit, on how a stream is cut into batches.
     """
 
-    mean_weights: Floats
-    """(2, P): a short and a long running mean of the weights."""
-
     def __init__(
         self, config: AutoConfig, dimension: int, *, scale_target: bool, replay: int | None
     ) -> None:
         """`replay` : how many of the newest rows new banks start from, at any time; None if banks
         are new at restarts only."""
-        super().__init__(config)
+        PastTargets.__init__(self, config)
+        RunningSlots.__init__(self)
         self.dimension = dimension
         self._scale_target = scale_target
         size, until = (RESTARTS[-1], RESTARTS[-1]) if replay is None else (replay, np.inf)
         if config.seasons == AUTO:
             size, until = config.replay_rows(size), np.inf
         self.buffer = ReplayBuffer(size, dimension, config.past, until)
-        self.banks: list[KernelBank] = []
-        self._spare_banks: list[KernelBank] = []
         self.unscored = 0
         """How many predictions were made before the first target was known: they do not count."""
         self.changes: list[Change] = []
@@ -199,13 +202,19 @@ class TaskModel(PastTargets, ABC):
             self.warn_if_large()
         if self.seasons is not None and self.seasons.is_due(self.rows):
             self._find_seasons()
+        self._revise_if_due()
+
+    def _revise_if_due(self) -> None:
+        if self.revise_slots(self.rows):
+            self._drop_batch()
+            self.warn_if_large()
 
     def _rows_to_restart(self) -> int:
         """How many rows may be learned at most before a restart may be due."""
         ends = [n - self.rows for n in RESTARTS if n > self.rows]
         if self.seasons is not None and self.seasons.automatic:
             ends.append(self.seasons.rows_to_look(self.rows))
-        return min(ends, default=CHUNK)
+        return min([*ends, self.rows_to_revision(self.rows)])
 
     def _count_rows(self, X: Floats, lagged: Floats, targets: Floats, predicted_at: Any) -> None:
         """Count learned rows, keep them for restarts, and let their targets be the lagged ones."""
@@ -228,32 +237,27 @@ class TaskModel(PastTargets, ABC):
         numbers, predicted_at = self.buffer.numbers(self.rows)
         recalled = self.seasons.recall(self.rows, numbers, predicted_at)
         self.buffer.lagged[numbers % self.buffer.size, self.config.lags :] = recalled
-        weights = self.mean_weights
+        weights, changes = self.mean_weights, self.units.changes
         self.banks = []
         self.lay_out(self.dimension)
         self.mean_weights = weights  # the slots are as many as before
+        self.units.changes = changes
         self.restart()
 
     def finish_plain_row(self, calls: SingleRowCalls, target: float) -> None:
-        """What seasons need after a row was learned by a compiled call."""
-        if self.seasons is None:
-            return
-        self.seasons.append_one(self.rows, target)
-        if self.seasons.automatic:
-            self.buffer.append_one(self.rows, calls.last, calls.last_lagged, target)
-            if self.seasons.is_due(self.rows):
-                self._find_seasons()
+        """What seasons and revisions need after a row was learned by a compiled call."""
+        if self.seasons is not None:
+            self.seasons.append_one(self.rows, target)
+            if self.seasons.automatic:
+                self.buffer.append_one(self.rows, calls.last, calls.last_lagged, target)
+                if self.seasons.is_due(self.rows):
+                    self._find_seasons()
+        self._revise_if_due()
 
     @property
     def started(self) -> bool:
         """Whether the first restart is over: scaling has begun, and there may be banks."""
         return self.rows >= RESTARTS[0]
-
-    def weights(self) -> Floats:
-        """The weights of the first bank; equal ones before there is a bank."""
-        if self.banks:
-            return self.banks[0].weights
-        return np.full(len(self.names), 1 / len(self.names))
 
     # --- single rows ----------------------------------------------------------------------------
 
@@ -286,7 +290,8 @@ class TaskModel(PastTargets, ABC):
         """The row that a compiled call predicted last, and its prediction."""
         calls = self._calls
         assert calls is not None
-        slots = calls.last_slots[:, None].copy()  # (banks, 1, P)
+        others = calls.last_scores[:, None, None]
+        slots = self.spread(calls.last_slots[:, None], others).copy()  # (banks, 1, slots)
         if self._scale_target:
             mean, sd = calls.last_scale
             slots *= sd
@@ -325,8 +330,7 @@ class TaskModel(PastTargets, ABC):
     def lay_out(self, core: int) -> None:
         """Choose scaling and slots for the present inputs, of which some beyond `core` are new."""
         self.scaling = self._make_scaling(self.dimension, core)
-        self.names = [name for name, _ in self.config.named_slots(self.scaling)]
-        self.mean_weights = np.zeros((2, len(self.names)))
+        self.lay_out_slots()
         self._drop_batch()
 
     def _make_scaling(self, dimension: int, core: int) -> Scaling:
@@ -340,13 +344,15 @@ class TaskModel(PastTargets, ABC):
         core = self.scaling.core if self.banks else dimension
         scaling = self._make_scaling(dimension, core)
         scaling.continue_from(self.scaling)
-        slots = [slot for _, slot in self.config.named_slots(scaling)]
+        pool = self.config.make_pool(scaling)
+        slots = pool.bank_slots(self.members.tolist())
         self.banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
         self._spare_banks = []
         self.dimension = dimension
         self.buffer.add_inputs(count)
         if self.banks:
-            self.scaling = scaling
+            self.scaling, self.pool = scaling, pool
+            self.units.pool = pool
             self._drop_batch()
         else:
             self.lay_out(dimension)
@@ -378,14 +384,6 @@ class TaskModel(PastTargets, ABC):
             self._spare_banks = []
             self.lay_out(self.dimension)
 
-    def new_bank(self) -> KernelBank:
-        """A bank that has learned nothing: a dropped one, reset, if there is any."""
-        if self._spare_banks and all(s.learner.saveable for s in self._spare_banks[-1].slots):
-            bank = self._spare_banks.pop()
-            bank.reset()
-            return bank
-        return self.config.make_bank(self.scaling)
-
     # --- saving ---------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Floats]:
@@ -405,12 +403,15 @@ class TaskModel(PastTargets, ABC):
         """The rest of the state, as plain data."""
         changes = [list(change) for change in self.changes]
         own = {} if self.seasons is None else self.seasons.counters()
+        own["units"] = self.units.counters()
         return {"rows": self.rows, "unscored": self.unscored, "changes": changes} | own
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
         """Continue from what `state` and `counters` returned; shapes have been checked."""
         for name, array in self.state().items():
             array[...] = state[name]
+        self.units.restore(counters["units"])
+        self._use_members()
         self.rows = int(counters["rows"])
         self.unscored = int(counters["unscored"])
         changes = counters["changes"]

@@ -208,6 +208,8 @@ class _Change:
         self.old, self.new = old, new
         self.layout, self.new_layout = settings.layout, new_settings.layout
         objective = settings.objective
+        self._filled: set[Any] = set()
+        """The arrays of leaves that have been copied, for all slots of a leaf."""
         self.length = self.layout.history_length(objective)
         self.new_length = self.new_layout.history_length(objective)
 
@@ -296,6 +298,10 @@ class _Change:
             if learner.leaf_width == 1:
                 target[leaf, ...] = array[old_leaf]
                 continue
+            if name in learner.leaf_arrays:
+                kept = layout is self.layout
+                self._copy_of_leaf(target[leaf, ...], array[old_leaf], (group, leaf, name), kept)
+                continue
             if array.shape[-1] != WIDTH:
                 rule = f"have arrays whose last axis is the slot's lane (its {name} have not)"
                 remedy = "Add it, or let leaf_width be 1."
@@ -304,6 +310,16 @@ class _Change:
         number = layout.first_leaves[old_group] + old_leaf
         if number in before:
             models[self.new_layout.first_leaves[group] + leaf] = before[number]
+
+    def _copy_of_leaf(self, target: Floats, array: Floats, place: Any, kept: bool) -> None:
+        """Copy an array that the slots of a leaf share; a new slot takes that of the others."""
+        if place not in self._filled:
+            self._filled.add(place)
+            target[...] = array
+        elif kept and not np.array_equal(target, array):
+            rule = "keep slots together that share what they have learned"
+            remedy = "Keep the order of the slots, or retire all that share it."
+            raise check.refuse("slots", rule, place[2], remedy, _OWNER)
 
     def _copy_residual_targets(self) -> None:
         """The targets y - b(x) of the past, which are the same for all residual slots of b.

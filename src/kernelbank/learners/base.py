@@ -157,6 +157,9 @@ class Learner:
     float32_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that `dtype="float32"` keeps in single precision."""
 
+    leaf_arrays: ClassVar[frozenset[str]] = frozenset()
+    """The arrays of the state that the slots of a leaf share: without an axis of lanes."""
+
     uses_kernel_rows: ClassVar[bool] = True
     """Whether the method works on kernel values between samples (not on features of its own)."""
 

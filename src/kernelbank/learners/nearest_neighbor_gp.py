@@ -77,6 +77,7 @@ class NearestNeighborGP(Learner):
     memory: int = 4096
     noise: float = 0.1
     constant: float = 1.0
+    leaf_arrays: ClassVar[frozenset[str]] = frozenset({"points", "responses", "stored"})
     accepts_new_inputs: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
 

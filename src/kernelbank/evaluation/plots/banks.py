@@ -79,7 +79,7 @@ def _present_weights(bank: AnyBank) -> tuple[Floats, tuple[str, ...]]:
     if not bank.banks:
         remedy = "Let it learn a few rows first; the slots start after the fifth."
         raise check.refuse("bank", "have weights", bank, remedy)
-    return np.mean([one.weights for one in bank.banks], axis=0), bank.names
+    return bank.weights, bank.names
 
 
 def function(

@@ -1,0 +1,109 @@
+"""The slots of a model: those that may run, and those that its banks run now.
+
+Weights and predictions of slots have one entry for every slot of the pool, so that traces and files
+have the same columns whatever runs. A slot that does not run has no weight, and the prediction of
+the bank stands for its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..bank.bank import KernelBank
+from ..utils.validation import Floats
+from . import slot_revision
+from .config import AutoConfig
+from .scaling import Scaling
+from .slot_pool import SlotPool
+from .slot_revision import RunningUnits
+
+
+class RunningSlots:
+    """The part of a model that knows its slots and banks."""
+
+    config: AutoConfig
+    scaling: Scaling
+    mean_weights: Floats
+    """(2, slots of the pool): a short and a long running mean of the weights."""
+
+    def __init__(self) -> None:
+        self.banks: list[KernelBank] = []
+        self._spare_banks: list[KernelBank] = []
+
+    def lay_out_slots(self) -> None:
+        """Start with the initial slots for the present scaling."""
+        self.pool: SlotPool = self.config.make_pool(self.scaling)
+        self.units = RunningUnits(self.pool)
+        self.mean_weights = np.zeros((2, len(self.pool)))
+        self._use_members()
+
+    def _use_members(self) -> None:
+        self.members = np.array(self.units.members, dtype=np.int64)
+        """(P,): the indices, in the pool, of the slots of the banks."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all slots of the pool."""
+        return self.pool.names
+
+    def spread(self, values: Floats, others: Floats | float) -> Floats:
+        """(..., slots of the pool): values (..., P) of the slots that run, `others` elsewhere."""
+        if len(self.members) == len(self.pool):
+            return values
+        out = np.empty((*values.shape[:-1], len(self.pool)))
+        out[...] = others
+        out[..., self.members] = values
+        return out
+
+    def weights(self, bank: int = 0) -> Floats:
+        """The weights of a bank; equal ones before there is one."""
+        if self.banks:
+            return self.spread(self.banks[bank].weights, 0.0)
+        count = len(self.members)
+        return self.spread(np.full(count, 1 / count), 0.0)
+
+    def mean_weights_of_banks(self) -> Floats:
+        """The weights, and their mean over the banks if there are several."""
+        total = np.zeros(len(self.pool))
+        for bank in range(len(self.banks)):
+            total += self.weights(bank)
+        return total / len(self.banks)
+
+    def slot_losses(self) -> Floats:
+        """The mean loss of each slot, and its mean over the banks; NaN for those that do not run."""
+        losses = np.mean([bank.ledger.slot_mean_loss for bank in self.banks], axis=0)
+        return self.spread(losses, np.nan)
+
+    def new_bank(self) -> KernelBank:
+        """A bank that has learned nothing: a dropped one, reset, if there is any."""
+        if self._spare_banks and all(s.learner.saveable for s in self._spare_banks[-1].slots):
+            bank = self._spare_banks.pop()
+            bank.reset()
+            return bank
+        return self.config.make_bank(self.bank_slots())
+
+    def bank_slots(self) -> list:
+        """The slots of the banks."""
+        return self.pool.bank_slots(self.members.tolist())
+
+    # --- revisions ------------------------------------------------------------------------------
+
+    def rows_to_revision(self, rows: int) -> int:
+        """How many rows may be learned at most before a revision may be due."""
+        return slot_revision.rows_to_revision(rows)
+
+    def revise_slots(self, rows: int) -> bool:
+        """Let slots without weight give their time to others, if it is time; whether some did."""
+        if not (self.config.revises and self.banks and slot_revision.is_due(rows)):
+            return False
+        weights = np.maximum(self.mean_weights_of_banks(), self.mean_weights[1])
+        before = self.members.tolist()
+        if not self.units.revise(rows, weights):
+            return False
+        self._use_members()
+        place = {index: i for i, index in enumerate(before)}
+        kept = [place.get(index) for index in self.members.tolist()]
+        slots = self.bank_slots()
+        self.banks = [bank.with_slots(slots, kept) for bank in self.banks]
+        self._spare_banks = []
+        return True
