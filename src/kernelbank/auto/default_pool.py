@@ -53,6 +53,9 @@ NOISE = 0.1
 MOST_SAMPLES = 2**14
 """The most samples among which neighbors are searched."""
 
+LIMIT = 0.8
+"""What all slots may cost per row, as a part of what the slots of each scaling would cost."""
+
 LARGER_TREES = 8
 """How many times more nodes the trees of reserves have."""
 
@@ -70,7 +73,7 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss) -> SlotPoo
     for name, columns in scaling.columns_of.items():
         columns_of[name], later = columns[: len(columns) - added], columns[len(columns) - added :]
         pool.add(default_slots(name, columns_of[name], later, len(pool), size, seed, loss))
-    pool.limit = pool.price(pool.initial_units)
+    pool.limit = LIMIT * pool.price(pool.initial_units)
     builder = _Builder(pool, scaling, columns_of, size, seed, loss)
     builder.add_last_value()
     builder.add_neighbors()
