@@ -285,7 +285,8 @@ class Interrupted(Exception):
     pass
 
 
-def test_revision_that_fails_is_made_before_the_next_sample(monkeypatch, tmp_path):
+@pytest.mark.parametrize("single", [False, True])
+def test_revision_that_fails_is_made_before_the_next_sample(single, monkeypatch, tmp_path):
     bank, expected = make(), make()
     expected.run(X[:200], Y[:200])
     bank.run(X[: EVERY - 1], Y[: EVERY - 1])
@@ -298,7 +299,10 @@ def test_revision_that_fails_is_made_before_the_next_sample(monkeypatch, tmp_pat
         with pytest.raises(Interrupted):
             bank.learn_one(X[EVERY - 1], float(Y[EVERY - 1]))
     assert bank.samples == EVERY
-    bank.run(X[EVERY:200], Y[EVERY:200])
+    assert bank.ledger.slot_changes == ()
+    for n in range(EVERY, EVERY + 30 * single):
+        bank.learn_one(X[n], float(Y[n]))
+    bank.run(X[bank.samples : 200], Y[bank.samples : 200])
     assert result(bank, tmp_path) == result(expected, tmp_path)
 
 
