@@ -357,6 +357,7 @@ def test_inputs_and_slots_are_not_changed_from_outside():
         {"idle": [-1] * 6},
         {"revised": True},
         {"other": 1},
+        {},
     ],
 )
 def test_forged_state_is_refused(change, tmp_path):
@@ -365,7 +366,7 @@ def test_forged_state_is_refused(change, tmp_path):
     path = tmp_path / "bank.kb"
     bank.save(path)
     header, body = forged_files.unpack(path.read_bytes())
-    header["dictionary_state"].update(change)
+    header["dictionary_state"] = {**header["dictionary_state"], **change} if change else [1]
     path.write_bytes(forged_files.pack(header, body))
     with pytest.raises(FileRefused):
         kb.load(path)
