@@ -69,7 +69,7 @@ class AdaptiveDictionary:
     >>> x, y = kb.datasets.ar1(seed=0, samples=1000)
     >>> trace = bank.run(x, y)
     >>> len(bank.slots), bank.ledger.slot_changes[0].sample, bank.ledger.slot_change_count
-    (10, 256, 12)
+    (10, 512, 4)
     """
 
     kernels: tuple[Kernel, ...]
