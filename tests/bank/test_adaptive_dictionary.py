@@ -285,7 +285,8 @@ class Interrupted(Exception):
     pass
 
 
-def test_revision_that_fails_is_made_before_the_next_sample(monkeypatch, tmp_path):
+@pytest.mark.parametrize("single", [False, True])
+def test_revision_that_fails_is_made_before_the_next_sample(single, monkeypatch, tmp_path):
     bank, expected = make(), make()
     expected.run(X[:200], Y[:200])
     bank.run(X[: EVERY - 1], Y[: EVERY - 1])
@@ -298,7 +299,10 @@ def test_revision_that_fails_is_made_before_the_next_sample(monkeypatch, tmp_pat
         with pytest.raises(Interrupted):
             bank.learn_one(X[EVERY - 1], float(Y[EVERY - 1]))
     assert bank.samples == EVERY
-    bank.run(X[EVERY:200], Y[EVERY:200])
+    assert bank.ledger.slot_changes == ()
+    for n in range(EVERY, EVERY + 30 * single):
+        bank.learn_one(X[n], float(Y[n]))
+    bank.run(X[bank.samples : 200], Y[bank.samples : 200])
     assert result(bank, tmp_path) == result(expected, tmp_path)
 
 
@@ -353,6 +357,7 @@ def test_inputs_and_slots_are_not_changed_from_outside():
         {"idle": [-1] * 6},
         {"revised": True},
         {"other": 1},
+        {},
     ],
 )
 def test_forged_state_is_refused(change, tmp_path):
@@ -361,7 +366,7 @@ def test_forged_state_is_refused(change, tmp_path):
     path = tmp_path / "bank.kb"
     bank.save(path)
     header, body = forged_files.unpack(path.read_bytes())
-    header["dictionary_state"].update(change)
+    header["dictionary_state"] = {**header["dictionary_state"], **change} if change else [1]
     path.write_bytes(forged_files.pack(header, body))
     with pytest.raises(FileRefused):
         kb.load(path)

@@ -158,6 +158,20 @@ def test_new_residual_slot_starts_as_its_base_and_learns_the_residual(learner):
     assert np.abs(learned).max() > 0.01
 
 
+def test_new_slot_learns_only_samples_that_the_bank_has_held():
+    """A slot with a longer history was added shortly before: the buffer has room for more."""
+    y = instances.stream(3, len(X), 2)[1]
+    bank = kb.KernelBank(slots=[kb.Slot(K.Linear(0.5), L.LinearRLS())], window=5)
+    bank.run(X[:280], y[:280])
+    long = kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 70))
+    bank = bank.with_slots([*bank.slots, long], [0, None])
+    bank.run(X[280:290], y[280:290])
+    bank = bank.with_slots([*bank.slots, long], [0, 1, None])
+    alone = kb.KernelBank(slots=[long], window=5)
+    alone.run(X[251:290], y[251:290])  # 280 - 24 - 5 = 251
+    assert bank.predict_slots_one(X[0])[1][1:] == pytest.approx(alone.predict_one(X[0]), rel=1e-9)
+
+
 RECURSIVE = [learner for learner in instances.LEARNERS if hasattr(learner, "forget")]
 
 

@@ -55,7 +55,7 @@ class AdaptiveDictionary:
 
     Parameters
     ----------
-    kernels : the pool, a `Dictionary` or a list of kernels, of at least `size`.
+    kernels : the pool, a `Dictionary` or a list of kernels, of at least `size`; kept as a tuple.
     size : how many run at a time.
     every : samples between revisions. A multiple of 256 lets new slots learn most samples at once.
         A revision takes some milliseconds; on Ray, where it starts new processes, seconds.
@@ -69,7 +69,7 @@ class AdaptiveDictionary:
     >>> x, y = kb.datasets.ar1(seed=0, samples=1000)
     >>> trace = bank.run(x, y)
     >>> len(bank.slots), bank.ledger.slot_changes[0].sample, bank.ledger.slot_change_count
-    (10, 256, 12)
+    (10, 512, 4)
     """
 
     kernels: tuple[Kernel, ...]
@@ -80,10 +80,7 @@ class AdaptiveDictionary:
     patience: int = 1
 
     def __post_init__(self) -> None:
-        pool = self.kernels
-        if not isinstance(pool, Dictionary):
-            pool = Dictionary(pool)
-        object.__setattr__(self, "kernels", tuple(pool))
+        object.__setattr__(self, "kernels", tuple(Dictionary(self.kernels)))
         check.settings(
             self,
             size=check.whole("Give how many kernels run at a time."),
@@ -167,7 +164,9 @@ class DictionaryState:
     def parse(cls, spec: Mapping[str, Any], dictionary: AdaptiveDictionary) -> DictionaryState:
         """From what `describe` returned, checked."""
         try:
-            lists = {name: tuple(v) if isinstance(v, list) else v for name, v in spec.items()}
+            lists: dict[str, Any] = {
+                k: tuple(v) if isinstance(v, list) else v for k, v in spec.items()
+            }
             found = cls(**lists)
             numbers = [*found.members, *found.runs, *found.retired, *found.idle]
             numbers += [found.revised, found.replaced]
@@ -179,7 +178,7 @@ class DictionaryState:
                 raise ValueError("it does not fit the pool")
             if len(set(found.members)) < size or max(found.members) >= pool:
                 raise ValueError("its members are not in the pool")
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise FileRefused(f"its dictionary_state is impossible: {error}.") from None
         return found
 

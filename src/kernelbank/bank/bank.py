@@ -309,11 +309,13 @@ class KernelBank:
         if runtime.busy:
             _refuse_inside()
         with self._turn:
-            if self._settings.dictionary is not None:
+            revised = runtime.weight_sums is not None
+            if revised:
                 self._revise_if_due()
                 runtime = self._runtime
             if past_predictions is None and runtime.learn_one(x, y):
-                self._revise_if_due()
+                if revised:
+                    self._revise_if_due()
                 return
             point = check.one_sample(x, self._dimension)
             target = check.one_target(y)

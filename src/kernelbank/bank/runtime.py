@@ -187,7 +187,7 @@ class Runtime:
         if self._single is None or self._was_reset:
             return False
         result = self._single.learn(x, y)
-        if result != DECLINED:
+        if self.weight_sums is not None and result != DECLINED:
             self._add_weights(1)
         if result == DIAGNOSE:
             self.check_diagnostics()
@@ -250,10 +250,15 @@ class Runtime:
 
     def _add_weights(self, count: int) -> None:
         """Add up the weights of a block, sample by sample: the same bits for any blocks."""
-        if self.weight_sums is not None:
-            rows = np.abs(self.workspace.proposed[:count])
-            sums = np.cumsum(np.vstack([self.weight_sums, rows]), axis=0)[-1]
-            self.weight_sums[:] = np.minimum(sums, _LARGEST_SUM)
+        sums = self.weight_sums
+        if sums is None:
+            return
+        rows = np.abs(self.workspace.proposed[:count])
+        if count == 1:
+            sums += rows[0]
+        else:
+            sums[:] = np.cumsum(np.vstack([sums, rows]), axis=0)[-1]
+        np.minimum(sums, _LARGEST_SUM, out=sums)
 
     def _run_or_undo(self, first: int, count: int) -> None:
         before = self._shared_arrays()

@@ -141,7 +141,8 @@ class Trace:
         `names` are those at the first row. See `AdaptiveDictionary`.
 
         >>> import kernelbank as kb
-        >>> pool = kb.AdaptiveDictionary(kb.gaussian_grid(0.1, 10, 30), size=3, every=256)
+        >>> grid = kb.gaussian_grid(0.1, 10, 30)
+        >>> pool = kb.AdaptiveDictionary(grid, size=3, every=256, threshold=1.0)
         >>> x, y = kb.datasets.ar1(seed=0, samples=300)
         >>> trace = kb.KernelBank(pool).run(x, y)
         >>> trace.names_at(0) == trace.names_at(255) != trace.names_at(256)
