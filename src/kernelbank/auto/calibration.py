@@ -25,6 +25,10 @@ errors of the baseline, which predicts the last target."""
 MARGIN = 0.05
 """Predictions stay within the range of the targets, widened by this share of it on both sides."""
 
+AGREEMENT = 2.0
+"""They may lie farther beyond it where the slots agree: by what is left of the distance after this
+many times the spread of the slots' predictions is subtracted."""
+
 RANGE_AFTER = 30.0
 """Rows after which the range of the targets limits predictions."""
 
@@ -42,6 +46,7 @@ INTERVALS = Arguments(
     tail=floats(1),  # the probability beyond each end of an interval
     bounds=floats(2),  # of targets, known beforehand; infinite for none
     scores=floats(None),  # scaled predictions
+    spreads=floats(None),  # weighted standard deviations of the slots' scaled predictions
     scale=floats(None, 2),  # the target's mean and standard deviation before each row
     targets=floats(None),
     output=floats(None, 3),  # predictions, lower and upper ends
@@ -58,13 +63,18 @@ def within(value, bounds):
 
 
 @inline
-def predict_value(f, mean, sd, stats, bounds):
-    """The prediction mean + sd * f, within the widened range of the targets and the bounds."""
+def predict_value(f, spread, mean, sd, stats, bounds):
+    """The prediction mean + sd * f, within the widened range of the targets and the bounds.
+
+    Beyond the range it is held back by the spread of the slots' predictions, in units of f.
+    """
     value = mean + sd * f
     if not math.isfinite(value):
         value = mean
     if stats[ROWS] >= RANGE_AFTER:
         room = MARGIN * (stats[HIGH] - stats[LOW])
+        beyond = max(stats[LOW] - value, value - stats[HIGH])
+        room = max(room, beyond - AGREEMENT * sd * spread)
         value = min(max(value, stats[LOW] - room), stats[HIGH] + room)
     return within(value, bounds)
 
@@ -94,7 +104,8 @@ def _predict(a, t):
     Both ends are at the prediction if they cross. All three lie within the bounds.
     """
     out, stats = a.output[t], a.stats
-    value = predict_value(a.scores[t], a.scale[t, 0], a.scale[t, 1], stats, a.bounds)
+    scale = a.scale[t]
+    value = predict_value(a.scores[t], a.spreads[t], scale[0], scale[1], stats, a.bounds)
     width = math.sqrt(stats[VARIANCE])
     low = value - width * quantile(a.tails, a.quantiles[0], a.tail[0])
     high = value + width * quantile(a.tails, a.quantiles[1], a.tail[0])

@@ -187,6 +187,7 @@ class ClassificationModel(TaskModel):
             self,
             [self._positive(k) for k in range(len(self.banks))],
             scores=batch.scores,
+            spreads=np.zeros(len(self.banks)),
             targets=batch.labels,
             output=batch.out,
             scale=None,

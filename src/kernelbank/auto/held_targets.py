@@ -70,14 +70,16 @@ class HeldTargets:
         """The error to expect of the next prediction, while rows are held back.
 
         The last error, times how often a streak of this length was followed by another far target:
-        at first half of the time after one, always after two.
+        at first half of the time after one, always after two; and at least times the correlation of
+        a target with the next, since a target that stays where it is also stays after a jump.
         """
         count = len(self.rows)
         if not count or any(is_extreme(row.target, scaling) for row in self.rows):
             return 0.0
         before = self.streaks[count - 1] - 1.0  # without this streak, whose end is unknown
         continued = (self.streaks[count] + min(count, 2)) / (before + 2.0)
-        return float(continued * (self.rows[-1].target - self.rows[-1].predicted))
+        share = max(continued, scaling.target_correlation)
+        return float(share * (self.rows[-1].target - self.rows[-1].predicted))
 
     # --- saving ---------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
 from .prediction import Prediction, Record
 from .scaling import CHUNK
 from .single_row import SingleRowCalls
-from .single_row_steps import NUMBER
+from .single_row_steps import NUMBER, spread_of_rows
 from .task_model import ModelBatch, TaskModel
 
 TAILS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
@@ -36,6 +36,7 @@ class RegressionBatch(ModelBatch):
         super().__init__(model)
         self.tail = np.zeros(1)
         self.scores = np.zeros(CHUNK)
+        self.spreads = np.zeros(CHUNK)
         self.scale = np.zeros((CHUNK, 2))
         self.targets = np.zeros(CHUNK)
         self.output = np.zeros((CHUNK, 3))
@@ -47,6 +48,7 @@ class RegressionBatch(ModelBatch):
             "tail": self.tail,
             "bounds": model.bounds,
             "scores": self.scores,
+            "spreads": self.spreads,
             "scale": self.scale,
             "targets": self.targets,
             "output": self.output,
@@ -93,19 +95,23 @@ class RegressionModel(TaskModel):
     def predict(self, X: Floats, lagged: Floats, tail: float) -> Prediction:
         mean, sd = self.scaling.target_scale
         slots: Floats | None = None
+        spreads = np.zeros(len(X))
         if not self.banks:
             mean = float(self.buffer.latest(self.rows)[2].mean()) if self.rows else np.nan
             sd = 0.0
             scores = np.zeros(len(X))
         elif len(X) == 1:
             score, own = self.banks[0].predict_slots_one(self.scaling.scale_rows(X, lagged)[0])
+            spreads[0] = self._spread_of_slots(own[None], np.array([score]))[0]
             own = self.spread(own, score).copy()
             own *= sd
             own += mean
             scores, slots = np.array([score]), own[None, None]
         else:
-            scores = self.banks[0].predict(self.scaling.scale_rows(X, lagged))
-        output = self._with_intervals(scores, mean, sd, tail)
+            rows = self.scaling.scale_rows(X, lagged)
+            scores = self.banks[0].predict(rows)
+            spreads = self._spread_of_slots(self.banks[0].predict_slots(rows), scores)
+        output = self._with_intervals(scores, spreads, mean, sd, tail)
         output += self.held.expected_error(self.scaling)
         if self.held:
             np.clip(output, *self.bounds, out=output)
@@ -113,7 +119,13 @@ class RegressionModel(TaskModel):
             slots = np.zeros((1, 0, len(self.names)))
         return Prediction(self.rows, lagged.copy(), scores[:, None], slots, output)
 
-    def _with_intervals(self, scores: Floats, mean: float, sd: float, tail: float) -> Floats:
+    def _spread_of_slots(self, slots: Floats, scores: Floats) -> Floats:
+        """(n,): the weighted standard deviation of slots' predictions (n, P) around scores (n,)."""
+        return spread_of_rows(slots, scores, np.tile(self.banks[0].weights, (len(slots), 1)))
+
+    def _with_intervals(
+        self, scores: Floats, spreads: Floats, mean: float, sd: float, tail: float
+    ) -> Floats:
         """(n, 3): predictions and the ends of their intervals, from scaled predictions (n,)."""
         out = np.empty((len(scores), 3))
         batch = self._batch
@@ -122,6 +134,7 @@ class RegressionModel(TaskModel):
             some = scores[start : start + CHUNK]
             count = len(some)
             batch.scores[:count] = some
+            batch.spreads[:count] = spreads[start : start + CHUNK]
             batch.scale[:count, 0] = mean
             batch.scale[:count, 1] = sd
             batch.predict_rows.run(0, count)
@@ -138,6 +151,7 @@ class RegressionModel(TaskModel):
             self,
             [NUMBER],
             scores=batch.scores,
+            spreads=batch.spreads,
             targets=batch.targets,
             output=batch.output,
             scale=batch.scale,
@@ -178,11 +192,14 @@ class RegressionModel(TaskModel):
         count = len(rows)  # up to the first far target
         targets = targets[:count]
         slots = "slot_predictions" in fields
-        recorded = ["predictions", "weights", *(["slot_predictions"] if slots else [])]
+        recorded = ["predictions", "weights", "slot_predictions"]
         trace = self.banks[0].run(rows, scaled, record=recorded)
         batch = self._batch
         batch.tail[0] = tail
         batch.scores[:count] = trace.predictions
+        batch.spreads[:count] = spread_of_rows(
+            trace.slot_predictions, trace.predictions, trace.weights
+        )
         batch.scale[:count] = scale
         batch.targets[:count] = targets
         weights = self.spread(trace.weights, 0.0)
@@ -205,6 +222,7 @@ class RegressionModel(TaskModel):
         batch = self._batch
         # NaN, before the first target, must not enter the statistics; its error does not count.
         batch.output[0, 0] = prediction.output[0, 0] if prediction.rows_before else 0.0
+        batch.scores[0] = prediction.scores[0, 0]
         batch.scale[0, 0] = mean
         batch.scale[0, 1] = sd
         batch.targets[0] = target

@@ -21,6 +21,8 @@ from .running_stats import (
     FAR_DEVIATIONS,
     FORMS,
     MEAN,
+    POWER,
+    PRODUCT,
     SCALE,
     SEEN,
     STATS,
@@ -330,6 +332,12 @@ class Scaling:
     def target_scale(self) -> tuple[float, float]:
         """The target's center and scale."""
         return float(self.target[CENTER]), float(self.target[SCALE])
+
+    @property
+    def target_correlation(self) -> float:
+        """The correlation of a target with the next one, at least 0."""
+        product, power = float(self.target[PRODUCT]), float(self.target[POWER])
+        return min(max(product / power, 0.0), 1.0) if power > 0.0 else 0.0
 
     def scale_targets(self, y: Floats) -> Floats:
         """Targets in their present deviations, at most 10 in size."""

@@ -29,7 +29,7 @@ class SingleRowCalls:
     ----------
     model : a `TaskModel`.
     positives : of each bank, the class with the label 1, or `steps.NUMBER`.
-    scores, targets, output, scale, tail : arrays of the batch.
+    scores, spreads, targets, output, scale, tail : arrays of the batch.
     predicting : phases that turn scores into output.
     before : phases on a learned row, before the banks learn it.
     """
@@ -40,6 +40,7 @@ class SingleRowCalls:
         positives: Sequence[int],
         *,
         scores: Floats,
+        spreads: Floats,
         targets: Floats,
         output: Floats,
         scale: Floats | None,
@@ -104,7 +105,7 @@ class SingleRowCalls:
             "weight_signals": batch.weight_signals,
         }
         own = [
-            self._bank_arguments(bank, positive, k, model, diagnose)
+            self._bank_arguments(bank, positive, k, model, diagnose, spreads)
             for k, (bank, positive) in enumerate(zip(model.banks, positives, strict=True))
         ]
         learning = Phases([*before, *(Phase(steps.learn_with_bank, **bank) for bank in own)])
@@ -118,7 +119,13 @@ class SingleRowCalls:
         self._predict, self._learn = predict.bound(), learn.bound()
 
     def _bank_arguments(
-        self, bank: KernelBank, positive: int, k: int, model: Any, diagnose: np.ndarray
+        self,
+        bank: KernelBank,
+        positive: int,
+        k: int,
+        model: Any,
+        diagnose: np.ndarray,
+        spreads: Floats,
     ) -> dict[str, Any]:
         calls = bank._runtime.single_sample_calls
         assert calls is not None
@@ -148,6 +155,8 @@ class SingleRowCalls:
             "result": calls.result,
             "score": self.last_scores[k : k + 1],
             "kept_values": self.last_slots[k],
+            "weights": bank._runtime.weights,
+            "spread": spreads[k : k + 1],
             "diagnose": diagnose,
         }
 

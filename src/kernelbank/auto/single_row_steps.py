@@ -1,6 +1,8 @@
 """The compiled steps of a single row; see `single_row`."""
 
 # mypy: disable-error-code="no-untyped-def"
+import math
+
 import numpy as np
 
 from ..bank.single_sample import DECLINED, DIAGNOSE, LEARNED
@@ -8,6 +10,7 @@ from ..native.arguments import Arguments, floats, ints
 from ..native.formulas import call_phase
 from ..native.functions import native
 from ..native.jit import inline
+from ..utils.validation import Floats
 from .running_stats import CENTER, FAR_DEVIATIONS, FORMS, SCALE, STATS, deviation
 from .season_steps import INPUTS, PAST, RECALLED
 
@@ -44,7 +47,9 @@ BANK = Arguments(
     targets=floats(None),
     result=ints(1),
     score=floats(1),  # the prediction of the bank,
-    kept_values=floats("slots"),  # and those of its slots
+    kept_values=floats("slots"),  # and those of its slots,
+    weights=floats("slots"),  # whose weights are these
+    spread=floats(1),  # the weighted standard deviation of kept_values around score
     diagnose=ints(1),
 )
 
@@ -89,6 +94,48 @@ def predict_with_bank(a, first, count):
     call_phase(a.predict, a.predict_table, np.int64(0), np.int64(1))
     a.score[0] = a.query_prediction[0]
     _copy(a.slot_values, a.kept_values)
+    a.spread[0] = _spread(a.kept_values, a.score[0], a.weights)
+
+
+@inline
+def _spread(values, center, weights):
+    """The weighted standard deviation of values (P,) around a center; slots without weight are out.
+    """
+    total = 0.0
+    for p in range(len(values)):
+        if weights[p] > 0.0:
+            total += weights[p] * (values[p] - center) * (values[p] - center)
+    return math.sqrt(total)
+
+
+@native(
+    Arguments(
+        "spread_rows",
+        slots=int,
+        values=floats(None, "slots"),
+        centers=floats(None),
+        weights=floats(None, "slots"),
+        out=floats(None),
+    )
+)
+def _spread_rows(a, first, count):
+    """out[t] = the spread of values[t] around centers[t]."""
+    for t in range(count):
+        a.out[t] = _spread(a.values[t], a.centers[t], a.weights[t])
+
+
+def spread_of_rows(values: Floats, centers: Floats, weights: Floats) -> Floats:
+    """(n,): the weighted standard deviation of values (n, P) around centers (n,), row by row."""
+    out = np.zeros(len(values))
+    _spread_rows(
+        len(values),
+        slots=values.shape[1],
+        values=np.ascontiguousarray(values),
+        centers=np.ascontiguousarray(centers),
+        weights=np.ascontiguousarray(weights),
+        out=out,
+    )
+    return out
 
 
 @native(BANK)
