@@ -154,7 +154,14 @@ def test_noise_has_no_season(kind):
     for _ in range(20):
         values = noise(kind, draw, 2000)
         for rows in (200, 500, 1000, 2000):
-            assert find_periods(values[:rows]) == ()
+            assert find_periods(values[:rows], least=0.0) == ()
+
+
+def test_a_weak_season_is_no_season():
+    draw = np.random.default_rng(3)
+    values = np.tile(draw.normal(size=24), 100)[:2000] + 3 * draw.normal(size=2000)
+    assert find_periods(values, least=0.0) == (24,)
+    assert find_periods(values) == ()
 
 
 @pytest.mark.parametrize("period", [4, 7, 24, 96, 250])
@@ -204,6 +211,25 @@ def test_slots_are_idle_until_a_season_is_found():
     assert bank.names == names
     assert isinstance(idle.learner, kb.learners.LinearRLS)
     assert isinstance(bank.bank.slots[-1].learner, kb.learners.FourierRLS)
+
+
+def test_slots_start_anew_from_rows_that_know_earlier_periods():
+    X, y = daily_and_weekly(200)
+    bank = small(seasons="auto", lags=1)
+    bank.run(X, y)
+    known = bank._model.buffer.lagged[:200, 1:4]
+    wanted = [recalled(y[:row].tolist(), row, 24) for row in range(200)]
+    np.testing.assert_array_equal(known, wanted)
+    assert np.isnan(bank._model.buffer.lagged[:200, 8:]).all()  # no second period
+
+
+def test_running_means_of_weights_outlive_the_slots():
+    X, y = daily_and_weekly(500)
+    y[:180] = 50 + 10 * np.random.default_rng(0).normal(size=180)
+    bank = small(seasons="auto")
+    bank.run(X, y)
+    assert [change.row for change in bank.ledger.changes if change.what == "season"] == [500]
+    np.testing.assert_allclose(bank._model.mean_weights.sum(axis=1), 1.0)
 
 
 # --- the same bits --------------------------------------------------------------------------------
