@@ -269,6 +269,24 @@ def test_blocks_rows_and_files_give_the_same_bits(task, setting, lags, tmp_path)
         assert whole.periods
 
 
+@pytest.mark.parametrize("task", ["regression", "two"])
+def test_a_season_found_late_gives_the_same_bits(task, tmp_path):
+    """After more rows than the slots start anew from."""
+    X, y = daily_and_weekly(4100)
+    y[:1800] = 50 + 10 * np.random.default_rng(0).normal(size=1800)
+    y = labels(y, task)
+    whole, pieces = make(task, seasons="auto"), make(task, seasons="auto")
+    trace = whole.run(X, y)
+    found = [change.row for change in whole.ledger.changes if change.what == "season"]
+    assert found == [4000] * len(whole.periods) != []
+    parts = pieces.run(X[:3990], y[:3990]).predictions.tolist()
+    answers, pieces = predict_and_learn(
+        pieces, X[3990:], y[3990:], files=(8, 9, 10), path=tmp_path / "b"
+    )
+    assert repr(parts + answers) == repr(trace.predictions.tolist())
+    assert_same_state(whole, pieces)
+
+
 @pytest.mark.parametrize("task", ["regression", "three"])
 @pytest.mark.parametrize("setting", [(7, 24), "auto"])
 @pytest.mark.parametrize("delay", [2, 30])
@@ -296,6 +314,22 @@ def test_predictions_whose_targets_never_come_do_not_shift_the_phase():
     bank.learn_one(X[0], y[0])
     other.learn_one(X[0], y[0])
     assert bank.predict_one(X[1]) == other.predict_one(X[1])
+
+
+@pytest.mark.parametrize("rows", [50, 200])
+def test_a_row_is_counted_from_the_row_that_was_learned_last(rows, tmp_path):
+    X, y = daily_and_weekly(rows + 1)
+    bank = small(seasons=24)
+    for row in range(rows):
+        if row % 20 == 10:
+            bank.predict_one([999.0 + row])  # its target never comes
+        bank.predict_one(X[row])
+        bank.learn_one(X[row], y[row])
+    bank.save(tmp_path / "bank.kb")
+    bank = kb.load(tmp_path / "bank.kb")
+    bank.predict_one(X[rows])
+    prediction = bank._pending.items[-1][1]
+    np.testing.assert_allclose(prediction.lagged[0, 3:], phase(rows, 24), atol=1e-15)
 
 
 # --- arguments ------------------------------------------------------------------------------------
