@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import seasons
+from kernelbank.auto import calibration, seasons
 from kernelbank.auto.seasons import SeasonHistory, find_periods
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import assert_same_state, predict_and_learn
@@ -80,10 +80,11 @@ def test_scaled_rows_have_the_columns_of_the_definition(lags):
     np.testing.assert_allclose(own[:, 2:], [one[2:] for one in wanted], atol=1e-15)
 
 
-def test_classes_are_labels_of_each_bank():
+@pytest.mark.parametrize("period", [24, 60, 200])
+def test_classes_are_labels_of_each_bank(period):
     X, y = daily_and_weekly(160)
     kinds = np.digitize(y, [45, 55])
-    bank = small("classification", seasons=24)
+    bank = small("classification", seasons=period)
     bank.run(X, kinds)
     model = bank._model
     past = model.past_row()
@@ -92,7 +93,7 @@ def test_classes_are_labels_of_each_bank():
     for positive in range(3):
         own = model._with_lags(rows, past, positive)[0][list(model.scaling.season_columns)]
         labels = [1.0 if number == positive else -1.0 for number in numbers]
-        assert own[:2].tolist() == season_columns(labels, 160, 24, float)[:2]
+        assert own[:2].tolist() == season_columns(labels, 160, period, float)[:2]
 
 
 def test_forecasts_use_the_last_known_targets_of_the_phase():
@@ -232,6 +233,14 @@ def test_running_means_of_weights_outlive_the_slots():
     np.testing.assert_allclose(bank._model.mean_weights.sum(axis=1), 1.0)
 
 
+def test_probabilities_stay_calibrated_when_a_season_is_found():
+    X, y = daily_and_weekly(200)
+    bank = small("classification", seasons="auto")
+    bank.run(X, labels(y, "two"))
+    assert bank.periods
+    assert not np.array_equal(bank._model.platt[0], calibration.PLATT_START)
+
+
 # --- the same bits --------------------------------------------------------------------------------
 
 
@@ -244,7 +253,7 @@ def make(task, **settings):
 
 
 @pytest.mark.parametrize("task", ["regression", "two", "three"])
-@pytest.mark.parametrize("setting", [(7, 24), "auto"])
+@pytest.mark.parametrize("setting", [(7, 100), "auto"])
 @pytest.mark.parametrize("lags", [0, 2])
 def test_blocks_rows_and_files_give_the_same_bits(task, setting, lags, tmp_path):
     X, y = daily_and_weekly(540)
