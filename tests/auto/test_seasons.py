@@ -65,7 +65,7 @@ def test_targets_that_the_history_has_forgotten_are_unknown():
 @pytest.mark.parametrize("lags", [0, 2])
 def test_scaled_rows_have_the_columns_of_the_definition(lags):
     X, y = daily_and_weekly(200)
-    bank = small(seasons=(7, 24), lags=lags)
+    bank = small(seasons=(7, 90), lags=lags)
     bank.run(X, y)
     model = bank._model
     row = model.scaling.scale_rows(X[:1], model.past_row(waiting=3))[0]
@@ -74,7 +74,7 @@ def test_scaled_rows_have_the_columns_of_the_definition(lags):
     def scaled(target):
         return min(max((target - mean) / sd, -8.0), 8.0)
 
-    wanted = [season_columns(y.tolist(), 203, period, scaled) for period in (7, 24)]
+    wanted = [season_columns(y.tolist(), 203, period, scaled) for period in (7, 90)]
     own = row[list(model.scaling.season_columns)].reshape(2, -1)
     np.testing.assert_array_equal(own[:, :2], [one[:2] for one in wanted])
     np.testing.assert_allclose(own[:, 2:], [one[2:] for one in wanted], atol=1e-15)
@@ -171,6 +171,12 @@ def test_a_season_is_found(period):
     values = np.tile(draw.normal(size=period), 1 + 2000 // period)[:2000]
     assert find_periods(values + draw.normal(size=2000)) == (period,)
     assert find_periods(np.exp(3 * values)) == (period,)
+
+
+def test_a_season_on_a_random_walk_is_found():
+    draw = np.random.default_rng(0)
+    values = np.tile(2 * draw.normal(size=24), 84)[:2000]
+    assert find_periods(values + draw.normal(size=2000).cumsum()) == (24,)
 
 
 def test_a_part_of_a_period_is_found_too():
