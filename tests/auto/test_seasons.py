@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import seasons
+from kernelbank.auto import calibration, seasons
 from kernelbank.auto.seasons import SeasonHistory, find_periods
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import assert_same_state, predict_and_learn
@@ -65,7 +65,7 @@ def test_targets_that_the_history_has_forgotten_are_unknown():
 @pytest.mark.parametrize("lags", [0, 2])
 def test_scaled_rows_have_the_columns_of_the_definition(lags):
     X, y = daily_and_weekly(200)
-    bank = small(seasons=(7, 24), lags=lags)
+    bank = small(seasons=(7, 90), lags=lags)
     bank.run(X, y)
     model = bank._model
     row = model.scaling.scale_rows(X[:1], model.past_row(waiting=3))[0]
@@ -74,16 +74,17 @@ def test_scaled_rows_have_the_columns_of_the_definition(lags):
     def scaled(target):
         return min(max((target - mean) / sd, -8.0), 8.0)
 
-    wanted = [season_columns(y.tolist(), 203, period, scaled) for period in (7, 24)]
+    wanted = [season_columns(y.tolist(), 203, period, scaled) for period in (7, 90)]
     own = row[list(model.scaling.season_columns)].reshape(2, -1)
     np.testing.assert_array_equal(own[:, :2], [one[:2] for one in wanted])
     np.testing.assert_allclose(own[:, 2:], [one[2:] for one in wanted], atol=1e-15)
 
 
-def test_classes_are_labels_of_each_bank():
+@pytest.mark.parametrize("period", [24, 60, 200])
+def test_classes_are_labels_of_each_bank(period):
     X, y = daily_and_weekly(160)
     kinds = np.digitize(y, [45, 55])
-    bank = small("classification", seasons=24)
+    bank = small("classification", seasons=period)
     bank.run(X, kinds)
     model = bank._model
     past = model.past_row()
@@ -92,7 +93,7 @@ def test_classes_are_labels_of_each_bank():
     for positive in range(3):
         own = model._with_lags(rows, past, positive)[0][list(model.scaling.season_columns)]
         labels = [1.0 if number == positive else -1.0 for number in numbers]
-        assert own[:2].tolist() == season_columns(labels, 160, 24, float)[:2]
+        assert own[:2].tolist() == season_columns(labels, 160, period, float)[:2]
 
 
 def test_forecasts_use_the_last_known_targets_of_the_phase():
@@ -154,7 +155,14 @@ def test_noise_has_no_season(kind):
     for _ in range(20):
         values = noise(kind, draw, 2000)
         for rows in (200, 500, 1000, 2000):
-            assert find_periods(values[:rows]) == ()
+            assert find_periods(values[:rows], least=0.0) == ()
+
+
+def test_a_weak_season_is_no_season():
+    draw = np.random.default_rng(3)
+    values = np.tile(draw.normal(size=24), 100)[:2000] + 3 * draw.normal(size=2000)
+    assert find_periods(values, least=0.0) == (24,)
+    assert find_periods(values) == ()
 
 
 @pytest.mark.parametrize("period", [4, 7, 24, 96, 250])
@@ -163,6 +171,12 @@ def test_a_season_is_found(period):
     values = np.tile(draw.normal(size=period), 1 + 2000 // period)[:2000]
     assert find_periods(values + draw.normal(size=2000)) == (period,)
     assert find_periods(np.exp(3 * values)) == (period,)
+
+
+def test_a_season_on_a_random_walk_is_found():
+    draw = np.random.default_rng(0)
+    values = np.tile(2 * draw.normal(size=24), 84)[:2000]
+    assert find_periods(values + draw.normal(size=2000).cumsum()) == (24,)
 
 
 def test_a_part_of_a_period_is_found_too():
@@ -206,6 +220,33 @@ def test_slots_are_idle_until_a_season_is_found():
     assert isinstance(bank.bank.slots[-1].learner, kb.learners.FourierRLS)
 
 
+def test_slots_start_anew_from_rows_that_know_earlier_periods():
+    X, y = daily_and_weekly(200)
+    bank = small(seasons="auto", lags=1)
+    bank.run(X, y)
+    known = bank._model.buffer.lagged[:200, 1:4]
+    wanted = [recalled(y[:row].tolist(), row, 24) for row in range(200)]
+    np.testing.assert_array_equal(known, wanted)
+    assert np.isnan(bank._model.buffer.lagged[:200, 8:]).all()  # no second period
+
+
+def test_running_means_of_weights_outlive_the_slots():
+    X, y = daily_and_weekly(500)
+    y[:180] = 50 + 10 * np.random.default_rng(0).normal(size=180)
+    bank = small(seasons="auto")
+    bank.run(X, y)
+    assert [change.row for change in bank.ledger.changes if change.what == "season"] == [500]
+    np.testing.assert_allclose(bank._model.mean_weights.sum(axis=1), 1.0)
+
+
+def test_probabilities_stay_calibrated_when_a_season_is_found():
+    X, y = daily_and_weekly(200)
+    bank = small("classification", seasons="auto")
+    bank.run(X, labels(y, "two"))
+    assert bank.periods
+    assert not np.array_equal(bank._model.platt[0], calibration.PLATT_START)
+
+
 # --- the same bits --------------------------------------------------------------------------------
 
 
@@ -218,7 +259,7 @@ def make(task, **settings):
 
 
 @pytest.mark.parametrize("task", ["regression", "two", "three"])
-@pytest.mark.parametrize("setting", [(7, 24), "auto"])
+@pytest.mark.parametrize("setting", [(7, 100), "auto"])
 @pytest.mark.parametrize("lags", [0, 2])
 def test_blocks_rows_and_files_give_the_same_bits(task, setting, lags, tmp_path):
     X, y = daily_and_weekly(540)
@@ -241,6 +282,24 @@ def test_blocks_rows_and_files_give_the_same_bits(task, setting, lags, tmp_path)
     assert_same_state(whole, one)
     if setting == "auto":
         assert whole.periods
+
+
+@pytest.mark.parametrize("task", ["regression", "two"])
+def test_a_season_found_late_gives_the_same_bits(task, tmp_path):
+    """After more rows than the slots start anew from."""
+    X, y = daily_and_weekly(4100)
+    y[:1800] = 50 + 10 * np.random.default_rng(0).normal(size=1800)
+    y = labels(y, task)
+    whole, pieces = make(task, seasons="auto"), make(task, seasons="auto")
+    trace = whole.run(X, y)
+    found = [change.row for change in whole.ledger.changes if change.what == "season"]
+    assert found == [4000] * len(whole.periods) != []
+    parts = pieces.run(X[:3990], y[:3990]).predictions.tolist()
+    answers, pieces = predict_and_learn(
+        pieces, X[3990:], y[3990:], files=(8, 9, 10), path=tmp_path / "b"
+    )
+    assert repr(parts + answers) == repr(trace.predictions.tolist())
+    assert_same_state(whole, pieces)
 
 
 @pytest.mark.parametrize("task", ["regression", "three"])
@@ -270,6 +329,22 @@ def test_predictions_whose_targets_never_come_do_not_shift_the_phase():
     bank.learn_one(X[0], y[0])
     other.learn_one(X[0], y[0])
     assert bank.predict_one(X[1]) == other.predict_one(X[1])
+
+
+@pytest.mark.parametrize("rows", [50, 200])
+def test_a_row_is_counted_from_the_row_that_was_learned_last(rows, tmp_path):
+    X, y = daily_and_weekly(rows + 1)
+    bank = small(seasons=24)
+    for row in range(rows):
+        if row % 20 == 10:
+            bank.predict_one([999.0 + row])  # its target never comes
+        bank.predict_one(X[row])
+        bank.learn_one(X[row], y[row])
+    bank.save(tmp_path / "bank.kb")
+    bank = kb.load(tmp_path / "bank.kb")
+    bank.predict_one(X[rows])
+    prediction = bank._pending.items[-1][1]
+    np.testing.assert_allclose(prediction.lagged[0, 3:], phase(rows, 24), atol=1e-15)
 
 
 # --- arguments ------------------------------------------------------------------------------------

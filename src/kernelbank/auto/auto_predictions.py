@@ -67,8 +67,9 @@ class AutoBankPredictions(AutoBankState):
     def predict(self, X: Any) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array. Learns nothing.
 
-        Without lags, each row is predicted as the next one of the stream. With lags, the rows are
-        the next n of the stream in their order: each prediction is a lagged target of later rows.
+        Without lags and seasons, each row is predicted as the next one of the stream. With them,
+        the rows are the next n of the stream in their order: each prediction is a lagged target of
+        later rows, and each row has its own phase.
         """
         output = self._predict_many(X, COVERAGE)
         if self._task == "regression":
