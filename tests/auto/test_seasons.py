@@ -220,14 +220,19 @@ def test_slots_are_idle_until_a_season_is_found():
     assert isinstance(bank.bank.slots[-1].learner, kb.learners.FourierRLS)
 
 
-def test_slots_start_anew_from_rows_that_know_earlier_periods():
-    X, y = daily_and_weekly(200)
-    bank = small(seasons="auto", lags=1)
-    bank.run(X, y)
-    known = bank._model.buffer.lagged[:200, 1:4]
-    wanted = [recalled(y[:row].tolist(), row, 24) for row in range(200)]
-    np.testing.assert_array_equal(known, wanted)
-    assert np.isnan(bank._model.buffer.lagged[:200, 8:]).all()  # no second period
+def test_the_other_slots_go_on_when_a_season_is_found():
+    X, y = daily_and_weekly(500)
+    traces = [small(seasons=seasons).run(X, y, record="all") for seasons in (None, "auto")]
+    without, found = (
+        dict(zip(trace.names, trace.slot_predictions.T, strict=True)) for trace in traces
+    )
+    initial = [name for name in without if "some inputs" not in name and "tree 3" not in name]
+    running = [
+        name for name in initial if not np.array_equal(without[name][1:], traces[0].predictions[1:])
+    ]
+    assert len(running) > 10
+    for name in running:
+        assert np.array_equal(without[name][1:], found[name][1:]), name
 
 
 def test_running_means_of_weights_outlive_the_slots():

@@ -1,5 +1,7 @@
 """Every learner against its naive definition, in blocks, saved, and on hostile data."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -142,7 +144,7 @@ def test_hostile_data_leave_finite_values_or_a_quarantined_slot(learner, kind):
 @pytest.mark.parametrize("learner", LEARNERS, ids=name_of)
 def test_docstring_states_cost_memory_parameters_and_example(learner):
     text = type(learner).__doc__
-    for word in ("Cost", "emory", "Parameters", ">>>"):
+    for word in ("Cost", "emory", ">>>", *(["Parameters"] if fields(learner) else [])):
         assert word in text, word
 
 

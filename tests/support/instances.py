@@ -213,10 +213,13 @@ LEARNERS = [
     M.KRLS(novelty=0.01, budget=15),
     M.KRLSTracker(budget=15, forgetting=0.99, noise=0.02),
     M.KRLSTracker(budget=15, forgetting=0.95, noise=0.02, forget_when="before", jitter=1e-6),
+    M.LastValue(),
     M.LinearRLS(),
     M.LinearRLS(forgetting=0.97),
     M.LinearRLS(forgetting=0.97, forget="prior"),
     M.LinearRLS(forgetting=0.99, forget="prior", constant_forgetting=0.8),
+    M.NearestNeighborGP(neighbors=6, memory=40, noise=0.05),
+    M.NearestNeighborGP(neighbors=1, memory=7, noise=0.5, constant=0.0),
     M.NystromSGD(landmarks=15, learning_rate=0.2, novelty=0.01),
     M.POLK(0.2, compression=0.05, budget=20),
     M.PartitionTree(nodes=31, split_after=5),
@@ -255,6 +258,7 @@ VIEWS = [
             features=12, ridge=0.05, forgetting=0.98, forget="prior", constant_forgetting=0.8
         ),
     ),
+    (0.5 * K.Matern(0.6), M.NearestNeighborGP(neighbors=6, memory=40)),
     (K.Gaussian(0.6), M.FourierVAW(features=12, ridge=0.05)),
     (K.Gaussian(0.6), M.HilbertRLS(features=12, ridge=0.05)),
     (

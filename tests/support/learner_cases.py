@@ -41,6 +41,8 @@ def kernel_of(learner):
         return K.Linear(0.5)
     if isinstance(learner, L.PartitionTree):
         return K.TreeKernel()
+    if isinstance(learner, L.LastValue):
+        return K.NoKernel()
     return K.Gaussian(0.6)
 
 

@@ -13,7 +13,7 @@ from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from . import calibration, scaling_steps, task_model
+from . import calibration, scaling_steps
 from .config import AutoConfig
 from .prediction import Prediction, Record, best_class
 from .scaling import CHUNK
@@ -310,11 +310,8 @@ class ClassificationModel(TaskModel):
         X, _, _ = self.buffer.latest(self.rows)
         self._drop_banks()
         self.scaling.fit(X, None)
-        before = self.platt
         self.platt = np.zeros((0, calibration.PLATT))
         self._add_banks()
-        if self.rows > task_model.RESTARTS[-1]:  # for a season: scores go on as they were
-            self.platt = before
         self._drop_batch()
         self._spare_banks = []
 

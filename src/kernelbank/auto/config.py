@@ -21,7 +21,7 @@ from .default_pool import default_pool
 from .default_slots import SIZES, default_combiner
 from .scaling import Scaling
 from .season_steps import PAST
-from .seasons import AUTO, REPLAY, SeasonHistory, Setting, season_places
+from .seasons import AUTO, SeasonHistory, Setting, season_places
 from .slot_pool import SlotPool
 
 
@@ -68,10 +68,6 @@ class AutoConfig:
     def past(self) -> int:
         """How many numbers a row knows of the past: lagged targets, then those of seasons."""
         return self.lags + season_places(self.seasons) * PAST
-
-    def replay_rows(self, usual: int) -> int:
-        """How many of the newest rows are kept for restarts."""
-        return REPLAY if self.seasons == AUTO else usual
 
     def make_history(self) -> SeasonHistory | None:
         """The history of targets from which rows know earlier periods; None without seasons."""

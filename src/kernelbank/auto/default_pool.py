@@ -77,7 +77,9 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss) -> SlotPoo
     builder = _Builder(pool, scaling, columns_of, size, seed, loss)
     builder.add_last_value()
     builder.add_neighbors()
+    first = len(pool.units)
     pool.add(season_slots(scaling, size, seed, loss))
+    pool.season_units = tuple(range(first, len(pool.units)))
     builder.add_reserves()
     return pool
 

@@ -213,8 +213,7 @@ def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> 
     """The model of an AutoBank, without its banks."""
     counters, banks = header["counters"], len(header["banks"])
     dimension = _whole_number(header["dimension"], 1, 10**6, "inputs")
-    usual = REPLAY if auto.task == "classification" else task_model.RESTARTS[-1]
-    rows = auto._config.replay_rows(usual)
+    rows = REPLAY if auto.task == "classification" else task_model.RESTARTS[-1]
     # Before anything is made for so many inputs: the largest array that depends on them alone.
     if state["replay_inputs"].shape != (rows, dimension):
         raise FileRefused("its inputs do not fit its arrays.")

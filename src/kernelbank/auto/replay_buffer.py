@@ -40,14 +40,6 @@ class ReplayBuffer:
         self.targets[index] = targets
         self.predicted_at[index] = np.asarray(predicted_at)[-self.size :]
 
-    def append_one(self, rows: int, x: Floats, lagged: Floats, target: float) -> None:
-        """Add the newest row of a stream of `rows` rows, whose target was not delayed."""
-        index = (rows - 1) % self.size
-        self.inputs[index] = x
-        self.lagged[index] = lagged
-        self.targets[index] = target
-        self.predicted_at[index] = rows - 1
-
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs, which were missing so far."""
         self.inputs = with_missing(self.inputs, count)

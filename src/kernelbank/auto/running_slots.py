@@ -7,9 +7,12 @@ the bank stands for its own.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..bank.bank import KernelBank
+from ..bank.layout import Slot
 from ..utils.validation import Floats
 from . import slot_revision
 from .config import AutoConfig
@@ -70,7 +73,7 @@ class RunningSlots:
         return total / len(self.banks)
 
     def slot_losses(self) -> Floats:
-        """The mean loss of each slot, and its mean over the banks; NaN for those that do not run."""
+        """The mean loss of each slot, over all banks; NaN for those that do not run."""
         losses = np.mean([bank.ledger.slot_mean_loss for bank in self.banks], axis=0)
         return self.spread(losses, np.nan)
 
@@ -82,9 +85,38 @@ class RunningSlots:
             return bank
         return self.config.make_bank(self.bank_slots())
 
-    def bank_slots(self) -> list:
+    def bank_slots(self) -> list[Slot]:
         """The slots of the banks."""
         return self.pool.bank_slots(self.members.tolist())
+
+    def continue_with_seasons(self) -> None:
+        """Let the slots for seasons start anew, with the periods that the scaling knows now."""
+        before, slots_before = self.members.tolist(), self.bank_slots()
+        self._use_pool(self.config.make_pool(self.scaling))
+        self.units.add(self.pool.season_units)
+        self._change_banks(dict(zip(before, slots_before, strict=True)))
+
+    def _use_pool(self, pool: SlotPool) -> None:
+        """Go on with a pool of as many slots."""
+        self.pool = self.units.pool = pool
+
+    def _change_banks(self, before: dict[int, Slot]) -> None:
+        """Let the banks go on with the units that run now.
+
+        before : the slots so far, by their indices in the pool.
+        """
+        self._use_members()
+        members, slots = self.members.tolist(), self.bank_slots()
+        place = {index: i for i, index in enumerate(before)}
+        kept = []
+        for index, slot in zip(members, slots, strict=True):
+            old = before.get(index)
+            same = old is not None and replace(old, residual_of=None) == replace(
+                slot, residual_of=None
+            )
+            kept.append(place[index] if same else None)
+        self.banks = [bank.with_slots(slots, kept) for bank in self.banks]
+        self._spare_banks = []
 
     # --- revisions ------------------------------------------------------------------------------
 
@@ -97,13 +129,8 @@ class RunningSlots:
         if not (self.config.revises and self.banks and slot_revision.is_due(rows)):
             return False
         weights = np.maximum(self.mean_weights_of_banks(), self.mean_weights[1])
-        before = self.members.tolist()
+        before = dict(zip(self.members.tolist(), self.bank_slots(), strict=True))
         if not self.units.revise(rows, weights):
             return False
-        self._use_members()
-        place = {index: i for i, index in enumerate(before)}
-        kept = [place.get(index) for index in self.members.tolist()]
-        slots = self.bank_slots()
-        self.banks = [bank.with_slots(slots, kept) for bank in self.banks]
-        self._spare_banks = []
+        self._change_banks(before)
         return True

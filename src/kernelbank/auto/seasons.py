@@ -39,8 +39,8 @@ PLACES = 2
 WINDOW = 4096
 """Newest targets in which periods are looked for; the longest that can be found is a quarter."""
 
-REPLAY = 2048
-"""Newest rows from which the slots start anew when a period was found."""
+LATE = 2048
+"""Rows after which a period must be clearer, since the other slots have learned much by then."""
 
 FIRST_LOOKS, NEXT_LOOKS = (200, 500, 1000), 2000
 """After which numbers of rows periods are looked for: these, then every 2,000 rows."""
@@ -49,8 +49,7 @@ SIGNIFICANT = 5.0
 """Standard deviations of chance that a period must exceed."""
 
 LEAST_HEIGHT, LEAST_LATE_HEIGHT = 0.15, 0.3
-"""The least autocorrelation of a season; the second is for those found when a restart would forget
-rows."""
+"""The least autocorrelation of a season; the second is for those found late."""
 
 LEAST_GAIN = 0.1
 """By how much the autocorrelation of another period must exceed that of a period in use."""
@@ -225,7 +224,7 @@ class SeasonHistory:
         if classes:
             names, frequency = np.unique(values, return_counts=True)
             values = (values == names[np.argmax(frequency)]).astype(np.float64)
-        least = LEAST_HEIGHT if rows <= REPLAY else LEAST_LATE_HEIGHT
+        least = LEAST_HEIGHT if rows <= LATE else LEAST_LATE_HEIGHT
         before = self.periods
         found = find_periods(values, before, least)
         if not found or found == before:

@@ -99,8 +99,7 @@ def predict_with_bank(a, first, count):
 
 @inline
 def _spread(values, center, weights):
-    """The weighted standard deviation of values (P,) around a center; slots without weight are out.
-    """
+    """The weighted standard deviation of values (P,) around a center."""
     total = 0.0
     for p in range(len(values)):
         if weights[p] > 0.0:

@@ -53,6 +53,7 @@ class SlotPool:
     names, slots : of every slot; `residual_of` is an index into them.
     units : every slot is in one of them; a base comes before the units that need it.
     limit : the most that all running units may cost, in microseconds per row.
+    season_units : the units for seasons.
     """
 
     def __init__(self, width: int) -> None:
@@ -62,6 +63,7 @@ class SlotPool:
         self.slots: list[Slot] = []
         self.units: list[SlotUnit] = []
         self.limit = np.inf
+        self.season_units: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.slots)

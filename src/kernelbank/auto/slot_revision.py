@@ -76,6 +76,11 @@ class RunningUnits:
         """The indices, in the pool, of the slots that run."""
         return self.pool.members(self.running)
 
+    def add(self, units: tuple[int, ...]) -> None:
+        """Let these units run too, at least up to the revision after the next."""
+        self.running = tuple(sorted({*self.running, *units}))
+        self.added = tuple(sorted({*self.added, *units}))
+
     def revise(self, rows: int, weights: Floats) -> bool:
         """Choose the units from now on; whether they are others.
 
@@ -128,9 +133,9 @@ class RunningUnits:
         idle = [n for n in range(len(units)) if n not in self.running]
         for number in sorted(idle, key=order):
             base = units[number].base
-            if len(found) < MOST_ADDED and (base is None or base in kept):
-                if self._take(number, chosen):
-                    found.append(number)
+            ready = len(found) < MOST_ADDED and (base is None or base in kept)
+            if ready and self._take(number, chosen):
+                found.append(number)
         return found
 
     # --- saving ---------------------------------------------------------------------------------
@@ -149,17 +154,15 @@ class RunningUnits:
         count = len(self.pool.units)
         running, added, tries = counters["running"], counters["added"], counters["tries"]
         whole = all(type(number) is int for number in (*running, *added, *tries))
-        bases = whole and {
-            base
-            for unit in running
-            if 0 <= unit < count and (base := self.pool.units[unit].base) is not None
-        }
+        bases = set()
+        if whole and all(0 <= unit < count for unit in running):
+            bases = {self.pool.units[unit].base for unit in running} - {None}
         if not (
             whole
             and running == sorted(set(running))
             and running
             and 0 <= running[0] <= running[-1] < count
-            and bases <= set(running)
+            and bases.issubset(running)
             and set(added) <= set(running)
             and len(tries) == count
             and all(0 <= number <= 2**53 for number in tries)

@@ -24,7 +24,6 @@ from .prediction import Prediction, Record
 from .replay_buffer import ReplayBuffer
 from .running_slots import RunningSlots
 from .scaling import CHUNK, Scaling
-from .seasons import AUTO
 from .single_row import SingleRowCalls
 from .single_row_steps import copy_weights
 
@@ -92,8 +91,6 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         self.dimension = dimension
         self._scale_target = scale_target
         size, until = (RESTARTS[-1], RESTARTS[-1]) if replay is None else (replay, np.inf)
-        if config.seasons == AUTO:
-            size, until = config.replay_rows(size), np.inf
         self.buffer = ReplayBuffer(size, dimension, config.past, until)
         self.unscored = 0
         """How many predictions were made before the first target was known: they do not count."""
@@ -225,33 +222,28 @@ class TaskModel(PastTargets, RunningSlots, ABC):
     # --- seasons --------------------------------------------------------------------------------
 
     def _find_seasons(self) -> None:
-        """Look for periods; if there are new ones, restart from the replay buffer with them."""
+        """Look for periods; if there are new ones, the slots for seasons start anew with them."""
         assert self.seasons is not None
         new = self.seasons.find(self.rows, classes=not self._scale_target)
         if not new:
             return
         for period in new:
             self.note_change("season", self.rows, period=period)
-        if not self.started:
-            return
-        numbers, predicted_at = self.buffer.numbers(self.rows)
-        recalled = self.seasons.recall(self.rows, numbers, predicted_at)
-        self.buffer.lagged[numbers % self.buffer.size, self.config.lags :] = recalled
-        weights, changes = self.mean_weights, self.units.changes
-        self.banks = []
-        self.lay_out(self.dimension)
-        self.mean_weights = weights  # the slots are as many as before
-        self.units.changes = changes
-        self.restart()
+        if self.banks:
+            scaling = self._make_scaling(self.dimension, self.scaling.core)
+            scaling.continue_from(self.scaling)
+            self.scaling = scaling
+            self.continue_with_seasons()
+            self._drop_batch()
+        else:
+            self.lay_out(self.dimension)
 
     def finish_plain_row(self, calls: SingleRowCalls, target: float) -> None:
         """What seasons and revisions need after a row was learned by a compiled call."""
         if self.seasons is not None:
             self.seasons.append_one(self.rows, target)
-            if self.seasons.automatic:
-                self.buffer.append_one(self.rows, calls.last, calls.last_lagged, target)
-                if self.seasons.is_due(self.rows):
-                    self._find_seasons()
+            if self.seasons.is_due(self.rows):
+                self._find_seasons()
         self._revise_if_due()
 
     @property
@@ -351,8 +343,8 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         self.dimension = dimension
         self.buffer.add_inputs(count)
         if self.banks:
-            self.scaling, self.pool = scaling, pool
-            self.units.pool = pool
+            self.scaling = scaling
+            self._use_pool(pool)
             self._drop_batch()
         else:
             self.lay_out(dimension)

@@ -44,10 +44,10 @@ class LastValue(Learner):
     """f = the last target, at every input: the baseline of every stream that moves slowly.
 
     In a stack it has its say from the second sample on, and a slot on its residual
-    (`kb.Slot(..., residual_of=...)`) learns the change from one target to the next. f is a constant
-    function, and its norm^2 is its square. Before the first sample it is 0.
+    (`kb.Slot(..., residual_of=...)`) learns the change from one target to the next. f is 0 before
+    the first sample. Cost per step: O(window). Memory: one number.
 
-    It needs no kernel: use it with `kb.kernels.NoKernel()`.
+    It needs no kernel: use it with `kb.kernels.NoKernel()`. So norm^2 is 0, which means none.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(slots=[kb.Slot(kb.kernels.NoKernel(), kb.learners.LastValue())])
@@ -100,7 +100,7 @@ def learn_block(a, first, count):
             a.predictions[leaf, t] = a.last[leaf]
             y = a.targets[a.history_length + first % a.slide_period + t]
             a.last[leaf] = y
-            a.norms[leaf, t + 1] = y * y
+            a.norms[leaf, t + 1] = 0.0
             for i in range(a.window):  # 0 before the first sample
                 seen = a.window - 1 - i <= first + t
                 a.values[leaf, t + 1, i] = y if seen else 0.0 * y

@@ -40,9 +40,8 @@ class NearestNeighborGP(Learner):
     `memory` samples, where a method with a fixed number of features or centres stands still. The
     samples are forgotten when `memory` newer ones have come.
 
-    f is a posterior mean, but of another small process at every x, so it has no norm of its own.
-    What counts as norm^2 is that of the local function at the newest sample, with this sample among
-    the neighbors.
+    f is a posterior mean, but of another small process at every x, so it is not a function of the
+    kernel's space: norm^2 is 0, which means none.
 
     The four slots of a leaf, with kernels of one structure, share the search: four widths cost
     little more than one. Cost per step and leaf: memory * inputs products for the search, and
@@ -143,9 +142,7 @@ class NearestNeighborGP(Learner):
     ) -> list[Phase]:
         arguments = self._arguments(group, workspace.query_point[:, None])
         return [
-            Phase(
-                predict_query, **arguments, leaves=group.leaves, query_values=group.query_values
-            )
+            Phase(predict_query, **arguments, leaves=group.leaves, query_values=group.query_values)
         ]
 
     def evaluate(
@@ -211,7 +208,7 @@ class NearestNeighborGP(Learner):
             "factor": np.zeros((count, count, WIDTH)),
             **{
                 name: np.zeros((count, WIDTH))
-                for name in ("row", "query_row", "scales", "solved", "projected", "alpha", "beta")
+                for name in ("row", "query_row", "scales", "solved", "projected")
             },
             "local": group.scratch.setdefault("local", local),
         }

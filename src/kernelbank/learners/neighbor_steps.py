@@ -26,16 +26,12 @@ from ..native.jit import inline
 from ..native.simd import WIDTH, broadcast, fma, lane, sqrt, where_less
 from ..native.views import load_four, store_four
 
-LOCAL_SIZE = 8
+LOCAL_SIZE = 4
 (
     PREDICTION,  # f(x)
     VARIANCE,  # its variance
     MEAN,  # m: the prediction from the neighbors that stay
     SPREAD,  # s: its variance
-    FIT,  # v'alpha, with alpha = (K + noise I)^-1 v of the neighbors that stay
-    ALPHA_ALPHA,  # alpha'alpha
-    ALPHA_BETA,  # alpha'beta, with beta = (K + noise I)^-1 q
-    BETA_BETA,  # beta'beta
 ) = range(LOCAL_SIZE)
 """What is computed at a point, in each lane."""
 
@@ -75,8 +71,6 @@ NEIGHBORS = Arguments(
     scales=lanes("neighbors"),  # 1 / L_ii
     solved=lanes("neighbors"),  # L^-1 v
     projected=lanes("neighbors"),  # L^-1 q
-    alpha=lanes("neighbors"),
-    beta=lanes("neighbors"),
     local=lanes("leaves", LOCAL_SIZE),
 )
 LEARN = NEIGHBORS.extended(
@@ -235,7 +229,7 @@ def _solve_at_point(a, leaf):
     """Everything in `local` for the input in `point`."""
     local = a.local[leaf]
     row, factor, scales = a.row, a.factor, a.scales
-    solved, projected, alpha, beta = a.solved, a.projected, a.alpha, a.beta
+    solved, projected = a.solved, a.projected
     count = _find_nearest(a, leaf)
     own = _self_kernel(a, leaf)
     for i in range(count):
@@ -271,36 +265,6 @@ def _solve_at_point(a, leaf):
             local[MEAN], local[SPREAD] = mean, where_less(variance, 0.0, 0.0, variance)
     local[PREDICTION] = mean
     local[VARIANCE] = where_less(variance, 0.0, 0.0, variance)
-    # alpha = L^-T L^-1 v and beta = L^-T L^-1 q, of the neighbors that stay.
-    fit, squares, mixed, betas = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
-    for back in range(staying):
-        i = staying - 1 - back
-        one, other = solved[i], projected[i]
-        for j in range(i + 1, staying):
-            one = fma(-factor[i, j], alpha[j], one)
-            other = fma(-factor[i, j], beta[j], other)
-        alpha[i], beta[i] = one * scales[i], other * scales[i]
-        fit = fma(alpha[i], a.responses[leaf, a.nearest[i]], fit)
-        squares = fma(alpha[i], alpha[i], squares)
-        mixed = fma(alpha[i], beta[i], mixed)
-        betas = fma(beta[i], beta[i], betas)
-    local[FIT], local[ALPHA_ALPHA] = fit, squares
-    local[ALPHA_BETA], local[BETA_BETA] = mixed, betas
-
-
-@inline
-def _norm_with(a, leaf, y):
-    """norm^2 of the local function at x, with (x, y) among its samples.
-
-    Its coefficients are (alpha - r beta, r) with r = (y - m) / (s + noise), and norm^2 is
-    coefficients'targets - noise coefficients'coefficients.
-    """
-    local = a.local[leaf]
-    r = (y - local[MEAN]) / (local[SPREAD] + a.noise)
-    fit = local[FIT] - r * local[MEAN] + r * y
-    squares = local[ALPHA_ALPHA] - 2.0 * r * local[ALPHA_BETA] + r * r * (local[BETA_BETA] + 1.0)
-    norm = fit - a.noise * squares
-    return where_less(norm, 0.0, 0.0, norm)
 
 
 @inline
@@ -336,7 +300,7 @@ def learn_block(a, first, count):
             a.variances[leaf, t] = local[VARIANCE] / a.noise
             value = local[MEAN] + local[SPREAD] * ((y - local[MEAN]) / (local[SPREAD] + a.noise))
             a.values[leaf, t + 1, a.window - 1] = value
-            a.norms[leaf, t + 1] = _norm_with(a, leaf, y)
+            a.norms[leaf, t + 1] = 0.0
             _store(a, leaf, position, y)
             # Values of f at the older samples of the window; 0 before the first sample.
             for age in range(1, a.window):

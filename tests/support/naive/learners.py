@@ -631,3 +631,69 @@ class HilbertRLS(FourierRLS):
 
 class LinearRLS(FourierRLS):
     """The same on linear_features(offset)."""
+
+
+# ---------------------------------------------------------------- nearest neighbours, last value
+
+
+class NearestNeighborGP(Estimate):
+    """At every x the posterior mean of a Gaussian process on the nearest of the last samples."""
+
+    def __init__(
+        self,
+        kernel,
+        loss,
+        regularization,
+        neighbors=32,
+        memory=4096,
+        noise=0.1,
+        constant=1.0,
+    ):
+        super().__init__(loss, regularization)
+        self.kernel = lambda x, t: kernel(x, t) + constant
+        self.neighbors, self.memory, self.noise = neighbors, memory, noise
+        self.samples = []
+
+    def nearest(self, x):
+        """The nearest samples, (input, target); of equally near ones the newest."""
+        order = sorted(
+            range(len(self.samples)), key=lambda i: (((self.samples[i][0] - x) ** 2).sum(), -i)
+        )
+        return [self.samples[i] for i in order[: self.neighbors]]
+
+    def local(self, x):
+        """Inputs, targets and coefficients of the local function at x."""
+        inputs = [z for z, _ in self.nearest(x)]
+        targets = np.array([y for _, y in self.nearest(x)])
+        K = gram(self.kernel, inputs, inputs)
+        return inputs, targets, solve(K + self.noise * np.eye(len(K)), targets)
+
+    def terms(self, x):
+        if not self.samples:
+            return [0.0]
+        inputs, _, alpha = self.local(x)
+        return gram(self.kernel, [x], inputs)[0] * alpha
+
+    def learn(self, x, y):
+        self.samples = [*self.samples, (x, y)][-self.memory :]
+
+    def norm2(self):
+        """None: f is no function of the kernel's space."""
+        return 0.0
+
+
+class LastValue(Estimate):
+    """The last target again."""
+
+    def __init__(self, kernel, loss, regularization):
+        super().__init__(loss, regularization)
+        self.last = 0.0
+
+    def terms(self, x):
+        return [self.last]
+
+    def learn(self, x, y):
+        self.last = y
+
+    def norm2(self):
+        return 0.0
