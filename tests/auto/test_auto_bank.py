@@ -68,7 +68,9 @@ def test_prediction_is_the_weighted_sum_of_slot_predictions():
     mixed = (trace.weights * trace.slot_predictions).sum(axis=1)
     low, high = np.minimum.accumulate(y), np.maximum.accumulate(y)
     room = 0.05 * (high - low)
-    inside = (mixed > (low - room)[:-1].min()) & (mixed < (high + room)[:-1].max())
+    # Beyond the range of the targets so far a prediction is limited.
+    before = np.r_[0, np.arange(299)]
+    inside = (mixed > (low - room)[before]) & (mixed < (high + room)[before])
     rows = np.arange(300) >= 40
     close = np.isclose(mixed, trace.predictions, rtol=1e-9)
     assert (close | ~inside | ~rows).all()
@@ -151,7 +153,8 @@ def test_inner_bank_has_the_named_slots_and_all_rows():
     assert bank.bank is None
     assert bank.names == ()
     bank.run(*numbers(60))
-    assert len(bank.names) == len(bank.bank.slots) == len(bank.bank.weights)
+    assert len(bank.names) > len(bank.bank.slots) == len(bank.bank.weights)
+    assert np.count_nonzero(bank.weights) == np.count_nonzero(bank.bank.weights)
     assert bank.bank.samples == 60
     assert any("tree" in name for name in bank.names)
 
@@ -179,11 +182,12 @@ def test_larger_sizes_have_more_slots():
 
 
 def test_saved_size_does_not_grow_with_the_stream(tmp_path):
-    X, y = numbers(1500, noise=0.5)
+    X, y = numbers(2100, noise=0.5)
     bank = kb.AutoBank(lags=1, **SMALL)
+    bank.run(X[:600], y[:600])  # from then on the same slots run
     sizes = []
     for part in range(3):
-        rows = slice(part * 500, part * 500 + 500)
+        rows = slice(600 + part * 500, 1100 + part * 500)
         bank.run(X[rows], y[rows])
         bank.save(tmp_path / "auto.kb")
         sizes.append((tmp_path / "auto.kb").stat().st_size)

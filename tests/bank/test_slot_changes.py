@@ -109,6 +109,7 @@ STEADY = [
     for learner, loss in learners_and_losses()
     if getattr(learner, "restart", None) is None
     and getattr(learner, "step_size", "constant") != "inverse_sqrt"
+    and not learner.leaf_arrays  # what a new slot shares with others is not its own
 ]
 """Learners whose steps do not depend on the number of samples so far."""
 
@@ -134,7 +135,7 @@ def test_new_slot_has_learned_what_the_buffer_holds(learner, loss, moment):
     for name in OF_SLOTS:
         one, two = getattr(trace, name)[:, 1], getattr(expected, name)[held:, 2]
         assert one == pytest.approx(two, rel=1e-6, abs=1e-8), name
-    assert moment == 4 or np.abs(trace.slot_predictions[0, 1]) > 1e-3
+    assert moment == 4 or np.abs(trace.slot_predictions[:, 1]).max() > 1e-3
 
 
 @pytest.mark.parametrize("learner", [L.KRLS(budget=15), L.LinearRLS(), *NORMAS[:1]], ids=repr)

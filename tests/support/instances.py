@@ -214,6 +214,7 @@ LEARNERS = [
     M.KRLSTracker(budget=15, forgetting=0.99, noise=0.02),
     M.KRLSTracker(budget=15, forgetting=0.95, noise=0.02, forget_when="before", jitter=1e-6),
     M.LastValue(),
+    M.LastValue(column=1),
     M.LinearRLS(),
     M.LinearRLS(forgetting=0.97),
     M.LinearRLS(forgetting=0.97, forget="prior"),

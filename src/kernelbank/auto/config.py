@@ -19,6 +19,7 @@ from ..losses import Loss, Squared
 from ..utils.validation import Floats
 from .default_pool import default_pool
 from .default_slots import SIZES, default_combiner
+from .loss_slots import needs_shift
 from .scaling import Scaling
 from .season_steps import PAST
 from .seasons import AUTO, SeasonHistory, Setting, season_places
@@ -97,7 +98,7 @@ class AutoConfig:
 
         Slots or combiners of the user's own stay as they are.
         """
-        return self.slots is None and self.combiner is None
+        return self.slots is None and self.combiner is None and not needs_shift(self.loss)
 
     def make_pool(self, scaling: Scaling) -> SlotPool:
         """All slots that may run."""

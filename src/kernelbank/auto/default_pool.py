@@ -40,6 +40,7 @@ from .default_slots import (
     default_slots,
     mixed_kernel,
 )
+from .loss_slots import needs_shift
 from .scaling import Scaling
 from .season_slots import season_slots
 from .slot_pool import NamedSlots, SlotPool
@@ -73,6 +74,9 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss) -> SlotPoo
     for name, columns in scaling.columns_of.items():
         columns_of[name], later = columns[: len(columns) - added], columns[len(columns) - added :]
         pool.add(default_slots(name, columns_of[name], later, len(pool), size, seed, loss))
+    if needs_shift(loss):  # other slots would aim at the mean, and nothing at what the loss does
+        pool.add(season_slots(scaling, size, seed, loss))
+        return pool
     pool.limit = LIMIT * pool.price(pool.initial_units)
     builder = _Builder(pool, scaling, columns_of, size, seed, loss)
     builder.add_last_value()
@@ -125,7 +129,9 @@ class _Builder:
 
     def add_last_value(self) -> None:
         """The last target, and slots on the change from one target to the next."""
-        last = self._add("last value", Slot(NoKernel(), LastValue()))
+        # A forecast of several rows goes on from its own predictions, which are lagged targets.
+        column = self.columns[self.scaling.core] if self.scaling.lags else None
+        last = self._add("last value", Slot(NoKernel(), LastValue(column)))
         line = ActiveDims(Linear(1.0), self.columns[:WIDE])
         linear = LinearRLS(ridge=LINEAR_RIDGE, **_FORGETTING)
         on_line = self._add("last value + linear", Slot(line, linear, residual_of=last))
@@ -169,7 +175,7 @@ class _Builder:
                 self._neighbors(f"{base} + nearest neighbors", self.columns, index, initial=False)
         self._add_chains()
         inputs = self.columns[:core]
-        for number in range(1, SUBSETS + 1 if core > 3 else 0):
+        for number in range(1, SUBSETS + 1):
             draw = np.random.default_rng([self.seed, number])
             some = np.sort(draw.permutation(core)[: (core + 1) // 2])
             name = f"{self.first}: nearest neighbors on some inputs {number}"

@@ -29,8 +29,8 @@ FIRST_REVISION, PERIOD = 512, 4096
 NEGLIGIBLE = 1e-3
 """Units with less weight than this have none."""
 
-MOST_ADDED = 3
-"""The most units that are added at once."""
+MOST_ADDED, COSTLY = 3, 0.1
+"""The most units that are added at once, of which one may cost more than this part of the limit."""
 
 MOST_CHANGES = 1000
 """How many changes are kept: the newest."""
@@ -130,12 +130,14 @@ class RunningUnits:
             return (self.tries[number], 0.0 if base is None else -unit_weights[base], number)
 
         found: list[int] = []
+        costly = 0
         idle = [n for n in range(len(units)) if n not in self.running]
         for number in sorted(idle, key=order):
-            base = units[number].base
+            base, is_costly = units[number].base, units[number].price > COSTLY * self.pool.limit
             ready = len(found) < MOST_ADDED and (base is None or base in kept)
-            if ready and self._take(number, chosen):
+            if ready and costly + is_costly < 2 and self._take(number, chosen):
                 found.append(number)
+                costly += is_costly
         return found
 
     # --- saving ---------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ from ..kernels import Kernel
 from ..kernels.no_kernel import NoKernel
 from ..kernels.sample_buffer import SampleBuffer
 from ..losses.objective import Objective
-from ..native.arguments import Arguments, lanes
+from ..native.arguments import Arguments, floats, lanes
 from ..native.functions import native
 from ..native.phases import Phase
-from ..native.simd import WIDTH
+from ..native.simd import WIDTH, broadcast
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -30,12 +30,20 @@ LEARN = Arguments(
     history_length=int,
     targets=lanes("history_length + slide_period"),
     last=lanes("leaves"),
+    column=int,  # of the input that is the last target; -1: remember targets
+    points=floats(None, None),
+    inputs=floats(None, "history_length + slide_period"),
     values=lanes("leaves", "steps", "window"),
     norms=lanes("leaves", "steps"),
     predictions=lanes("leaves", "steps - 1"),
 )
 QUERY = Arguments(
-    "last_value_query", leaves=int, last=lanes("leaves"), query_values=lanes("leaves")
+    "last_value_query",
+    leaves=int,
+    last=lanes("leaves"),
+    column=int,
+    query_point=floats(None),
+    query_values=lanes("leaves"),
 )
 
 
@@ -49,6 +57,11 @@ class LastValue(Learner):
 
     It needs no kernel: use it with `kb.kernels.NoKernel()`. So norm^2 is 0, which means none.
 
+    Parameters
+    ----------
+    column : index of an input that is the last target already, in its units; f(x) is then this
+        input. By default the targets themselves are remembered.
+
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(slots=[kb.Slot(kb.kernels.NoKernel(), kb.learners.LastValue())])
     >>> bank.learn_one(1.0, 5.0)
@@ -56,8 +69,15 @@ class LastValue(Learner):
     5.0
     """
 
+    column: int | None = None
     accepts_new_inputs: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.column is not None:
+            remedy = "Give the index, from 0, of an input, or None."
+            own = check.count("column", self.column, type(self).__name__, remedy, least=0)
+            object.__setattr__(self, "column", own)
 
     def check_kernel(self, kernel: Kernel) -> None:
         if not isinstance(kernel, NoKernel):
@@ -67,6 +87,10 @@ class LastValue(Learner):
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
+        if self.column is not None and self.column >= dimension:
+            rule = f"be the index of one of {dimension} inputs"
+            remedy = "Give the index, from 0, of an input, or None."
+            raise check.refuse("column", rule, self.column, remedy, type(self).__name__)
         return {"last": (leaves, WIDTH)}
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
@@ -77,37 +101,64 @@ class LastValue(Learner):
             history_length=buffer.history_length,
             targets=buffer.targets,
             last=group.state["last"],
+            column=self._column,
+            points=workspace.points,
+            inputs=buffer.inputs,
         )
         return [learn]
 
     def predict_phases(
         self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
-        last, values = group.state["last"], group.query_values
-        return [Phase(predict_query, leaves=group.leaves, last=last, query_values=values)]
+        query = Phase(
+            predict_query,
+            leaves=group.leaves,
+            last=group.state["last"],
+            column=self._column,
+            query_point=workspace.query_point,
+            query_values=group.query_values,
+        )
+        return [query]
+
+    @property
+    def _column(self) -> int:
+        return -1 if self.column is None else self.column
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
+        if self.column is not None:
+            values = np.broadcast_to(points[:, self.column, None], (len(points), WIDTH))
+            return np.repeat(values[None], group.leaves, axis=0)
         return np.repeat(group.state["last"][:, None], len(points), axis=1)
 
 
 @native(LEARN)
 def learn_block(a, first, count):
-    """Predict the last target, then let the new one be the last."""
+    """Predict the last target, then let the new one be the last. values[..., -1] is the newest."""
     for leaf in range(a.leaves):
         for t in range(count):
+            position = a.history_length + first % a.slide_period + t
+            if a.column >= 0:
+                a.last[leaf] = broadcast(a.points[t, a.column])
             a.predictions[leaf, t] = a.last[leaf]
-            y = a.targets[a.history_length + first % a.slide_period + t]
-            a.last[leaf] = y
+            if a.column < 0:
+                a.last[leaf] = a.targets[position]
             a.norms[leaf, t + 1] = 0.0
-            for i in range(a.window):  # 0 before the first sample
-                seen = a.window - 1 - i <= first + t
-                a.values[leaf, t + 1, i] = y if seen else 0.0 * y
+            for age in range(a.window):  # 0 before the first sample
+                value = a.last[leaf]
+                if a.column >= 0:
+                    value = broadcast(a.inputs[a.column, position - age])
+                if age > first + t:
+                    value = broadcast(0.0)
+                a.values[leaf, t + 1, a.window - 1 - age] = value
 
 
 @native(QUERY)
 def predict_query(a, first, count):
     """query_values[leaf] = the last target."""
     for leaf in range(a.leaves):
-        a.query_values[leaf] = a.last[leaf]
+        if a.column >= 0:
+            a.query_values[leaf] = broadcast(a.query_point[a.column])
+        else:
+            a.query_values[leaf] = a.last[leaf]

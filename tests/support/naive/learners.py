@@ -685,12 +685,12 @@ class NearestNeighborGP(Estimate):
 class LastValue(Estimate):
     """The last target again."""
 
-    def __init__(self, kernel, loss, regularization):
+    def __init__(self, kernel, loss, regularization, column=None):
         super().__init__(loss, regularization)
-        self.last = 0.0
+        self.last, self.column = 0.0, column
 
     def terms(self, x):
-        return [self.last]
+        return [self.last if self.column is None else x[self.column]]
 
     def learn(self, x, y):
         self.last = y

@@ -1,0 +1,272 @@
+"""Which slots of an AutoBank run: the rule, and that nothing depends on how a stream is cut."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kernelbank as kb
+from kernelbank.auto import slot_revision
+from kernelbank.auto.slot_pool import SlotPool
+from kernelbank.auto.slot_revision import FIRST_REVISION, NEGLIGIBLE, RunningUnits
+from kernelbank.io import checkpoint
+
+K, L = kb.kernels, kb.learners
+ROWS = FIRST_REVISION + 90
+
+
+def data(rows=ROWS, seed=0):
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(rows, 4))
+    y = 20 + 3 * np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * draw.normal(size=rows)
+    return X, y
+
+
+def small(*arguments, **options):
+    return kb.AutoBank(*arguments, size="small", **options)
+
+
+def assert_same(one, other):
+    assert one.fields == other.fields
+    for name in one.fields:
+        left, right = getattr(one, name), getattr(other, name)
+        if left.dtype == object or left.dtype.kind in "OUS":
+            assert left.tolist() == right.tolist(), name
+        else:
+            assert np.array_equal(left, right, equal_nan=True), name
+
+
+# --- a bank ---------------------------------------------------------------------------------------
+
+
+def test_slots_are_revised_after_a_fixed_number_of_rows_and_cost_less():
+    X, y = data()
+    bank = small()
+    bank.run(X[: FIRST_REVISION - 1], y[: FIRST_REVISION - 1])
+    pool, before = bank._model.pool, bank._model.units.running
+    assert not bank.ledger.slot_changes
+    assert pool.price(before) > pool.limit  # else there is nothing to test
+    bank.learn_one(X[FIRST_REVISION - 1], y[FIRST_REVISION - 1])
+    assert {change.row for change in bank.ledger.slot_changes} == {FIRST_REVISION}
+    assert pool.price(bank._model.units.running) <= pool.limit
+    assert len(bank.bank.slots) == len(bank._model.members) < len(bank.names)
+    assert np.isclose(bank.weights.sum(), 1.0)
+    kinds = {change.kind for change in bank.ledger.slot_changes}
+    assert kinds <= {"added", "retired"}
+    assert "retired" in kinds
+
+
+@pytest.mark.parametrize("task", ["numbers", "two", "three"])
+def test_blocks_single_rows_and_saved_banks_have_the_same_bits(tmp_path, task):
+    X, y = data()
+    arguments = () if task == "numbers" else ("classification",)
+    if task != "numbers":
+        ends = np.quantile(y, [0.5] if task == "two" else [0.3, 0.7])
+        y = np.digitize(y, ends)
+    whole = small(*arguments).run(X, y, record="all")
+    pieces = small(*arguments)
+    cuts = [0, 7, FIRST_REVISION - 1, FIRST_REVISION, FIRST_REVISION + 1, ROWS]
+    parts = []
+    for start, end in zip(cuts[:-1], cuts[1:], strict=True):
+        parts.append(pieces.run(X[start:end], y[start:end], record="all"))
+        pieces.save(tmp_path / "bank.kb")
+        pieces = kb.load(tmp_path / "bank.kb")
+    for name in whole.fields:
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        if joined.ndim < 2 or joined.shape == getattr(whole, name).shape:
+            same = getattr(whole, name)
+            assert joined.tolist() == same.tolist() or np.array_equal(joined, same, equal_nan=True)
+    single = small(*arguments)
+    single.run(X[: FIRST_REVISION - 20], y[: FIRST_REVISION - 20])
+    for n in range(FIRST_REVISION - 20, ROWS):
+        prediction = single.predict_one(X[n])
+        assert prediction == whole.predictions[n], n
+        single.learn_one(X[n], y[n])
+    assert single.ledger.slot_changes == pieces.ledger.slot_changes
+    assert np.array_equal(single.weights, pieces.weights)
+
+
+def test_a_delayed_target_is_judged_by_what_was_predicted_before_the_revision():
+    X, y = data()
+    trace = small().run(X, y, delay=5, record="all")
+    bank, waiting = small(), []
+    for n in range(ROWS):
+        assert bank.predict_one(X[n]) == trace.predictions[n] or n < 6, n
+        waiting.append(n)
+        if len(waiting) > 5:
+            first = waiting.pop(0)
+            bank.learn_one(X[first], y[first])
+    assert bank.ledger.slot_changes
+
+
+def test_slots_that_do_not_run_have_no_weight_and_the_prediction_of_the_bank():
+    X, y = data()
+    bank = small()
+    trace = bank.run(X, y, record="all")
+    idle = np.setdiff1d(np.arange(len(bank.names)), bank._model.members)
+    last = slice(FIRST_REVISION, None)
+    assert not trace.weights[last][:, idle].any()
+    # Two ways to the same number: the mixture of the bank, and its rescaling.
+    expected = np.repeat(trace.predictions[last][:, None], len(idle), axis=1)
+    np.testing.assert_allclose(trace.slot_predictions[last][:, idle], expected, rtol=1e-12)
+    assert trace.names == bank.names
+
+
+def test_own_slots_and_combiners_are_never_revised():
+    X, y = data()
+    own = [kb.Slot(K.Gaussian(w), L.FourierRLS(features=20)) for w in (0.01, 1.0)]
+    bank = kb.AutoBank(slots=own)
+    bank.run(X, y)
+    assert not bank.ledger.slot_changes
+    assert len(bank.bank.slots) == 2
+    bank = small(combiner=kb.combiners.Hedge())
+    bank.run(X, y)
+    assert not bank.ledger.slot_changes
+
+
+def test_inputs_that_are_added_later_meet_the_slots_that_run():
+    X, y = data()
+    bank = small()
+    bank.run(X, y)
+    before = bank.ledger.slot_changes
+    bank.add_inputs(1)
+    wider = np.column_stack([X, X[:, 0]])[:50]
+    trace = bank.run(wider, y[:50])
+    assert np.isfinite(trace.predictions).all()
+    assert bank.ledger.slot_changes == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"running": []},
+        {"running": [1, 0]},
+        {"running": [0, 10**6]},
+        {"running": [-1, 0]},
+        {"running": [0.5]},
+        {"tries": [0]},
+        {"added": [10**6]},
+    ],
+    ids=str,
+)
+def test_a_file_whose_running_slots_cannot_be_is_refused(tmp_path, damage):
+    X, y = data(40)
+    bank = small()
+    bank.run(X, y)
+    path = tmp_path / "bank.kb"
+    bank.save(path)
+    header, arrays = checkpoint.read(path)
+    header["counters"]["units"] |= damage
+    checkpoint.write(path, header, arrays)
+    with pytest.raises(kb.errors.FileRefused):
+        kb.load(path)
+
+
+def test_a_file_without_the_base_of_a_running_slot_is_refused(tmp_path):
+    X, y = data(40)
+    bank = small()
+    bank.run(X, y)
+    units = bank._model.pool.units
+    child = next(n for n in bank._model.units.running if units[n].base is not None)
+    path = tmp_path / "bank.kb"
+    bank.save(path)
+    header, arrays = checkpoint.read(path)
+    header["counters"]["units"]["running"].remove(units[child].base)
+    checkpoint.write(path, header, arrays)
+    with pytest.raises(kb.errors.FileRefused):
+        kb.load(path)
+
+
+# --- the rule -------------------------------------------------------------------------------------
+
+
+def pool_of(units, limit):
+    """A pool of units (base or None, price, initial), each with one slot."""
+    pool = SlotPool(1)
+    for number, (base, price, initial) in enumerate(units):
+        slot = kb.Slot(K.NoKernel(), L.LastValue(), residual_of=base)
+        pool.add_unit(f"unit {number}", [(f"slot {number}", slot)], initial=initial)
+        pool.units[-1] = slot_pool_unit(pool.units[-1], price)
+    pool.limit = limit
+    return pool
+
+
+def slot_pool_unit(unit, price):
+    return type(unit)(unit.name, unit.slots, unit.base, price, unit.initial)
+
+
+def test_the_heaviest_stay_with_their_bases():
+    units = RunningUnits(
+        pool_of([(None, 1, True), (0, 1, True), (None, 1, True), (None, 1, True)], 3.0)
+    )
+    assert units.revise(100, np.array([0.0, 0.6, 0.1, 0.3]))
+    assert units.running == (0, 1, 3)
+    assert units.changes == [(100, "retired", "unit 2")]
+
+
+def test_what_is_new_stays_for_one_revision_and_the_least_tried_comes_first():
+    units = RunningUnits(pool_of([(None, 1, True), (None, 1, False), (None, 1, False)], 2.0))
+    nothing = np.array([1.0, 0.0, 0.0])
+    units.revise(1, nothing)
+    assert units.running == (0, 1)
+    units.revise(2, nothing)  # it has no weight, but is new
+    assert units.running == (0, 1)
+    units.revise(3, nothing)
+    assert units.running == (0, 2)
+    assert units.tries == [1, 1, 1]
+
+
+def test_units_on_the_residual_of_the_heaviest_are_tried_first():
+    pool = pool_of([(None, 1, True), (None, 1, True), (0, 1, False), (1, 1, False)], 3.0)
+    units = RunningUnits(pool)
+    units.revise(1, np.array([0.2, 0.8, 0.0, 0.0]))
+    assert units.running == (0, 1, 3)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_whatever_the_weights_units_fit_have_their_bases_and_depend_on_nothing_else(drawn):
+    count = drawn.draw(st.integers(1, 8))
+    described = [
+        (
+            drawn.draw(st.none() | st.integers(0, number - 1)) if number else None,
+            drawn.draw(st.sampled_from([0.5, 1.0, 3.0])),
+            number == 0 or drawn.draw(st.booleans()),
+        )
+        for number in range(count)
+    ]
+    initial = set()
+    for number, (base, _, flag) in enumerate(described):
+        if flag and (base is None or base in initial):
+            initial.add(number)
+    described = [(b, p, n in initial) for n, (b, p, _) in enumerate(described)]
+    limit = drawn.draw(st.sampled_from([3.0, 5.0, 100.0]))
+    one, other = (RunningUnits(pool_of(described, limit)) for _ in range(2))
+    for row in range(1, 6):
+        weights = np.zeros(count)
+        for unit in one.running:
+            weights[unit] = drawn.draw(st.sampled_from([0.0, NEGLIGIBLE / 2, 0.1, 0.5]))
+        before, heaviest = set(one.running), weights.max()
+        changed = one.revise(row, weights)
+        other.revise(row, weights)
+        assert one.counters() == other.counters()
+        assert changed == (set(one.running) != before)
+        pool = one.pool
+        assert pool.price(one.running) <= limit
+        bases = {pool.units[unit].base for unit in one.running} - {None}
+        assert bases <= set(one.running)
+        alone = [u for u in before if weights[u] == heaviest > NEGLIGIBLE]
+        if alone and not one.added and limit == 100.0:
+            assert set(alone) <= set(one.running)
+        restored = RunningUnits(pool)
+        restored.restore(one.counters())
+        assert restored.counters() == one.counters()
+
+
+def test_revisions_are_after_the_same_rows_however_one_counts():
+    due = [row for row in range(1, 3 * slot_revision.PERIOD) if slot_revision.is_due(row)]
+    found, row = [], 0
+    while row < 3 * slot_revision.PERIOD - slot_revision.PERIOD:
+        row += slot_revision.rows_to_revision(row)
+        found.append(row)
+    assert found == due
