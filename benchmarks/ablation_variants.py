@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-
-import numpy as np
+from typing import Any
 
 import kernelbank as kb
-from kernelbank.auto import task_model
+from kernelbank.auto import config, slot_revision, task_model
+from kernelbank.auto import default_pool as default_pool_module
+from kernelbank.auto.default_pool import LIMIT, default_pool
 from kernelbank.auto.default_slots import SCALINGS
+from kernelbank.auto.slot_pool import SlotPool
 from kernelbank.combiners import Combiner
 from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
 from kernelbank.evaluation.datasets import Stream
@@ -38,18 +40,42 @@ class Variant:
     size: str = "default"
     seed: int = 0
     seasons: str | None = None
+    revises: bool = True
+    limit: float = LIMIT
 
     def bank(self, stream: Stream) -> kb.AutoBank:
-        """A bank for this stream that has learned nothing."""
-        settings = {"combiner": self.combiner, "seed": self.seed, "size": self.size}
-        settings["seasons"] = self.seasons
-        if self.keep is None:
-            # Each size has scalings of its own: "small" is to be what users get by that name.
-            own = self.scalings if self.size == "default" else None
-            return kb.AutoBank(stream.task, stream.lags, scalings=own, **settings)
-        named = default_slots(stream, self.scalings, self.size, self.seed)
-        kept = kept_slots(*zip(*named), lambda name: self.keep(name.split(": ", 1)[1]))
-        return kb.AutoBank(stream.task, stream.lags, slots=kept, scalings=self.scalings, **settings)
+        """A bank for this stream that has learned nothing; to be run inside `in_force`."""
+        # Each size has scalings of its own: "small" is to be what users get by that name.
+        own = self.scalings if self.size == "default" else None
+        return kb.AutoBank(
+            stream.task,
+            stream.lags,
+            scalings=own,
+            combiner=self.combiner,
+            seed=self.seed,
+            size=self.size,
+            seasons=self.seasons,
+        )
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """AutoBanks that are made and run meanwhile start, revise and have slots as it says."""
+
+        def pool(*arguments: Any) -> SlotPool:
+            found = default_pool(*arguments)
+            return found if self.keep is None else kept_pool(found, self.keep)
+
+        with ExitStack() as stack:
+            patches = (
+                (task_model, "RESTARTS", self.starts),
+                (config, "default_pool", pool),
+                (slot_revision, "is_due", slot_revision.is_due if self.revises else _never),
+                (default_pool_module, "LIMIT", self.limit),
+            )
+            for module, name, value in patches:
+                stack.callback(setattr, module, name, getattr(module, name))
+                setattr(module, name, value)
+            yield
 
     def competitor(self) -> Competitor:
         return Competitor(self.name, BANK, partial(run_variant, self.name))
@@ -58,49 +84,36 @@ class Variant:
 def run_variant(name: str, seed: int, stream: Stream) -> CompetitorRun:
     """One run. By name, because functions such as `keep` are not sent to other processes."""
     variant = next(one for one in VARIANTS if one.name == name)
-    with warnings.catch_warnings(), starting_after(variant.starts):
+    with warnings.catch_warnings(), variant.in_force():
         warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
         run = run_auto_bank(variant.bank(stream), stream, intervals=False)
     gc.collect()  # a bank and its ledger refer to each other: gigabytes would pile up
     return run
 
 
-def default_slots(
-    stream: Stream, scalings: tuple[str, ...] = SCALINGS, size: str = "default", seed: int = 0
-) -> list[tuple[str, kb.Slot]]:
-    """The slots that AutoBank makes for such a stream, and their names."""
-    bank = kb.AutoBank(stream.task, stream.lags, scalings=scalings, size=size, seed=seed)
-    rows = task_model.RESTARTS[0] + 1
-    X = np.random.default_rng(0).normal(size=(rows, stream.X.shape[1]))
-    bank.run(X, np.arange(rows) % 2.0, record=["predictions"])
-    return list(zip(bank.names, bank.banks[0].slots, strict=True))
+def _never(rows: int) -> bool:
+    return False
 
 
-def kept_slots(names: Sequence[str], slots: Sequence[kb.Slot], keep: Keep) -> list[kb.Slot]:
-    """The slots whose names are kept, without those that learn the residual of one that is not.
-
-    A slot names the one whose residual it learns by its index, so indices are counted anew.
-    """
-    indices: dict[int, int] = {}
-    found: list[kb.Slot] = []
-    for index, (name, slot) in enumerate(zip(names, slots, strict=True)):
-        base = slot.residual_of
-        if not keep(name) or (base is not None and base not in indices):
+def kept_pool(pool: SlotPool, keep: Keep) -> SlotPool:
+    """The units whose slots are all kept, without those on the residual of one that is not."""
+    found = SlotPool(pool.width)
+    found.limit = pool.limit
+    places: dict[int, int] = {}
+    for number, unit in enumerate(pool.units):
+        named = [(pool.names[i], pool.slots[i]) for i in unit.slots]
+        base = named[0][1].residual_of
+        if not all(keep(name.split(": ", 1)[-1]) for name, _ in named):
             continue
-        indices[index] = len(found)
-        found.append(slot if base is None else replace(slot, residual_of=indices[base]))
+        if base is not None and base not in places:
+            continue
+        places |= {index: len(found) + k for k, index in enumerate(unit.slots)}
+        on = None if base is None else places[base]
+        slots = [(name, replace(slot, residual_of=on)) for name, slot in named]
+        if number in pool.season_units:
+            found.season_units = (*found.season_units, len(found.units))
+        found.add_unit(unit.name, slots, initial=unit.initial)
     return found
-
-
-@contextmanager
-def starting_after(starts: tuple[int, ...]) -> Iterator[None]:
-    """AutoBanks that are made and run meanwhile start anew only after these numbers of rows."""
-    before = task_model.RESTARTS
-    task_model.RESTARTS = starts
-    try:
-        yield
-    finally:
-        task_model.RESTARTS = before
 
 
 def _without(*parts: str) -> Keep:
@@ -111,6 +124,10 @@ def _slot_variants() -> list[Variant]:
     def tree(name: str) -> bool:
         return "tree " in name
 
+    def reserve(name: str) -> bool:
+        parts = ("tree 3", "tree 4", "narrow", "all inputs", "some inputs", "+ nearest neighbors")
+        return any(part in name for part in parts)
+
     found: dict[str, Keep] = {
         "no random features, no forgetting": _without("random features, no forgetting"),
         "no random features, forgetting": _without("random features, forgetting"),
@@ -120,7 +137,10 @@ def _slot_variants() -> list[Variant]:
         "no random features": lambda name: not name.startswith("random features"),
         "no trees": lambda name: not tree(name),
         "trees on the target only": lambda name: " + " not in name,
-        "one tree of each kind": lambda name: not tree(name) or "tree 1" in name,
+        "one tree of each kind": lambda name: not tree(name) or name.endswith("tree 1"),
+        "no nearest neighbors": lambda name: "nearest neighbors" not in name,
+        "no last value": lambda name: not name.startswith("last value"),
+        "no reserves": lambda name: not reserve(name),
     }
     return [Variant(name, "slots", keep) for name, keep in found.items()]
 
@@ -159,6 +179,9 @@ VARIANTS = (
     *_combiner_variants(),
     Variant("starts after 5, 32 rows only", "starts", starts=(5, 32)),
     Variant("start after 5 rows only", "starts", starts=(5,)),
+    Variant("no revision: all initial slots run", "revision", revises=False),
+    Variant("revision within half of the time", "revision", limit=0.4),
+    Variant("revision within one and a half times the time", "revision", limit=1.2),
     Variant("seasons auto", "seasons", seasons="auto"),
     Variant("size small", "size", size="small"),
     Variant("size large", "size", size="large"),

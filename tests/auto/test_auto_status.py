@@ -26,7 +26,7 @@ def test_auto_bank_status_shows_error_change_and_weights():
     bank = small_auto()
     bank.run(X, y)
     lines, facts, bars = shown(bank)
-    assert lines[0] == "AutoBank('regression', size='small'; 18 slots; 300 samples)"
+    assert lines[0] == "AutoBank('regression', size='small'; 31 slots; 300 samples)"
     mean, naive = bank.ledger.mean_loss, bank.ledger.baseline_loss
     assert facts["RMSE"] == (
         f"{mean**0.5:.4g} over 299 predictions  (baseline (last value): {naive**0.5:.4g})"
@@ -44,7 +44,7 @@ def test_status_shows_settings_that_differ_from_defaults():
     auto = small_auto(engine=kb.engines.Threads(2), combiner=kb.combiners.Hedge(), lags=2)
     auto.run(*numbers(40))
     lines, facts, _ = shown(auto)
-    assert lines[0] == "AutoBank('regression', lags=2, size='small'; 18 slots; 40 samples)"
+    assert lines[0] == "AutoBank('regression', lags=2, size='small'; 31 slots; 40 samples)"
     assert facts["engine"].startswith("Threads(threads=2")
     assert facts["combiner"] == "Hedge()"
     assert facts["inputs"] == "3 columns and 2 lagged targets"
@@ -106,7 +106,7 @@ def test_status_before_the_first_sample_is_one_line(tmp_path):
     auto = kb.AutoBank(lags=1)
     assert repr(auto) == "AutoBank('regression', lags=1; 0 samples)"
     auto.predict_one([1.0, 2.0])
-    assert repr(auto) == "AutoBank('regression', lags=1; 39 slots; 0 samples)"
+    assert repr(auto) == "AutoBank('regression', lags=1; 53 slots; 0 samples)"
     auto.save(tmp_path / "auto.kb")
     assert repr(kb.load(tmp_path / "auto.kb")) == repr(auto)
     auto.learn_one([1.0, 2.0], 3.0)

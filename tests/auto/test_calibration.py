@@ -23,6 +23,7 @@ class Intervals:
         self.bounds = np.array(bounds)
         self.tail, self.scores, self.targets = np.zeros(1), np.zeros(count), np.zeros(count)
         self.scale, self.output = np.zeros((count, 2)), np.zeros((count, 3))
+        self.spreads = np.full(count, np.inf)
         own = {"tracked": len(TAILS), "stats": stats, "tails": TAILS, "quantiles": quantiles}
         arrays = {**self.__dict__, "errors": np.zeros(count)}
         functions = calibration.predict_rows, calibration.score_rows
@@ -31,8 +32,9 @@ class Intervals:
             for function in (*functions, calibration.predict_and_score_rows)
         )
 
-    def predict(self, score, mean, sd, tail):
+    def predict(self, score, mean, sd, tail, spread=np.inf):
         """The prediction of one row and the ends of its interval."""
+        self.spreads[0] = spread
         self.tail[0], self.scores[0], self.scale[0] = tail, score, (mean, sd)
         self.predict_rows.run(0, 1)
         return self.output[0, 0], self.output[0, 1:].copy()
@@ -60,10 +62,12 @@ class CalibrationPair:
         self.own = Intervals(self.stats, self.quantiles, bounds=bounds)
 
     def feed(self, scores, scale, targets, tails):
-        for score, (mean, sd), y, tail in zip(scores, scale, targets, tails, strict=True):
-            value, ends = self.own.predict(score, mean, sd, tail)
-            size = abs(mean) + sd * (abs(score) + 10) + abs(y)
-            assert abs(value - self.naive.predict(score, mean, sd)) <= 8 * EPS * size
+        spreads = 0.3 * np.abs(np.roll(scores, 1))
+        rows = zip(scores, scale, targets, tails, spreads, strict=True)
+        for score, (mean, sd), y, tail, spread in rows:
+            value, ends = self.own.predict(score, mean, sd, tail, spread)
+            size = abs(mean) + sd * (abs(score) + 2 * spread + 10) + abs(y)
+            assert abs(value - self.naive.predict(score, mean, sd, spread)) <= 8 * EPS * size
             unit = math.sqrt(self.naive.variance)
             largest = 1 + abs(self.naive.quantiles).max()
             # Ends that nearly meet may cross in one form only.

@@ -1,5 +1,7 @@
 """Which slots of an AutoBank run: the rule, and that nothing depends on how a stream is cut."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -67,7 +69,7 @@ def test_blocks_single_rows_and_saved_banks_have_the_same_bits(tmp_path, task):
     pieces = small(*arguments)
     cuts = [0, 7, FIRST_REVISION - 1, FIRST_REVISION, FIRST_REVISION + 1, ROWS]
     parts = []
-    for start, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for start, end in pairwise(cuts):
         parts.append(pieces.run(X[start:end], y[start:end], record="all"))
         pieces.save(tmp_path / "bank.kb")
         pieces = kb.load(tmp_path / "bank.kb")

@@ -12,7 +12,7 @@ import pytest
 from accuracy_competitors import ONLINE
 
 import kernelbank as kb
-from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
+from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun
 from kernelbank.evaluation.results import Comparison
 from kernelbank.evaluation.run_cache import RunCache
 from kernelbank.evaluation.scores import sample_losses
@@ -38,71 +38,55 @@ def _predictions(name, stream):
     return variants.run_variant(name, 0, stream).predictions
 
 
-def _kept(name, stream):
-    """The names that a variant keeps, by the plain rule: asked for, and its base kept too."""
-    keep = _variant(name).keep
-    parts = [whole.split(": ") for whole, _ in variants.default_slots(stream)]
-    return [
-        (scaling, part)
-        for scaling, part in parts
-        if keep(part) and (" + " not in part or keep(part.rsplit(" + ", 1)[0]))
-    ]
+def _pool(stream, name="full"):
+    """The pool of a variant's bank."""
+    variant = _variant(name)
+    with variant.in_force():
+        bank = variant.bank(stream)
+        bank.run(stream.X[:6], stream.y[:6])
+        return bank._model.pool
 
 
-def _learning_residual_of(base):
-    return kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KLMS(), residual_of=base)
-
-
-def _residual_of(slot):
-    return slot.residual_of
-
-
-def _without_residual(slot):
-    return slot.kernel, slot.learner
-
-
-def test_kept_slots_count_bases_anew_and_lose_trees_without_base():
-    on = _learning_residual_of
-    line = kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
-    other = kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS(ridge=2.0))
-    names = ["a", "b", "on a", "on b", "on on b"]
-    slots = [line, other, on(0), on(1), on(3)]
-    assert variants.kept_slots(names, slots, lambda _: True) == slots
-    found = variants.kept_slots(names, slots, lambda name: name != "a")
-    assert found == [other, on(0), on(1)]
-    found = variants.kept_slots(names, slots, lambda name: name != "on a")
-    assert found == [line, other, on(1), on(2)]
-    found = variants.kept_slots(names, slots, lambda name: name != "b")
-    assert found == [line, on(0)]
+def _by_name(pool):
+    """Kernel, learner and the name of the base of every slot."""
+    return {
+        name: (
+            slot.kernel,
+            slot.learner,
+            None if slot.residual_of is None else pool.names[slot.residual_of],
+        )
+        for name, slot in zip(pool.names, pool.slots, strict=True)
+    }
 
 
 SLOTS = [variant.name for variant in variants.VARIANTS if variant.part == "slots"]
 
 
 @pytest.mark.parametrize("name", SLOTS)
-def test_trees_learn_the_residual_that_their_names_say(name):
+def test_slots_of_a_variant_are_those_of_the_full_bank_with_their_bases(name):
     stream = _stream()
-    full = variants.default_slots(stream)
-    originals = dict(full)
-    bank = _variant(name).bank(stream)
-    bank.run(stream.X[:6], stream.y[:6])
-    slots = list(bank.bank.slots)
-    kept = _kept(name, stream)
-    assert len(slots) == len(kept) < len(full)
-    for slot, (scaling, part) in zip(slots, kept, strict=True):
-        original = originals[f"{scaling}: {part}"]
-        if " + " in part:
-            base = f"{scaling}: {part.rsplit(' + ', 1)[0]}"
-            assert slots[_residual_of(slot)] == originals[base]
-            assert _without_residual(slot) == _without_residual(original)
+    full, kept = _by_name(_pool(stream)), _by_name(_pool(stream, name))
+    assert 0 < len(kept) < len(full)
+    assert {part: full[part] for part in kept} == kept
+    keep = _variant(name).keep
+    for part, (_, _, base) in full.items():
+        asked = keep(part.split(": ", 1)[-1])
+        if part not in kept:
+            assert not asked or base not in kept or "nearest" in part
         else:
-            assert slot == original
+            assert asked
+            assert base is None or base in kept
 
 
 def test_slot_variants_leave_out_what_their_names_say():
     stream = _stream()
-    count = {name: len(_kept(name, stream)) // 3 for name in SLOTS}
-    assert count == {
+    pools = {name: _pool(stream, name) for name in SLOTS}
+    running = {
+        name: sum(": " in pool.names[i] and "nearest" not in pool.names[i] for i in initial) // 3
+        for name, pool in pools.items()
+        for initial in [pool.members(pool.initial_units)]
+    }
+    assert running == {
         "no random features, no forgetting": 13 - 1 - 2,
         "no random features, forgetting": 13 - 1,
         "no random features, adaptive bias": 13 - 1 - 2,
@@ -112,19 +96,36 @@ def test_slot_variants_leave_out_what_their_names_say():
         "no trees": 5,
         "trees on the target only": 5 + 2,
         "one tree of each kind": 5 + 4,
+        "no nearest neighbors": 13,
+        "no last value": 13,
+        "no reserves": 13,
     }
+    assert not any("nearest" in name for name in pools["no nearest neighbors"].names)
+    assert not any("last value" in name for name in pools["no last value"].names)
+    assert all(unit.initial for unit in pools["no reserves"].units)
+    assert not all(unit.initial for unit in pools["no trees"].units)
+
+
+def test_a_bank_without_revision_keeps_its_slots():
+    draw = np.random.default_rng(0)
+    stream = kb.datasets.Stream(draw.normal(size=(600, 2)), draw.normal(size=600), "regression", 0)
+    counts = {}
+    for name in ("full", "no revision: all initial slots run"):
+        variant = _variant(name)
+        with variant.in_force():
+            bank = variant.bank(stream)
+            bank.run(stream.X, stream.y)
+        counts[name] = len(bank.ledger.slot_changes)
+    assert counts["full"] > 0 == counts["no revision: all initial slots run"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "lags"), [("regression", 0), ("regression", 3), ("classification", 0)]
 )
-def test_full_bank_from_its_own_slots_has_the_same_bits(task, lags):
+def test_full_variant_has_the_bits_of_an_auto_bank(task, lags):
     stream = _stream(task, lags)
-    rebuilt = variants.Variant("rebuilt", "slots", keep=lambda _: True)
     plain = kb.AutoBank(task, lags=lags).run(stream.X, stream.y)
-    again = run_auto_bank(rebuilt.bank(stream), stream, intervals=False).predictions
-    assert (again[1:] == plain.predictions[1:]).all()  # nothing is known before the first row
     assert (_predictions("full", stream)[1:] == plain.predictions[1:]).all()
     other = kb.AutoBank(task, lags, seed=2).run(stream.X, stream.y).predictions
     assert (_predictions("full, seed 2", stream)[1:] == other[1:]).all()
@@ -139,7 +140,7 @@ def test_starts_are_left_out_and_restored():
     one = _predictions("start after 5 rows only", stream)
     assert (full[:32] == one[:32]).all()
     assert (one[32:] != few[32:]).any()
-    with pytest.raises(ZeroDivisionError), variants.starting_after((5,)):
+    with pytest.raises(ZeroDivisionError), _variant("start after 5 rows only").in_force():
         _ = 1 / 0
     assert (_predictions("full", stream) == full).all()
 

@@ -57,7 +57,7 @@ class SlotPool:
     """
 
     def __init__(self, width: int) -> None:
-        self._width = width
+        self.width = width
         self._unit_of: list[int] = []
         self.names: list[str] = []
         self.slots: list[Slot] = []
@@ -77,7 +77,7 @@ class SlotPool:
         """Add slots as one unit."""
         first = len(self.slots)
         base = named[0][1].residual_of
-        price = max(slot_price(slot, self._width) for _, slot in named)
+        price = max(slot_price(slot, self.width) for _, slot in named)
         indices = tuple(range(first, first + len(named)))
         unit = None if base is None else self._unit_of[base]
         self._unit_of += [len(self.units)] * len(named)

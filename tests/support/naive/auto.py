@@ -253,11 +253,13 @@ class Calibration:
     def rows(self):
         return len(self.targets)
 
-    def predict(self, score, mean, sd):
+    def predict(self, score, mean, sd, spread):
+        """Farther beyond the range by what the distance is more than two spreads."""
         value = mean + sd * score
         if self.rows >= 30:
             low, high = min(self.targets), max(self.targets)
-            room = 0.05 * (high - low)
+            beyond = max(low - value, value - high)
+            room = max(0.05 * (high - low), beyond - 2 * sd * spread)
             value = np.clip(value, low - room, high + room)
         return float(np.clip(value, *self.bounds))
 

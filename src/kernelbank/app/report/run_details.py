@@ -9,6 +9,9 @@ from typing import Any
 from ..runner.snapshots import drawn_inputs
 from ..runner.status import RunStatus
 
+SHOWN_REVISIONS = 3
+"""How many of the last changes of slots are listed."""
+
 LISTED = 12
 """Names that are listed before the rest is only counted."""
 
@@ -59,7 +62,8 @@ def _details(status: RunStatus) -> list[list[Any]]:
         data.append(["predictions", address])
     chosen = [
         ["task", options.task],
-        ["slots", f"{len(status.bank.names)} ({options.preset}, size {options.size})"],
+        ["slots", f"{_running(status)} ({options.preset}, size {options.size})"],
+        *_slot_changes(status),
         ["lagged targets", options.lags],
         ["seasons", _seasons(status)],
         ["delay of targets", f"{options.delay} rows"],
@@ -102,16 +106,46 @@ _SLOT_TERMS = {
     "no forgetting": "all rows count the same",
     "forgetting": "old rows are slowly forgotten",
     "adaptive bias": "old rows are slowly forgotten, and the constant follows the last errors",
+    "narrow": "with kernels of smaller widths",
+    "all inputs": "with kernels of all inputs only",
+    "last value": "the last target again",
+    "nearest neighbors": "a small Gaussian process on the nearest of many past rows",
+    "nearest neighbors on some inputs": "the same, near in a random half of the inputs",
+    "width": "how far neighbors count, in standard deviations times the root of the inputs",
+    "noise": "which part of the target's variance is taken for noise",
     "tree": "a partition tree: one prediction per cell of the inputs; cells are split as rows come",
+    "+ linear": "plus linear least squares on the residual",
+    "+ random features": "plus random features on the residual",
+    "+ nearest neighbors": "plus nearest neighbors on the residual",
     "+ tree": "plus a partition tree that learns the residual",
+    "season": "with the targets of earlier periods and the phase as inputs",
 }
 """What the phrases in names of default slots mean."""
+
+
+def _running(status: RunStatus) -> int:
+    """How many slots run now."""
+    bank = status.bank.bank
+    return len(status.bank.names) if bank is None else len(bank.slots)
+
+
+def _slot_changes(status: RunStatus) -> list[list[str]]:
+    """Which slots were retired and added, for each of the last times, the newest first."""
+    found: dict[int, dict[str, list[str]]] = {}
+    for change in status.bank.ledger.slot_changes:
+        found.setdefault(change.row, {}).setdefault(change.kind, []).append(change.name)
+    return [
+        [f"slots {kind} after row {row:,}", _listed(kinds[kind])]
+        for row, kinds in list(reversed(found.items()))[:SHOWN_REVISIONS]
+        for kind in ("added", "retired")
+        if kind in kinds
+    ]
 
 
 def slot_terms(names: Iterable[str]) -> list[list[str]]:
     """The phrases in names such as "rank: linear, adaptive bias + tree 1", and their meanings."""
     phrases = {
-        phrase.rstrip(" 0123456789")
+        phrase.rstrip(" .0123456789")
         for name in names
         for phrase in name.replace(" + ", ", + ").replace(": ", ", ").split(", ")
     }
