@@ -38,9 +38,10 @@ def test_four_kernels_share_the_search_and_equal_the_definition_each(grid):
 
 def test_variance_is_that_of_the_local_gaussian_process():
     X, y = stream(6, 60, 2)
+    X = np.float32(X).astype(float)
     bank = kb.KernelBank([K.Matern(0.8)], L.NearestNeighborGP(neighbors=60, memory=61, noise=0.2))
     bank.run(X, y)
-    points = X[:4] + 0.01
+    points = np.float32(X[:4] + 0.01).astype(float)
     gram = bank.slots[0].kernel(X, X) + 1.0
     cross = bank.slots[0].kernel(points, X) + 1.0
     solved = np.linalg.solve(gram + 0.2 * np.eye(60), cross.T)

@@ -74,8 +74,8 @@ class Shard:
                 program,
                 layout.columns(members),
                 np.array([leaf.number for leaf in members], dtype=np.int64),
+                learner,
                 state_shapes(settings, objective, len(members), dimension, kernels[0][0], length),
-                learner.float32_arrays,
                 dimension,
             )
             start += len(members)
@@ -280,7 +280,7 @@ class Shard:
             kernel, history_length = layout.first_kernel(number), layout.history_length(objective)
             own = state_shapes(settings, objective, leaves, dimension, kernel, history_length)
             for name, shape in {**own, **common}.items():
-                dtype = objective.dtype if name in settings.learner.float32_arrays else "float64"
+                dtype = settings.learner.dtype_of(name, objective)
                 result[f"group{number}/{name}"] = (shape, dtype)
         return result
 

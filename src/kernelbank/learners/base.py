@@ -96,8 +96,8 @@ class SlotGroup(LeafArrays):
         program: PackedProgram,
         columns: np.ndarray,
         numbers: np.ndarray,
+        learner: Learner,
         shapes: dict[str, tuple[int, ...]],
-        float32_arrays: frozenset[str],
         dimension: int,
     ) -> None:
         """The group has the leaves of `arrays` from `start` on."""
@@ -119,7 +119,7 @@ class SlotGroup(LeafArrays):
         """Number of the first sample that the slots learn."""
         self.dimension = dimension
         self.state = {
-            name: np.zeros(shape, dtype=objective.dtype if name in float32_arrays else "float64")
+            name: np.zeros(shape, dtype=learner.dtype_of(name, objective))
             for name, shape in shapes.items()
         }
         self.scratch: dict[str, Floats] = {}
@@ -156,6 +156,9 @@ class Learner:
 
     float32_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that `dtype="float32"` keeps in single precision."""
+
+    single_arrays: ClassVar[frozenset[str]] = frozenset()
+    """The arrays of the state that are always in single precision."""
 
     leaf_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that the slots of a leaf share: without an axis of lanes."""
@@ -219,6 +222,12 @@ class Learner:
         past inputs that the bank keeps.
         """
         raise NotImplementedError
+
+    def dtype_of(self, name: str, objective: Objective) -> str:
+        """The precision of an array of the state."""
+        if name in self.single_arrays:
+            return "float32"
+        return objective.dtype if name in self.float32_arrays else "float64"
 
     def scratch_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
         """Roughly how many numbers a leaf needs beside its state and the block's arrays."""

@@ -38,7 +38,8 @@ class NearestNeighborGP(Learner):
     Near means a small Euclidean distance, in the coordinates of `ActiveDims` if the kernel has it;
     of equally near inputs the newer are taken. So the capacity grows with the stream, up to
     `memory` samples, where a method with a fixed number of features or centres stands still. The
-    samples are forgotten when `memory` newer ones have come.
+    samples are forgotten when `memory` newer ones have come. Inputs are rounded to single
+    precision, so that more of them can be searched.
 
     f is a posterior mean, but of another small process at every x, so it is not a function of the
     kernel's space: norm^2 is 0, which means none.
@@ -77,6 +78,7 @@ class NearestNeighborGP(Learner):
     noise: float = 0.1
     constant: float = 1.0
     leaf_arrays: ClassVar[frozenset[str]] = frozenset({"points", "responses", "stored"})
+    single_arrays: ClassVar[frozenset[str]] = frozenset({"points"})
     accepts_new_inputs: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
 
@@ -199,6 +201,7 @@ class NearestNeighborGP(Learner):
             "starts": sources.starts,
             "statistics": np.zeros((len(numbers), 1, count)),
             "stack": np.zeros((program.depth + 1, count, WIDTH)),
+            "rounded": np.zeros(dimension, dtype=np.float32),
             "point": np.zeros(dimension),
             "other": np.zeros(dimension),
             "distances": np.zeros(count),

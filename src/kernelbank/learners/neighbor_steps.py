@@ -1,6 +1,8 @@
 """The compiled steps of `NearestNeighborGP`: the search, and the local systems of four slots.
 
-The memory is a ring: sample number n of the learner is at place n % memory. A search goes from the
+The memory is a ring: sample number n of the learner is at place n % memory. Reading all inputs takes
+most of the time of a search, so they are kept in single precision, and f(x) is computed at x in
+single precision. A search goes from the
 newest sample to the oldest, and takes an input only if it is nearer than those it has: so of
 equally near ones the newest stay.
 
@@ -48,7 +50,9 @@ NEIGHBORS = Arguments(
     memory=int,
     noise=float,
     constant=float,
-    points=floats("leaves", f"(memory + {BLOCK - 1}) // {BLOCK}", "dimension", BLOCK),  # in blocks
+    points=floats(  # in blocks
+        "leaves", f"(memory + {BLOCK - 1}) // {BLOCK}", "dimension", BLOCK, dtype="float32"
+    ),
     responses=floats("leaves", "memory"),  # their targets
     stored=floats("leaves"),  # samples stored so far
     program=ints(None, 3),  # the kernels' program, see `kernels.program`
@@ -59,7 +63,8 @@ NEIGHBORS = Arguments(
     starts=ints(None),
     statistics=floats(None, 1, "neighbors"),
     stack=lanes(None, "neighbors"),  # scratch of the program; all that follow but `local` too
-    point=floats("dimension"),  # x
+    rounded=floats("dimension", dtype="float32"),  # x in single precision,
+    point=floats("dimension"),  # and as double again
     other=floats("dimension"),
     distances=floats("neighbors"),  # squared, of the nearest, ascending
     block_distances=floats(BLOCK),
@@ -248,13 +253,21 @@ def _solve_at_point(a, leaf):
         row[i] = row[i] + a.noise
         # Row i of L, and of L^-1 v and L^-1 q. On entry row[j] = (K + noise I)_ij, j <= i.
         v, q = broadcast(a.responses[leaf, a.nearest[i]]), a.query_row[i]
-        for c in range(i):
-            entry = row[c] * scales[c]  # L_ic
-            factor[c, i] = entry
-            for j in range(c + 1, i + 1):
-                row[j] = fma(-entry, factor[c, j], row[j])
-            v = fma(-entry, solved[c], v)
-            q = fma(-entry, projected[c], q)
+        for c in range(0, i - 1, 2):  # two columns at once
+            one = -row[c] * scales[c]  # -L_ic
+            other = -fma(one, factor[c, c + 1], row[c + 1]) * scales[c + 1]
+            factor[c, i], factor[c + 1, i] = -one, -other
+            first, second = factor[c], factor[c + 1]
+            for j in range(c + 2, i + 1):
+                row[j] = fma(other, second[j], fma(one, first[j], row[j]))
+            v = fma(other, solved[c + 1], fma(one, solved[c], v))
+            q = fma(other, projected[c + 1], fma(one, projected[c], q))
+        if i % 2 == 1:
+            one = -row[i - 1] * scales[i - 1]
+            factor[i - 1, i] = -one
+            row[i] = fma(one, factor[i - 1, i], row[i])
+            v = fma(one, solved[i - 1], v)
+            q = fma(one, projected[i - 1], q)
         # At least the noise in exact arithmetic; rounding must not make it smaller.
         pivot = where_less(row[i], a.noise, a.noise, row[i])
         scales[i] = 1.0 / sqrt(pivot)
@@ -269,9 +282,10 @@ def _solve_at_point(a, leaf):
 
 @inline
 def _set_point(a, position):
-    """point = the active coordinates of the input at a position."""
+    """point = the active coordinates of the input at a position, in single precision."""
     for k in range(a.dimension):
-        a.point[k] = a.inputs[a.active[k], position]
+        a.rounded[k] = a.inputs[a.active[k], position]
+        a.point[k] = a.rounded[k]
 
 
 @inline

@@ -661,6 +661,9 @@ class NearestNeighborGP(Estimate):
         )
         return [self.samples[i] for i in order[: self.neighbors]]
 
+    def predict(self, x):
+        return super().predict(np.float32(x).astype(float))
+
     def local(self, x):
         """Inputs, targets and coefficients of the local function at x."""
         inputs = [z for z, _ in self.nearest(x)]
@@ -675,7 +678,8 @@ class NearestNeighborGP(Estimate):
         return gram(self.kernel, [x], inputs)[0] * alpha
 
     def learn(self, x, y):
-        self.samples = [*self.samples, (x, y)][-self.memory :]
+        kept = np.float32(x).astype(float)  # in single precision
+        self.samples = [*self.samples, (kept, y)][-self.memory :]
 
     def norm2(self):
         """None: f is no function of the kernel's space."""
