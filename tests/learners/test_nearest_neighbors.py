@@ -122,3 +122,16 @@ def test_last_value_needs_no_kernel_and_is_a_base_for_the_change_of_the_target()
     trace = kb.KernelBank(slots=slots).run((t % 2)[:, None], walk)
     assert np.array_equal(trace.slot_predictions[1:, 0], walk[:-1])
     np.testing.assert_allclose(trace.slot_predictions[100:, 1], walk[100:], atol=0.01)
+
+
+def test_last_value_may_be_an_input():
+    X = np.column_stack([np.arange(5.0), 10 * np.arange(5.0)])
+    slots = [kb.Slot(K.NoKernel(), L.LastValue(column=1))]
+    trace = kb.KernelBank(slots=slots).run(X, np.ones(5))
+    assert trace.slot_predictions[:, 0].tolist() == [0.0, 10.0, 20.0, 30.0, 40.0]
+    bank = kb.KernelBank(slots=[kb.Slot(K.NoKernel(), L.LastValue(column=2))])
+    with pytest.raises(ValueError, match="'column' of LastValue must be the index of one of 2"):
+        bank.run(X, np.ones(5))
+    assert bank.samples == 0
+    with pytest.raises(ValueError, match="'column' of LastValue"):
+        L.LastValue(column=-1)

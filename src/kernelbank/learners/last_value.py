@@ -60,7 +60,7 @@ class LastValue(Learner):
     Parameters
     ----------
     column : index of an input that is the last target already, in its units; f(x) is then this
-        input. By default the targets themselves are remembered.
+        input, from the second sample on. By default the targets themselves are remembered.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(slots=[kb.Slot(kb.kernels.NoKernel(), kb.learners.LastValue())])
@@ -87,13 +87,13 @@ class LastValue(Learner):
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
-        if self.column is not None and self.column >= dimension:
-            rule = f"be the index of one of {dimension} inputs"
-            remedy = "Give the index, from 0, of an input, or None."
-            raise check.refuse("column", rule, self.column, remedy, type(self).__name__)
         return {"last": (leaves, WIDTH)}
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
+        if self._column >= group.dimension:
+            rule = f"be the index of one of {group.dimension} inputs"
+            remedy = "Give the index, from 0, of an input, or None."
+            raise check.refuse("column", rule, self.column, remedy, type(self).__name__)
         learn = Phase(
             learn_block,
             **group.common(),
@@ -127,7 +127,7 @@ class LastValue(Learner):
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
-        if self.column is not None:
+        if self.column is not None and seen > 0:
             values = np.broadcast_to(points[:, self.column, None], (len(points), WIDTH))
             return np.repeat(values[None], group.leaves, axis=0)
         return np.repeat(group.state["last"][:, None], len(points), axis=1)
@@ -139,7 +139,7 @@ def learn_block(a, first, count):
     for leaf in range(a.leaves):
         for t in range(count):
             position = a.history_length + first % a.slide_period + t
-            if a.column >= 0:
+            if a.column >= 0 and first + t > 0:
                 a.last[leaf] = broadcast(a.points[t, a.column])
             a.predictions[leaf, t] = a.last[leaf]
             if a.column < 0:
@@ -158,7 +158,7 @@ def learn_block(a, first, count):
 def predict_query(a, first, count):
     """query_values[leaf] = the last target."""
     for leaf in range(a.leaves):
-        if a.column >= 0:
+        if a.column >= 0 and first > 0:
             a.query_values[leaf] = broadcast(a.query_point[a.column])
         else:
             a.query_values[leaf] = a.last[leaf]

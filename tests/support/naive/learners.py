@@ -691,13 +691,15 @@ class LastValue(Estimate):
 
     def __init__(self, kernel, loss, regularization, column=None):
         super().__init__(loss, regularization)
-        self.last, self.column = 0.0, column
+        self.last, self.column, self.started = 0.0, column, False
 
     def terms(self, x):
-        return [self.last if self.column is None else x[self.column]]
+        return [x[self.column] if self.started and self.column is not None else self.last]
 
     def learn(self, x, y):
-        self.last = y
+        self.last, self.started = y, True
+        if self.column is not None:
+            self.last = 0.0
 
     def norm2(self):
         return 0.0

@@ -32,7 +32,7 @@ def trace(trace: Trace, y: Any = None) -> Figure:
     >>> trace = kb.AutoBank(size="small").run(x, np.sin(x), record="all")
     >>> figure = trace.plot(np.sin(x))  # the same as kb.plots.trace(trace, np.sin(x))
     >>> [axes.get_ylabel() for axes in figure.axes[:3]]
-    ['target', 'cumulative squared error', '']
+    ['target', 'cumulative squared error', 'slot']
     """
     check_trace(trace)
     held = trace.fields
