@@ -1,10 +1,9 @@
 """The compiled steps of `NearestNeighborGP`: the search, and the local systems of four slots.
 
-The memory is a ring: sample number n of the learner is at place n % memory. Reading all inputs takes
-most of the time of a search, so they are kept in single precision, and f(x) is computed at x in
-single precision. A search goes from the
-newest sample to the oldest, and takes an input only if it is nearer than those it has: so of
-equally near ones the newest stay.
+The memory is a ring: sample number n of the learner is at place n % memory. Reading all inputs
+takes most of the time of a search, so they are kept in single precision, and f(x) is computed at x
+in single precision. A search goes from the newest sample to the oldest, and takes an input only if
+it is nearer than those it has: so of equally near ones the newest stay.
 
 The local system is solved by a Cholesky factorization K + noise I = L L', one neighbor after the
 other. The neighbor that the next sample will replace in the ring comes last. So the first k - 1 of
