@@ -72,8 +72,8 @@ class AutoLedger:
     def slot_changes(self) -> tuple[UnitChange, ...]:
         """Slots that were added or retired, at most the last 1,000: row, kind and name.
 
-        Slots without weight give their time to others, after 512 rows and then every 4,096
-        rows.
+        Slots without weight give their time to others, after 512 and 4,096 rows and then every
+        8,192 rows.
         """
         return () if self._model is None else tuple(self._model.units.changes)
 

@@ -23,8 +23,8 @@ from ..errors import FileRefused
 from ..utils.validation import Floats
 from .slot_pool import SlotPool
 
-FIRST_REVISION, PERIOD = 512, 4096
-"""After which number of rows units are revised first, and from then on."""
+FIRST_REVISION, SECOND_REVISION, PERIOD = 512, 4096, 8192
+"""After which numbers of rows units are revised first and second, and from then on."""
 
 NEGLIGIBLE = 1e-3
 """Units with less weight than this have none."""
@@ -51,12 +51,13 @@ class UnitChange(NamedTuple):
 
 def rows_to_revision(rows: int) -> int:
     """How many rows are learned until the next revision; at least one."""
-    return FIRST_REVISION - rows if rows < FIRST_REVISION else PERIOD - rows % PERIOD
+    later = [at - rows for at in (FIRST_REVISION, SECOND_REVISION) if at > rows]
+    return later[0] if later else PERIOD - rows % PERIOD
 
 
 def is_due(rows: int) -> bool:
     """Whether units are revised after this number of rows."""
-    return rows == FIRST_REVISION or (rows > 0 and rows % PERIOD == 0)
+    return rows in (FIRST_REVISION, SECOND_REVISION) or (rows > 0 and rows % PERIOD == 0)
 
 
 class RunningUnits:

@@ -18,6 +18,8 @@ with the prediction m from these neighbors and its variance s.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import numpy as np
+
 from ..kernels.program import EVALUATE, kernel_row
 from ..kernels.sample_buffer import USED
 from ..native.arguments import Arguments, floats, ints, lanes
@@ -134,31 +136,46 @@ def _smaller(x, y):
 
 
 @inline
+def _some_less(d0, d1, d2, d3, most):
+    """Whether one of sixteen numbers is less than `most`."""
+    least = _smaller(_smaller(d0, d1), _smaller(d2, d3))
+    return (
+        lane(least, 0) < most
+        or lane(least, 1) < most
+        or lane(least, 2) < most
+        or lane(least, 3) < most
+    )
+
+
+@inline
 def _search(a, leaf, low, high, count):
     """Look at the places high - 1 down to low; returns the number of nearest samples so far.
 
-    Sixteen distances at once, each a sum over the coordinates in their order.
+    Sixteen distances at once, each a sum over the coordinates in their order. Where half of the
+    coordinates already make all of them too large, the others are not read.
     """
     point, blocks = a.point, a.points[leaf]  # (dimension,), (memory / 16, dimension, 16)
+    half = a.dimension // 2
     for number in range((high - 1) // BLOCK, low // BLOCK - 1, -1):
         block = blocks[number]
+        most = a.distances[count - 1] if count == a.neighbors else np.inf
         d0, d1, d2, d3 = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
-        for k in range(a.dimension):
+        for k in range(half):
             x, row = broadcast(point[k]), block[k]
             u0, u1 = load_four(row, 0) - x, load_four(row, 4) - x
             u2, u3 = load_four(row, 8) - x, load_four(row, 12) - x
             d0, d1 = fma(u0, u0, d0), fma(u1, u1, d1)
             d2, d3 = fma(u2, u2, d2), fma(u3, u3, d3)
-        if count == a.neighbors:
-            least = _smaller(_smaller(d0, d1), _smaller(d2, d3))
-            most = a.distances[count - 1]
-            if not (
-                lane(least, 0) < most
-                or lane(least, 1) < most
-                or lane(least, 2) < most
-                or lane(least, 3) < most
-            ):
-                continue
+        if most < np.inf and not _some_less(d0, d1, d2, d3, most):
+            continue
+        for k in range(half, a.dimension):
+            x, row = broadcast(point[k]), block[k]
+            u0, u1 = load_four(row, 0) - x, load_four(row, 4) - x
+            u2, u3 = load_four(row, 8) - x, load_four(row, 12) - x
+            d0, d1 = fma(u0, u0, d0), fma(u1, u1, d1)
+            d2, d3 = fma(u2, u2, d2), fma(u3, u3, d3)
+        if most < np.inf and not _some_less(d0, d1, d2, d3, most):
+            continue
         store_four(a.block_distances, 0, d0)
         store_four(a.block_distances, 4, d1)
         store_four(a.block_distances, 8, d2)

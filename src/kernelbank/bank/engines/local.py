@@ -107,6 +107,9 @@ class LocalExecutor(Executor):
             for name, (numbers, array) in shard.state().items():
                 pieces.setdefault(name, []).append((numbers, array))
         for name, parts in pieces.items():
+            if len(parts) == 1:  # in the order of the leaves
+                result[name] = parts[0][1].copy()
+                continue
             order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
             result[name] = np.concatenate([array for _, array in parts])[order]
         return result
@@ -116,6 +119,9 @@ class LocalExecutor(Executor):
             array[...] = state[name]
         for shard in self._shards:
             for name, (numbers, array) in shard.state().items():
+                if len(numbers) == len(state[name]):  # all leaves, in their order
+                    array[...] = state[name]
+                    continue
                 group = self._layout.leaves[int(numbers[0])].group
                 array[...] = state[name][numbers - self._layout.first_leaves[group]]
         self._buffer.clear_statistics()
