@@ -263,9 +263,11 @@ def make(task, **settings):
     return small("regression" if task == "regression" else "classification", **settings)
 
 
-@pytest.mark.parametrize("task", ["regression", "two", "three"])
+@pytest.mark.parametrize(
+    "task", ["regression", "two", pytest.param("three", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("setting", [(7, 100), "auto"])
-@pytest.mark.parametrize("lags", [0, 2])
+@pytest.mark.parametrize("lags", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_blocks_rows_and_files_give_the_same_bits(task, setting, lags, tmp_path):
     X, y = daily_and_weekly(540)
     if task == "regression":
@@ -307,7 +309,7 @@ def test_a_season_found_late_gives_the_same_bits(task, tmp_path):
     assert_same_state(whole, pieces)
 
 
-@pytest.mark.parametrize("task", ["regression", "three"])
+@pytest.mark.parametrize("task", ["regression", pytest.param("three", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("setting", [(7, 24), "auto"])
 @pytest.mark.parametrize("delay", [2, 30])
 def test_delayed_targets_give_the_same_bits(task, setting, delay, tmp_path):

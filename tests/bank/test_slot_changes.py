@@ -34,7 +34,10 @@ def assert_go_on(found, expected, kept):
 # --- slots that are kept ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("moment", [1, 7, 256, 290])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("moment", [1, *(pytest.param(m, marks=SLOW) for m in (7, 256)), 290])
 @pytest.mark.parametrize(
     ("learner", "loss"),
     learners_and_losses(),
@@ -114,7 +117,7 @@ STEADY = [
 """Learners whose steps do not depend on the number of samples so far."""
 
 
-@pytest.mark.parametrize("moment", [4, 256, 280])
+@pytest.mark.parametrize("moment", [*(pytest.param(m, marks=SLOW) for m in (4, 256)), 280])
 @pytest.mark.parametrize(
     ("learner", "loss"), STEADY, ids=lambda part: part if isinstance(part, str) else repr(part)
 )
@@ -176,7 +179,7 @@ def test_new_slot_learns_only_samples_that_the_bank_has_held():
 RECURSIVE = [learner for learner in instances.LEARNERS if hasattr(learner, "forget")]
 
 
-@pytest.mark.parametrize("moment", [200, 203, 206])
+@pytest.mark.parametrize("moment", [pytest.param(200, marks=SLOW), 203, 206])
 @pytest.mark.parametrize("learner", RECURSIVE, ids=repr)
 def test_new_recursive_slot_begins_at_its_prior_in_the_middle_of_a_cycle(learner, moment):
     kernel, y = kernel_of(learner), X[:, 0]
