@@ -141,7 +141,7 @@ class ClassificationModel(TaskModel):
                 own = self._with_lags(rows, lagged, self._positive(k))
                 if single:
                     scores[0, k], values = bank.predict_slots_one(own[0])
-                    slots[k, 0] = self.spread(values, scores[0, k])
+                    slots[k, 0] = self.spread(values, np.nan)
                 else:
                     scores[:, k] = bank.predict(own)
         return Prediction(self.rows, lagged.copy(), scores, slots, self._probabilities(scores))
@@ -204,7 +204,8 @@ class ClassificationModel(TaskModel):
         best = best_class(prediction.output).astype(np.float64)
         classes = np.repeat(best[:, None], len(self.names), axis=1)
         if prediction.slots.size:
-            slots, classes = prediction.slots[0], _slot_classes(prediction.slots)
+            known = self.with_idle(prediction.slots, 0.0)
+            slots, classes = known[0], _slot_classes(known)
         return {
             "probabilities": prediction.output,
             "weights": np.repeat(self.weights()[None], count, axis=0),
@@ -243,7 +244,7 @@ class ClassificationModel(TaskModel):
             if k == 0:
                 found["weights"] = self.spread(trace.weights, 0.0)
             if wanted:
-                slots[k] = self.spread(trace.slot_predictions, trace.predictions[:, None])
+                slots[k] = self.spread(trace.slot_predictions, 0.0)
         if wanted:
             found |= {"slot_predictions": slots[0], "slot_classes": _slot_classes(slots)}
         batch = self._batch
@@ -295,7 +296,10 @@ class ClassificationModel(TaskModel):
             positive = self._positive(k)
             own = self._with_lags(rows, lagged, positive)
             known = delayed and 0 <= k - offset < len(prediction.slots)
-            past = prediction.slots[k - offset, 0, self.members] if known else None
+            past = None
+            if known:
+                score = float(prediction.scores[0, k - offset])
+                past = self.past_slots(prediction.slots[k - offset, 0], score)
             bank.learn_one(own[0], 1.0 if target == positive else -1.0, past)
 
     def _score(self, predicted: np.ndarray, targets: Floats) -> None:

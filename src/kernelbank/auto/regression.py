@@ -103,7 +103,7 @@ class RegressionModel(TaskModel):
         elif len(X) == 1:
             score, own = self.banks[0].predict_slots_one(self.scaling.scale_rows(X, lagged)[0])
             spreads[0] = self._spread_of_slots(own[None], np.array([score]))[0]
-            own = self.spread(own, score).copy()
+            own = self.spread(own, np.nan).copy()
             own *= sd
             own += mean
             scores, slots = np.array([score]), own[None, None]
@@ -169,7 +169,7 @@ class RegressionModel(TaskModel):
         values, lower, upper = prediction.output.T.copy()
         slots = np.repeat(values[:, None], len(self.names), axis=1)
         if prediction.slots.size:
-            slots = prediction.slots[0]
+            slots = self.with_idle(prediction.slots[0], self.scaling.target_scale[0])
         weights = np.repeat(self.weights()[None], len(values), axis=0)
         own = {"weights": weights, "slot_predictions": slots}
         return {"predictions": values, "lower": lower, "upper": upper, **own}
@@ -212,7 +212,7 @@ class RegressionModel(TaskModel):
         self._note_signals(first + 1, count)
         found = {"predictions": values, "lower": lower, "upper": upper, "weights": weights}
         if slots:
-            own = self.spread(trace.slot_predictions, trace.predictions[:, None])
+            own = self.spread(trace.slot_predictions, 0.0)
             found["slot_predictions"] = scale[:, :1] + scale[:, 1:] * own
         return found
 
@@ -242,7 +242,8 @@ class RegressionModel(TaskModel):
             return
         past = None
         if delayed:
-            past = self.scaling.scale_targets(prediction.slots[0, 0, self.members])
+            scaled = self.scaling.scale_targets(prediction.slots[0, 0])
+            past = self.past_slots(scaled, float(prediction.scores[0, 0]))
         if not self.held:
             inputs, targets, _, new_levels = self.scaling.scale_and_update(row, lagged, y)
             if len(inputs):

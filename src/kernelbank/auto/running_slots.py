@@ -1,8 +1,9 @@
 """The slots of a model: those that may run, and those that its banks run now.
 
 Weights and predictions of slots have one entry for every slot of the pool, so that traces and files
-have the same columns whatever runs. A slot that does not run has no weight, and the prediction of
-the bank stands for its own.
+have the same columns whatever runs. A slot that does not run has no weight. In a trace its
+prediction is the mean of the targets (a score of 0 for labels); in a `Prediction` it is NaN, and
+where its target comes after the slot has started, the prediction of the bank stands for its own.
 """
 
 from __future__ import annotations
@@ -57,6 +58,20 @@ class RunningSlots:
         out[...] = others
         out[..., self.members] = values
         return out
+
+    def with_idle(self, slots: Floats, others: float) -> Floats:
+        """Predictions (..., slots of the pool), `others` for the slots that do not run."""
+        idle = np.ones(len(self.pool), dtype=np.bool_)
+        idle[self.members] = False
+        return np.where(idle, others, slots)
+
+    def past_slots(self, slots: Floats, score: float) -> Floats:
+        """(P,): what the slots that run now predicted in the past, from a prediction's slots.
+
+        score : the prediction of the bank, for those that did not run then.
+        """
+        own = slots[self.members]
+        return np.where(np.isnan(own), score, own)
 
     def weights(self, bank: int = 0) -> Floats:
         """The weights of a bank; equal ones before there is one."""

@@ -282,8 +282,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         """The row that a compiled call predicted last, and its prediction."""
         calls = self._calls
         assert calls is not None
-        others = calls.last_scores[:, None, None]
-        slots = self.spread(calls.last_slots[:, None], others).copy()  # (banks, 1, slots)
+        slots = self.spread(calls.last_slots[:, None], np.nan).copy()  # (banks, 1, slots)
         if self._scale_target:
             mean, sd = calls.last_scale
             slots *= sd
