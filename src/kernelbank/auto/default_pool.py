@@ -57,8 +57,8 @@ MOST_SAMPLES = 2**14
 LIMIT = 0.8
 """What all slots may cost per row, as a part of what the slots of each scaling would cost."""
 
-LARGER_TREES = 8
-"""How many times more nodes the trees of reserves have."""
+LARGER_TREES, LARGEST_TREE = 8, 4_000_000
+"""How many times more nodes the trees of reserves have, and roughly how many bytes at most."""
 
 SUBSETS = 3
 """How many random halves of the inputs there are."""
@@ -187,6 +187,13 @@ class _Builder:
         every = Slot(ActiveDims(full, self.columns), self._rls(**_FORGETTING))
         self._add(f"{self.first}: random features, all inputs", every, initial=False)
 
+    def _larger_nodes(self, dimension: int) -> int:
+        """How many nodes a larger tree has: an odd number, at least that of the others."""
+        split_after = PartitionTree().split_after
+        fitting = LARGEST_TREE // (4 * split_after * (dimension + 4))  # half of them store samples
+        nodes = min(LARGER_TREES * (self.size.nodes + 1) - 1, fitting - 1 + fitting % 2)
+        return max(nodes, self.size.nodes)
+
     def _add_chains(self) -> None:
         """Larger trees on the residual of the last tree on each base."""
         trees = self.size.trees
@@ -197,7 +204,8 @@ class _Builder:
                 if index is None:
                     continue
                 cells = self.pool.slots[index].kernel
+                nodes = self._larger_nodes(len(self.columns_of[scaling]))
                 for number in (trees + 1, trees + 2):
-                    tree = self._tree(number, LARGER_TREES * (self.size.nodes + 1) - 1)
+                    tree = self._tree(number, nodes)
                     name = f"{name} + tree {number}"
                     index = self._add(name, Slot(cells, tree, residual_of=index), initial=False)
