@@ -474,11 +474,11 @@ def test_jobs_with_a_function_that_cannot_be_sent_are_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--only", "nothing"], "no stream 'nothing'"),
+        (["--only", "nothing", "--rivals", "online"], "no stream 'nothing'"),
         (["--competitors", "nobody"], "there is no 'nobody'"),
         (["--rivals", "online,slow"], "no group 'slow'. There are online, refitted, large, all"),
         (["--rows", "10001", "--competitors", "knn"], "for long streams, and there is none"),
-        (["--start", "900"], "No stream has more than"),
+        (["--start", "900", "--rivals", "online"], "No stream has more than"),
     ],
 )
 def test_wrong_options_are_refused(folder, tmp_path, options, message):
