@@ -30,6 +30,7 @@ def test_krls_without_jitter_is_that_of_kafbox():
     assert np.abs(predictions(M.KRLS(0.05, 60), X, y) - expected).max() < 1e-5  # the jitter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("forgetting", "budget"), [(1.0, 200), (0.99, 200), (0.99, 30)])
 def test_krls_tracker_in_the_order_of_kafbox_is_that_of_kafbox(forgetting, budget):
     X, y = data()

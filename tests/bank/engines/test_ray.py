@@ -74,6 +74,7 @@ def test_ray_with_every_learner_has_the_bits_of_serial(cluster):
     assert_same_banks(serial, on_ray)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_ray_with_exchange_sums_has_the_bits_of_serial(cluster):
     slots = [kb.Slot(K.Gaussian(w), M.Norma()) for w in np.geomspace(0.05, 5, 40)]
