@@ -287,6 +287,30 @@ def compare(a, first, count):
 
 
 @inline
+def compute_statistics(a, x, others, stride, count):
+    """statistics[s, 0, m] = statistic s of x and t_m, m < count, for those that the program reads.
+
+    others[k * stride + m] is coordinate k of t_m. a: has program, addresses, coordinates, starts,
+    source_parameters and statistics.
+    """
+    for i in range(len(a.program)):
+        if a.program[i, 0] == EVALUATE:
+            source = a.program[i, 1]
+            start, end = a.starts[source], a.starts[source + 1]
+            call_statistic(
+                a.addresses[source],
+                x,
+                others,
+                stride,
+                count,
+                a.coordinates[start:],
+                end - start,
+                a.source_parameters[source:],
+                a.statistics[source, 0],
+            )
+
+
+@inline
 def kernel_row(program, constants, statistics, t, column, count, row, stack):
     """row[m] = the kernel values of a leaf's four slots with term m, for m < count.
 

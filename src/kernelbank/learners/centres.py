@@ -10,9 +10,9 @@ import numpy as np
 
 from ..kernels.base import Kernel
 from ..kernels.program import (
-    EVALUATE,
     PackedProgram,
     PackedStatistics,
+    compute_statistics,
     evaluate,
     kernel_row,
     number_statistics,
@@ -20,7 +20,6 @@ from ..kernels.program import (
 from ..losses.objective import Objective
 from ..native.arguments import floats, ints, lanes
 from ..native.dense import delete_element
-from ..native.formulas import call_statistic
 from ..native.functions import native
 from ..native.jit import inline
 from ..native.simd import WIDTH, lane
@@ -123,21 +122,7 @@ class CentresBase(FeatureLearner):
 @inline
 def kernel_values(a, leaf, x, others, stride, count, out):
     """out[m] = k(x, t_m) for m < count, where others[k * stride + m] is coordinate k of t_m."""
-    for i in range(len(a.program)):
-        if a.program[i, 0] == EVALUATE:
-            source = a.program[i, 1]
-            start, end = a.starts[source], a.starts[source + 1]
-            call_statistic(
-                a.addresses[source],
-                x,
-                others,
-                stride,
-                count,
-                a.coordinates[start:],
-                end - start,
-                a.source_parameters[source:],
-                a.statistics[source, 0],
-            )
+    compute_statistics(a, x, others, stride, count)
     row = a.stack[0]
     kernel_row(a.program, a.constants[leaf], a.statistics, -1, 0, count, row, a.stack[1:])
     for m in range(count):

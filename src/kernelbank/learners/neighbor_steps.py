@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.program import EVALUATE, kernel_row
+from ..kernels.program import compute_statistics, kernel_row
 from ..kernels.sample_buffer import USED
 from ..native.arguments import Arguments, floats, ints, lanes
-from ..native.formulas import call_statistic
 from ..native.functions import native
 from ..native.jit import inline
 from ..native.simd import WIDTH, broadcast, fma, lane, sqrt, where_less
@@ -148,6 +147,18 @@ def _some_less(d0, d1, d2, d3, most):
 
 
 @inline
+def _add_squares(point, block, first, last, d0, d1, d2, d3):
+    """Sixteen sums plus (z_k - x_k)^2, k = first .. last - 1, of the samples of a block."""
+    for k in range(first, last):
+        x, row = broadcast(point[k]), block[k]
+        u0, u1 = load_four(row, 0) - x, load_four(row, 4) - x
+        u2, u3 = load_four(row, 8) - x, load_four(row, 12) - x
+        d0, d1 = fma(u0, u0, d0), fma(u1, u1, d1)
+        d2, d3 = fma(u2, u2, d2), fma(u3, u3, d3)
+    return d0, d1, d2, d3
+
+
+@inline
 def _search(a, leaf, low, high, count):
     """Look at the places high - 1 down to low; returns the number of nearest samples so far.
 
@@ -160,20 +171,10 @@ def _search(a, leaf, low, high, count):
         block = blocks[number]
         most = a.distances[count - 1] if count == a.neighbors else np.inf
         d0, d1, d2, d3 = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
-        for k in range(half):
-            x, row = broadcast(point[k]), block[k]
-            u0, u1 = load_four(row, 0) - x, load_four(row, 4) - x
-            u2, u3 = load_four(row, 8) - x, load_four(row, 12) - x
-            d0, d1 = fma(u0, u0, d0), fma(u1, u1, d1)
-            d2, d3 = fma(u2, u2, d2), fma(u3, u3, d3)
+        d0, d1, d2, d3 = _add_squares(point, block, 0, half, d0, d1, d2, d3)
         if most < np.inf and not _some_less(d0, d1, d2, d3, most):
             continue
-        for k in range(half, a.dimension):
-            x, row = broadcast(point[k]), block[k]
-            u0, u1 = load_four(row, 0) - x, load_four(row, 4) - x
-            u2, u3 = load_four(row, 8) - x, load_four(row, 12) - x
-            d0, d1 = fma(u0, u0, d0), fma(u1, u1, d1)
-            d2, d3 = fma(u2, u2, d2), fma(u3, u3, d3)
+        d0, d1, d2, d3 = _add_squares(point, block, half, a.dimension, d0, d1, d2, d3)
         if most < np.inf and not _some_less(d0, d1, d2, d3, most):
             continue
         store_four(a.block_distances, 0, d0)
@@ -216,21 +217,7 @@ def _find_nearest(a, leaf):
 @inline
 def _kernel_row(a, leaf, x, count, out):
     """out[j] = k(x, z_j) + constant for j < count, in each lane."""
-    for i in range(len(a.program)):
-        if a.program[i, 0] == EVALUATE:
-            source = a.program[i, 1]
-            start, end = a.starts[source], a.starts[source + 1]
-            call_statistic(
-                a.addresses[source],
-                x,
-                a.chosen[0],
-                a.neighbors,
-                count,
-                a.coordinates[start:],
-                end - start,
-                a.source_parameters[source:],
-                a.statistics[source, 0],
-            )
+    compute_statistics(a, x, a.chosen[0], a.neighbors, count)
     kernel_row(a.program, a.kernel_constants[leaf], a.statistics, -1, 0, count, out, a.stack)
     for j in range(count):
         out[j] = out[j] + a.constant
