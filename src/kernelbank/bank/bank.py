@@ -27,9 +27,8 @@ from . import serialization
 from .adaptive_dictionary import DictionaryState
 from .engines import Engine
 from .layout import Slot, given_slots
-from .ledger import Ledger
 from .naming import SlotNames
-from .runtime import Runtime
+from .outputs import make_runtime
 from .settings import BankSettings
 from .slot_changes import SlotPlan, changed_settings, continue_with, plan_change
 from .slot_history import SlotHistory
@@ -91,6 +90,12 @@ class KernelBank:
     slots : instead of dictionary and learner, a list of `Slot`, to mix methods.
     dtype : "float64", or "float32" to keep Norma's kernel values and coefficients in half the
         memory, at an error of about 1e-7 of their size. The arithmetic is double in both.
+    outputs : how many targets a sample has, K. Every slot then has K functions, and every output
+        its own weights, ledger and evidence: targets are (n, K), and all results have an axis of
+        outputs, as (n, K) predictions and (K, P) weights. `loss` may be a list with one for each
+        output. What learners compute from the inputs alone they compute once (see
+        docs/learners.md); every output has the bits of a bank of its own. A target may be missing
+        (NaN): that output does not learn the sample, if window is 1.
     initial : (points, coefficients), where the slots start instead of at 0: slot p at
         f_p = sum_j coefficients[j, p] k_p(points[j], .), for points (m, d) and coefficients (m, P),
         or (m,) for all slots. For learners on random features their features stand for k. Norma
@@ -121,6 +126,7 @@ class KernelBank:
         slots: Iterable[Slot] | None = None,
         dtype: str = "float64",
         initial: Any = None,
+        outputs: int = 1,
     ) -> None:
         settings = BankSettings.checked(
             dictionary,
@@ -133,12 +139,13 @@ class KernelBank:
             slots,
             dtype,
             initial,
+            outputs,
         )
-        self._use(settings, Runtime(settings))
+        self._use(settings, make_runtime(settings))
         self._turn = new_turn(self)
 
-    def _use(self, settings: BankSettings, runtime: Runtime) -> None:
-        """Be the bank with these settings and this runtime."""
+    def _use(self, settings: BankSettings, runtime: Any) -> None:
+        """Be the bank with these settings and this runtime: a `Runtime` or an `OutputRuntime`."""
         self._settings, self._runtime = settings, runtime
         self._names = SlotNames(settings.slots)
 
@@ -180,8 +187,13 @@ class KernelBank:
         return self._settings.objective.regularization
 
     @property
+    def outputs(self) -> int:
+        """How many targets a sample has, K."""
+        return self._settings.outputs
+
+    @property
     def weights(self) -> Floats:
-        """(P,): the weights of the next prediction."""
+        """(P,): the weights of the next prediction; (K, P) for several outputs."""
         return self._runtime.weights.copy()
 
     @_exclusive
@@ -201,8 +213,8 @@ class KernelBank:
         return self._runtime.evidence()
 
     @property
-    def ledger(self) -> Ledger:
-        """The costs and losses so far."""
+    def ledger(self) -> Any:
+        """The costs and losses so far: a `Ledger`, or an `OutputLedger` for several outputs."""
         return self._runtime.ledger
 
     @property
@@ -248,8 +260,10 @@ class KernelBank:
 
     # --- predicting ---------------------------------------------------------------------------
 
-    def predict_one(self, x: Any) -> float:
+    def predict_one(self, x: Any) -> Any:
         """The prediction at one input, a number or a (d,) array. Learns nothing.
+
+        A float; for several outputs (K,).
 
         `learn_one` of the same input right afterwards does not evaluate the kernels again.
         """
@@ -263,28 +277,36 @@ class KernelBank:
             self._check_inputs(point, "x")
             runtime.open_for_queries()
             if not runtime.is_open:
-                return float(runtime.predict(point)[0])
+                return runtime.predict(point)[0] if self.outputs > 1 else 0.0
             return runtime.predict_one(point[0])
 
-    def predict_slots_one(self, x: Any) -> tuple[float, Floats]:
+    def predict_slots_one(self, x: Any) -> tuple[Any, Floats]:
         """The prediction at one input, and (P,) the predictions of all slots. Learns nothing.
+
+        For several outputs (K,) and (K, P).
 
         The slots' predictions can be given to `learn_one` later, if the target is delayed.
         """
         with self._turn:
             prediction = self.predict_one(x)
             if not self._runtime.is_open:
-                return prediction, np.zeros(len(self.slots))
-            return prediction, self._runtime.workspace.slot_values.copy()
+                return prediction, np.zeros(self.weights.shape)
+            return prediction, self._runtime.query_slots
 
     @_exclusive
     def predict(self, X: Any) -> Floats:
-        """(n,): the predictions at the rows of an (n, d) array. Learns nothing."""
+        """(n,): the predictions at the rows of an (n, d) array. Learns nothing.
+
+        For several outputs (n, K).
+        """
         return self._runtime.predict(self._checked_inputs(X))
 
     @_exclusive
     def predict_slots(self, X: Any) -> Floats:
-        """(n, P): the prediction of every slot at the rows of an (n, d) array. Learns nothing."""
+        """(n, P): the prediction of every slot at the rows of an (n, d) array. Learns nothing.
+
+        For several outputs (n, K, P).
+        """
         return self._runtime.evaluate(self._checked_inputs(X), np.ones(len(self.slots)))
 
     @_exclusive
@@ -300,9 +322,10 @@ class KernelBank:
     def learn_one(self, x: Any, y: Any, past_predictions: Any = None) -> None:
         """Learn one sample, after the cost of the present prediction has been taken.
 
-        past_predictions : (P,), for a delayed target: what `predict_slots_one` returned for the
-            slots when this input was predicted. The combiner and the one-step-ahead losses then
-            judge the slots by these, not by what they would predict now. Where it holds NaN or
+        y : a number; for several outputs (K,), NaN where a target is missing.
+        past_predictions : (P,), or (K, P), for a delayed target: what `predict_slots_one` returned
+            for the slots when this input was predicted. The combiner and the one-step-ahead losses
+            then judge the slots by these, not by what they would predict now. Where it holds NaN or
             infinity, the slot's present prediction counts.
         """
         runtime = self._runtime
@@ -318,12 +341,11 @@ class KernelBank:
                     self._revise_if_due()
                 return
             point = check.one_sample(x, self._dimension)
-            target = check.one_target(y)
+            target = self._checked_targets(y, 1, one=True)
             past = past_predictions
             if past is not None:
-                past = self._settings.check_past_predictions(past)
+                past = self._settings.check_past_predictions(past)[None]
             self._check_inputs(point, "x")
-            self.loss.check_targets(target)
             self._run_block(point, target, past)
 
     @_exclusive
@@ -333,18 +355,17 @@ class KernelBank:
         Parameters
         ----------
         X : (n, d), or (n,) for inputs of one number.
-        y : (n,) targets.
+        y : (n,) targets; (n, K) for several outputs.
         record : what the trace keeps: "all", "light" (nothing of size n * P), or a list of names.
 
         The result does not depend, in any bit, on how a stream is cut into calls of `run` and
         `learn_one`.
         """
         points = check.samples(X, self._dimension)
-        targets = check.targets(y, len(points))
+        targets = self._checked_targets(y, len(points))
         fields = chosen_fields(record)
         self._check_inputs(points, "X")
-        self.loss.check_targets(targets)
-        trace = Trace(len(points), self._names, fields)
+        trace = Trace(len(points), self._names, fields, outputs=self.outputs)
         done = 0
         self._revise_if_due()
         while done < len(points):
@@ -358,6 +379,14 @@ class KernelBank:
             if self._runtime is not runtime:
                 trace.rename(done, self._names)
         return trace
+
+    def _checked_targets(self, y: Any, count: int, *, one: bool = False) -> Floats:
+        """(n,) targets, or (n, K) for several outputs."""
+        if self.outputs == 1:
+            targets = check.one_target(y) if one else check.targets(y, count)
+            self.loss.check_targets(targets)
+            return targets
+        return self._settings.check_output_targets(y, count, one=one)
 
     def _run_block(self, X: Floats, y: Floats, past_predictions: Floats | None = None) -> None:
         """Learn a block whole, or not at all; then revise the slots if that is due."""
@@ -380,18 +409,22 @@ class KernelBank:
             return
         with whole_step(self):
             sums, settings = self._runtime.weight_sums, self._settings
-            assert sums is not None
             revision = dictionary.revise(state, sums, self.quarantined, self.samples)
             if not revision.added:
                 self._settings = replace(settings, dictionary_state=revision.state)
-                sums[:] = 0.0
+                self._runtime.clear_weight_sums()
                 return
             slots = settings.member_slots(revision.state)
             places = range(len(slots))
             kept = [None if place in revision.added else place for place in places]
-            plan = plan_change(settings, self.ledger.slot_cumulative_cost, slots, kept, places)
+            plan = plan_change(settings, self._slot_costs(), slots, kept, places)
             reasons = {"retired": revision.retired, "added": revision.added}
             self._use(*self._continued(slots, plan, reasons, revision.state))
+
+    def _slot_costs(self) -> Floats:
+        """(P,): the slots' cumulative costs, summed over the outputs."""
+        costs: Floats = self.ledger.slot_cumulative_cost
+        return costs if self.outputs == 1 else costs.sum(axis=0)
 
     def _before_step(self) -> None:
         """The runtime undoes what has to be undone."""
@@ -457,9 +490,11 @@ class KernelBank:
             layout = wider._settings.layout
             check_wider(self._settings.layout, known, layout, width)
             wider._runtime.open(np.zeros(width))
-            arrays = widened_arrays(layout, self._state(), wider._state())
-            models = self._runtime.executor.copy_models()
-            wider._continue_from(width, self._runtime.diagnostics.warned, arrays, models)
+            arrays = self._runtime.changed_arrays(
+                wider._runtime, lambda old, new: widened_arrays(layout, old, new)
+            )
+            models = self._runtime.copy_models()
+            wider._continue_from(width, self._runtime.warned, arrays, models)
         return wider
 
     @_exclusive
@@ -506,8 +541,7 @@ class KernelBank:
         """
         self._refuse_revised("with_slots")
         given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
-        costs = self.ledger.slot_cumulative_cost
-        plan = plan_change(self._settings, costs, given, kept, elders)
+        plan = plan_change(self._settings, self._slot_costs(), given, kept, elders)
         other = KernelBank(**self._settings.arguments() | {"slots": given})
         other._use(*self._continued(given, plan, {}))
         return other
@@ -524,7 +558,7 @@ class KernelBank:
         plan: SlotPlan,
         reasons: Mapping[str, Mapping[int, str]],
         state: DictionaryState | None = None,
-    ) -> tuple[BankSettings, Runtime]:
+    ) -> tuple[BankSettings, Any]:
         """Settings and runtime that continue with other slots."""
         new = changed_settings(self._settings, self.samples, slots, plan, reasons, state)
         return new, continue_with(self._runtime, self._settings, new, plan)
@@ -540,7 +574,7 @@ class KernelBank:
         with defer_signals():
             if self._settings.dictionary is not None:
                 settings = BankSettings.checked(**_NO_SLOTS | self._settings.arguments())
-                self._use(settings, Runtime(settings))
+                self._use(settings, make_runtime(settings))
             else:
                 self._runtime.reset()
 
@@ -565,7 +599,7 @@ class KernelBank:
         header = {
             **serialization.describe_settings(self._settings),
             "dimension": dimension,
-            "warned": sorted(self._runtime.diagnostics.warned),
+            "warned": sorted(self._runtime.warned),
             **self._settings.history.describe(),
         }
         return header, arrays
@@ -602,7 +636,7 @@ class KernelBank:
         """Take over the history of another bank, and its members of an adaptive dictionary."""
         settings = self._settings if state is None else self._settings.with_members(state)
         settings = settings.with_history(history)
-        self._use(settings, Runtime(settings))
+        self._use(settings, make_runtime(settings))
 
     def _state(self) -> dict[str, Floats]:
         """Copies of all arrays that the next sample depends on."""
@@ -620,17 +654,17 @@ class KernelBank:
         if dimension is not None:
             runtime.open(np.zeros(dimension))
             if models is not None:
-                runtime.executor.restore_models(models)
+                runtime.restore_models(models)
         runtime.restore(arrays)
-        runtime.diagnostics.warned = set(warned)
+        runtime.warned = set(warned)
 
     @_exclusive
     def __reduce__(self) -> tuple[Any, ...]:
         """For copy and pickle, which keep user-made parts and models behind adapters too."""
         runtime = self._runtime
         dimension, arrays = self._kept_state()
-        models = None if dimension is None else runtime.executor.copy_models()
-        state = (dimension, sorted(runtime.diagnostics.warned), arrays, models)
+        models = None if dimension is None else runtime.copy_models()
+        state = (dimension, sorted(runtime.warned), arrays, models)
         settings = self._settings
         history = (settings.history, settings.dictionary_state)
         return _unpickled, (settings.arguments(), history, *state)

@@ -37,6 +37,8 @@ class Ledger:
         self._on_simplex = on_simplex
         self._dropped = dropped
         self.running = np.zeros(bank_cost.SAMPLES + 1)  # see bank_cost; for the runtime
+        self.missing = 0
+        """How many samples had no target; of one of several outputs only."""
         self._slot_cost = np.zeros(slots)
         self._slot_loss = np.zeros(slots)
 
@@ -44,6 +46,16 @@ class Ledger:
     def samples(self) -> int:
         """How many samples have been counted."""
         return int(self.running.item(bank_cost.SAMPLES))
+
+    @property
+    def scored(self) -> int:
+        """How many samples had a target: all but those whose target was missing."""
+        return self.samples - self.missing
+
+    def skip_sample(self) -> None:
+        """Count a sample whose target is missing; for the runtime."""
+        self.running[bank_cost.SAMPLES] += 1.0
+        self.missing += 1
 
     @property
     def cumulative_cost(self) -> float:
@@ -63,7 +75,7 @@ class Ledger:
     @property
     def mean_loss(self) -> float:
         """Mean one-step-ahead loss of the bank; NaN before the first sample."""
-        return self.loss / self.samples if self.samples else float("nan")
+        return self.loss / self.scored if self.scored else float("nan")
 
     @property
     def slot_loss(self) -> Floats:
@@ -73,9 +85,9 @@ class Ledger:
     @property
     def slot_mean_loss(self) -> Floats:
         """(P,): mean one-step-ahead loss of every slot alone; infinite for a slot that is out."""
-        if not self.samples:
+        if not self.scored:
             return np.full(len(self._slot_loss), np.nan)
-        return np.where(np.isinf(self._slot_cost), np.inf, self._slot_loss) / self.samples
+        return np.where(np.isinf(self._slot_cost), np.inf, self._slot_loss) / self.scored
 
     @property
     def quarantined(self) -> tuple[int, ...]:
@@ -132,6 +144,7 @@ class Ledger:
         dropped = self.dropped
         other = self._empty(dropped)
         other.restore(self.state())
+        other.missing = self.missing
         return other
 
     def since(self, earlier: Ledger) -> Ledger:
@@ -161,6 +174,7 @@ class Ledger:
         dropped = self.dropped - earlier.dropped
         part = self._empty(dropped)
         part.running[:] = self.running
+        part.missing = self.missing - earlier.missing
         for entry in (bank_cost.COST, bank_cost.LOSS, bank_cost.GAP, bank_cost.SAMPLES):
             part.running[entry] -= earlier.running[entry]
         out = np.isinf(self._slot_cost)  # out for good: infinite minus infinite is no number
@@ -224,6 +238,12 @@ class Ledger:
         charge_bank = Phase(bank_cost.charge_bank, **values)
         return append_targets, self.slot_cost_phase(workspace, *self.totals), charge_bank
 
+    def write_skipped(self, workspace: Workspace, prediction: float) -> None:
+        """The metrics of a sample without a target: no cost, no loss."""
+        none = float("nan")
+        metrics = [prediction, none, none, none, self.cumulative_cost, self.regret]
+        workspace.sample_metrics[0] = metrics
+
     def rows(self, workspace: Workspace, count: int) -> dict[str, Floats]:
         """What a trace keeps of the last block."""
         predictions, cost, loss, gap, cumulative, regret = workspace.sample_metrics[:count].T
@@ -254,5 +274,6 @@ class Ledger:
 
     def reset(self) -> None:
         """Set all totals to 0."""
+        self.missing = 0
         for array in (self.running, self._slot_cost, self._slot_loss):
             array[:] = 0.0

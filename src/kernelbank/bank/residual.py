@@ -162,10 +162,14 @@ class ShardGroup:
     works on; they are the same unless the slots learn a residual.
     """
 
-    def __init__(self, settings: GroupSettings, scored: SlotGroup) -> None:
+    def __init__(
+        self, settings: GroupSettings, scored: SlotGroup, leader: SlotGroup | None = None
+    ) -> None:
+        """`leader`: what the learner of the first output works on, if this one follows it."""
         self.learner = settings.learner
         self.scored = scored
         self.trained = scored
+        self.leader = leader
         self.base: tuple[ShardGroup, int, int] | None = None
         """For slots that learn a residual: group, leaf and lane of the base slot."""
         self.evaluated: Floats = np.empty(0)
@@ -173,10 +177,14 @@ class ShardGroup:
 
     def phases(self, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         """The phases that learn a block. Called once."""
+        if self.leader is not None:
+            return self.learner.follow_phases(self.trained, self.leader, buffer, workspace)
         return self.learner.phases(self.trained, buffer, workspace)
 
     def predict_phases(self, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         """The phases that fill scored.query_values at workspace.query_point. After `phases`."""
+        if self.leader is not None:
+            return self.learner.follow_predict_phases(self.trained, self.leader, buffer, workspace)
         return self.learner.predict_phases(self.trained, buffer, workspace)
 
     def evaluate(self, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray) -> Floats:
@@ -193,9 +201,15 @@ class ResidualGroup(ShardGroup):
     """Slots that learn the residual of a base slot: the one in `base` at (leaf, lane)."""
 
     def __init__(
-        self, settings: GroupSettings, scored: SlotGroup, base: ShardGroup, leaf: int, lane: int
+        self,
+        settings: GroupSettings,
+        scored: SlotGroup,
+        leader: SlotGroup | None,
+        base: ShardGroup,
+        leaf: int,
+        lane: int,
     ) -> None:
-        super().__init__(settings, scored)
+        super().__init__(settings, scored, leader)
         self.base = (base, leaf, lane)
         self.trained = copy.copy(scored)  # its effects of truncation are the slot's
         for name in ("values", "norms", "predictions", "query_values"):

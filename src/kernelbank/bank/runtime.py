@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import nan
 from typing import Any
 
@@ -27,6 +27,11 @@ from .shard import Shard
 from .single_sample import DECLINED, DIAGNOSE, SingleSampleCalls
 from .trace import Trace
 
+_SHORTEST = 8
+_FULL_BLOCKS = 8
+"""With more outputs than this blocks are shorter, but not below _SHORTEST: each has arrays of the
+length of a block."""
+
 _LARGEST_SUM = 1e300
 """Sums of weights beyond this count as this."""
 
@@ -38,7 +43,12 @@ class Runtime:
     the workspace and, by the engine, an executor with the state of the slots.
     """
 
-    def __init__(self, settings: BankSettings) -> None:
+    def __init__(self, settings: BankSettings, leader: Runtime | None = None) -> None:
+        """`leader`: the runtime of the bank's first output, for another output.
+
+        It is opened first, and works first on each block and query.
+        """
+        self._leader = leader
         self._objective = settings.objective
         self._layout = settings.layout
         self._combiner = settings.combiner
@@ -95,19 +105,24 @@ class Runtime:
     def _make(self, first_input: Floats) -> None:
         objective, layout, combiner = self._objective, self._layout, self._combiner
         slots, dimension = len(layout.slots), len(first_input)
+        leader, outputs = self._leader, self._settings.outputs
+        length = self._engine.length(layout, objective, dimension)
         self.workspace = Workspace(
             objective,
-            self._engine.length(layout, objective, dimension),
+            min(length, max(_SHORTEST, SLIDE_PERIOD * _FULL_BLOCKS // outputs)),
             dimension,
             slots,
             len(layout.leaves),
             needs=combiner.needs,
             workers=self._engine.workers,
+            outputs=outputs,
+            leader=None if leader is None else leader.workspace,
         )
         self._combiner_state = {n: np.zeros(s) for n, s in combiner.shapes(slots).items()}
         self._query_prediction = np.zeros(1)
         self._was_reset = False
-        self.executor = self._engine.open(objective, layout, self.workspace, first_input)
+        shared = leader.executor if leader is not None and self._engine.shares_outputs else None
+        self.executor = self._engine.open(objective, layout, self.workspace, first_input, shared)
         stage = self._combine_stage()
         self.executor.connect(stage)
         parts: list[Any] = [objective.loss, *(slot.kernel for slot in layout.slots)]
@@ -231,20 +246,54 @@ class Runtime:
         past_predictions : (n, P), what the slots predicted earlier, for delayed targets.
         """
         self.open(X[0])
-        workspace, first, count = self.workspace, self.ledger.samples, len(X)
-        workspace.points[:count] = X
-        workspace.new_targets[:count] = y
+        first, count = self.ledger.samples, len(X)
+        self.workspace.points[:count] = X
+        before = self.checkpoint() if self.may_fail else None
+        try:
+            self.run_targets(first, y, past_predictions)
+        except BaseException:
+            if before is not None:
+                self.undo(first, before)
+            raise
+        self.finish_block(first, count)
+
+    def run_targets(
+        self, first: int, targets: Floats, past_predictions: Floats | None = None
+    ) -> None:
+        """Learn the block whose inputs are on the workspace."""
+        workspace, count = self.workspace, len(targets)
+        workspace.new_targets[:count] = targets
+        self.busy = bool(self._callbacks)
         try:
             if past_predictions is not None:
                 workspace.past_predictions[:count] = past_predictions
                 workspace.has_past_predictions[:count] = 1.0
-            if self._callbacks or self.executor.fallible:
-                self._run_or_undo(first, count)
-            else:
-                self.executor.run_block(first, count)
+            self.executor.run_block(first, count)
+            self._raise_callback_error()
         finally:
+            self.busy = False
             if past_predictions is not None:
                 workspace.has_past_predictions[:count] = 0.0
+
+    def skip_target(self, first: int) -> None:
+        """Take the sample on the workspace, whose target is missing: it is not learned.
+
+        What the slots know of the inputs alone may change, and they decay or forget as always.
+        """
+        workspace = self.workspace
+        workspace.new_targets[0] = nan
+        self.executor.skip_sample(first)
+        self.ledger.skip_sample()
+        values, weights = workspace.slot_predictions[:1].copy(), self.weights[None].copy()
+        prediction = self._combine(weights, values)
+        workspace.proposed[0] = weights[0]
+        for array in (workspace.slot_cost, workspace.slot_loss, workspace.window_loss):
+            array[0] = nan
+        workspace.curvature[0] = nan
+        self.ledger.write_skipped(workspace, float(prediction[0]))
+
+    def finish_block(self, first: int, count: int) -> None:
+        """What follows a block that was learned."""
         self._add_weights(count)
         self._diagnose(first)
 
@@ -260,28 +309,59 @@ class Runtime:
             sums[:] = np.cumsum(np.vstack([sums, rows]), axis=0)[-1]
         np.minimum(sums, _LARGEST_SUM, out=sums)
 
-    def _run_or_undo(self, first: int, count: int) -> None:
-        before = self._shared_arrays()
-        snapshot = self.executor.snapshot(models=self._snapshot_models)
-        self.busy = bool(self._callbacks)
-        try:
-            self.executor.run_block(first, count)
-            self._raise_callback_error()
-        except BaseException:
-            with defer_signals():
-                if first == 0:
-                    self.dimension = self._single = self._gate = None  # closed again
-                self._restore_shared(before)
-                self.executor.rollback(snapshot)
-            raise
-        finally:
-            self.busy = False
+    @property
+    def may_fail(self) -> bool:
+        """Whether a block may fail, by a user's function or for another reason."""
+        return bool(self._callbacks) or self.executor.fallible
 
-    def record(self, trace: Trace, row: int, count: int) -> None:
-        """Write what the trace keeps of the last block, from this row on."""
+    def checkpoint(self) -> tuple[dict[str, Floats], Any]:
+        """What `undo` needs to return to this moment."""
+        return self._shared_arrays(), self.executor.snapshot(models=self._snapshot_models)
+
+    def undo(self, first: int, before: tuple[dict[str, Floats], Any]) -> None:
+        """Return to a checkpoint, after the block since then, from sample `first`, has failed."""
+        with defer_signals():
+            if first == 0:
+                self.dimension = self._single = self._gate = None  # closed again
+            self._restore_shared(before[0])
+            self.executor.rollback(before[1])
+
+    def clear_weight_sums(self) -> None:
+        """Begin to sum weights anew, after a revision."""
+        if self.weight_sums is not None:
+            self.weight_sums[:] = 0.0
+
+    @property
+    def warned(self) -> set[str]:
+        """The kinds of warnings that have been given."""
+        return self.diagnostics.warned
+
+    @warned.setter
+    def warned(self, kinds: set[str]) -> None:
+        self.diagnostics.warned = set(kinds)
+
+    def copy_models(self) -> dict[int, Any]:
+        """Copies of the models behind slots whose state is not arrays, by leaf number."""
+        return self.executor.copy_models()
+
+    def restore_models(self, models: Mapping[int, Any]) -> None:
+        """Return to what `copy_models` returned."""
+        self.executor.restore_models(models)
+
+    @property
+    def query_slots(self) -> Floats:
+        """(P,): the slots' predictions at the point of the last `predict_one`."""
+        return self.workspace.slot_values.copy()
+
+    def record(self, trace: Trace, row: int, count: int, output: int | None = None) -> None:
+        """Write what the trace keeps of the last block, from this row on.
+
+        output : which of several outputs this is.
+        """
         workspace = self.workspace
         trace.write(
             row,
+            output,
             weights=workspace.proposed[:count],
             slot_cost=workspace.slot_cost[:count],
             slot_loss=workspace.slot_loss[:count],
@@ -343,17 +423,23 @@ class Runtime:
                 weights = self._gate.weights_at(some, values)
             if not np.isfinite(values[weights != 0]).all():
                 values = self.evaluate(some, np.ones(len(self.weights)))
-                slot_metrics.mask_nonfinite(
-                    len(some),
-                    slots=len(self.weights),
-                    on_simplex=self._combiner.on_simplex,
-                    weights=weights,
-                    predictions=values,
-                )
-            part = out[start : start + SLIDE_PERIOD]
-            slot_metrics.combine_rows(
-                len(some), weights=weights, values=values, columns=self._columns, out=part
+            out[start : start + SLIDE_PERIOD] = self._combine(weights, values)
+        return out
+
+    def _combine(self, weights: Floats, values: Floats) -> Floats:
+        """(n,): sum_p w_p f_p; weights (n, P) of values (n, P) that are not finite become 0."""
+        count, out = len(values), np.empty(len(values))
+        if not np.isfinite(values[weights != 0]).all():
+            slot_metrics.mask_nonfinite(
+                count,
+                slots=len(self.weights),
+                on_simplex=self._combiner.on_simplex,
+                weights=weights,
+                predictions=values,
             )
+        slot_metrics.combine_rows(
+            count, weights=weights, values=values, columns=self._columns, out=out
+        )
         return out
 
     def evaluate(self, X: Floats, wanted: Floats) -> Floats:
@@ -406,6 +492,12 @@ class Runtime:
             found |= {f"slots/{name}": array for name, array in self.executor.state().items()}
         return found
 
+    def changed_arrays(
+        self, other: Runtime, change: Callable[[Any, Any], dict[str, Floats]]
+    ) -> dict[str, Floats]:
+        """The arrays of another bank, from those of this one and of the other at its start."""
+        return change(self.arrays(), other.arrays())
+
     def restore(self, arrays: Mapping[str, Floats]) -> None:
         """Continue from what `arrays` returned. The runtime is open if that one was."""
         self._restore_shared(arrays)
@@ -445,7 +537,8 @@ class Runtime:
             shapes["recent"] = (self._objective.window - 1,)
             state = self._combiner.shapes(len(self.weights))
             shapes |= {f"combiner/{name}": shape for name, shape in state.items()}
-            slots = Shard.array_specs(self._objective, self._layout, dimension)
+            leader = None if self._leader is None else self._leader._objective
+            slots = Shard.array_specs(self._objective, self._layout, dimension, leader)
         found: dict[str, ArraySpec] = {name: (shape, "float64") for name, shape in shapes.items()}
         return found | {f"slots/{name}": spec for name, spec in slots.items()}
 

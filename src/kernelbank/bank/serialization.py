@@ -66,12 +66,20 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
         "residual_of": [slot.residual_of for slot in slots],
         "combiner": to_spec(settings.combiner),
         "loss": to_spec(settings.loss),
+        **_describe_outputs(settings),
         "window": objective.window,
         "regularization": objective.regularization,
         "dtype": objective.dtype,
         **_describe_dictionary(settings),
         **({} if start is None else {"initial": [a.tolist() for a in start.argument()]}),
     }
+
+
+def _describe_outputs(settings: BankSettings) -> dict[str, Any]:
+    if settings.outputs == 1:
+        return {}
+    losses = [to_spec(loss) for loss in settings.losses]
+    return {"outputs": settings.outputs} | ({"losses": losses} if losses else {})
 
 
 def _describe_dictionary(settings: BankSettings) -> dict[str, Any]:
@@ -112,7 +120,8 @@ def parse_settings(
     return {
         **slots,
         "combiner": part(header["combiner"]),
-        "loss": part(header["loss"]),
+        "loss": [part(loss) for loss in header.get("losses", [])] or part(header["loss"]),
+        "outputs": header.get("outputs", 1),
         "window": header["window"],
         "regularization": header["regularization"],
         "dtype": header["dtype"],

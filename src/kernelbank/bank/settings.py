@@ -39,6 +39,9 @@ class BankSettings:
     dictionary: AdaptiveDictionary | None = None
     """What chooses the slots in the course of the stream, if anything."""
     dictionary_state: DictionaryState | None = None
+    outputs: int = 1
+    losses: tuple[Loss, ...] = ()
+    """Of the outputs, if they differ; `objective` is that of the first."""
 
     @classmethod
     def checked(
@@ -53,6 +56,7 @@ class BankSettings:
         slots: Iterable[Slot] | None,
         dtype: Any,
         initial: Any = None,
+        outputs: Any = 1,
     ) -> BankSettings:
         """Settings from the arguments of `KernelBank`; raises `InvalidArgument` for wrong ones."""
         remedy = "Give how many recent samples a cost is taken over, such as 10."
@@ -60,7 +64,10 @@ class BankSettings:
         remedy = "Give 0 or a small positive number, such as 0.01."
         ridge = check.number("regularization", regularization, _OWNER, remedy, least=0)
         check.choice("dtype", dtype, _OWNER, ("float64", "float32"))
-        objective = Objective(own_copy(as_loss(loss)), length, ridge, dtype)
+        remedy = "Give how many targets a sample has, 1 or more."
+        number = check.count("outputs", outputs, _OWNER, remedy, most=10**6)
+        given_losses = _checked_losses(loss, number)
+        objective = Objective(given_losses[0], length, ridge, dtype)
         rule = Simplex() if combiner is None else combiner
         if not isinstance(rule, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
@@ -78,12 +85,15 @@ class BankSettings:
         for slot in layout.slots:
             slot.learner.check_kernel(slot.kernel)
         for group in layout.groups:
-            group.check(objective)
+            for own in dict.fromkeys(given_losses):
+                group.check(replace(objective, loss=own))
         layout = replace(layout, initial=InitialFunction.checked(initial, len(layout.slots)))
         layout.check_initial(objective)
         where = as_engine(engine)
         where.check(rule)
-        settings = cls(objective, layout, rule, where, None, adaptive, state)
+        differ = len(dict.fromkeys(given_losses)) > 1
+        losses = given_losses if differ else ()
+        settings = cls(objective, layout, rule, where, None, adaptive, state, number, losses)
         settings.first_weights()
         if layout.initial is not None:
             settings.check_inputs(layout.initial.points, "initial", first=True)
@@ -109,6 +119,12 @@ class BankSettings:
         """The loss by which the bank and its slots are judged."""
         return self.objective.loss
 
+    def of_output(self, output: int) -> BankSettings:
+        """The settings for one of several outputs."""
+        if not self.losses:
+            return self
+        return replace(self, objective=replace(self.objective, loss=self.losses[output]))
+
     def arguments(self) -> dict[str, Any]:
         """Arguments with which `KernelBank` makes an equal bank, at its start."""
         given: dict[str, Any] = {"slots": self.slots}
@@ -119,7 +135,8 @@ class BankSettings:
     def _other_arguments(self) -> dict[str, Any]:
         return {
             "combiner": self.combiner,
-            "loss": self.loss,
+            "loss": list(self.losses) or self.loss,
+            "outputs": self.outputs,
             "window": self.objective.window,
             "regularization": self.objective.regularization,
             "engine": self.engine,
@@ -190,10 +207,49 @@ class BankSettings:
         name = "past_predictions"
         remedy = "Give the second value that predict_slots_one returned."
         values = check.floats(name, past_predictions, remedy)
-        if values.shape != (len(self.slots),):
-            raise check.refuse(name, f"hold {len(self.slots)} values", values.shape, remedy)
+        shape = (len(self.slots),) if self.outputs == 1 else (self.outputs, len(self.slots))
+        if values.shape != shape:
+            raise check.refuse(name, f"have the shape {shape}", values.shape, remedy)
         check.within_range(name, np.where(np.isfinite(values), values, 0.0))
         return values
+
+    def check_output_targets(self, y: Any, count: int, *, one: bool) -> Floats:
+        """(n, K): targets of several outputs; NaN is a missing one, if that is possible."""
+        outputs = self.outputs
+        remedy = f"Give {outputs} numbers for each row of X, NaN where a target is missing."
+        values = check.floats("y", y, remedy)
+        if one and values.ndim == 1:
+            values = values[None]
+        if values.shape != (count, outputs):
+            shape = (outputs,) if one else (count, outputs)
+            raise check.refuse("y", f"have the shape {shape}", values.shape, remedy)
+        missing = np.isnan(values)
+        if missing.any():
+            self._check_missing()
+        check.within_range("y", np.where(missing, 0.0, values))
+        for output in range(outputs):
+            known = values[~missing[:, output], output]
+            self.of_output(output).loss.check_targets(known)
+        return np.ascontiguousarray(values)
+
+    def _check_missing(self) -> None:
+        """Refuse missing targets where a part of the bank cannot leave them out."""
+        why = ""
+        if self.objective.window > 1:
+            why = f"with window=1 only (it is {self.objective.window})"
+        elif not self.combiner.accepts_missing:
+            why = f"not with {type(self.combiner).__name__}; Stacking and Hedge allow it"
+        elif not self.engine.shares_outputs:
+            why = f"not on the engine {type(self.engine).__name__}"
+        else:
+            for slot in self.slots:
+                if not slot.learner.accepts_missing:
+                    why = f"not with the learner {type(slot.learner).__name__}"
+        if why:
+            remedy = "Leave such samples out, or use a bank for each output."
+            raise check.refuse(
+                "y", f"have no missing targets: they are possible {why}", "NaN", remedy
+            )
 
     def check_saveable(self, done: str, remedy: str) -> None:
         """Refuse what cannot be done with slots whose state is not arrays."""
@@ -203,3 +259,13 @@ class BankSettings:
                     f"This bank cannot be {done}: slot {index} is {slot.learner!r}, whose state "
                     f"is not arrays. {remedy}"
                 )
+
+
+def _checked_losses(loss: Any, outputs: int) -> tuple[Loss, ...]:
+    """The loss of every output: one for all, or a list with one for each."""
+    if not isinstance(loss, (list, tuple)):
+        return (own_copy(as_loss(loss)),) * outputs
+    if len(loss) != outputs:
+        remedy = "Give one loss for all outputs, or a list with one for each."
+        raise check.refuse("loss", f"be one, or a list of {outputs}", loss, remedy, _OWNER)
+    return tuple(own_copy(as_loss(own)) for own in loss)

@@ -24,7 +24,7 @@ from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import Floats
 from . import slot_metrics
-from .layout import Layout, Leaf
+from .layout import GroupSettings, Layout, Leaf
 from .residual import ResidualGroup, ShardGroup, state_shapes
 
 
@@ -40,8 +40,12 @@ class Shard:
         buffer: SampleBuffer,
         *,
         alone: bool = False,
+        leader: Shard | None = None,
     ) -> None:
-        """`alone`: the workspace has columns and rows for the slots of this shard only."""
+        """`alone`: the workspace has columns and rows for the slots of this shard only.
+
+        leader : the shard of the same leaves for the first output of the bank, for another output.
+        """
         leaves = list(leaves)
         self.objective = objective
         self.layout = layout
@@ -85,11 +89,17 @@ class Shard:
                 found = np.searchsorted(self.slots, arrays.columns)
                 arrays.workspace_columns = np.where(arrays.columns >= 0, found, -1)
                 arrays.workspace_numbers = np.searchsorted(self.leaf_numbers, arrays.numbers)
+            followed = None
+            if leader is not None and self._follows(settings, leader):
+                followed = leader.groups[len(self.groups)].trained
             if settings.residual_of is None:
-                group = ShardGroup(settings, arrays)
+                group = ShardGroup(settings, arrays, followed)
             else:
-                group = ResidualGroup(settings, arrays, *self._find(settings.residual_of))
+                base = self._find(settings.residual_of)
+                group = ResidualGroup(settings, arrays, followed, *base)
             self._start(group)
+            if followed is not None:
+                self._borrow(group, followed)
             self.groups.append(group)
         self.scored = [group.scored for group in self.groups]
         self.backward_phases: Phases
@@ -98,6 +108,19 @@ class Shard:
         self.learn_phases = self._learn_phases(workspace)
         self.mix_phases = Phases([self._mix(workspace)])
         self.query_phases = self._query_phases(workspace)
+
+    def _follows(self, settings: GroupSettings, leader: Shard) -> bool:
+        own, first = settings.objective(self.objective), settings.objective(leader.objective)
+        return settings.learner.follows(own, first)
+
+    @staticmethod
+    def _borrow(group: ShardGroup, leader: SlotGroup) -> None:
+        """Use the shared arrays of the first output in the place of one's own."""
+        shared = group.learner.shared_arrays
+        for arrays in (group.scored, group.trained):
+            arrays.borrowed = shared
+            for name in shared:
+                arrays.state[name] = leader.state[name]
 
     def _find(self, index: int) -> tuple[ShardGroup, int, int]:
         """Group, leaf and lane of a slot of this shard."""
@@ -111,6 +134,8 @@ class Shard:
 
     def _learn_phases(self, workspace: Workspace) -> Phases:
         own = {group: group.phases(self.buffer, workspace) for group in self.groups}
+        self.skip_phases = Phases([phase for group in self.groups for phase in own[group]])
+        """Those of a sample whose target is missing, so that there is nothing to score."""
         after = [self._score(workspace)]
         if "values" in workspace.needs:
             after.append(self._gather_values(workspace))
@@ -199,6 +224,13 @@ class Shard:
             sums=workspace.sums,
         )
 
+    def close_skipped(self, workspace: Workspace) -> None:
+        """After `skip_phases` on one sample: note the slots' predictions, and `close`."""
+        for group in self.groups:
+            first = group.scored.predictions[:, :1].copy()
+            self._scatter(group, first, workspace.slot_predictions[:1])
+        self.close(1)
+
     def close(self, count: int) -> None:
         """Make the state after sample `count` the one before the next block; see `mix_phases`."""
         for group in self.scored:
@@ -266,9 +298,15 @@ class Shard:
     # --- state ----------------------------------------------------------------------------------
 
     @staticmethod
-    def array_specs(objective: Objective, layout: Layout, dimension: int) -> dict[str, ArraySpec]:
-        """Shape and dtype of all arrays of a bank's state, in leaf order, without making any."""
-        result = SampleBuffer.array_specs(layout.history_length(objective), dimension)
+    def array_specs(
+        objective: Objective, layout: Layout, dimension: int, leader: Objective | None = None
+    ) -> dict[str, ArraySpec]:
+        """Shape and dtype of all arrays of a bank's state, in leaf order, without making any.
+
+        leader : the objective of the bank's first output, for another output.
+        """
+        length = layout.history_length(objective)
+        result = SampleBuffer.array_specs(length, dimension, leads=leader is None)
         counts = Counter(leaf.group for leaf in layout.leaves)
         for number, settings in enumerate(layout.groups):
             leaves = counts[number]
@@ -277,8 +315,12 @@ class Shard:
                 "norms": (leaves, WIDTH),
                 "alive": (leaves, WIDTH),
             }
-            kernel, history_length = layout.first_kernel(number), layout.history_length(objective)
-            own = state_shapes(settings, objective, leaves, dimension, kernel, history_length)
+            kernel = layout.first_kernel(number)
+            own = state_shapes(settings, objective, leaves, dimension, kernel, length)
+            if leader is not None and settings.learner.follows(
+                settings.objective(objective), settings.objective(leader)
+            ):
+                own = {n: s for n, s in own.items() if n not in settings.learner.shared_arrays}
             for name, shape in {**own, **common}.items():
                 dtype = settings.learner.dtype_of(name, objective)
                 result[f"group{number}/{name}"] = (shape, dtype)
@@ -326,5 +368,6 @@ class Shard:
                 "alive": group.alive,
             }
             for name, array in {**group.state, **common}.items():
-                result[f"group{index}/{name}"] = (group.numbers, array)
+                if name not in group.borrowed:
+                    result[f"group{index}/{name}"] = (group.numbers, array)
         return result

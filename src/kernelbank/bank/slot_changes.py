@@ -23,6 +23,7 @@ from .adaptive_dictionary import DictionaryState
 from .engines import Serial
 from .layout import Layout, Slot
 from .naming import SlotNames
+from .outputs import OutputRuntime
 from .runtime import Runtime, under
 from .settings import BankSettings
 from .slot_history import SlotChange, SlotHistory
@@ -174,10 +175,10 @@ def _oldest_held(history: SlotHistory, history_length: int, samples: int) -> int
 # --- arrays ---------------------------------------------------------------------------------------
 
 
-def continue_with(
-    runtime: Runtime, settings: BankSettings, new: BankSettings, plan: SlotPlan
-) -> Runtime:
+def continue_with(runtime: Any, settings: BankSettings, new: BankSettings, plan: SlotPlan) -> Any:
     """A runtime with other slots that continues from another; `settings` are those of that one."""
+    if isinstance(runtime, OutputRuntime):
+        return _continue_outputs(runtime, settings, new, plan)
     result = Runtime(new)
     result.diagnostics.warned = set(runtime.diagnostics.warned)
     if not runtime.ledger.samples:
@@ -190,6 +191,30 @@ def continue_with(
     models = change.copy_slots(runtime, result)
     result.executor.restore_models(models)
     result.restore(change.new)
+    return result
+
+
+def _continue_outputs(
+    runtime: OutputRuntime, settings: BankSettings, new: BankSettings, plan: SlotPlan
+) -> OutputRuntime:
+    """The same for several outputs, each as if it shared nothing with others."""
+    result = OutputRuntime(new)
+    result.warned = runtime.warned
+    if not runtime.ledger.samples:
+        return result
+    assert runtime.dimension is not None
+    new.check_width(runtime.dimension, "slots")
+    result.open(np.zeros(runtime.dimension))
+    old, fresh = runtime.arrays(), result.arrays()
+    found = {"missing": old["missing"]}
+    for k, (before, after) in enumerate(zip(runtime.runtimes, result.runtimes, strict=True)):
+        own = {name: array.copy() for name, array in result.whole_arrays(k, fresh).items()}
+        parts = (settings.of_output(k), new.of_output(k))
+        change = _Change(*parts, plan, runtime.whole_arrays(k, old), own)
+        change.copy_shared(runtime.ledger.samples)
+        after.restore_models(change.copy_slots(before, after))
+        found |= result.named_arrays(k, change.new)
+    result.restore(found)
     return result
 
 
@@ -367,8 +392,12 @@ class _Change:
         runtime.diagnostics.silence()
         runtime.open(X[0] if len(X) else np.zeros(len(self.old["slots/inputs"])))
         runtime.ledger.running[bank_cost.SAMPLES] = first
-        if len(X):
-            for block in runtime.iter_blocks(X, y, ()):
+        for start, end in _runs(np.isnan(y)):
+            if np.isnan(y[start]):  # of one of several outputs
+                runtime.workspace.points[0] = X[start]
+                runtime.skip_target(first + start)
+                continue
+            for block in runtime.iter_blocks(X[start:end], y[start:end], ()):
                 runtime.run_block(block.points, block.targets)
         arrays, learned = runtime.arrays(), runtime.executor.copy_models()
         for source, index in enumerate(indices):
@@ -386,3 +415,14 @@ class _Change:
             known = self.new[f"slots/group{base_group}/{name}"][base_leaf, ..., base_lane]
             self.new[f"slots/group{group}/residual_{name}"][leaf, ..., lane] = own
             target[leaf, ..., lane] = known + own
+
+
+def _runs(missing: np.ndarray) -> list[tuple[int, int]]:
+    """The ends of the longest parts of a stream without missing targets, and of missing ones."""
+    ends: list[tuple[int, int]] = []
+    for t, gap in enumerate(missing.tolist()):
+        if ends and not gap and not missing[t - 1]:
+            ends[-1] = (ends[-1][0], t + 1)
+        else:
+            ends.append((t, t + 1))
+    return ends

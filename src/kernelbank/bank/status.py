@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from ..utils.rendering import Pairs, number, one_line, render_html, render_text,
 from ..utils.validation import Floats
 from .engines import Engine, Serial
 from .naming import LONGEST, distinct_methods, full_name, method_name
-from .runtime import Runtime
 from .settings import BankSettings
 
 MOST_BARS = 5
@@ -161,15 +160,16 @@ class Status:
 def bank_title(settings: BankSettings, samples: int) -> str:
     """The title of a `KernelBank`."""
     objective = settings.objective
+    outputs = "" if settings.outputs == 1 else f"{settings.outputs} outputs, "
     return (
-        f"KernelBank({len(settings.slots)} slots, {full_name(settings.combiner)}, "
+        f"KernelBank({len(settings.slots)} slots, {outputs}{full_name(settings.combiner)}, "
         f"{full_name(objective.loss)}, window={objective.window}, "
         f"regularization={objective.regularization:g}, {samples} samples)"
     )
 
 
 @np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn
-def bank_status(settings: BankSettings, runtime: Runtime, names: Sequence[str]) -> Status:
+def bank_status(settings: BankSettings, runtime: Any, names: Sequence[str]) -> Status:
     """The status of a `KernelBank`."""
     objective, engine, ledger = settings.objective, settings.engine, runtime.ledger
     title = bank_title(settings, ledger.samples)
@@ -198,29 +198,39 @@ def bank_status(settings: BankSettings, runtime: Runtime, names: Sequence[str]) 
         notes["dictionary"] = dictionary_note(settings)
     if objective.dtype != "float64":
         notes["dtype"] = objective.dtype
-    costs = ledger.slot_cumulative_cost
+    costs, losses, weights = (
+        _mean_output(values)
+        for values in (ledger.slot_cumulative_cost, ledger.slot_mean_loss, runtime.weights)
+    )
     out = np.isinf(costs)
     if out.any():
         notes["quarantined"] = quarantine_note(
             np.flatnonzero(out).tolist(), len(out), lambda p: names[p]
         )
-    losses = ledger.slot_mean_loss
     metrics = {
-        "mean loss": _beside_best(ledger.mean_loss, losses, names),
-        "cumulative cost": _beside_best(ledger.cumulative_cost, costs, names),
+        "mean loss": _beside_best(np.mean(ledger.mean_loss), losses, names),
+        "cumulative cost": _beside_best(np.mean(ledger.cumulative_cost), costs, names),
     }
-    weights = runtime.weights.copy()
-    return Status(title, shown, ledger.samples, metrics, notes, names, weights, losses)
+    heading = "weights"
+    if settings.outputs > 1:
+        heading = "weights, mean over the outputs"
+        notes["outputs"] = f"{settings.outputs}; figures are means over them"
+    return Status(title, shown, ledger.samples, metrics, notes, names, weights, losses, heading)
 
 
-def _beside_best(value: float, of_slots: Floats, names: Sequence[str]) -> Metric:
+def _mean_output(values: Floats) -> Floats:
+    """(P,): figures of the slots; of several outputs, (K, P), the mean."""
+    return values.copy() if values.ndim == 1 else values.mean(axis=0)
+
+
+def _beside_best(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:
     """The value of the bank beside that of the best slot alone."""
     known = np.where(np.isfinite(of_slots), of_slots, np.inf)
     best = int(np.argmin(known))
     if not np.isfinite(known[best]):
-        return Metric(value)
+        return Metric(float(value))
     name = f"best slot alone, {shortened(names[best], LONGEST)}"
-    return Metric(value, float(known[best]), name)
+    return Metric(float(value), float(known[best]), name)
 
 
 # --- notes that several models have -------------------------------------------------------------

@@ -112,9 +112,13 @@ class Trace:
         task: str | None = None,
         classes: tuple[Any, ...] = (),
         arrays: Mapping[str, np.ndarray] | None = None,
+        outputs: int = 1,
     ) -> None:
         self._fields = fields
         self._samples = samples
+        self.outputs = outputs
+        """How many targets a sample has; with more than one, arrays have that axis after the
+        first."""
         self._names = names
         self._later_names: list[tuple[int, Sequence[str]]] = []
         self.task = task
@@ -122,7 +126,9 @@ class Trace:
         self.classes = classes
         """The labels, in the order of the columns of `probabilities`."""
         for name in self._fields:
-            shape = (samples, len(names)) if name in BY_SLOT else (samples,)
+            shape = (samples,) if outputs == 1 else (samples, outputs)
+            if name in BY_SLOT:
+                shape += (len(names),)
             setattr(self, name, np.empty(shape) if arrays is None else arrays[name])
 
     @property
@@ -154,6 +160,34 @@ class Trace:
             if first <= index:
                 names = later
         return tuple(names)
+
+    def of_output(self, output: int) -> Trace:
+        """The trace of one of several outputs.
+
+        >>> import numpy as np, kernelbank as kb
+        >>> x = np.arange(20.0)
+        >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 2), outputs=2)
+        >>> trace = bank.run(x, np.column_stack([x, -x]))
+        >>> trace.predictions.shape, trace.of_output(1).predictions.shape
+        ((20, 2), (20,))
+        """
+        remedy = "Give the index of an output, from 0."
+        index = check.count("output", output, "of_output", remedy, least=0)
+        if index >= self.outputs:
+            raise check.refuse("output", f"be below {self.outputs}", output, remedy, "of_output")
+        if self.outputs == 1:
+            return self
+        arrays = {name: getattr(self, name)[:, index] for name in self._fields}
+        own = Trace(
+            self._samples,
+            self._names,
+            self._fields,
+            task=self.task,
+            classes=self.classes,
+            arrays=arrays,
+        )
+        own._later_names = self._later_names
+        return own
 
     def rename(self, row: int, names: Sequence[str]) -> None:
         """The slots have these names from this row on."""
@@ -220,11 +254,15 @@ class Trace:
     def __repr__(self) -> str:
         return f"Trace({len(self)} samples; {', '.join(self._fields)})"
 
-    def write(self, start: int, **arrays: Floats) -> None:
-        """Fill rows start, start + 1, ... of the arrays that are recorded."""
+    def write(self, start: int, output: int | None = None, **arrays: Floats) -> None:
+        """Fill rows start, start + 1, ... of the arrays that are recorded.
+
+        output : of which of several outputs they are.
+        """
         for name, rows in arrays.items():
             if name in self._fields:
-                getattr(self, name)[start : start + len(rows)] = rows
+                own = getattr(self, name)
+                (own if output is None else own[:, output])[start : start + len(rows)] = rows
 
 
 def chosen_fields(record: Any, task: str | None = None) -> tuple[str, ...]:

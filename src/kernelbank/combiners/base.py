@@ -64,6 +64,9 @@ class Combiner:
     """Whether the weights of a prediction depend on its input, or on what the slots predict there.
     Such a rule gives the weights *at* each sample, before its target, and has `weights_at`."""
 
+    accepts_missing: ClassVar[bool] = False
+    """Whether samples without a target may be left out: the rule does not read sample numbers."""
+
     fixed_slots: ClassVar[str] = ""
     """Why a bank with this rule cannot continue with other slots, if it cannot."""
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ class Uniform(Combiner):
     >>> bank.weights.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
+
+    accepts_missing: ClassVar[bool] = True
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,6 +45,7 @@ class FixedShare(Combiner):
     True
     """
 
+    accepts_missing: ClassVar[bool] = True
     learning_rate: float = 1.0
     share: float = 0.01
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -58,6 +59,7 @@ class Hedge(Combiner):
     ['learning_rate', 'loss_above_best']
     """
 
+    accepts_missing: ClassVar[bool] = True
     learning_rate: float | None = None
     evidence: str = "loss"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -81,6 +81,7 @@ class Stacking(PairwiseSolver):
     True
     """
 
+    accepts_missing: ClassVar[bool] = True
     discount: float = 0.998
     ridge: float = 0.1
     tolerance: float = 1e-4

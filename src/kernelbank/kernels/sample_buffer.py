@@ -7,11 +7,12 @@ prediction at one query point.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..native.arguments import floats, ints, lanes
+from ..native.arguments import Arguments, floats, ints, lanes
 from ..native.functions import native
 from ..native.jit import inline
 from ..native.phases import Phase
@@ -61,6 +62,8 @@ class SampleBuffer:
     ) -> None:
         """`kernels` are those of learners that use kernel rows, of `history_length` terms."""
         self._initial_points = initial_points
+        self.leads = True
+        """Whether the inputs are this buffer's own, not those of another output."""
         dimension = len(first_input)
         self.history_length = history_length
         self.statistic_numbers = number_statistics(kernels, dimension)
@@ -105,6 +108,23 @@ class SampleBuffer:
             memo_repeated=self.memo_repeated,
         )
 
+    def for_output(self, workspace: Workspace) -> SampleBuffer:
+        """The same inputs with the targets of another output, whose workspace is given.
+
+        Its block is to be run after that of this buffer, and its query likewise.
+        """
+        other = copy.copy(self)
+        other.targets = np.zeros_like(self.targets)
+        other.add_samples = Phase(
+            _add_targets,
+            slide_period=SLIDE_PERIOD,
+            history_length=self.history_length,
+            new_targets=workspace.new_targets,
+            targets=other.targets,
+        )
+        other.leads = False
+        return other
+
     def fill(self, first_input: Floats) -> None:
         """Let all terms be the first input: terms before it need finite kernel values.
 
@@ -137,17 +157,15 @@ class SampleBuffer:
     # --- state ------------------------------------------------------------------------------------
 
     @staticmethod
-    def array_specs(history_length: int, dimension: int) -> dict[str, ArraySpec]:
+    def array_specs(history_length: int, dimension: int, *, leads: bool) -> dict[str, ArraySpec]:
         """Shape and dtype of the state's arrays, without making any."""
         length = history_length + SLIDE_PERIOD
-        return {
-            "inputs": ((dimension, length), "float64"),
-            "targets": ((length, WIDTH), "float64"),
-        }
+        inputs: dict[str, ArraySpec] = {"inputs": ((dimension, length), "float64")}
+        return (inputs if leads else {}) | {"targets": ((length, WIDTH), "float64")}
 
     def arrays(self) -> dict[str, Floats]:
         """Everything that the next step depends on; writing to the arrays restores it."""
-        return {"inputs": self.inputs, "targets": self.targets}
+        return ({"inputs": self.inputs} if self.leads else {}) | {"targets": self.targets}
 
     def clear_statistics(self) -> None:
         """Drop all statistics, after the state was written from outside."""
@@ -243,6 +261,25 @@ def _add_samples(a, first, count):
             a.repeated[s, t] = 1 if _equal(row, rows[t], length + 1) else 0
         for m in range(length + 1):  # for the next block
             rows[0, m] = rows[count, m]
+
+
+@native(
+    Arguments(
+        "add_targets",
+        slide_period=int,
+        history_length=int,
+        new_targets=floats(None),
+        targets=lanes("history_length + slide_period"),
+    )
+)
+def _add_targets(a, first, count):
+    """Append the targets of the block, as `_add_samples` does."""
+    length = a.history_length
+    if first > 0 and first % a.slide_period == 0:
+        for m in range(length):
+            a.targets[m] = a.targets[a.slide_period + m]
+    for t in range(count):
+        a.targets[length + first % a.slide_period + t] = broadcast(a.new_targets[t])
 
 
 @native(_QUERY)

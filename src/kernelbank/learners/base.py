@@ -122,6 +122,8 @@ class SlotGroup(LeafArrays):
             name: np.zeros(shape, dtype=learner.dtype_of(name, objective))
             for name, shape in shapes.items()
         }
+        self.borrowed: frozenset[str] = frozenset()
+        """The arrays of the state that belong to the group of the first output."""
         self.scratch: dict[str, Floats] = {}
         self.models: list[Any] = [None] * len(kernels)
         """For every leaf the model behind its slot, where the state is not arrays."""
@@ -171,6 +173,12 @@ class Learner:
 
     learns_window: ClassVar[bool] = False
     """Whether a step changes f by all samples of the window, not only by the newest."""
+
+    shared_arrays: ClassVar[frozenset[str]] = frozenset()
+    """The arrays of the state that follow from the inputs alone, for `follows`."""
+
+    accepts_missing: ClassVar[bool] = False
+    """Whether a target that is NaN leaves f as it was, with a window of 1."""
 
     accepts_new_inputs: ClassVar[bool] = False
     """Whether the slots can use columns that are added later (see `extend_inputs`)."""
@@ -263,6 +271,29 @@ class Learner:
             group.query_values[...] = self.evaluate(group, seen, point, statistics, everyone)[:, 0]
 
         return [Phase.from_python(predict)]
+
+    def follows(self, objective: Objective, leader: Objective) -> bool:
+        """Whether slots of another output can use what those of the first compute from the inputs.
+
+        Such slots keep no `shared_arrays`, and `follow_phases` takes the place of `phases`. Their
+        functions have the same bits as if they were alone. By default nothing is shared.
+        """
+        return False
+
+    def follow_phases(
+        self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        """The phases that learn a block which the group of the first output has just learned.
+
+        That group has left what is shared in leader.scratch, since workspace.outputs > 1.
+        """
+        raise NotImplementedError
+
+    def follow_predict_phases(
+        self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        """The phases that write group.query_values, after those of the first output."""
+        raise NotImplementedError
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         """Learn a block: fill group.values, norms, predictions and effects.

@@ -33,6 +33,8 @@ from .feature_steps import (
     LOGISTIC,
     NO_CURVATURE,
     SAMPLE_SIZE,
+    follow_block,
+    follow_query,
     learn_block,
     predict_points,
     predict_query,
@@ -63,6 +65,12 @@ class FeatureLearner(Learner):
     """Compiled (a, leaf, number): write to `sample` the variance at the point whose features are in
     `point_features`. For methods with f(x) = coefficients . features / (1 + variance): their step
     divides PREDICTION likewise, and keeps `window_variances` up to date."""
+    fixed_features: ClassVar[bool] = False
+    """Whether features follow from the input alone: then slots of several outputs share them."""
+    follow_step: ClassVar[NativeFunction | None] = None
+    """Compiled (a, leaf, number): the step of another output, from what `step` has kept of the
+    sample in row sample[ROW] of the block; by default `step`."""
+    accepts_missing = True
     extra_capacity: ClassVar[int] = 0
     """Features by which a step may exceed its maximum before it removes some."""
 
@@ -141,6 +149,42 @@ class FeatureLearner(Learner):
         rows = 8 * max(capacity, objective.window)  # a row of kernel values in lanes, and its parts
         return 2 * (sum(map(prod, self._scratch_shapes(capacity, active).values())) + rows + active)
 
+    def follows(self, objective: Objective, leader: Objective) -> bool:
+        """Features are shared, and for squared losses what second-order steps keep of the inputs.
+
+        (For other losses that depends on the targets by the loss's curvature.)
+        """
+        if not self.fixed_features or self.shrink is not None:
+            return False
+        constant = all(self._curvature_rule(o.loss) == CONSTANT for o in (objective, leader))
+        return constant or not self.second_order
+
+    def kept_shapes(self, capacity: int) -> Shapes:
+        """What `step` keeps of a sample for other outputs, without the axes (leaves, n)."""
+        return {"kept_features": (capacity,), "kept_self_kernels": ()}
+
+    def _kept_arrays(self, leader: SlotGroup) -> dict[str, Floats]:
+        """What the slots of the first output keep of a block for those of the others."""
+        capacity = leader.state["coefficients"].shape[1]
+        for name, shape in self.kept_shapes(capacity).items():
+            if name not in leader.scratch:
+                leader.scratch[name] = np.zeros((leader.leaves, leader.size, *shape))
+        return {name: leader.scratch[name] for name in self.kept_shapes(capacity)}
+
+    def follow_phases(
+        self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        step = self.step if self.follow_step is None else self.follow_step
+        arrays = self._block_arrays(group, buffer, workspace) | self._kept_arrays(leader)
+        return [self._phase(follow_block, group, **arrays, followed=2, step=step.address)]
+
+    def follow_predict_phases(
+        self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        arrays = self._block_arrays(group, buffer, workspace)
+        arrays["memo_features"] = leader.scratch["memo_features"]
+        return [self._phase(follow_query, group, **arrays, followed=2)]
+
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         return [self._phase(learn_block, group, **self._block_arrays(group, buffer, workspace))]
 
@@ -152,11 +196,14 @@ class FeatureLearner(Learner):
     def _block_arrays(
         self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> dict[str, Any]:
-        memo_features = None
-        if self.cycle > 1:  # shared by the phases that write and read it
+        memo_features, followed, kept = None, self._is_followed(group, workspace), {}
+        if self.cycle > 1 or followed:  # shared by the phases that write and read it
             shape = group.state["coefficients"].shape
             memo_features = group.scratch.setdefault("memo_features", np.zeros(shape))
+        if followed:
+            kept = {**self._kept_arrays(group), "followed": 1}
         return {
+            **kept,
             "history_length": buffer.history_length,
             "points": workspace.points,
             "targets": buffer.targets,
@@ -165,6 +212,11 @@ class FeatureLearner(Learner):
             "memo": buffer.memo,
             "memo_features": memo_features,
         }
+
+    def _is_followed(self, group: SlotGroup, workspace: Workspace) -> bool:
+        """Whether slots of other outputs may follow these."""
+        several = workspace.leads and workspace.outputs > 1
+        return several and self.follows(group.objective, group.objective)
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
@@ -219,6 +271,8 @@ class FeatureLearner(Learner):
             "out": None,
             "memo": None,
             "memo_features": None,
+            "followed": 0,
+            **dict.fromkeys(self.kept_shapes(capacity)),
             "sample": np.zeros(SAMPLE_SIZE),
             "loss_lanes": np.zeros((3, WIDTH)),
             **{name: np.zeros(shape) for name, shape in scratch.items()},

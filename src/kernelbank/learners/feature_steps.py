@@ -24,7 +24,7 @@ from ..native.jit import inline
 from ..native.scalar_math import tanh
 from ..native.simd import WIDTH, broadcast, four, lane
 
-SAMPLE_SIZE = 12
+SAMPLE_SIZE = 13
 (
     SELF_KERNEL,  # k(x, x)
     PREDICTION,  # f(x) before the sample is learned; a step may change it (`shrink`)
@@ -38,6 +38,7 @@ SAMPLE_SIZE = 12
     DROP_EFFECT,  # how far dropped terms moved the window's values, relative to their size
     AHEAD,  # how many samples `look_ahead` is to look at, from the present one on
     VARIANCE,  # of f(x) before the sample is learned, in units of the noise; NaN: not known
+    ROW,  # of the sample in the block
 ) = range(SAMPLE_SIZE)
 """Where it stands in `sample`."""
 
@@ -81,7 +82,10 @@ FIELDS = Arguments(
     point_features=floats("capacity"),  # features(x) of the present point x
     cycle_features=floats("cycle", "capacity"),  # sample n in row n % cycle
     memo=ints(3),  # of the last query, see `SampleBuffer`
-    memo_features=floats("leaves", "capacity"),  # its features, if cycle > 1
+    memo_features=floats("leaves", "capacity"),  # its features, if cycle > 1 or followed
+    followed=int,  # 1 if slots of other outputs follow these, 2 if these follow others
+    kept_features=floats("leaves", "steps - 1", "capacity"),  # of the block, for them
+    kept_self_kernels=floats("leaves", "steps - 1"),
     size=floats("leaves"),  # features in use
     coefficients=floats("leaves", "capacity"),
     window_features=floats("leaves", "window", "capacity"),  # sample n in row n % window
@@ -180,14 +184,17 @@ def _slope(a, prediction, target):
 def _fill_sample(a, prediction, target):
     """What the step needs to know of prediction and target."""
     sample = a.sample
-    slope = _slope(a, prediction, target)
+    missing = np.isnan(target)
+    if missing:
+        target = prediction
+    slope = 0.0 if missing else _slope(a, prediction, target)
     sample[PREDICTION] = prediction
     sample[TARGET] = target
     sample[SLOPE] = slope
     sample[RESPONSE] = target
     curvature = 2.0
     error = target - prediction
-    if a.curvature_rule >= LOGISTIC:
+    if a.curvature_rule >= LOGISTIC and not missing:
         if a.curvature_rule == LOGISTIC:
             curvature = curvature_above(prediction)
         else:
@@ -228,13 +235,10 @@ def _look_ahead(a, leaf, number, t, left):
 @native(FIELDS)
 def learn_block(a, first, count):
     """Run every leaf through samples first .. first + count - 1, which lie in one slide period."""
-    window, sample = a.window, a.sample
     position = a.history_length + first % a.slide_period
     for leaf in range(a.leaves):
         if not size_of(a, leaf) <= a.max_size:  # from a forged file only
             a.size[leaf] = 0.0
-        coefficients = a.coefficients[leaf]  # (capacity,)
-        rows = a.window_features[leaf]  # (window, capacity)
         for t in range(count):
             number = first + t
 
@@ -247,30 +251,80 @@ def learn_block(a, first, count):
                     _look_ahead(a, leaf, number, t, count - t)
                 for m in range(a.capacity):
                     a.point_features[m] = a.cycle_features[number % a.cycle, m]
-            prediction = dot(coefficients, a.point_features, size_of(a, leaf))
+            if a.followed == 1:
+                for m in range(a.capacity):
+                    a.kept_features[leaf, t, m] = a.point_features[m]
+                a.kept_self_kernels[leaf, t] = a.sample[SELF_KERNEL]
+            _learn_sample(a, leaf, t, number, a.targets[position + t, 0])
 
-            # Learn: coefficients, and norm^2.
-            _fill_sample(a, prediction, a.targets[position + t, 0])
-            sample[SQUARED_NORM] = a.norms[leaf, t, 0]
-            sample[NUMBER] = number
-            sample[DROP_EFFECT] = 0.0
-            sample[VARIANCE] = np.nan
-            call_phase(a.step, address_of(a), leaf, number)
-            a.predictions[leaf, t, 0] = sample[PREDICTION]
-            a.variances[leaf, t, 0] = sample[VARIANCE]
-            a.norms[leaf, t + 1, 0] = sample[SQUARED_NORM]
-            a.effects[leaf, t, 0] = sample[DROP_EFFECT]
 
-            # Values of f on the window, oldest first: coefficients . features of each sample.
-            size = size_of(a, leaf)
-            newest = rows[number % window]
-            for m in range(size):
-                newest[m] = a.point_features[m]
-            for age in range(min(number + 1, window)):
-                value = dot(coefficients, rows[(number - age) % window], size)
-                if a.shrink != 0:
-                    value /= 1.0 + a.window_variances[leaf, (number - age) % window]
+@inline
+def _learn_sample(a, leaf, t, number, target):
+    """Predict sample t of the block, whose features are in `point_features`, and learn it."""
+    _step(a, leaf, t, number, target)
+
+    # Values of f on the window, oldest first: coefficients . features of each sample.
+    window, coefficients = a.window, a.coefficients[leaf]
+    rows = a.window_features[leaf]  # (window, capacity)
+    size = size_of(a, leaf)
+    newest = rows[number % window]
+    for m in range(size):
+        newest[m] = a.point_features[m]
+    for age in range(min(number + 1, window)):
+        value = dot(coefficients, rows[(number - age) % window], size)
+        if a.shrink != 0:
+            value /= 1.0 + a.window_variances[leaf, (number - age) % window]
+        a.values[leaf, t + 1, window - 1 - age, 0] = value
+
+
+@inline
+def _step(a, leaf, t, number, target):
+    """Predict sample t of the block, and learn it: coefficients, and norm^2."""
+    sample, coefficients = a.sample, a.coefficients[leaf]
+    prediction = dot(coefficients, a.point_features, size_of(a, leaf))
+    _fill_sample(a, prediction, target)
+    sample[SQUARED_NORM] = a.norms[leaf, t, 0]
+    sample[NUMBER] = number
+    sample[ROW] = t
+    sample[DROP_EFFECT] = 0.0
+    sample[VARIANCE] = np.nan
+    call_phase(a.step, address_of(a), leaf, number)
+    a.predictions[leaf, t, 0] = sample[PREDICTION]
+    a.variances[leaf, t, 0] = sample[VARIANCE]
+    a.norms[leaf, t + 1, 0] = sample[SQUARED_NORM]
+    a.effects[leaf, t, 0] = sample[DROP_EFFECT]
+
+
+@native(FIELDS)
+def follow_block(a, first, count):
+    """The same for another output: features, and what the step keeps, are those of the first."""
+    window, position = a.window, a.history_length + first % a.slide_period
+    for leaf in range(a.leaves):
+        coefficients, kept = a.coefficients[leaf], a.kept_features[leaf]  # (capacity,), (n, ...)
+        rows, size = a.window_features[leaf], size_of(a, leaf)
+        for t in range(count):
+            for m in range(a.capacity):
+                a.point_features[m] = kept[t, m]
+            a.sample[SELF_KERNEL] = a.kept_self_kernels[leaf, t]
+            _step(a, leaf, t, first + t, a.targets[position + t, 0])
+            for age in range(min(first + t + 1, window)):
+                if age <= t:
+                    value = dot(coefficients, kept[t - age], size)
+                else:
+                    value = dot(coefficients, rows[(first + t - age) % window], size)
                 a.values[leaf, t + 1, window - 1 - age, 0] = value
+        for t in range(max(count - window, 0), count):
+            row = rows[(first + t) % window]
+            for m in range(size):
+                row[m] = kept[t, m]
+
+
+@native(FIELDS)
+def follow_query(a, first, count):
+    """query_values[leaf] = f at query_point, whose features the first output has computed."""
+    for leaf in range(a.leaves):
+        features = a.memo_features[leaf]
+        a.query_values[leaf, 0] = dot(a.coefficients[leaf], features, size_of(a, leaf))
 
 
 @native(FIELDS)
@@ -279,7 +333,7 @@ def predict_query(a, first, count):
     _set_point(a, a.query_point)
     for leaf in range(a.leaves):
         a.query_values[leaf, 0] = _value(a, leaf, first)
-        if a.cycle > 1:
+        if a.cycle > 1 or a.followed == 1:
             for m in range(a.capacity):
                 a.memo_features[leaf, m] = a.point_features[m]
 

@@ -36,6 +36,8 @@ FOURIER = FIELDS.extended(
 class FourierBase(FeatureLearner):
     """f(x) = weights . phi(x). Subclasses have settings `features` (how many) and `seed`."""
 
+    fixed_features = True
+    shared_arrays = frozenset({"frequencies", "phases", "amplitudes", "size"})
     features: int
     seed: int
 

@@ -46,7 +46,7 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
 from .feature_learner import FeatureLearner, Shapes
-from .feature_steps import AHEAD, ERROR, FIELDS, SQUARED_NORM, VARIANCE, WEIGHT, size_of
+from .feature_steps import AHEAD, ERROR, FIELDS, ROW, SQUARED_NORM, VARIANCE, WEIGHT, size_of
 
 RECURSIVE: dict[str, Any] = {
     "padded": int,  # capacity, rounded up to a multiple of four
@@ -63,6 +63,11 @@ RECURSIVE: dict[str, Any] = {
     "products": floats("cycle", "padded"),  # and P0 C^k phi
     "scales": floats("padded"),
     "u": floats("padded"),
+    # for other outputs: P phi of the block's samples, and 1 / weight + phi'P phi (0: not informed),
+    # phi'P phi; the column and the divisor of the dummy observation
+    "kept_gains": floats("leaves", "steps - 1", "capacity"),
+    "kept_columns": floats("leaves", "steps - 1", "capacity"),
+    "kept_divisors": floats("leaves", "steps - 1", 3),
 }
 """The arguments of the step, which follow those of the features."""
 
@@ -77,6 +82,7 @@ class RecursiveLeastSquares(FeatureLearner):
     """Bayesian least squares on features, with three kinds of forgetting."""
 
     second_order = True
+    shared_arrays = frozenset({"covariance", "factors", "vectors", "size"})
     forgetting: float
     ridge: float
     forget: str
@@ -218,6 +224,33 @@ class RecursiveLeastSquares(FeatureLearner):
         """One sample of least squares, then forgetting (see `FourierRLS`)."""
         recursive_step(a, leaf, number)
 
+    @staticmethod
+    @native(FIELDS.extended("recursive", **RECURSIVE))
+    def follow_step(a, leaf, number):
+        """The same for another output: P is that of the first."""
+        follow_recursive_step(a, leaf, number)
+
+    def kept_shapes(self, capacity: int) -> Shapes:
+        own: Shapes = {"kept_gains": (capacity,), "kept_columns": (capacity,)}
+        return {**super().kept_shapes(capacity), **own, "kept_divisors": (3,)}
+
+
+@inline
+def follow_recursive_step(a, leaf, number):
+    """What `recursive_step` does with the weights, with the gains that the first output kept."""
+    weights, row = a.coefficients[leaf], int(a.sample[ROW])
+    size, rule = size_of(a, leaf), a.forget_rule
+    kept = a.kept_divisors[leaf, row]
+    s = kept[0]
+    change = a.sample[ERROR] / s if s > 0.0 else 0.0
+    add_multiple(weights, change, a.kept_gains[leaf, row], size)
+    if rule == PRIOR:
+        _forget(weights, a.powers[1, 0], a.powers[1, 1], size, a.constant)
+    if rule == EXPONENTIAL:
+        add_multiple(weights, -weights[number % size] / kept[2], a.kept_columns[leaf, row], size)
+    a.sample[VARIANCE] = kept[1]
+    a.sample[SQUARED_NORM] = dot(weights, weights, size)
+
 
 @inline
 def recursive_step(a, leaf, number):
@@ -241,6 +274,12 @@ def recursive_step(a, leaf, number):
     informed = variance > 0.0  # otherwise rounding is all there is
     change = a.sample[ERROR] / s if informed else 0.0
     add_multiple(weights, change, u, size)
+    row = int(a.sample[ROW])
+    if a.followed == 1:
+        _copy(u, a.kept_gains[leaf, row], size)
+        kept = a.kept_divisors[leaf, row]
+        kept[0] = s if informed else 0.0
+        kept[1] = a.sample[VARIANCE]
 
     # Forget: P <- C P C + D_1; with "prior", weights <- C weights.
     scale, constant_scale = a.powers[1, 0], a.powers[1, 1]
@@ -265,6 +304,9 @@ def recursive_step(a, leaf, number):
         s = 1.0 / (size * (1.0 - a.forgetting) * a.ridge) + column[j]
         factors[known] = -1.0 / s
         add_multiple(weights, -weights[j] / s, column, size)
+        if a.followed == 1:
+            _copy(column, a.kept_columns[leaf, row], size)
+            a.kept_divisors[leaf, row, 2] = s
     if k + 1 == a.cycle:
         _end_cycle(a, leaf, size)
     a.sample[SQUARED_NORM] = dot(weights, weights, size)

@@ -92,14 +92,22 @@ class Workspace:
         *,
         needs: frozenset[str],
         workers: int,
+        outputs: int = 1,
+        leader: Workspace | None = None,
     ) -> None:
-        """`needs`: the extra evidence that the combiner reads (see `Combiner.needs`)."""
+        """`needs`: the extra evidence that the combiner reads (see `Combiner.needs`).
+
+        outputs : of the bank. leader : the workspace of its first output, for one of the others:
+        inputs are shared.
+        """
         self.size = size
+        self.outputs = outputs
+        self.leads = leader is None
         self.slots = slots
         self.needs = needs
         self.workers = workers
         # the block's samples, and the targets of the window before each of them
-        self.points = np.zeros((size, dimension))
+        self.points = np.zeros((size, dimension)) if leader is None else leader.points
         self.new_targets = np.zeros(size)
         self.recent = np.zeros(objective.window - 1 + size)
         # the evidence of the slots
@@ -121,7 +129,7 @@ class Workspace:
         self.best = np.zeros(size)  # the least cumulative cost of a slot, after each sample
         self.sample_metrics = np.zeros((size, SAMPLE_METRICS))
         # a prediction at one point, without learning
-        self.query_point = np.zeros(dimension)
+        self.query_point = np.zeros(dimension) if leader is None else leader.query_point
         self.slot_values = np.zeros(slots)
         self.query_weights = np.zeros(slots)  # the weights there, if the combiner gates
         # predictions made earlier, for targets that come late: used where the flag is 1

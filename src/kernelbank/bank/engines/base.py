@@ -153,6 +153,10 @@ class Executor:
         """Learn the block on the workspace, choose weights, mix the leaves, add up the costs."""
         raise NotImplementedError
 
+    def skip_sample(self, number: int) -> None:
+        """Take the sample on the workspace, whose target is missing: no slot learns a target."""
+        raise NotImplementedError
+
     def snapshot(self, *, models: bool) -> Any:
         """What `rollback` needs to return to this moment; `models`: also those behind adapters."""
         return self.state(), self.copy_models() if models else None
@@ -247,8 +251,19 @@ class Engine:
         """How many threads may share the combiner's work."""
         return 1
 
+    shares_outputs: ClassVar[bool] = True
+    """Whether the executors of several outputs can share what follows from the inputs alone."""
+
     def open(
-        self, objective: Objective, layout: Layout, workspace: Workspace, first_input: Floats
+        self,
+        objective: Objective,
+        layout: Layout,
+        workspace: Workspace,
+        first_input: Floats,
+        leader: Executor | None = None,
     ) -> Executor:
-        """Make the shards, with the first sample, which says how many columns the inputs have."""
+        """Make the shards, with the first sample, which says how many columns the inputs have.
+
+        leader : the executor of the bank's first output, for another output.
+        """
         raise NotImplementedError

@@ -28,26 +28,38 @@ class LocalExecutor(Executor):
         workspace: Workspace,
         first_input: Floats,
         shards: int,
+        leader: Executor | None = None,
     ) -> None:
+        """`leader`: that of the first output of the bank, for another output."""
         self._layout = layout
+        self._workspace = workspace
         self._size = workspace.size
-        self._buffer = SampleBuffer(
-            layout.history_length(objective),
-            layout.row_kernels,
-            workspace,
-            first_input,
-            layout.initial_points,
-        )
+        parts = partition(layout.dependency_groups(layout.leaves), shards)
+        leaders: list[Shard | None] = [None] * len(parts)
+        if isinstance(leader, LocalExecutor):
+            self._buffer = leader._buffer.for_output(workspace)
+            leaders[:] = leader._shards
+        else:
+            self._buffer = SampleBuffer(
+                layout.history_length(objective),
+                layout.row_kernels,
+                workspace,
+                first_input,
+                layout.initial_points,
+            )
         self._shards = [
-            Shard(objective, layout, leaves, workspace, self._buffer)
-            for leaves in partition(layout.dependency_groups(layout.leaves), shards)
+            Shard(objective, layout, leaves, workspace, self._buffer, leader=first)
+            for leaves, first in zip(parts, leaders, strict=True)
         ]
 
     def connect(self, stage: CombineStage) -> None:
-        query = Phases([self._buffer.query])
+        query = Phases([self._buffer.query] if self._buffer.leads else [])
         for shard in self._shards:
             query += shard.query_phases
         self._query_phases = query + stage.combine_query
+        self._skip_phases = Phases([self._buffer.add_samples])
+        for shard in self._shards:
+            self._skip_phases += shard.skip_phases
         self._phases, self._backward_phases = (
             self._block_phases([getattr(shard, order) for shard in self._shards], stage)
             for order in ("learn_phases", "backward_phases")
@@ -64,6 +76,11 @@ class LocalExecutor(Executor):
 
     def run_block(self, first: int, count: int) -> None:
         self._phases.run(first, count)  # one call: a block is learned whole or not at all
+
+    def skip_sample(self, number: int) -> None:
+        self._skip_phases.run(number, 1)
+        for shard in self._shards:
+            shard.close_skipped(self._workspace)
 
     def single_sample_phases(self) -> tuple[Phases, Phases, Phases] | None:
         return self._phases, self._backward_phases, self._query_phases
@@ -134,7 +151,8 @@ class LocalExecutor(Executor):
         self._buffer.clear_statistics()
 
     def start(self, first_input: Floats) -> None:
-        self._buffer.fill(first_input)
+        if self._buffer.leads:
+            self._buffer.fill(first_input)
 
     def copy_models(self) -> dict[int, Any]:
         return {leaf: kept for shard in self._shards for leaf, kept in shard.copy_models().items()}

@@ -34,6 +34,11 @@ class Serial(Engine):
         checked_block(self.block, "Serial")
 
     def open(
-        self, objective: Objective, layout: Layout, workspace: Workspace, first_input: Floats
+        self,
+        objective: Objective,
+        layout: Layout,
+        workspace: Workspace,
+        first_input: Floats,
+        leader: Executor | None = None,
     ) -> Executor:
-        return LocalExecutor(objective, layout, workspace, first_input, self.shards)
+        return LocalExecutor(objective, layout, workspace, first_input, self.shards, leader)

@@ -53,9 +53,14 @@ class Threads(Engine):
         return self.threads or _cores()
 
     def open(
-        self, objective: Objective, layout: Layout, workspace: Workspace, first_input: Floats
+        self,
+        objective: Objective,
+        layout: Layout,
+        workspace: Workspace,
+        first_input: Floats,
+        leader: Executor | None = None,
     ) -> Executor:
-        return ThreadExecutor(objective, layout, workspace, first_input, self.workers)
+        return ThreadExecutor(objective, layout, workspace, first_input, self.workers, leader)
 
 
 def _cores() -> int:
@@ -75,10 +80,12 @@ class ThreadExecutor(LocalExecutor):
         workspace: Workspace,
         first_input: Floats,
         threads: int,
+        leader: Executor | None = None,
     ) -> None:
         shards = threads * _SHARDS_EACH if threads > 1 else 1
-        super().__init__(objective, layout, workspace, first_input, shards)
+        super().__init__(objective, layout, workspace, first_input, shards, leader)
         self._threads = threads
+        self._leader = leader if isinstance(leader, ThreadExecutor) else None
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
 
@@ -111,7 +118,14 @@ class ThreadExecutor(LocalExecutor):
         return count * len(self._layout.leaves) >= _WORTH_IT and len(self._shards) > 1
 
     def _start_threads(self) -> None:
-        """Make the pool with all its threads, before anything is learned: a start may fail."""
+        """Make the pool with all its threads, before anything is learned: a start may fail.
+
+        All outputs of a bank share one pool.
+        """
+        if self._leader is not None:
+            self._leader._start_threads()
+            self._pool, self._process = self._leader._pool, self._leader._process
+            return
         if self._pool is not None and self._process == os.getpid():
             return  # (threads do not survive a fork)
         number = self._threads - 1

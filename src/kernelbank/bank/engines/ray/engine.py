@@ -107,8 +107,15 @@ class Ray(Engine):
         """Samples that a shard learns at a time: a slide period, or fewer."""
         return min(SLIDE_PERIOD, block_length(layout, objective, dimension) * shards)
 
+    shares_outputs: ClassVar[bool] = False  # every output has processes of its own
+
     def open(
-        self, objective: Objective, layout: Layout, workspace: Workspace, first_input: Floats
+        self,
+        objective: Objective,
+        layout: Layout,
+        workspace: Workspace,
+        first_input: Floats,
+        leader: Executor | None = None,
     ) -> Executor:
         from .executor import RayExecutor
 

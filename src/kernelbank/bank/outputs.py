@@ -1,0 +1,268 @@
+"""Several outputs: every sample has K targets, and every slot K functions.
+
+Each output has a `Runtime` with its own weights, ledger and evidence. What slots compute from the
+inputs alone they compute once, for the first output, the *leader*; those of the other outputs
+follow it (`Learner.follows`). So a block is learned output after output, the leader first, and
+every output has the same bits as a bank of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..kernels.sample_buffer import ArraySpec, SampleBlock
+from ..native.workspace import SLIDE_PERIOD
+from ..utils.validation import Floats
+from .output_ledger import OutputLedger
+from .runtime import Runtime, under
+from .settings import BankSettings
+from .trace import Trace
+
+Change = Callable[[Mapping[str, Floats], Mapping[str, Floats]], dict[str, Floats]]
+
+
+class OutputRuntime:
+    """The runtimes of all outputs, with the methods of one; arrays have an axis of outputs more."""
+
+    def __init__(self, settings: BankSettings) -> None:
+        self._settings = settings
+        leader = Runtime(settings.of_output(0))
+        others = range(1, settings.outputs)
+        self.runtimes = [leader, *(Runtime(settings.of_output(k), leader) for k in others)]
+        self.ledger = OutputLedger([runtime.ledger for runtime in self.runtimes])
+        self.busy = False
+        """Whether a block or query that may call a user's function is running."""
+
+    # --- what all outputs have in common ----------------------------------------------------------
+
+    @property
+    def leader(self) -> Runtime:
+        """The runtime of the first output."""
+        return self.runtimes[0]
+
+    @property
+    def dimension(self) -> int | None:
+        """Columns of the inputs; None before the first sample."""
+        return self.leader.dimension
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a sample has been learned, or a state restored."""
+        return self.leader.is_open
+
+    @property
+    def weights(self) -> Floats:
+        """(K, P): the weights of the next predictions."""
+        return np.array([runtime.weights for runtime in self.runtimes])
+
+    @property
+    def weight_sums(self) -> Floats | None:
+        """(P,), for a bank whose slots are revised: sums of |weight| over all outputs."""
+        if self.leader.weight_sums is None:
+            return None
+        return np.sum([runtime.weight_sums for runtime in self.runtimes], axis=0)
+
+    def clear_weight_sums(self) -> None:
+        """Begin to sum weights anew, after a revision."""
+        for runtime in self.runtimes:
+            runtime.clear_weight_sums()
+
+    @property
+    def warned(self) -> set[str]:
+        """The kinds of warnings that have been given."""
+        return set().union(*(runtime.diagnostics.warned for runtime in self.runtimes))
+
+    @warned.setter
+    def warned(self, kinds: set[str]) -> None:
+        for runtime in self.runtimes:
+            runtime.diagnostics.warned = set(kinds)
+
+    @property
+    def calls_users_functions(self) -> bool:
+        """Whether a block may call a user's function; unknown, so true, before the first one."""
+        return any(runtime.calls_users_functions for runtime in self.runtimes)
+
+    @property
+    def undoes_blocks(self) -> bool:
+        """Whether a block may be interrupted anywhere, and is undone then."""
+        return self.leader.undoes_blocks
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a block has ended in its middle."""
+        return any(runtime.is_cut_off for runtime in self.runtimes)
+
+    single_sample_calls = None
+
+    def open(self, first_input: Floats) -> None:
+        """Make workspaces and executors, unless they exist; start again after a reset."""
+        for runtime in self.runtimes:
+            runtime.open(first_input)
+
+    def open_for_queries(self) -> None:
+        """Open before the first sample if there is something to predict with."""
+        for runtime in self.runtimes:
+            runtime.open_for_queries()
+
+    # --- learning ---------------------------------------------------------------------------------
+
+    def learn_one(self, x: Any, y: Any) -> bool:
+        """There is no faster way for a single sample."""
+        return False
+
+    def iter_blocks(self, X: Floats, y: Floats, recorded: tuple[str, ...]) -> Iterator[SampleBlock]:
+        """The samples in blocks; one in which a target is missing is a block of its own."""
+        self.open(X[0])
+        size, seen, done = self.leader.workspace.size, self.ledger.samples, 0
+        missing = np.isnan(y).any(axis=1)
+        while done < len(X):
+            end = min(done + size, done + SLIDE_PERIOD - (seen + done) % SLIDE_PERIOD, len(X))
+            gaps = np.flatnonzero(missing[done:end])
+            if len(gaps):
+                end = done + max(int(gaps[0]), 1)
+            yield SampleBlock(seen + done, X[done:end], y[done:end])
+            done = end
+
+    def run_block(self, X: Floats, y: Floats, past_predictions: Floats | None = None) -> None:
+        """Learn a block, of targets (n, K), for all outputs or for none.
+
+        past_predictions : (n, K, P), what the slots predicted earlier, for delayed targets.
+        """
+        self.open(X[0])
+        first, count = self.ledger.samples, len(X)
+        self.leader.workspace.points[:count] = X
+        risky = any(runtime.may_fail for runtime in self.runtimes)
+        before = [runtime.checkpoint() for runtime in self.runtimes] if risky else []
+        self.busy = risky
+        try:
+            for k, runtime in enumerate(self.runtimes):
+                if np.isnan(y[0, k]):
+                    runtime.skip_target(first)
+                else:
+                    past = None if past_predictions is None else past_predictions[:, k]
+                    runtime.run_targets(first, y[:, k], past)
+        except BaseException:
+            for runtime, kept in zip(self.runtimes, before, strict=False):
+                runtime.undo(first, kept)
+            raise
+        finally:
+            self.busy = False
+        for k, runtime in enumerate(self.runtimes):
+            if not np.isnan(y[0, k]):
+                runtime.finish_block(first, count)
+
+    def record(self, trace: Trace, row: int, count: int) -> None:
+        """Write what the trace keeps of the last block, from this row on."""
+        for output, runtime in enumerate(self.runtimes):
+            runtime.record(trace, row, count, output)
+
+    # --- predicting -------------------------------------------------------------------------------
+
+    def predict_plain(self, x: Any) -> float:
+        """There is no faster way for a single sample."""
+        return float("nan")
+
+    def predict_one(self, x: Floats) -> Floats:
+        """(K,): the predictions at (d,) x of an open runtime."""
+        return np.array([runtime.predict_one(x) for runtime in self.runtimes])
+
+    @property
+    def query_slots(self) -> Floats:
+        """(K, P): the slots' predictions at the point of the last `predict_one`."""
+        return np.array([runtime.query_slots for runtime in self.runtimes])
+
+    def predict(self, X: Floats) -> Floats:
+        """(n, K): the predictions at the rows of X."""
+        return self._stacked(lambda runtime: runtime.predict(X))
+
+    def evaluate(self, X: Floats, wanted: Floats) -> Floats:
+        """(n, K, P): the slots' values at the rows of X, for leaves that have wanted[p] != 0."""
+        return self._stacked(lambda runtime: runtime.evaluate(X, wanted))
+
+    def variance(self, X: Floats) -> Floats:
+        """(n, K, P): the slots' predictive variances, NaN where there is none."""
+        return self._stacked(lambda runtime: runtime.variance(X))
+
+    def _stacked(self, ask: Callable[[Runtime], Floats]) -> Floats:
+        return np.stack([ask(runtime) for runtime in self.runtimes], axis=1)
+
+    def evidence(self) -> dict[str, Floats]:
+        """The combiners' diagnostics after the last sample, with the outputs as first axis."""
+        found = [runtime.evidence() for runtime in self.runtimes]
+        return {name: np.array([one[name] for one in found]) for name in found[0]}
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Floats]:
+        """Copies of all arrays that the next block depends on.
+
+        The names of the first output are those of a bank with one; others have a prefix. What
+        outputs share is there once, whatever the engine.
+        """
+        found = {"missing": np.array([float(r.ledger.missing) for r in self.runtimes])}
+        for k, runtime in enumerate(self.runtimes):
+            found |= self.named_arrays(k, runtime.arrays())
+        return found
+
+    def whole_arrays(self, output: int, arrays: Mapping[str, Floats]) -> dict[str, Floats]:
+        """The arrays of one output as of a bank of its own, from those of all."""
+        leader = {n: a for n, a in arrays.items() if not n.startswith("output") and n != "missing"}
+        return leader | (under(_prefix(output), arrays) if output else {})
+
+    def named_arrays(self, output: int, own: Mapping[str, Floats]) -> dict[str, Floats]:
+        """The part of one output of the arrays of all, from those of a bank of its own."""
+        wanted = self.runtimes[output].array_specs(self.dimension)
+        return {_prefix(output) + name: own[name] for name in wanted}
+
+    def changed_arrays(self, other: OutputRuntime, change: Change) -> dict[str, Floats]:
+        """The arrays of another bank with as many outputs, changed output by output.
+
+        change : from the arrays of this one, and those of the other at its start.
+        """
+        old, fresh = self.arrays(), other.arrays()
+        found = {"missing": old["missing"]}
+        for k in range(len(self.runtimes)):
+            own = change(self.whole_arrays(k, old), other.whole_arrays(k, fresh))
+            found |= other.named_arrays(k, own)
+        return found
+
+    def restore(self, arrays: Mapping[str, Floats]) -> None:
+        """Continue from what `arrays` returned. The runtime is open if that one was."""
+        for k, runtime in enumerate(self.runtimes):
+            runtime.ledger.missing = int(arrays["missing"][k])
+            runtime.restore(self.whole_arrays(k, arrays))
+
+    def array_specs(self, dimension: int | None) -> dict[str, ArraySpec]:
+        """Shape and dtype of `arrays` for inputs with that many columns, without making any."""
+        found: dict[str, ArraySpec] = {"missing": ((len(self.runtimes),), "float64")}
+        for k, runtime in enumerate(self.runtimes):
+            own = runtime.array_specs(dimension)
+            found |= {_prefix(k) + name: spec for name, spec in own.items()}
+        return found
+
+    def copy_models(self) -> dict[int, dict[int, Any]]:
+        """Copies of the models behind slots whose state is not arrays, by output and leaf."""
+        return {k: runtime.copy_models() for k, runtime in enumerate(self.runtimes)}
+
+    def restore_models(self, models: Mapping[int, Mapping[int, Any]]) -> None:
+        """Return to what `copy_models` returned."""
+        for k, runtime in enumerate(self.runtimes):
+            runtime.restore_models(models[k])
+
+    def reset(self) -> None:
+        """Forget everything that was learned; the arrays stay in use."""
+        for runtime in self.runtimes:
+            runtime.reset()
+
+
+def _prefix(output: int) -> str:
+    """What the names of an output's arrays begin with."""
+    return f"output{output}/" if output else ""
+
+
+def make_runtime(settings: BankSettings) -> Any:
+    """A runtime for the outputs that the settings have."""
+    return Runtime(settings) if settings.outputs == 1 else OutputRuntime(settings)
