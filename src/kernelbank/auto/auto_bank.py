@@ -16,13 +16,13 @@ from ..utils import validation as check
 from ..utils.interrupts import defer_signals
 from ..utils.whole_steps import new_turn, whole_step
 from .arguments import (
-    check_within_bounds,
     checked_bounds,
     checked_coverage,
     checked_inputs,
     checked_loss,
     checked_scalings,
     checked_slots,
+    checked_targets,
 )
 from .auto_ledger import AutoLedger
 from .auto_predictions import COVERAGE, AutoBankPredictions, tail_of
@@ -78,7 +78,13 @@ class AutoBank(AutoBankPredictions):
     seed : whole number from which random features and random cuts follow.
 
     An input may be missing (NaN): it is filled in from the last values of its column, by their
-    correlation from row to row, and no row is lost. A missing target is an error.
+    correlation from row to row, and no row is lost. A missing target is an error, but for one of
+    several targets.
+
+    Rows may have several targets, for regression: the first that are learned, (n, K) or (K,), say
+    how many. All are outputs of one inner bank, whose slots share what they compute from inputs.
+    Predictions are then (n, K), intervals (n, K, 2); lagged targets are those of all targets. A
+    target that is missing in a row (NaN) is not learned for that target only.
 
     >>> import numpy as np, kernelbank as kb
     >>> draw = np.random.default_rng(0)
@@ -142,6 +148,8 @@ class AutoBank(AutoBankPredictions):
         )
         self._config.check()
         self._model: TaskModel | None = None
+        self._target_names: tuple[str, ...] | None = None
+        """Of several targets, once some were given."""
         self._encoder: ColumnEncoder | None = None
         """Of rows with names, once one was learned."""
         self._listed = PendingPredictions()
@@ -154,6 +162,8 @@ class AutoBank(AutoBankPredictions):
 
     def learn_one(self, x: Any, y: Any, *, added: int = 0) -> None:
         """Learn one row. Its target may come any number of rows after `predict_one(x)`.
+
+        y : a number or a label; for several targets (K,), NaN where one is missing.
 
         added : how many of the row's numbers, the last ones, are new from now on: `add_inputs`,
             once it is clear that nothing is wrong with the row.
@@ -171,15 +181,17 @@ class AutoBank(AutoBankPredictions):
                 if named is None
                 else named.inputs
             )
+            new = False
             if self._task == "regression":
-                target, new = check.one_target(y), False
-                check_within_bounds(target, self._config.bounds)
+                target, names = checked_targets(y, 1, self._outputs, self._config, one=True)
             else:
                 (label,) = self._classes.check(y, None)
                 new = label not in self._classes
             with defer_signals():
                 self._add_inputs(added)
                 with whole_step(self):
+                    if self._task == "regression":
+                        self._use_targets(target, names)
                     model = self._model_for(row.shape[1])
                     past = self._pending.pop(row[0] if named is None else named.codes[0])
                     if past is None and new:  # predicted without its class
@@ -241,7 +253,7 @@ class AutoBank(AutoBankPredictions):
         Parameters
         ----------
         X : (n, d), or (n,) for inputs of one number. NaN where a value is missing.
-        y : (n,) targets or labels.
+        y : (n,) targets or labels; (n, K) for several targets, NaN where one is missing.
         delay : how many rows later a target comes; row t is learned after row t + delay was
             predicted, and the last ones after the last prediction.
         record : "light", "all" (also the arrays with one column per slot) or a list of names.
@@ -262,8 +274,8 @@ class AutoBank(AutoBankPredictions):
             tail = tail_of(checked_coverage(coverage))
             labels: list[Any] | None = None
             if self._task == "regression":
-                targets = check.targets(y, len(rows))
-                check_within_bounds(targets, self._config.bounds)
+                targets, names = checked_targets(y, len(rows), self._outputs, self._config)
+                self._use_targets(targets, names)
             else:
                 labels = self._classes.check(y, len(rows))
                 targets = np.zeros(len(rows))

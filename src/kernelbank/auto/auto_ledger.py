@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from . import calibration
 from .change_detection import Change
 from .classification import ClassificationModel
+from .outputs_model import OutputsModel
 from .regression import RegressionModel
 from .slot_revision import UnitChange
 from .task_model import TaskModel
@@ -31,13 +34,16 @@ class AutoLedger:
         return 0 if self._model is None else self._model.rows
 
     @property
-    def mean_loss(self) -> float:
-        """Mean squared error of the predictions, or the share of wrong labels.
+    def mean_loss(self) -> Any:
+        """Mean squared error of the predictions, or the share of wrong labels; for several targets
+        (K,).
 
         Predictions that were made before the first target was known do not count; NaN if there are
         no others.
         """
         model = self._model
+        if isinstance(model, OutputsModel):
+            return model.mean_error()
         count = 0 if model is None else model.rows - model.unscored
         if isinstance(model, RegressionModel) and count:
             return float(model.error_stats[calibration.LOSS] / count)
@@ -46,9 +52,11 @@ class AutoLedger:
         return float("nan")
 
     @property
-    def baseline_loss(self) -> float:
+    def baseline_loss(self) -> Any:
         """The same for the baseline, which predicts the last target, from the second row on."""
         model = self._model
+        if isinstance(model, OutputsModel):
+            return model.baseline_error()
         if isinstance(model, RegressionModel) and model.rows > 1:
             return float(model.error_stats[calibration.BASELINE_LOSS] / (model.rows - 1))
         if isinstance(model, ClassificationModel) and model.rows > 1:
@@ -80,6 +88,10 @@ class AutoLedger:
     def __repr__(self) -> str:
         count = len(self.changes)
         return (
-            f"AutoLedger({self.samples} samples; mean loss {self.mean_loss:.6g}, baseline "
-            f"{self.baseline_loss:.6g}; {count} signal{'s' * (count != 1)} of change)"
+            f"AutoLedger({self.samples} samples; mean loss {_listed(self.mean_loss)}, baseline "
+            f"{_listed(self.baseline_loss)}; {count} signal{'s' * (count != 1)} of change)"
         )
+
+
+def _listed(losses: Any) -> str:
+    return ", ".join(f"{loss:.6g}" for loss in np.ravel(losses))

@@ -24,7 +24,8 @@ class AutoBankPredictions(AutoBankState):
     """The part of `AutoBank` that predicts: it learns nothing, but keeps what it has predicted."""
 
     def predict_one(self, x: Any) -> Any:
-        """The prediction for one input: a number, or a label. Learns nothing.
+        """The prediction for one input: a number, or a label; for several targets (K,).
+        Learns nothing.
 
         Before the first target is known there is none: NaN, or None without known classes.
 
@@ -33,16 +34,19 @@ class AutoBankPredictions(AutoBankState):
         """
         output = self._output_one(x, COVERAGE)
         if self._task == "regression":
-            return output[0]
+            return output[0] if len(output) == 3 else np.array(output[::3])
         return self._classes.known[output.index(max(output))] if output else None
 
-    def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> tuple[float, float]:
-        """The ends of an interval that holds the target with this probability.
+    def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> Any:
+        """The ends of an interval that holds the target with this probability: two numbers, or
+        (K, 2) for several targets.
 
         Calibrated online on the predictions so far, also under drift: in the long run a share of
         `coverage` of the targets lies inside, whatever the stream does.
         """
         output = self._output_one(x, self._interval_coverage(coverage))
+        if len(output) > 3:
+            return np.array(output).reshape(-1, 3)[:, 1:].copy()
         return output[1], output[2]
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
@@ -62,10 +66,12 @@ class AutoBankPredictions(AutoBankState):
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             assert self._model is not None
             found = self._model.record(prediction)
-            return make_trace(self._task, [found], fields, self._model.names, self._classes)
+            names, outputs = self._model.names, self._model.outputs
+            return make_trace(self._task, [found], fields, names, self._classes, outputs)
 
     def predict(self, X: Any) -> np.ndarray:
-        """(n,): predictions for the rows of an (n, d) array. Learns nothing.
+        """(n,): predictions for the rows of an (n, d) array; (n, K) for several targets.
+        Learns nothing.
 
         Without lags and seasons, each row is predicted as the next one of the stream. With them,
         the rows are the next n of the stream in their order: each prediction is a lagged target of
@@ -73,13 +79,17 @@ class AutoBankPredictions(AutoBankState):
         """
         output = self._predict_many(X, COVERAGE)
         if self._task == "regression":
-            return output[:, 0].copy()
+            return output[:, ::3].copy() if output.shape[1] > 3 else output[:, 0].copy()
         self._need_classes("predict")
         return self._classes.array(np.argmax(output, axis=1))
 
     def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
-        """(n, 2): the ends of the intervals, each as of a prediction one step ahead."""
-        return self._predict_many(X, self._interval_coverage(coverage))[:, 1:].copy()
+        """(n, 2): the ends of the intervals, each as of a prediction one step ahead; (n, K, 2) for
+        several targets."""
+        output = self._predict_many(X, self._interval_coverage(coverage))
+        if output.shape[1] > 3:
+            return output.reshape(len(output), -1, 3)[:, :, 1:].copy()
+        return output[:, 1:].copy()
 
     def predict_proba(self, X: Any) -> Floats:
         """(n, classes): probabilities, columns in the order of `classes`."""
@@ -156,12 +166,13 @@ class AutoBankPredictions(AutoBankState):
             past = model.forecast_rows(len(rows), self._pending.fresh)
             if not self.lags:
                 return model.predict(rows, past, tail_of(coverage)).output
-            lagged = model.lagged[: self.lags]
+            lags = self.lags * model.outputs
+            lagged = model.lagged[:lags]
             outputs = []
             for row, own in zip(rows, past, strict=True):
-                own[: self.lags] = lagged
+                own[:lags] = lagged
                 prediction = model.predict(row[None], own[None], tail_of(coverage))
-                lagged = np.concatenate([[model.as_target(prediction)], lagged[:-1]])
+                lagged = np.append(model.as_target(prediction), lagged)[:lags]
                 outputs.append(prediction.output)
             return np.concatenate(outputs)
 

@@ -43,6 +43,7 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
         "max_classes": auto._classes.limit,
         "classes_named": auto._classes.named,
         "columns": None if auto._encoder is None else auto._encoder.to_json(),
+        "targets": None if auto._target_names is None else list(auto._target_names),
         "dimension": None,
         "counters": None,
         "banks": [],
@@ -53,7 +54,7 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
     if model is None:
         return header, arrays
     header["dimension"] = model.dimension
-    header["core"] = model.scaling.core
+    header["core"] = model.core
     header["counters"] = model.counters()
     header["stale"] = auto._pending.stale
     arrays |= {f"model/{name}": array.copy() for name, array in model.state().items()}
@@ -85,7 +86,7 @@ def _pending_arrays(auto: AutoBankState) -> Arrays:
         "rows_before": np.zeros(len(items)),
         "sizes": np.zeros((len(items), 3)),
         "inputs": np.zeros((len(items), pending_width(auto))),
-        "lagged": np.zeros((len(items), auto._config.past)),
+        "lagged": np.zeros((len(items), model.past)),
         "scores": np.full((len(items), banks), np.nan),
         "slots": np.full((len(items), banks, len(model.names)), np.nan),
         "outputs": np.full((len(items), outputs), np.nan),

@@ -23,6 +23,7 @@ from .auto_view import AutoBankView
 from .class_labels import checked_labels
 from .classification import ClassificationModel
 from .column_encoder import NUMBER, ColumnEncoder
+from .many_targets import TargetsModel
 from .named_inputs import NamedInputs, read_named
 from .pending_predictions import PendingPredictions
 from .regression import RegressionModel
@@ -186,17 +187,37 @@ class AutoBankState(AutoBankView):
         named = self._named(X, name)
         return checked_inputs(X, self._dimension, name) if named is None else named.inputs
 
+    @property
+    def _outputs(self) -> int | None:
+        """How many targets a row has; None before the first row was learned."""
+        if self._model is None or not self._model.rows:
+            return None if self._target_names is None else len(self._target_names)
+        return self._model.outputs
+
+    def _use_targets(self, targets: Floats, names: tuple[str, ...] | None) -> None:
+        """Take the targets of the first rows for those of all later ones."""
+        if self._outputs is None and targets.ndim == 2:
+            self._target_names = names or tuple(f"target {k}" for k in range(targets.shape[1]))
+
     def _model_for(self, dimension: int) -> TaskModel:
         """The model for inputs of this width; a new one if nothing has been learned yet."""
-        if self._model is None or self._model.dimension != dimension:
+        outputs = self._outputs or 1
+        if (
+            self._model is None
+            or self._model.dimension != dimension
+            or (self._task == "regression" and self._model.outputs != outputs)
+        ):
             self._unlisted = False
             self._listed.clear()
-            self._model = (
-                RegressionModel(self._config, dimension)
-                if self._task == "regression"
-                else ClassificationModel(self._config, dimension, len(self._classes))
-            )
+            self._model = self._new_model(dimension, outputs)
         return self._model
+
+    def _new_model(self, dimension: int, outputs: int) -> TaskModel:
+        if self._task == "classification":
+            return ClassificationModel(self._config, dimension, len(self._classes))
+        if outputs > 1:
+            return TargetsModel(self._config, dimension, outputs)
+        return RegressionModel(self._config, dimension)
 
     def _width_with(self, added: int) -> int | None:
         """The width that inputs must have with `added` columns more."""

@@ -17,6 +17,7 @@ from .auto_ledger import AutoLedger
 from .change_detection import MAX_CHANGES
 from .column_encoder import ColumnEncoder
 from .config import AutoConfig
+from .outputs_model import OutputsModel
 from .seasons import Setting
 from .task_model import TaskModel
 
@@ -80,17 +81,28 @@ def auto_status(
         names=model.names,
         weights=model.mean_weights_of_banks(),
         losses=model.slot_losses(),
-        heading="weights" if count == 1 else f"weights, mean of {count} banks (one per class)",
+        heading=_heading(model),
     )
+
+
+def _heading(model: TaskModel) -> str:
+    if isinstance(model, OutputsModel):
+        return f"weights, mean over {model.outputs} targets"
+    count = len(model.banks)
+    return "weights" if count == 1 else f"weights, mean of {count} banks (one per class)"
 
 
 def _metrics(task: str, ledger: AutoLedger, model: TaskModel) -> dict[str, Metric]:
     """RMSE or error rate, beside the baseline, which predicts the last target."""
     own, baseline = ledger.mean_loss, ledger.baseline_loss
     name = "error rate"
-    if task == "regression":
+    if task == "regression" and model.outputs == 1:
         name, own, baseline = "RMSE", float(np.sqrt(own)), float(np.sqrt(baseline))
     scored = model.rows - model.unscored
+    if isinstance(model, OutputsModel):
+        shown = zip(range(MAX_LABELS), np.sqrt(own), np.sqrt(baseline), strict=False)
+        note = "baseline (last value)"
+        return {f"RMSE, target {k}": Metric(one, last, note) for k, one, last in shown}
     percent = task == "classification"
     return {name: Metric(own, baseline, "baseline (last value)", percent, scored)}
 

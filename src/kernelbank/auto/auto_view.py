@@ -32,6 +32,7 @@ class AutoBankView:
     _model: TaskModel | None
     _classes: ClassLabels
     _encoder: ColumnEncoder | None
+    _target_names: tuple[str, ...] | None
     _ledger: AutoLedger
     _turn: threading.RLock
 
@@ -81,6 +82,18 @@ class AutoBankView:
     def classes(self) -> tuple[Any, ...]:
         """The labels, in the order of the columns of probabilities."""
         return tuple(self._classes.known)
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The names of several targets: those of the columns of y, or "target 0", ...; else empty.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank()
+        >>> bank.learn_one([1.0], {"load": 2.0, "price": 3.0})
+        >>> bank.target_names
+        ('load', 'price')
+        """
+        return self._target_names or ()
 
     @property
     def feature_names_in_(self) -> np.ndarray:
@@ -152,7 +165,7 @@ class AutoBankView:
         with self._turn:
             if self._model is None or not self._model.rows:
                 raise InvalidArgument("input_ranges() needs inputs. Learn some rows first.")
-            return self._model.scaling.input_ranges()
+            return self._model.input_ranges()
 
     @property
     def input_names(self) -> tuple[str, ...]:

@@ -244,9 +244,12 @@ class ColumnEncoder:
         return out, len(new)
 
     def as_statistic(self, targets: Floats) -> Floats:
-        """(n, targets_width): what is averaged by category, of targets or class numbers (n,)."""
+        """(n, targets_width): what is averaged by category, of targets or class numbers (n,).
+
+        Of several targets, (n, K), it is the first.
+        """
         if not self._labels:
-            return targets[:, None]
+            return targets[:, :1] if targets.ndim == 2 else targets[:, None]
         return (targets[:, None] == np.arange(1, CLASS_SHARES + 1)).astype(np.float64)
 
     # --- saving ---------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from ..bank.widening import accepts_columns
 from ..combiners import Combiner
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared
+from ..utils import validation as check
 from ..utils.validation import Floats
 from .default_pool import default_pool
 from .default_slots import SIZES, default_combiner
@@ -54,6 +55,12 @@ class AutoConfig:
         """Refuse settings that cannot work together, before there is a stream."""
         if self.has_own_parts:
             self.first_bank(self.make_scaling(1, target=True))
+
+    def check_several(self, targets: int) -> None:
+        """Refuse settings that do not work with several targets per row."""
+        if self.seasons is not None:
+            remedy = "Leave seasons out, or use an AutoBank for each target."
+            raise check.refuse("seasons", "be left out for several targets", self.seasons, remedy)
 
     @property
     def has_own_parts(self) -> bool:
@@ -109,10 +116,11 @@ class AutoConfig:
         pool.add(list(zip(SlotNames(self.slots), slots, strict=True)))
         return pool
 
-    def make_bank(self, slots: Sequence[Slot]) -> KernelBank:
+    def make_bank(self, slots: Sequence[Slot], outputs: int = 1) -> KernelBank:
         """A bank with these slots that has learned nothing."""
         return KernelBank(
             slots=slots,
+            outputs=outputs,
             combiner=self.effective_combiner,
             loss=self.loss,
             window=self.window,

@@ -47,6 +47,9 @@ DAMAGE = (
 )
 """The errors that a forged file may cause; those of ours are `ValueError`s."""
 
+_MAY_MISS = (("lagged", "inputs"), ("lagged", "inputs", "replay_targets"))
+"""How the names of arrays end that may hold NaN: with one target, and with several."""
+
 _NO_DAMAGE = ("'components[", "The file needs", "The file holds a bank that needs")
 """How errors begin that another argument of `load` can mend."""
 
@@ -169,6 +172,7 @@ def _restore_auto(
         own = under("columns/", arrays)
         labels_given = auto.task == "classification"
         auto._encoder = ColumnEncoder.restore(header["columns"], own, labels=labels_given)
+    auto._target_names = _restored_targets(header)
     if header["dimension"] is None:
         if any(not name.startswith("columns/") for name in arrays):
             raise FileRefused("it has arrays but no inputs.")
@@ -181,16 +185,35 @@ def _restore_auto(
         encoder.width != model.dimension or (encoder.tentative and model.rows)
     ):
         raise FileRefused("its columns do not fit its inputs.")
-    template = auto._config.make_bank(model.bank_slots())
+    template = auto._config.make_bank(model.bank_slots(), model.outputs)
     for number, inner in enumerate(header["banks"]):
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
-        if bank.slots != template.slots or bank._settings.objective != template._settings.objective:
+        if (
+            bank.slots != template.slots
+            or bank.outputs != template.outputs
+            or bank._settings.objective != template._settings.objective
+        ):
             raise FileRefused("an inner bank does not fit its settings.")
         model.banks.append(bank)
     _restore_pending(auto, under("pending/", arrays))
     pending = auto._pending
     pending.stale = _whole_number(header.get("stale", 0), 0, len(pending.items), "old predictions")
     return auto
+
+
+def _restored_targets(header: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The names of several targets; None for one."""
+    names = header.get("targets")
+    if names is None:
+        return None
+    if (
+        header["task"] != "regression"
+        or not isinstance(names, list)
+        or len(names) < 2
+        or not all(isinstance(name, str) for name in names)
+    ):
+        raise FileRefused("its targets are not names.")
+    return tuple(names)
 
 
 def _restore_limit(classes: ClassLabels, header: Mapping[str, Any]) -> None:
@@ -217,6 +240,9 @@ def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> 
     # Before anything is made for so many inputs: the largest array that depends on them alone.
     if state["replay_inputs"].shape != (rows, dimension):
         raise FileRefused("its inputs do not fit its arrays.")
+    targets = auto._target_names
+    if targets is not None and state["replay_targets"].shape != (rows, len(targets)):
+        raise FileRefused("its targets do not fit its arrays.")
     model = auto._model_for(dimension)
     core = _whole_number(header["core"], 1, model.dimension, "the first inputs")
     if model.seasons is not None:
@@ -235,13 +261,13 @@ def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> 
     if {n: a.shape for n, a in state.items()} != {n: a.shape for n, a in model.state().items()}:
         raise FileRefused("its arrays do not fit its settings.")
     for name, array in state.items():
-        # Inputs and lagged targets may be missing; statistics never are.
-        if not np.isfinite(array).all() and not name.endswith(("lagged", "inputs")):
+        # Inputs, lagged targets and some of several targets may be missing; statistics never are.
+        if not np.isfinite(array).all() and not name.endswith(_MAY_MISS[model.outputs > 1]):
             raise FileRefused(f"its statistics are not numbers: {name}.")
     model.restore(state, counters)
     if banks != (needed if model.started else 0):
         raise FileRefused("it has the wrong number of banks.")
-    if not model.scaling.is_plausible(held):
+    if not model.is_plausible(held):
         raise FileRefused("no stream has such running statistics.")
 
 
@@ -254,7 +280,7 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
         "rows_before": (count,),
         "sizes": (count, 3),
         "inputs": (count, pending_width(auto)),
-        "lagged": (count, auto._config.past),
+        "lagged": (count, model.past),
         "scores": (count, banks),
         "slots": (count, banks, len(model.names)),
         "outputs": (count, outputs),
@@ -262,7 +288,7 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
     if (
         {name: array.shape for name, array in arrays.items()} != shapes
         or count > LARGEST_LIMIT
-        or banks > max(len(model.banks), 1)
+        or banks > max(len(model.banks), model.outputs)
     ):
         raise FileRefused("its pending predictions do not fit its settings.")
     for i in range(count):
@@ -270,7 +296,8 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
             _whole_number(n, 0, most, "a pending prediction")
             for n, most in zip(arrays["sizes"][i], (banks, banks, outputs), strict=True)
         )
-        if auto.task == "regression" and (output != 3 or scores != 1):
+        several = model.outputs
+        if auto.task == "regression" and (output != 3 * several or scores != several):
             raise FileRefused("a pending prediction has no value.")
         prediction = Prediction(
             _whole_number(arrays["rows_before"][i], 0, model.rows, "rows"),

@@ -17,13 +17,19 @@ from .prediction import lagged_rows
 class PastTargets:
     """The part of a model that counts rows and remembers their targets."""
 
+    outputs = 1
+    """How many targets a row has."""
+
     def __init__(self, config: AutoConfig) -> None:
         self.config = config
         self.row_count = np.zeros(1, dtype=np.int64)
         """How many rows have been learned, where compiled code counts them."""
         self.seasons = config.make_history()
         """The targets of earlier periods; None without seasons."""
-        self.lagged = np.full(config.past, np.nan)
+        self.past = self.outputs * config.lags if self.outputs > 1 else config.past
+        """How many numbers a row knows of the past. With several targets they are all targets of
+        the last row, then all of the row before it, and so on."""
+        self.lagged = np.full(self.past, np.nan)
         """The last targets, the newest first; after them what `past_row` has written last."""
 
     @property
@@ -37,9 +43,10 @@ class PastTargets:
 
     def add_targets(self, targets: Floats) -> None:
         """Remember the targets of the newest rows, which have been counted."""
-        lags = self.config.lags
+        lags = self.config.lags * self.outputs
         if lags:
-            self.lagged[:lags] = np.concatenate([targets[::-1], self.lagged[:lags]])[:lags]
+            newest = targets[::-1].ravel()
+            self.lagged[:lags] = np.concatenate([newest, self.lagged[:lags]])[:lags]
         if self.seasons is not None:
             self.seasons.append(self.rows, targets)
 
@@ -55,6 +62,8 @@ class PastTargets:
 
     def past_rows(self, targets: Floats) -> Floats:
         """(n, past): what each of the next n rows knows, if these are their targets."""
+        if self.outputs > 1:
+            return lagged_rows(targets, self.lagged)
         lagged = lagged_rows(targets, self.lagged[: self.config.lags])
         if self.seasons is None:
             return lagged

@@ -25,19 +25,22 @@ class Prediction(NamedTuple):
     """(banks, n, P): the predictions of every slot, for regression in the target's units; empty,
     (banks, 0, P), unless n is 1."""
     output: Floats
-    """(n, 3): prediction, lower, upper; or (n, classes): probabilities."""
+    """(n, 3): prediction, lower, upper, for each target if there are several: (n, 3 K); or
+    (n, classes): probabilities."""
 
 
 def lagged_rows(targets: Floats, before: Floats) -> Floats:
     """(n, lags): for each of n targets the targets before it, the newest first.
 
-    before : (lags,), the targets before the first of them.
+    before : (lags,), the targets before the first of them. Of several targets per row, (n, K), all
+        of a row stand together.
     """
     count, lags = len(targets), len(before)
     if not lags:
         return np.zeros((count, 0))
-    history = np.concatenate([targets[::-1], before])
-    rows = [history[count - t : count - t + lags] for t in range(count)]
+    history = np.concatenate([targets[::-1].ravel(), before])
+    each = targets.size // max(count, 1)
+    rows = [history[(count - t) * each : (count - t) * each + lags] for t in range(count)]
     return np.array(rows)
 
 

@@ -59,7 +59,8 @@ class PrequentialRun:
         """The trace of all rows, predicted and learned."""
         records = self.records()
         task = "regression" if self._labels is None else "classification"
-        return make_trace(task, records, self._fields, self._model.names, self._classes)
+        names, outputs = self._model.names, self._model.outputs
+        return make_trace(task, records, self._fields, names, self._classes, outputs)
 
     def records(self) -> list[Record]:
         """Predict and learn all rows, in batches that are done whole."""
@@ -126,6 +127,7 @@ def make_trace(
     fields: tuple[str, ...],
     names: Sequence[str],
     classes: ClassLabels,
+    outputs: int = 1,
 ) -> Trace:
     """The trace of consecutive records.
 
@@ -144,7 +146,10 @@ def make_trace(
             arrays["predictions"] = np.full(samples, None, dtype=object)
             arrays["predictions"][known_rows] = classes.array(numbers[known_rows]).tolist()
     known = tuple(classes.known)
-    return Trace(samples, tuple(names), fields, task=task, classes=known, arrays=arrays)
+    several = outputs if task == "regression" else 1
+    return Trace(
+        samples, tuple(names), fields, task=task, classes=known, arrays=arrays, outputs=several
+    )
 
 
 def _stack(parts: list[Floats]) -> Floats:
@@ -152,7 +157,7 @@ def _stack(parts: list[Floats]) -> Floats:
 
     Where no class was known, there are no probabilities: NaN.
     """
-    if parts[0].ndim == 1:
+    if parts[0].ndim != 2:
         return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
     return np.concatenate(

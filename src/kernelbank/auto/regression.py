@@ -32,7 +32,7 @@ target."""
 class RegressionBatch(ModelBatch):
     """The arrays of a batch with those of predictions and intervals."""
 
-    def __init__(self, model: RegressionModel) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__(model)
         self.tail = np.zeros(1)
         self.scores = np.zeros(CHUNK)

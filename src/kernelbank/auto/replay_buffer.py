@@ -17,12 +17,14 @@ class ReplayBuffer:
     gives the index of each row.
     """
 
-    def __init__(self, size: int, dimension: int, lags: int, until: float = np.inf) -> None:
+    def __init__(
+        self, size: int, dimension: int, lags: int, until: float = np.inf, outputs: int = 1
+    ) -> None:
         self.size = size
         self.until = until
         self.inputs = np.zeros((size, dimension))
         self.lagged = np.zeros((size, lags))
-        self.targets = np.zeros(size)
+        self.targets = np.zeros(size) if outputs == 1 else np.zeros((size, outputs))
         self.predicted_at = np.zeros(size)
         """How many rows were learned when each was predicted: fewer than its number if its target
         was delayed."""
@@ -73,7 +75,7 @@ class ReplayBuffer:
             for later in range(turn + 1, len(index)):
                 if later not in past and predicted_at[index[later]] <= numbers[row]:
                     past[later] = bank.predict_slots_one(inputs[later])[1]
-            bank.learn_one(inputs[turn], float(targets[turn]), past.pop(turn, None))
+            bank.learn_one(inputs[turn], targets[turn], past.pop(turn, None))
 
     def state(self) -> dict[str, Floats]:
         """The arrays, by their names in a file."""

@@ -27,6 +27,7 @@ class RunningSlots:
 
     config: AutoConfig
     scaling: Scaling
+    outputs: int
     mean_weights: Floats
     """(2, slots of the pool): a short and a long running mean of the weights."""
 
@@ -98,7 +99,7 @@ class RunningSlots:
             bank = self._spare_banks.pop()
             bank.reset()
             return bank
-        return self.config.make_bank(self.bank_slots())
+        return self.config.make_bank(self.bank_slots(), self.outputs)
 
     def bank_slots(self) -> list[Slot]:
         """The slots of the banks."""

@@ -80,7 +80,8 @@ class TableRun:
             self._run_pieces()
         task = "regression" if self._labels is None else "classification"
         names, classes = self._model.names, self._bank._classes
-        return make_trace(task, self._records, self._fields, names, classes)
+        outputs = self._model.outputs
+        return make_trace(task, self._records, self._fields, names, classes, outputs)
 
     def _run_pieces(self) -> None:
         """Pieces in which no row adds inputs. Each piece is done whole."""
@@ -136,7 +137,7 @@ class TableRun:
     def _learn(self, row: int, past: Prediction) -> None:
         number = self._targets[row]
         if self._labels is not None:
-            number = float(self._bank._encode(self._labels[row]))
+            number = np.float64(self._bank._encode(self._labels[row]))
         one = EncodedRows(self._named.codes[row : row + 1], self._named.texts)
         named = NamedInputs(self._encoder, one)
         learn_row(self._bank, named, np.array([number]), self._tail, past)

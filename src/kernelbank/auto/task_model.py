@@ -42,7 +42,7 @@ class ModelBatch:
     results are copied out.
     """
 
-    def __init__(self, model: TaskModel) -> None:
+    def __init__(self, model: Any) -> None:
         self.errors = np.zeros(CHUNK)
         self.weights = np.zeros((CHUNK, len(model.pool)))
         self.error_signals = np.zeros(CHUNK, dtype=np.int64)
@@ -91,7 +91,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         self.dimension = dimension
         self._scale_target = scale_target
         size, until = (RESTARTS[-1], RESTARTS[-1]) if replay is None else (replay, np.inf)
-        self.buffer = ReplayBuffer(size, dimension, config.past, until)
+        self.buffer = ReplayBuffer(size, dimension, self.past, until, self.outputs)
         self.unscored = 0
         """How many predictions were made before the first target was known: they do not count."""
         self.changes: list[Change] = []
@@ -135,7 +135,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         """The prediction of a batch of one as a target, for forecasts that go on from it."""
 
     @abstractmethod
-    def _chunk_allowed(self, target: float) -> bool:
+    def _chunk_allowed(self, target: Any) -> bool:
         """Whether the next row, which has this target, may be learned together with others."""
 
     @abstractmethod
@@ -145,8 +145,25 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         """Predict and learn the first rows, at least one; the predictions of as many as were."""
 
     @abstractmethod
-    def _update_row(self, x: Floats, target: float, prediction: Prediction) -> None:
+    def _update_row(self, x: Floats, target: Any, prediction: Prediction) -> None:
         """Learn one row, whose prediction was made now or some rows ago."""
+
+    def one_target(self, target: Any) -> Any:
+        """The target of one row: a number."""
+        return float(target)
+
+    def is_plausible(self, held: int) -> bool:
+        """Whether statistics from a file can be those of a stream with `held` targets held back."""
+        return self.scaling.is_plausible(held)
+
+    @property
+    def core(self) -> int:
+        """How many inputs there were at the start of the banks."""
+        return self.scaling.core
+
+    def input_ranges(self) -> Floats:
+        """(inputs, 3): median, minimum and maximum of the last values of every input."""
+        return self.scaling.input_ranges()
 
     @abstractmethod
     def restart(self) -> None:
@@ -166,7 +183,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
 
         Parameters
         ----------
-        X, targets : (n, d) and (n,).
+        X, targets : (n, d) and (n,); (n, K) for several targets.
         tail : probability beyond each end of the intervals.
         fields : which arrays of a trace will be read.
         past : for a batch of one, the prediction that was made for it some rows ago (its target is
@@ -174,20 +191,20 @@ class TaskModel(PastTargets, RunningSlots, ABC):
             result is empty.
         """
         if past is not None:
-            self._update_row(X[0], float(targets[0]), past)
+            self._update_row(X[0], self.one_target(targets[0]), past)
             self._restart_if_due()
             return []
         records: list[Record] = []
         done = 0
         while done < len(X):
-            if self._chunk_allowed(float(targets[done])):
+            if self._chunk_allowed(targets[done]):
                 end = done + min(CHUNK, self._rows_to_restart())
                 found = self._update_chunk(X[done:end], targets[done:end], tail, fields)
             else:
                 row = X[done : done + 1]
                 prediction = self.predict(row, self.past_row(), tail)
                 found = self.record(prediction)
-                self._update_row(row[0], float(targets[done]), prediction)
+                self._update_row(row[0], self.one_target(targets[done]), prediction)
             records.append(found)
             done += len(found["weights"])
             self._restart_if_due()
@@ -230,7 +247,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         for period in new:
             self.note_change("season", self.rows, period=period)
         if self.banks:
-            scaling = self._make_scaling(self.dimension, self.scaling.core)
+            scaling = self._make_scaling(self.dimension, self.core)
             scaling.continue_from(self.scaling)
             self.scaling = scaling
             self.continue_with_seasons()
@@ -332,7 +349,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs behind the others, as if they had been missing so far."""
         dimension = self.dimension + count
-        core = self.scaling.core if self.banks else dimension
+        core = self.core if self.banks else dimension
         scaling = self._make_scaling(dimension, core)
         scaling.continue_from(self.scaling)
         pool = self.config.make_pool(scaling)
@@ -371,7 +388,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         """Drop all banks before a restart, which takes up all inputs there are by now."""
         self._drop_batch()
         self._spare_banks, self.banks = self.banks, []
-        if self.scaling.core < self.dimension:
+        if self.core < self.dimension:
             self._spare_banks = []
             self.lay_out(self.dimension)
 
@@ -380,7 +397,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
     def state(self) -> dict[str, Floats]:
         """The arrays that the next prediction depends on, without those of the banks."""
         own = {
-            "lagged": self.lagged[: self.config.lags],
+            "lagged": self.lagged[: self.config.lags * self.outputs],
             "detection_stats": self.detection_stats,
             "recent_errors": self.recent_errors,
             "mean_weights": self.mean_weights,

@@ -126,7 +126,7 @@ class Trace:
         self.classes = classes
         """The labels, in the order of the columns of `probabilities`."""
         for name in self._fields:
-            shape = (samples,) if outputs == 1 else (samples, outputs)
+            shape: tuple[int, ...] = (samples,) if outputs == 1 else (samples, outputs)
             if name in BY_SLOT:
                 shape += (len(names),)
             setattr(self, name, np.empty(shape) if arrays is None else arrays[name])

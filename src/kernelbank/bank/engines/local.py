@@ -36,6 +36,8 @@ class LocalExecutor(Executor):
         self._size = workspace.size
         parts = partition(layout.dependency_groups(layout.leaves), shards)
         leaders: list[Shard | None] = [None] * len(parts)
+        self._buffer: SampleBuffer
+        self._shards: list[Shard]
         if isinstance(leader, LocalExecutor):
             self._buffer = leader._buffer.for_output(workspace)
             leaders[:] = leader._shards
