@@ -65,6 +65,47 @@ def checked_bounds(lower: Any, upper: Any, task: str) -> tuple[float | None, flo
     return low, high
 
 
+LONGEST_HORIZON = 1000
+"""How many rows ahead a forecast may be."""
+
+
+def checked_horizons(horizons: Any, task: str) -> tuple[int, ...]:
+    """Horizons in ascending order; none for None."""
+    if horizons is None:
+        return ()
+    owner, remedy = "AutoBank", "Give rows ahead, such as (1, 6, 24), or 24 for 1 to 24."
+    if task == "classification":
+        rule = "be left out for classification"
+        raise check.refuse("horizons", rule, horizons, "Leave it out.", owner)
+    if isinstance(horizons, Iterable) and not isinstance(horizons, (str, bytes)):
+        given = [
+            check.count("horizons", one, owner, remedy, most=LONGEST_HORIZON) for one in horizons
+        ]
+        if not given or len(set(given)) < len(given):
+            raise check.refuse("horizons", "name at least one, none twice", given, remedy, owner)
+        return tuple(sorted(given))
+    last = check.count("horizons", horizons, owner, remedy, most=LONGEST_HORIZON)
+    return tuple(range(1, last + 1))
+
+
+def checked_known(known: Any, horizons: tuple[int, ...]) -> tuple[Any, ...]:
+    """Names or indices of columns whose future values are known; none for None."""
+    if known is None:
+        return ()
+    remedy = 'Give names or indices of columns, such as ["hour", "price"].'
+    listed = list(known) if isinstance(known, Iterable) and not isinstance(known, str) else [known]
+    if not horizons:
+        rule = "be given with horizons only"
+        raise check.refuse("known", rule, known, "Add horizons, such as horizons=24.", "AutoBank")
+    for one in listed:
+        whole = isinstance(one, (int, np.integer)) and not isinstance(one, bool) and one >= 0
+        if not (isinstance(one, str) or whole):
+            raise check.refuse("known", "be names or indices of columns", one, remedy, "AutoBank")
+    if not listed or len(set(listed)) < len(listed):
+        raise check.refuse("known", "name at least one, none twice", known, remedy, "AutoBank")
+    return tuple(one if isinstance(one, str) else int(one) for one in listed)
+
+
 def checked_targets(
     y: Any, count: int, outputs: int | None, config: AutoConfig, *, one: bool = False
 ) -> tuple[Floats, tuple[str, ...] | None]:

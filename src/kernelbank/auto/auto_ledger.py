@@ -9,7 +9,8 @@ import numpy as np
 from . import calibration
 from .change_detection import Change
 from .classification import ClassificationModel
-from .outputs_model import OutputsModel
+from .forecasting import HorizonScore
+from .many_targets import TargetsModel
 from .regression import RegressionModel
 from .slot_revision import UnitChange
 from .task_model import TaskModel
@@ -42,7 +43,7 @@ class AutoLedger:
         no others.
         """
         model = self._model
-        if isinstance(model, OutputsModel):
+        if isinstance(model, TargetsModel):
             return model.mean_error()
         count = 0 if model is None else model.rows - model.unscored
         if isinstance(model, RegressionModel) and count:
@@ -55,7 +56,7 @@ class AutoLedger:
     def baseline_loss(self) -> Any:
         """The same for the baseline, which predicts the last target, from the second row on."""
         model = self._model
-        if isinstance(model, OutputsModel):
+        if isinstance(model, TargetsModel):
             return model.baseline_error()
         if isinstance(model, RegressionModel) and model.rows > 1:
             return float(model.error_stats[calibration.BASELINE_LOSS] / (model.rows - 1))
@@ -75,6 +76,13 @@ class AutoLedger:
         "season" (a period was found, for `seasons="auto"`; `period` says how many rows it has).
         """
         return () if self._model is None else tuple(self._model.changes)
+
+    @property
+    def horizons(self) -> tuple[HorizonScore, ...]:
+        """How good the forecasts were, for each of `horizons`: `HorizonScore`s with horizon,
+        scored, error, last_value, seasonal, absolute_error, coverage and width."""
+        model = self._model
+        return model.horizon_scores() if isinstance(model, RegressionModel) else ()
 
     @property
     def slot_changes(self) -> tuple[UnitChange, ...]:

@@ -8,10 +8,14 @@ import numpy as np
 
 from ..bank.trace import Trace, chosen_fields
 from ..errors import InvalidArgument
+from ..utils import validation as check
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from .arguments import checked_coverage, checked_inputs
 from .auto_state import AutoBankState
+from .forecast import LEVELS, Forecast, ordered
+from .forecaster import Forecaster
+from .known_inputs import known_table
 from .prediction import Prediction
 from .prequential_run import make_trace
 from .single_row import SingleRowCalls
@@ -85,8 +89,13 @@ class AutoBankPredictions(AutoBankState):
 
     def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
         """(n, 2): the ends of the intervals, each as of a prediction one step ahead; (n, K, 2) for
-        several targets."""
-        output = self._predict_many(X, self._interval_coverage(coverage))
+        several targets.
+
+        With lags or seasons for one row only: later rows would go on from predictions, and be less
+        certain than one step ahead. `forecast` has an interval for every step.
+        """
+        share = self._interval_coverage(coverage)
+        output = self._predict_many(X, share, intervals=True)
         if output.shape[1] > 3:
             return output.reshape(len(output), -1, 3)[:, :, 1:].copy()
         return output[:, 1:].copy()
@@ -106,6 +115,67 @@ class AutoBankPredictions(AutoBankState):
         """
         with self._turn:
             return self._predict_inputs(self._inputs(X, "X"), coverage)
+
+    def forecast(self, X_future: Any = None, coverage: float = COVERAGE) -> Forecast:
+        """Direct forecasts of the targets after the last learned row, one for each of `horizons`.
+
+        Parameters
+        ----------
+        X_future : with `known`, the values of these columns in the next rows: a row for each of the
+            next max(horizons) rows, or for each horizon. An array has the known columns only, in
+            their order, or all columns.
+        coverage : of the intervals, which are calibrated for each horizon from its past errors.
+
+        Learns nothing. Before the first rows are learned forecasts are the last value.
+
+        >>> import numpy as np, kernelbank as kb
+        >>> hours = np.arange(400) % 24
+        >>> y = 10 + np.sin(hours / 24 * 2 * np.pi)
+        >>> bank = kb.AutoBank(horizons=(1, 12), known=[0], size="small")
+        >>> trace = bank.run(hours, y)
+        >>> forecast = bank.forecast((400 + np.arange(12)) % 24)
+        >>> bool(abs(forecast.point[1] - (10 + np.sin(411 % 24 / 24 * 2 * np.pi))) < 0.1)
+        True
+        """
+        with self._turn:
+            forecaster = self._forecaster()
+            tail = tail_of(checked_coverage(coverage))
+            output = forecaster.forecast(tail)
+            levels = np.array([forecaster.quantile(level) for level in LEVELS]).T
+            if forecaster.known is None and X_future is not None:
+                remedy = "Leave it out, or name such columns: kb.AutoBank(horizons=..., known=...)."
+                rule = "be left out for a bank without known columns"
+                raise check.refuse("X_future", rule, np.shape(X_future), remedy, "forecast")
+            history = forecaster.targets[~np.isnan(forecaster.targets)]
+            if forecaster.known is not None:
+                future = self._known_rows(X_future, forecaster)
+                output = forecaster.with_known(output, future)
+                levels = forecaster.with_known(levels, future)
+                history = np.zeros(0)
+            quantiles = dict(zip(LEVELS, ordered(levels).T.copy(), strict=True))
+            point, lower, upper = output.T.copy()
+            return Forecast(
+                self.samples,
+                self.horizons,
+                point,
+                lower,
+                upper,
+                checked_coverage(coverage),
+                quantiles,
+                history,
+            )
+
+    @property
+    def forecast_weights(self) -> dict[str, Floats]:
+        """(H,) by slot: the weights of the forecasts at every horizon; empty before the first rows.
+
+        They tell which kernels matter at which distance; see `kb.plots.horizon_weights`.
+        """
+        with self._turn:
+            model = self._forecaster().model
+            if not model.banks:
+                return {}
+            return dict(zip(model.names, model.weights().T.copy(), strict=True))
 
     # --- internals --------------------------------------------------------------------------------
 
@@ -159,9 +229,16 @@ class AutoBankPredictions(AutoBankState):
                 self._pending.add(key[0], prediction, distinct=distinct)
             return prediction
 
-    def _predict_many(self, X: Any, coverage: float) -> Floats:
+    def _predict_many(self, X: Any, coverage: float, *, intervals: bool = False) -> Floats:
         with self._turn:
             rows = self._inputs(X, "X")
+            if intervals and len(rows) > 1 and (self.lags or self.seasons is not None):
+                rule = "be one row for predict_interval with lags or seasons"
+                remedy = (
+                    "Use kb.AutoBank(..., horizons=24) and forecast(), which has an interval for "
+                    "every step, or predict_at for rows that are each the next one."
+                )
+                raise check.refuse("X", rule, rows.shape, remedy)
             model = self._model_for(rows.shape[1])
             past = model.forecast_rows(len(rows), self._pending.fresh)
             if not self.lags:
@@ -175,6 +252,35 @@ class AutoBankPredictions(AutoBankState):
                 lagged = np.append(model.as_target(prediction), lagged)[:lags]
                 outputs.append(prediction.output)
             return np.concatenate(outputs)
+
+    def _forecaster(self) -> Forecaster:
+        forecaster = getattr(self._model, "forecaster", None)
+        if not self.horizons:
+            raise InvalidArgument(
+                "forecast needs horizons, which this AutoBank does not have. Make one with "
+                "kb.AutoBank(lags=24, horizons=24)."
+            )
+        if forecaster is None or not forecaster.samples:
+            raise InvalidArgument("forecast needs targets. Learn some rows first.")
+        assert isinstance(forecaster, Forecaster)
+        return forecaster
+
+    def _known_rows(self, X_future: Any, forecaster: Forecaster) -> Floats:
+        """(H, known): the known inputs at each horizon."""
+        horizons, known = self.horizons, forecaster.known
+        assert known is not None
+        names = ", ".join(map(str, self._config.known))
+        remedy = f"Give the columns {names} of the next {horizons[-1]} rows."
+        if X_future is None:
+            rule = "be given for a bank with known columns"
+            raise check.refuse("X_future", rule, None, remedy, "forecast")
+        rows = known_table(X_future, self._config.known, self._encoder, forecaster, remedy)
+        if len(rows) >= horizons[-1]:
+            return rows[np.array(horizons) - 1]
+        if len(rows) != len(horizons):
+            rule = f"have {horizons[-1]} rows, or one for each of {len(horizons)} horizons"
+            raise check.refuse("X_future", rule, len(rows), remedy, "forecast")
+        return rows
 
     def _need_classes(self, method: str) -> None:
         if not len(self._classes):

@@ -23,6 +23,9 @@ from .auto_view import AutoBankView
 from .class_labels import checked_labels
 from .classification import ClassificationModel
 from .column_encoder import NUMBER, ColumnEncoder
+from .default_slots import SIZES
+from .forecaster import Forecaster
+from .known_inputs import KnownInputs, known_slots
 from .many_targets import TargetsModel
 from .named_inputs import NamedInputs, read_named
 from .pending_predictions import PendingPredictions
@@ -217,7 +220,38 @@ class AutoBankState(AutoBankView):
             return ClassificationModel(self._config, dimension, len(self._classes))
         if outputs > 1:
             return TargetsModel(self._config, dimension, outputs)
-        return RegressionModel(self._config, dimension)
+        model = RegressionModel(self._config, dimension)
+        if self._config.horizons:
+            periods = () if model.seasons is None else model.seasons.periods
+            model.forecaster = self._new_forecaster(dimension, periods)
+        return model
+
+    def _new_forecaster(self, dimension: int, periods: tuple[int, ...]) -> Forecaster:
+        """Forecasts for inputs of this width, with nothing learned."""
+        config, known = self._config, None
+        if config.known:
+            columns = self._known_columns(dimension)
+            slots = known_slots(len(columns), SIZES[config.size], config.seed)
+            make: Any = type(self)
+            known = KnownInputs(columns, make(slots=slots, scalings="standard"))
+        return Forecaster(config, dimension, config.horizons, periods, known)
+
+    def _known_columns(self, dimension: int) -> list[int]:
+        """The inputs of the columns that are known in advance."""
+        found: list[int] = []
+        for column in self._config.known:
+            own: list[int] = []
+            if self._encoder is not None:
+                own = self._encoder.inputs_of(column)
+            elif isinstance(column, int) and column < dimension:
+                own = [column]
+            if not own:
+                names = self._encoder.names if self._encoder is not None else range(dimension)
+                remedy = f"Columns are {', '.join(map(str, list(names)[:10]))}."
+                rule = "name columns of numbers or times among the inputs"
+                raise check.refuse("known", rule, column, remedy, "AutoBank")
+            found += own
+        return found
 
     def _width_with(self, added: int) -> int | None:
         """The width that inputs must have with `added` columns more."""

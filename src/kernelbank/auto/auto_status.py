@@ -17,7 +17,7 @@ from .auto_ledger import AutoLedger
 from .change_detection import MAX_CHANGES
 from .column_encoder import ColumnEncoder
 from .config import AutoConfig
-from .outputs_model import OutputsModel
+from .many_targets import TargetsModel
 from .seasons import Setting
 from .task_model import TaskModel
 
@@ -86,7 +86,7 @@ def auto_status(
 
 
 def _heading(model: TaskModel) -> str:
-    if isinstance(model, OutputsModel):
+    if isinstance(model, TargetsModel):
         return f"weights, mean over {model.outputs} targets"
     count = len(model.banks)
     return "weights" if count == 1 else f"weights, mean of {count} banks (one per class)"
@@ -99,7 +99,7 @@ def _metrics(task: str, ledger: AutoLedger, model: TaskModel) -> dict[str, Metri
     if task == "regression" and model.outputs == 1:
         name, own, baseline = "RMSE", float(np.sqrt(own)), float(np.sqrt(baseline))
     scored = model.rows - model.unscored
-    if isinstance(model, OutputsModel):
+    if isinstance(model, TargetsModel):
         shown = zip(range(MAX_LABELS), np.sqrt(own), np.sqrt(baseline), strict=False)
         note = "baseline (last value)"
         return {f"RMSE, target {k}": Metric(one, last, note) for k, one, last in shown}

@@ -52,6 +52,11 @@ class AutoBankView:
         return self._config.seasons
 
     @property
+    def horizons(self) -> tuple[int, ...]:
+        """How many rows ahead `forecast` goes; empty without horizons."""
+        return self._config.horizons
+
+    @property
     def periods(self) -> tuple[int, ...]:
         """The periods in use, in rows: those that were named, or found so far."""
         if self._model is not None and self._model.seasons is not None:

@@ -96,6 +96,20 @@ class ColumnEncoder:
         """The names of the columns."""
         return [name for name, _ in self.columns]
 
+    def inputs_of(self, column: str | int) -> list[int]:
+        """The inputs of a column of numbers or times, by its name or index; else none."""
+        names = self.names
+        index = column if isinstance(column, int) else -1
+        if isinstance(column, str) and column in names:
+            index = names.index(column)
+        if index in self._numbers:
+            return [self._numbers.index(index)]
+        if index in self._times:
+            waves = 2 * len(PERIODS)
+            start = len(self._numbers) + waves * self._times.index(index)
+            return [*range(start, start + waves)]
+        return []
+
     @property
     def first_category(self) -> int:
         """The index of the first input of a single category."""

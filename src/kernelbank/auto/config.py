@@ -44,6 +44,9 @@ class AutoConfig:
     lower: float | None = None
     upper: float | None = None
     seasons: Setting = None
+    horizons: tuple[int, ...] = ()
+    known: tuple[Any, ...] = ()
+    """Names or indices of the columns that are known in advance."""
 
     @cached_property
     def bounds(self) -> Floats:
@@ -58,9 +61,10 @@ class AutoConfig:
 
     def check_several(self, targets: int) -> None:
         """Refuse settings that do not work with several targets per row."""
-        if self.seasons is not None:
-            remedy = "Leave seasons out, or use an AutoBank for each target."
-            raise check.refuse("seasons", "be left out for several targets", self.seasons, remedy)
+        for name, given in (("seasons", self.seasons), ("horizons", self.horizons)):
+            if given:
+                remedy = f"Leave {name} out, or use an AutoBank for each target."
+                raise check.refuse(name, "be left out for several targets", given, remedy)
 
     @property
     def has_own_parts(self) -> bool:
@@ -113,7 +117,8 @@ class AutoConfig:
             return default_pool(scaling, SIZES[self.size], self.seed, self.loss)
         pool = SlotPool(scaling.width)
         slots = [_on_known_columns(slot, scaling) for slot in self.slots]
-        pool.add(list(zip(SlotNames(self.slots), slots, strict=True)))
+        # They all run; and the width may be that of a check, before there are inputs.
+        pool.add(list(zip(SlotNames(self.slots), slots, strict=True)), price=0.0)
         return pool
 
     def make_bank(self, slots: Sequence[Slot], outputs: int = 1) -> KernelBank:

@@ -8,10 +8,12 @@ learned for that target only.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
 from ..utils.validation import Floats
+from . import calibration, target_track
 from .config import AutoConfig
 from .outputs_model import OutputsModel
 from .prediction import Prediction, Record
@@ -27,9 +29,21 @@ class TargetsModel(OutputsModel):
 
     def __init__(self, config: AutoConfig, dimension: int, outputs: int) -> None:
         super().__init__(config, dimension, outputs, scale_target=False)
+        self.tracks = [ScaledTarget(self.pool, config.bounds) for _ in range(outputs)]
 
-    def _make_tracks(self) -> list[ScaledTarget]:
-        return [ScaledTarget(self.pool, self.config.bounds) for _ in range(self.outputs)]
+    def lay_out_slots(self) -> None:
+        super().lay_out_slots()
+        for track in getattr(self, "tracks", []):
+            track.use_pool(self.pool)
+
+    def _use_pool(self, pool: Any) -> None:
+        super()._use_pool(pool)
+        for track in self.tracks:
+            track.use_pool(pool)
+
+    def revise_slots(self, rows: int) -> bool:
+        self.mean_weights = np.mean([track.mean_weights for track in self.tracks], axis=0)
+        return super().revise_slots(rows)
 
     # --- inputs and lagged targets --------------------------------------------------------------
 
@@ -82,7 +96,28 @@ class TargetsModel(OutputsModel):
         """Targets, with 0 for those that were never known."""
         return np.where(np.isnan(Y).all(axis=0), 0.0, Y)
 
-    # --- learning -------------------------------------------------------------------------------
+    def _with_intervals(self, scores: Floats, spreads: Floats, tail: float) -> Floats:
+        output = np.empty((*scores.shape, 3))
+        for k, (track, scale) in enumerate(zip(self.tracks, self._target_scales(), strict=True)):
+            rows = np.tile(scale, (len(scores), 1))
+            output[:, k] = track.predict(scores[:, k], spreads[:, k], rows, tail)
+        return output
+
+    # --- learning ---------------------------------------------------------------------------------
+
+    def _score_row(self, target: Floats, prediction: Prediction) -> None:
+        """Score the prediction of one row, for each target that is known."""
+        if not prediction.rows_before:
+            self.unscored += 1
+            return
+        output = prediction.output[0].reshape(self.outputs, 3)
+        scales, weights = self._target_scales(), self.weights()
+        for k, track in enumerate(self.tracks):
+            if np.isnan(target[k]) or np.isnan(output[k, 0]):
+                continue
+            signals = track.score(float(output[k, 0]), float(target[k]), scales[k], weights[k])
+            for what in signals if self.banks else []:
+                self.note_change(self._named(what, k), self.rows + 1)
 
     def _chunk_allowed(self, target: Floats) -> bool:
         return bool(self.banks)
@@ -157,3 +192,21 @@ class TargetsModel(OutputsModel):
         rows = self._scaled_rows(X, lagged)
         scaled = [track.scale_known(targets[:, k]) for k, track in enumerate(self.tracks)]
         self.buffer.replay(self.rows, self.banks[0], rows, np.column_stack(scaled))
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Floats]:
+        return super().state() | target_track.states(self.tracks)
+
+    def mean_error(self) -> Floats:
+        """(K,): the mean squared error of the predictions of every target; NaN before the first."""
+        return np.array([_mean(track, calibration.LOSS, track.scored) for track in self.tracks])
+
+    def baseline_error(self) -> Floats:
+        """(K,): the same of the last target as a prediction."""
+        entry = calibration.BASELINE_LOSS
+        return np.array([_mean(track, entry, track.scored - 1) for track in self.tracks])
+
+
+def _mean(track: ScaledTarget, entry: int, count: int) -> float:
+    return float(track.error_stats[entry] / count) if count > 0 else float("nan")

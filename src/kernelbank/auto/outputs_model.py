@@ -1,21 +1,18 @@
-"""What the models for several outputs share: one bank, and one `TargetTrack` for each output."""
+"""What the models for several outputs share: one bank, and weights and predictions per output."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..utils.validation import Floats
-from . import target_track
 from .config import AutoConfig
 from .prediction import Prediction, Record
 from .single_row import SingleRowCalls
 from .single_row_steps import spread_of_rows
-from .target_track import TargetTrack
 from .task_model import ModelBatch, TaskModel
 
 
@@ -27,11 +24,6 @@ class OutputsModel(TaskModel):
     ) -> None:
         self.outputs = outputs
         super().__init__(config, dimension, scale_target=scale_target, replay=None)
-        self.tracks = self._make_tracks()
-
-    @abstractmethod
-    def _make_tracks(self) -> list[Any]:
-        """A track for every output."""
 
     @abstractmethod
     def _scaled_rows(self, X: Floats, lagged: Floats) -> Floats:
@@ -61,23 +53,9 @@ class OutputsModel(TaskModel):
         own = slots[:, self.members]
         return np.where(np.isnan(own), np.asarray(score)[:, None], own)
 
-    def lay_out_slots(self) -> None:
-        super().lay_out_slots()
-        for track in getattr(self, "tracks", []):
-            track.use_pool(self.pool)
-
-    def _use_pool(self, pool: Any) -> None:
-        super()._use_pool(pool)
-        for track in self.tracks:
-            track.use_pool(pool)
-
-    def revise_slots(self, rows: int) -> bool:
-        self.mean_weights = np.mean([track.mean_weights for track in self.tracks], axis=0)
-        return super().revise_slots(rows)
-
     @cached_property
     def _batch(self) -> ModelBatch:
-        raise NotImplementedError  # every track has its own
+        raise NotImplementedError  # every output has its own
 
     def _make_row_calls(self) -> SingleRowCalls:
         raise NotImplementedError
@@ -91,28 +69,35 @@ class OutputsModel(TaskModel):
     # --- predicting -------------------------------------------------------------------------------
 
     def predict(self, X: Floats, lagged: Floats, tail: float) -> Prediction:
-        count, outputs = len(X), self.outputs
-        scores, spreads = np.zeros((count, outputs)), np.zeros((count, outputs))
-        slots = np.zeros((outputs, int(count == 1), len(self.names)))
-        scales = self._target_scales()
-        if self.banks:
-            rows = self._scaled_rows(X, lagged)
-            if count == 1:
-                scores[0], own = self.banks[0].predict_slots_one(rows[0])
-                values = own[:, None]  # (K, 1, P)
-                slots = self.spread(own, np.nan)[:, None] * scales[:, None, 1:]
-                slots += scales[:, None, :1]
-            else:
-                scores = self.banks[0].predict(rows)
-                values = np.moveaxis(self.banks[0].predict_slots(rows), 1, 0)
-            spreads = self._spreads(values, scores, self.banks[0].weights[:, None])
-        output = np.empty((count, outputs, 3))
-        for k, track in enumerate(self.tracks):
-            scale = np.tile(scales[k], (count, 1))
-            output[:, k] = track.predict(scores[:, k], spreads[:, k], scale, tail)
+        scores, spreads, slots = self.predict_scores(X, lagged)
+        output = self._with_intervals(scores, spreads, tail)
         if not self.rows:
             output[:] = np.nan
-        return Prediction(self.rows, lagged.copy(), scores, slots, output.reshape(count, -1))
+        return Prediction(self.rows, lagged.copy(), scores, slots, output.reshape(len(X), -1))
+
+    @abstractmethod
+    def _with_intervals(self, scores: Floats, spreads: Floats, tail: float) -> Floats:
+        """(n, K, 3): predictions and the ends of their intervals, from scaled predictions."""
+
+    def predict_scores(self, X: Floats, lagged: Floats) -> tuple[Floats, Floats, Floats]:
+        """Scaled predictions (n, K), the spread of the slots around them, and the slots' own.
+
+        The third, (K, n, slots), is in the targets' units, and empty unless n is 1.
+        """
+        count, outputs = len(X), self.outputs
+        slots = np.zeros((outputs, int(count == 1), len(self.names)))
+        if not self.banks:
+            return np.zeros((count, outputs)), np.zeros((count, outputs)), slots
+        bank, rows = self.banks[0], self._scaled_rows(X, lagged)
+        if count == 1:
+            first, own = bank.predict_slots_one(rows[0])
+            scores, values = first[None], own[:, None]  # (1, K), (K, 1, P)
+            scales = self._target_scales()
+            slots = self.spread(own, np.nan)[:, None] * scales[:, None, 1:] + scales[:, None, :1]
+        else:
+            scores = bank.predict(rows)
+            values = np.moveaxis(bank.predict_slots(rows), 1, 0)
+        return scores, self._spreads(values, scores, bank.weights[:, None]), slots
 
     def _spreads(self, values: Floats, scores: Floats, weights: Floats) -> Floats:
         """(n, K): the weighted deviations of slots' predictions (K, n, P) around scores (n, K)."""
@@ -142,48 +127,11 @@ class OutputsModel(TaskModel):
     def as_target(self, prediction: Prediction) -> Any:
         return prediction.output[0].reshape(self.outputs, 3)[:, 0].copy()
 
-    # --- learning ---------------------------------------------------------------------------------
-
-    def _score_row(self, target: Floats, prediction: Prediction) -> None:
-        """Score the prediction of one row, for each target that is known."""
-        if not prediction.rows_before:
-            self.unscored += 1
-            return
-        output = prediction.output[0].reshape(self.outputs, 3)
-        scales, weights = self._target_scales(), self.weights()
-        for k, track in enumerate(self.tracks):
-            if np.isnan(target[k]) or np.isnan(output[k, 0]):
-                continue
-            signals = track.score(float(output[k, 0]), float(target[k]), scales[k], weights[k])
-            for what in signals if self.banks else []:
-                self.note_change(self._named(what, k), self.rows + 1)
-
     def _named(self, what: str, output: int) -> str:
         """A signal of change with the number of its target."""
         return f"{what}, target {output}"
 
     # --- saving -----------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Floats]:
-        return super().state() | target_track.states(self.tracks)
-
     def counters(self) -> dict[str, Any]:
         return super().counters() | {"outputs": self.outputs}
-
-    def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
-        super().restore(state, counters)
-        for track in self.tracks:
-            track.use_pool(self.pool)
-
-    def mean_error(self) -> Floats:
-        """(K,): the mean squared error of the predictions of every target; NaN before the first."""
-        return np.array([_mean(track, 5) for track in self.tracks])
-
-    def baseline_error(self) -> Floats:
-        """(K,): the same of the last target as a prediction."""
-        return np.array([_mean(track, 7) for track in self.tracks])
-
-
-def _mean(track: TargetTrack, entry: int) -> float:
-    count = track.scored - (entry == 7)
-    return float(track.error_stats[entry] / count) if count > 0 else float("nan")

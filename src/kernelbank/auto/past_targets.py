@@ -26,11 +26,15 @@ class PastTargets:
         """How many rows have been learned, where compiled code counts them."""
         self.seasons = config.make_history()
         """The targets of earlier periods; None without seasons."""
-        self.past = self.outputs * config.lags if self.outputs > 1 else config.past
+        self.past = self.past_size(config)
         """How many numbers a row knows of the past. With several targets they are all targets of
         the last row, then all of the row before it, and so on."""
         self.lagged = np.full(self.past, np.nan)
         """The last targets, the newest first; after them what `past_row` has written last."""
+
+    def past_size(self, config: AutoConfig) -> int:
+        """How many numbers a row knows of the past."""
+        return self.outputs * config.lags if self.outputs > 1 else config.past
 
     @property
     def rows(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,10 +57,15 @@ class PrequentialRun:
 
     def run(self) -> Trace:
         """The trace of all rows, predicted and learned."""
+        self._model.collect_forecasts(self._rows, self._tail)
         records = self.records()
+        forecasts = self._model.collected_forecasts()
         task = "regression" if self._labels is None else "classification"
         names, outputs = self._model.names, self._model.outputs
-        return make_trace(task, records, self._fields, names, self._classes, outputs)
+        horizons = self._bank.horizons
+        return make_trace(
+            task, records, self._fields, names, self._classes, outputs, forecasts, horizons
+        )
 
     def records(self) -> list[Record]:
         """Predict and learn all rows, in batches that are done whole."""
@@ -117,7 +122,7 @@ class PrequentialRun:
         self._model.update(self._rows[batch], self._targets[batch], self._tail, past=past)
 
     def _keep(self, record: Record) -> None:
-        wanted = (*self._fields, "probabilities")
+        wanted = (*self._fields, "predictions", "probabilities")
         self._records.append({name: record[name] for name in wanted if name in record})
 
 
@@ -128,6 +133,8 @@ def make_trace(
     names: Sequence[str],
     classes: ClassLabels,
     outputs: int = 1,
+    forecasts: Mapping[str, Floats] | None = None,
+    horizons: tuple[int, ...] = (),
 ) -> Trace:
     """The trace of consecutive records.
 
@@ -146,9 +153,17 @@ def make_trace(
             arrays["predictions"] = np.full(samples, None, dtype=object)
             arrays["predictions"][known_rows] = classes.array(numbers[known_rows]).tolist()
     known = tuple(classes.known)
+    arrays |= {name: array for name, array in (forecasts or {}).items() if name in fields}
     several = outputs if task == "regression" else 1
     return Trace(
-        samples, tuple(names), fields, task=task, classes=known, arrays=arrays, outputs=several
+        samples,
+        tuple(names),
+        fields,
+        task=task,
+        classes=known,
+        arrays=arrays,
+        outputs=several,
+        horizons=horizons,
     )
 
 

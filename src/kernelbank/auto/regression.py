@@ -14,15 +14,14 @@ from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import calibration, scaling_steps
 from .config import AutoConfig
+from .forecasting import Forecasting
 from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
+from .normal_tails import TAILS, normal_quantiles_of_tails
 from .prediction import Prediction, Record
 from .scaling import CHUNK
 from .single_row import SingleRowCalls
 from .single_row_steps import NUMBER, spread_of_rows
 from .task_model import ModelBatch, TaskModel
-
-TAILS = np.array([0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
-"""Tail probabilities whose error quantiles are tracked; others are interpolated."""
 
 UNUSUAL = 3.0
 """Root mean square of the inputs, in standard deviations, beyond which they may explain a far
@@ -61,7 +60,7 @@ class RegressionBatch(ModelBatch):
         self.predict_score_and_detect = Phases([predict_and_score, self.detect_changes])
 
 
-class RegressionModel(TaskModel):
+class RegressionModel(Forecasting, TaskModel):
     """One bank, on the target in its standard deviations.
 
     Rows with a usual target are learned at once, in chunks. Rows with a far one are held back; see
@@ -69,12 +68,10 @@ class RegressionModel(TaskModel):
     """
 
     def __init__(self, config: AutoConfig, dimension: int) -> None:
-        super().__init__(config, dimension, scale_target=True, replay=None)
+        Forecasting.__init__(self)
+        TaskModel.__init__(self, config, dimension, scale_target=True, replay=None)
         self.error_stats = np.zeros(calibration.ERROR_STATS)
-        from statistics import NormalDist  # slow to import
-
-        normal = [NormalDist().inv_cdf(1 - tail) for tail in TAILS]
-        self.quantiles = np.array([normal, normal])
+        self.quantiles = np.tile(normal_quantiles_of_tails(), (2, 1))
         """(2, tails): quantiles of the errors below and above, in their root mean squares."""
         self.held = HeldTargets()
         self.bounds = config.bounds
@@ -89,6 +86,21 @@ class RegressionModel(TaskModel):
     def add_inputs(self, count: int) -> None:
         super().add_inputs(count)
         self.held.add_inputs(count)
+        if self.forecaster is not None:
+            self.forecaster.add_inputs(count)
+
+    def _count_rows(self, X: Floats, lagged: Floats, targets: Floats, predicted_at: Any) -> None:
+        super()._count_rows(X, lagged, targets, predicted_at)
+        self.forecast_after(X, targets)
+
+    def finish_plain_row(self, calls: SingleRowCalls, target: float) -> None:
+        self.forecast_after(calls.last[None], np.array([target]))
+        super().finish_plain_row(calls, target)
+
+    def _find_seasons(self) -> None:
+        super()._find_seasons()
+        if self.forecaster is not None and self.seasons is not None:
+            self.forecaster = self.forecaster.with_periods(self.seasons.periods)
 
     # --- predicting -----------------------------------------------------------------------------
 

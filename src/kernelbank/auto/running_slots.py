@@ -37,10 +37,14 @@ class RunningSlots:
 
     def lay_out_slots(self) -> None:
         """Start with the initial slots for the present scaling."""
-        self.pool: SlotPool = self.config.make_pool(self.scaling)
+        self.pool: SlotPool = self.make_pool(self.scaling)
         self.units = RunningUnits(self.pool)
         self.mean_weights = np.zeros((2, len(self.pool)))
         self._use_members()
+
+    def make_pool(self, scaling: Scaling) -> SlotPool:
+        """All slots that may run."""
+        return self.config.make_pool(scaling)
 
     def _use_members(self) -> None:
         self.members = np.array(self.units.members, dtype=np.int64)
@@ -108,7 +112,7 @@ class RunningSlots:
     def continue_with_seasons(self) -> None:
         """Let the slots for seasons start anew, with the periods that the scaling knows now."""
         before, slots_before = self.members.tolist(), self.bank_slots()
-        self._use_pool(self.config.make_pool(self.scaling))
+        self._use_pool(self.make_pool(self.scaling))
         self.units.add(self.pool.season_units)
         self._change_banks(dict(zip(before, slots_before, strict=True)))
 

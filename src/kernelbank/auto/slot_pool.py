@@ -68,16 +68,19 @@ class SlotPool:
     def __len__(self) -> int:
         return len(self.slots)
 
-    def add(self, named: NamedSlots, *, initial: bool = True) -> None:
+    def add(self, named: NamedSlots, *, initial: bool = True, price: float | None = None) -> None:
         """Add slots, each of them a unit."""
         for one in named:
-            self.add_unit(one[0], [one], initial=initial)
+            self.add_unit(one[0], [one], initial=initial, price=price)
 
-    def add_unit(self, name: str, named: NamedSlots, *, initial: bool = True) -> None:
-        """Add slots as one unit."""
+    def add_unit(
+        self, name: str, named: NamedSlots, *, initial: bool = True, price: float | None = None
+    ) -> None:
+        """Add slots as one unit; its price is computed if it is not given."""
         first = len(self.slots)
         base = named[0][1].residual_of
-        price = max(slot_price(slot, self.width) for _, slot in named)
+        if price is None:
+            price = max(slot_price(slot, self.width) for _, slot in named)
         indices = tuple(range(first, first + len(named)))
         unit = None if base is None else self._unit_of[base]
         self._unit_of += [len(self.units)] * len(named)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import pairwise
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ import numpy as np
 from ..utils.validation import Floats
 from . import calibration
 from . import change_detection as detection
-from .regression import TAILS, RegressionBatch
+from .normal_tails import normal_quantiles_of_tails
+from .regression import RegressionBatch
 from .scaling import CHUNK, Scaling
 from .slot_pool import SlotPool
 
@@ -32,8 +32,7 @@ class TargetTrack:
     def __init__(self, pool: SlotPool, bounds: Floats) -> None:
         self.bounds = bounds
         self.error_stats = np.zeros(calibration.ERROR_STATS)
-        normal = [NormalDist().inv_cdf(1 - tail) for tail in TAILS]
-        self.quantiles = np.array([normal, normal])
+        self.quantiles = np.tile(normal_quantiles_of_tails(), (2, 1))
         """(2, tails): quantiles of the errors below and above, in their root mean squares."""
         self.detection_stats = np.zeros(detection.STATS)
         self.recent_errors = np.zeros(detection.RECENT_ERRORS)

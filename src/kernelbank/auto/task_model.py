@@ -236,6 +236,13 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         self.buffer.append(self.rows, X, lagged, targets, predicted_at)
         self.add_targets(targets)
 
+    def collect_forecasts(self, rows: Floats, tail: float) -> None:
+        """Begin to collect forecasts; see `Forecasting`."""
+
+    def collected_forecasts(self) -> dict[str, Floats]:
+        """The forecasts since, as arrays of a trace."""
+        return {}
+
     # --- seasons --------------------------------------------------------------------------------
 
     def _find_seasons(self) -> None:
@@ -352,7 +359,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         core = self.core if self.banks else dimension
         scaling = self._make_scaling(dimension, core)
         scaling.continue_from(self.scaling)
-        pool = self.config.make_pool(scaling)
+        pool = self.make_pool(scaling)
         slots = pool.bank_slots(self.members.tolist())
         self.banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
         self._spare_banks = []

@@ -31,7 +31,7 @@ class OutputRuntime:
         self._settings = settings
         leader = Runtime(settings.of_output(0))
         others = range(1, settings.outputs)
-        self.runtimes = [leader, *(Runtime(settings.of_output(k), leader) for k in others)]
+        self.runtimes = [leader, *(Runtime(settings.of_output(k), leader, k) for k in others)]
         self.ledger = OutputLedger([runtime.ledger for runtime in self.runtimes])
         self.busy = False
         """Whether a block or query that may call a user's function is running."""

@@ -43,12 +43,15 @@ class Runtime:
     the workspace and, by the engine, an executor with the state of the slots.
     """
 
-    def __init__(self, settings: BankSettings, leader: Runtime | None = None) -> None:
+    def __init__(
+        self, settings: BankSettings, leader: Runtime | None = None, output: int = 0
+    ) -> None:
         """`leader`: the runtime of the bank's first output, for another output.
 
         It is opened first, and works first on each block and query.
         """
         self._leader = leader
+        self._output = output
         self._objective = settings.objective
         self._layout = settings.layout
         self._combiner = settings.combiner
@@ -116,6 +119,7 @@ class Runtime:
             needs=combiner.needs,
             workers=self._engine.workers,
             outputs=outputs,
+            output=self._output,
             leader=None if leader is None else leader.workspace,
         )
         self._combiner_state = {n: np.zeros(s) for n, s in combiner.shapes(slots).items()}

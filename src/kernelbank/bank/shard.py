@@ -85,6 +85,7 @@ class Shard:
             start += len(members)
             arrays.identities = layout.identity_columns(members)
             arrays.first_sample = layout.first_sample
+            arrays.output = workspace.output
             if alone:
                 found = np.searchsorted(self.slots, arrays.columns)
                 arrays.workspace_columns = np.where(arrays.columns >= 0, found, -1)

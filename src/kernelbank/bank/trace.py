@@ -31,7 +31,16 @@ FIELDS = {
         "curvature",
         "window_loss",
     ),
-    "regression": ("predictions", "lower", "upper", "weights", "slot_predictions"),
+    "regression": (
+        "predictions",
+        "lower",
+        "upper",
+        "forecasts",
+        "forecast_lower",
+        "forecast_upper",
+        "weights",
+        "slot_predictions",
+    ),
     "classification": (
         "predictions",
         "probabilities",
@@ -69,6 +78,11 @@ class Trace:
     - regret: cumulative cost minus that of the best slot so far (`KernelBank`)
     - lower, upper: the interval of the coverage given to `run` (`AutoBank`, regression)
 
+    Arrays (n, H), one column per horizon (`AutoBank(horizons=...)`):
+
+    - forecasts, forecast_lower, forecast_upper: row n holds those made after sample n was learned;
+      `horizons` says how many rows ahead. NaN where known inputs of later rows were not given
+
     Arrays (n, classes):
 
     - probabilities, columns in the order of `classes` (`AutoBank`, classification)
@@ -94,6 +108,9 @@ class Trace:
     regret: Floats
     lower: Floats
     upper: Floats
+    forecasts: Floats
+    forecast_lower: Floats
+    forecast_upper: Floats
     probabilities: Floats
     weights: Floats
     slot_cost: Floats
@@ -113,9 +130,12 @@ class Trace:
         classes: tuple[Any, ...] = (),
         arrays: Mapping[str, np.ndarray] | None = None,
         outputs: int = 1,
+        horizons: tuple[int, ...] = (),
     ) -> None:
         self._fields = fields
         self._samples = samples
+        self.horizons = horizons
+        """Of the columns of `forecasts`, in rows."""
         self.outputs = outputs
         """How many targets a sample has; with more than one, arrays have that axis after the
         first."""
@@ -265,9 +285,14 @@ class Trace:
                 (own if output is None else own[:, output])[start : start + len(rows)] = rows
 
 
-def chosen_fields(record: Any, task: str | None = None) -> tuple[str, ...]:
-    """The fields that `record` asks for, in their usual order."""
-    known = FIELDS[task]
+def chosen_fields(
+    record: Any, task: str | None = None, *, forecasts: bool = False
+) -> tuple[str, ...]:
+    """The fields that `record` asks for, in their usual order.
+
+    forecasts : whether the bank has horizons.
+    """
+    known = tuple(name for name in FIELDS[task] if forecasts or not name.startswith("forecast"))
     if isinstance(record, str) and record in ("all", "light"):
         return tuple(name for name in known if record == "all" or name not in BY_SLOT)
     remedy = 'Use "all", "light" (no array with one column per slot), or a list of names.'

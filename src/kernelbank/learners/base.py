@@ -115,6 +115,8 @@ class SlotGroup(LeafArrays):
         self.identities = columns
         """(leaves, 4): the numbers that random draws of the slots follow from. They stay the same
         for a slot whose index changes."""
+        self.output = 0
+        """Of which output of the bank the slots are."""
         self.first_sample = 0
         """Number of the first sample that the slots learn."""
         self.dimension = dimension

@@ -62,6 +62,8 @@ class LastValue(Learner):
     column : index of an input that is the last target already, in its units; f(x) is then this
         input, from the second sample on. By default the targets themselves are remembered.
 
+    per_output : whether output k of a bank with several uses the input at column + k.
+
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(slots=[kb.Slot(kb.kernels.NoKernel(), kb.learners.LastValue())])
     >>> bank.learn_one(1.0, 5.0)
@@ -70,6 +72,7 @@ class LastValue(Learner):
     """
 
     column: int | None = None
+    per_output: bool = False
     accepts_new_inputs: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
 
@@ -90,7 +93,8 @@ class LastValue(Learner):
         return {"last": (leaves, WIDTH)}
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
-        if self._column >= group.dimension:
+        column = self._column(group)
+        if column >= group.dimension:
             rule = f"be the index of one of {group.dimension} inputs"
             remedy = "Give the index, from 0, of an input, or None."
             raise check.refuse("column", rule, self.column, remedy, type(self).__name__)
@@ -101,7 +105,7 @@ class LastValue(Learner):
             history_length=buffer.history_length,
             targets=buffer.targets,
             last=group.state["last"],
-            column=self._column,
+            column=column,
             points=workspace.points,
             inputs=buffer.inputs,
         )
@@ -114,21 +118,24 @@ class LastValue(Learner):
             predict_query,
             leaves=group.leaves,
             last=group.state["last"],
-            column=self._column,
+            column=self._column(group),
             query_point=workspace.query_point,
             query_values=group.query_values,
         )
         return [query]
 
-    @property
-    def _column(self) -> int:
-        return -1 if self.column is None else self.column
+    def _column(self, group: SlotGroup) -> int:
+        """The column of the input, -1 if targets are remembered."""
+        if self.column is None:
+            return -1
+        return self.column + (group.output if self.per_output else 0)
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
     ) -> Floats:
         if self.column is not None and seen > 0:
-            values = np.broadcast_to(points[:, self.column, None], (len(points), WIDTH))
+            own = points[:, self._column(group), None]
+            values = np.broadcast_to(own, (len(points), WIDTH))
             return np.repeat(values[None], group.leaves, axis=0)
         return np.repeat(group.state["last"][:, None], len(points), axis=1)
 

@@ -93,15 +93,17 @@ class Workspace:
         needs: frozenset[str],
         workers: int,
         outputs: int = 1,
+        output: int = 0,
         leader: Workspace | None = None,
     ) -> None:
         """`needs`: the extra evidence that the combiner reads (see `Combiner.needs`).
 
-        outputs : of the bank. leader : the workspace of its first output, for one of the others:
-        inputs are shared.
+        outputs : of the bank. output : which of them this is. leader : the workspace of the first
+        output, for one of the others: inputs are shared.
         """
         self.size = size
         self.outputs = outputs
+        self.output = output
         self.leads = leader is None
         self.slots = slots
         self.needs = needs

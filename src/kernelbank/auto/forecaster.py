@@ -1,0 +1,246 @@
+"""Direct forecasts of a series at several horizons, scored and learned as their targets come."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..utils.validation import Floats
+from .config import AutoConfig
+from .horizon_intervals import HorizonIntervals
+from .horizons import HorizonsModel
+from .iterated_line import IteratedLine
+from .known_inputs import KnownInputs
+from .prediction import Prediction
+from .replay_buffer import with_missing
+from .seasons import AUTO, SeasonHistory
+
+RECENT = 1000
+"""How many of the last rows are kept where periods are to be found."""
+
+
+class Forecaster:
+    """Makes forecasts after every row.
+
+    They are scored when their targets come. A row is learned when the targets of all horizons are
+    known, so that all horizons share it. Moments that wait are in rings: moment n in row n % (the
+    longest horizon).
+
+    Parameters
+    ----------
+    config : the settings of the AutoBank.
+    dimension : number of inputs.
+    horizons : in rows, ascending.
+    periods : of seasons.
+    known : the model of the inputs that are known in advance, if there are any. Forecasts are then
+        of what it leaves.
+    """
+
+    def __init__(
+        self,
+        config: AutoConfig,
+        dimension: int,
+        horizons: Sequence[int],
+        periods: Sequence[int],
+        known: KnownInputs | None = None,
+    ) -> None:
+        self.known = known
+        self._config, self._bounds = config, config.bounds
+        self._recent = deque[tuple[Floats, float]](maxlen=RECENT if config.seasons == AUTO else 0)
+        """Rows from which the forecasts start anew when periods are found."""
+        if known is not None:  # they are of the targets, not of residuals
+            config = replace(config, lower=None, upper=None)
+        self.model = HorizonsModel(config, dimension, horizons, periods)
+        self.horizons, self.periods = self.model.horizons, tuple(periods)
+        rows, longest = self.model.forecast_rows_of, self.horizons[-1]
+        self.line = IteratedLine(rows.lags, periods, longest)
+        self.intervals = HorizonIntervals(self.horizons, config.bounds)
+        self.samples = 0
+        """How many rows have come."""
+        self.begun = 0
+        """The first moment whose forecasts count: before it there was no model."""
+        self.targets = np.full(max(rows.history, self.line.history, longest) + 1, np.nan)
+        """The last targets, the newest last."""
+        outputs, slots = len(self.horizons), len(self.model.names)
+        self._inputs = np.zeros((longest, dimension))
+        self._past = np.zeros((longest, rows.width))
+        self._scores = np.zeros((longest, outputs))
+        self._slots = np.zeros((longest, outputs, slots))
+        self._season_history = SeasonHistory(self.periods) if periods else None
+
+    @property
+    def dimension(self) -> int:
+        """Number of inputs."""
+        return self.model.dimension
+
+    def learn(self, x: Floats, y: float, tail: float, future: Floats | None = None) -> Floats:
+        """Take the newest row (d,) with its target; (H, 3): the forecasts made after it.
+
+        Parameters
+        ----------
+        tail : probability beyond each end of the intervals.
+        future : (H, known), the inputs that are known in advance; NaN where they are not known.
+        """
+        if self.known is None:
+            return self._learn(x, y, tail)
+        found = self._learn(x, self.known.residual(x, y), tail)
+        if future is None:
+            return np.full_like(found, np.nan)
+        return self.with_known(found, future)
+
+    def with_known(self, output: Floats, future: Floats) -> Floats:
+        """Forecasts (H, 3) with what the known inputs (H, known) add, within the bounds."""
+        assert self.known is not None
+        return np.clip(output + self.known.predict(future)[:, None], *self._bounds)
+
+    def with_periods(self, periods: tuple[int, ...]) -> Forecaster:
+        """Forecasts that start anew from the last rows, with other periods."""
+        if periods == self.periods:
+            return self
+        new = Forecaster(self._config, self.dimension, self.horizons, periods, self.known)
+        for x, y in self._recent:
+            new._learn(x, y, 0.05)
+        return new
+
+    def _learn(self, x: Floats, y: float, tail: float) -> Floats:
+        self._recent.append((x.copy(), y))
+        model, scale = self.model, np.array(self.model.scaling.target_scale)
+        waiting = min(self.samples - self.begun, self.horizons[-1]) if model.banks else 0
+        self.intervals.score(self.samples, y, waiting, scale)
+        self.targets[:-1] = self.targets[1:]
+        self.targets[-1] = y
+        self.samples += 1
+        if self._season_history is not None:
+            self._season_history.append_one(self.samples, y)
+        model.observe(x, y)
+        if model.banks:
+            scaled = float(model.scaling.scale_targets(np.array([y]))[0])
+            self.line.learn(self.targets[:-1], scaled, model.scaling.target_scale)
+        if self.samples > self.horizons[-1]:
+            self._learn_oldest()
+        return self._issue(x, tail)
+
+    def _learn_oldest(self) -> None:
+        """Learn the oldest row that waits: all its targets are known now."""
+        longest, model = self.horizons[-1], self.model
+        row = (self.samples - 1) % longest
+        last = len(self.targets) - 1
+        target = self.targets[[last - longest + horizon for horizon in self.horizons]]
+        started = bool(model.banks)
+        known = started and self.samples - 1 - longest >= self.begun
+        slots = self._slots[row][:, None] if known else np.zeros((len(self.horizons), 0, 0))
+        past = Prediction(
+            max(model.rows - longest, 0),
+            self._past[row : row + 1].copy(),
+            self._scores[row : row + 1].copy(),
+            slots,
+            np.zeros((1, 0)),
+        )
+        model.update(self._inputs[row : row + 1].copy(), target[None], 0.05, past=past)
+        if not started and model.banks:
+            self.begun = self.samples - 1  # the moment whose forecasts follow
+
+    def _issue(self, x: Floats, tail: float) -> Floats:
+        """Make the forecasts of this moment, and keep them until their targets come."""
+        moment, past = self.samples - 1, self._row()
+        row = moment % self.horizons[-1]
+        output, scores, slots = self._forecast(x, past, tail)
+        self._inputs[row], self._past[row] = x, past
+        self._scores[row], self._slots[row] = scores, slots
+        self.intervals.issue(moment, output, self._baselines(past))
+        return output
+
+    def _forecast(self, x: Floats, past: Floats, tail: float) -> tuple[Floats, Floats, Floats]:
+        """Forecasts and intervals (H, 3), scaled forecasts (H,), those of the slots (H, slots)."""
+        model = self.model
+        scores, spreads, slots = model.predict_scores(x[None], past[None])
+        if not model.banks:
+            return np.full((len(self.horizons), 3), self.targets[-1]), scores[0], slots[:, 0]
+        scale = np.array(model.scaling.target_scale)
+        return self.intervals.forecast(scores[0], spreads[0], scale, tail), scores[0], slots[:, 0]
+
+    def forecast(self, tail: float) -> Floats:
+        """(H, 3): the forecasts from the newest row; changes nothing."""
+        row = (self.samples - 1) % self.horizons[-1]
+        return self._forecast(self._inputs[row], self._past[row], tail)[0]
+
+    def quantile(self, level: float) -> Floats:
+        """(H,): the quantile of the forecasts at a level; changes nothing."""
+        below = self.forecast(min(level, 0.5))[:, 1]
+        if level < 0.5:
+            return below
+        above = self.forecast(min(1.0 - level, 0.5))[:, 2]
+        return above if level > 0.5 else 0.5 * (below + above)
+
+    def add_inputs(self, count: int) -> None:
+        """Add `count` inputs behind the others, as if they had been missing so far."""
+        self.model.add_inputs(count)
+        self._inputs = with_missing(self._inputs, count)
+        wider = [(with_missing(x[None], count)[0], y) for x, y in self._recent]
+        self._recent.extend(wider)
+
+    def _row(self) -> Floats:
+        """What is known after the newest row."""
+        recalled, count = np.zeros(0), len(self.horizons)
+        if self._season_history is not None:
+            recalled = np.empty(self._season_history.width)
+            self._season_history.recall_one(self.samples, self.samples, recalled)
+        iterated = np.full(count, self.targets[-1])
+        if self.model.banks:
+            ahead = self.line.forecast(self.targets, self.model.scaling.target_scale)
+            iterated = ahead[np.array(self.horizons) - 1]
+        return self.model.forecast_rows_of.row(self.targets, iterated, recalled)
+
+    def _baselines(self, past: Floats) -> Floats:
+        """(H, 2): the last value, and that of the same phase in the longest period."""
+        count, lags = len(self.horizons), self.model.forecast_rows_of.lags
+        found = np.full((count, 2), self.targets[-1])
+        if self.periods:
+            start = lags + (len(self.periods) - 1) * count
+            season = past[start : start + count]
+            found[:, 1] = np.where(np.isnan(season), found[:, 1], season)
+        return found
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Floats]:
+        """The arrays without those of banks, by their names in a file."""
+        own = {
+            "recent_inputs": np.array([x for x, _ in self._recent]).reshape(-1, self.dimension),
+            "recent_values": np.array([y for _, y in self._recent]),
+            "targets": self.targets,
+            "inputs": self._inputs,
+            "past": self._past,
+            "scores": self._scores,
+            "slots": self._slots,
+        }
+        if self._season_history is not None:
+            own |= self._season_history.state()
+        own |= {f"intervals/{name}": a for name, a in self.intervals.state().items()}
+        return own | {f"model/{name}": a for name, a in self.model.state().items()}
+
+    def counters(self) -> dict[str, Any]:
+        """The rest of the state, as plain data."""
+        return {
+            "samples": self.samples,
+            "begun": self.begun,
+            "periods": list(self.periods),
+            "series": self.model.series.tolist(),
+            "model": self.model.counters(),
+        }
+
+    def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
+        """Continue from what `state` and `counters` returned, without the banks."""
+        own = {n.removeprefix("model/"): a for n, a in state.items() if n.startswith("model/")}
+        self.model.restore(own, counters["model"])
+        rows = zip(state["recent_inputs"], state["recent_values"].tolist(), strict=True)
+        self._recent.extend((x.copy(), y) for x, y in rows)
+        for name, array in self.state().items():
+            if not name.startswith(("model/", "recent_")):
+                array[...] = state[name]
+        self.samples, self.begun = int(counters["samples"]), int(counters["begun"])
+        self.model.series = np.array(counters["series"], dtype=np.float64)

@@ -1,0 +1,120 @@
+"""The part of a model for numbers that forecasts: it hands every learned row to a `Forecaster`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..utils.validation import Floats
+from . import horizon_intervals as intervals
+from .calibration import LOSS, ROWS
+from .forecaster import Forecaster
+
+FORECAST_FIELDS = ("forecasts", "forecast_lower", "forecast_upper")
+"""The arrays of a trace with one column per horizon."""
+
+_USUAL_TAIL = 0.05
+
+
+class HorizonScore(NamedTuple):
+    """How good the forecasts of one horizon were, over all whose targets have come.
+
+    horizon : in rows.
+    scored : how many.
+    error : mean squared error.
+    last_value, seasonal : the same of the last value, and of the last value of the same phase (of
+        the longest period; equal to the first without seasons).
+    absolute_error : mean absolute error.
+    coverage : the share of targets within their intervals.
+    width : mean width of the intervals.
+    """
+
+    horizon: int
+    scored: int
+    error: float
+    last_value: float
+    seasonal: float
+    absolute_error: float
+    coverage: float
+    width: float
+
+
+class Forecasting:
+    """Forecasts beside predictions; without horizons it does nothing."""
+
+    def __init__(self) -> None:
+        self.forecaster: Forecaster | None = None
+        self.forecasts: list[Floats] | None = None
+        """The forecasts (H, 3) after each learned row, while a run collects them."""
+        self._tail = _USUAL_TAIL
+        self._upcoming = np.zeros((0, 0))
+        self._done = 0
+
+    def collect_forecasts(self, rows: Floats, tail: float) -> None:
+        """Begin to collect forecasts; rows (n, d) are those that will be learned, in their order.
+
+        tail : probability beyond each end of the intervals.
+        """
+        if self.forecaster is not None:
+            self.forecasts, self._tail = [], tail
+            self._upcoming, self._done = rows, 0
+
+    def collected_forecasts(self) -> dict[str, Floats]:
+        """What was collected since, as arrays of a trace (n, H); nothing without horizons."""
+        found, self.forecasts = self.forecasts, None
+        self._tail, self._upcoming = _USUAL_TAIL, np.zeros((0, 0))
+        if found is None:
+            return {}
+        parts = np.moveaxis(np.array(found), 2, 0).copy()
+        return dict(zip(FORECAST_FIELDS, parts, strict=True))
+
+    def forecast_after(self, X: Floats, targets: Floats) -> None:
+        """Forecast after each of these rows, which have just been learned."""
+        if self.forecaster is None:
+            return
+        for x, y in zip(X, targets.tolist(), strict=True):
+            made = self.forecaster.learn(x, y, self._tail, self._future())
+            if self.forecasts is not None:
+                self.forecasts.append(made)
+
+    def _future(self) -> Floats | None:
+        """The inputs that are known in advance, of the rows after the present one."""
+        forecaster, rows = self.forecaster, self._upcoming
+        assert forecaster is not None
+        if forecaster.known is None or self.forecasts is None:
+            return None
+        columns = list(forecaster.known.columns)
+        found = np.full((len(forecaster.horizons), len(columns)), np.nan)
+        for k, horizon in enumerate(forecaster.horizons):
+            if self._done + horizon < len(rows):
+                found[k] = rows[self._done + horizon, columns]
+        self._done += 1
+        return found
+
+    def horizon_scores(self) -> tuple[HorizonScore, ...]:
+        """How good the forecasts were, by horizon."""
+        if self.forecaster is None:
+            return ()
+        own = self.forecaster.intervals
+        return tuple(
+            _score(horizon, stats, totals)
+            for horizon, stats, totals in zip(
+                self.forecaster.horizons, own.stats, own.totals, strict=True
+            )
+        )
+
+
+def _score(horizon: int, stats: Floats, totals: Floats) -> HorizonScore:
+    count = int(stats[ROWS])
+    if not count:
+        return HorizonScore(horizon, 0, *[float("nan")] * 6)
+    wanted: list[Any] = [
+        stats[LOSS],
+        totals[intervals.LAST_LOSS],
+        totals[intervals.SEASON_LOSS],
+        totals[intervals.ABSOLUTE],
+        totals[intervals.COVERED],
+        totals[intervals.WIDTHS],
+    ]
+    return HorizonScore(horizon, count, *[float(total) / count for total in wanted])

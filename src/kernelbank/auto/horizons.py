@@ -1,0 +1,114 @@
+"""The model of forecasts at several horizons: one bank, with an output for each horizon.
+
+The rows are `ForecastRows`; the targets of row t are those h rows later. They all have the running
+statistics of one series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..combiners import Stacking
+from ..losses import Squared
+from ..utils.validation import Floats
+from .config import AutoConfig
+from .default_slots import SIZES
+from .forecast_columns import ForecastRows
+from .forecast_slots import DISCOUNT, STACKING_RIDGE, forecast_pool
+from .outputs_model import OutputsModel
+from .prediction import Prediction, Record
+from .scaling import Scaling
+from .slot_pool import SlotPool
+from .task_model import RESTARTS
+
+
+class HorizonsModel(OutputsModel):
+    """Learns rows whose targets are known by now, and predicts the newest one."""
+
+    def __init__(
+        self, config: AutoConfig, dimension: int, horizons: Sequence[int], periods: Sequence[int]
+    ) -> None:
+        self.forecast_rows_of = ForecastRows(max(config.lags, 1), horizons, periods)
+        self.series = np.zeros(0)
+        """The targets of the series up to the last restart, the newest last."""
+        combiner = config.combiner
+        if combiner is None and config.loss == Squared():
+            combiner = Stacking(DISCOUNT, STACKING_RIDGE)
+        plain = replace(config, seasons=None, slots=None, combiner=combiner)
+        super().__init__(plain, dimension, len(horizons), scale_target=True)
+
+    def past_size(self, config: AutoConfig) -> int:
+        return self.forecast_rows_of.width
+
+    @property
+    def horizons(self) -> tuple[int, ...]:
+        """In rows, ascending."""
+        return self.forecast_rows_of.horizons
+
+    def _make_scaling(self, dimension: int, core: int) -> Scaling:
+        return self.forecast_rows_of.make_scaling(dimension, core, self.config.scalings)
+
+    def make_pool(self, scaling: Scaling) -> SlotPool:
+        columns = self.forecast_rows_of.columns(scaling)
+        return forecast_pool(columns, SIZES[self.config.size], self.config.seed, self.config.loss)
+
+    def _scaled_rows(self, X: Floats, lagged: Floats) -> Floats:
+        return self.scaling.scale_rows(X, lagged)
+
+    def _target_scales(self) -> Floats:
+        return np.tile(self.scaling.target_scale, (self.outputs, 1))
+
+    # --- the newest row -------------------------------------------------------------------------
+
+    def observe(self, x: Floats, y: float) -> None:
+        """Add the newest row (d,) and its target to the running statistics."""
+        if self.rows <= RESTARTS[-1]:
+            self.series = np.append(self.series, y)
+        if not self.banks:
+            return
+        self.scaling.update_inputs(x)
+        far = self.scaling.outlier_level(y) > 0
+        if self.scaling.update_target(y, hold=far):
+            self.scaling.restart_target()
+
+    def revise_slots(self, rows: int) -> bool:
+        """All slots stay."""
+        return False
+
+    def _with_intervals(self, scores: Floats, spreads: Floats, tail: float) -> Floats:
+        raise NotImplementedError  # see `Forecaster`
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def _chunk_allowed(self, target: Floats) -> bool:
+        return False
+
+    def _update_chunk(
+        self, X: Floats, targets: Floats, tail: float, fields: Collection[str]
+    ) -> Record:
+        raise NotImplementedError  # all targets are delayed
+
+    def _update_row(self, x: Floats, target: Floats, prediction: Prediction) -> None:
+        row, lagged = x[None], prediction.lagged
+        self.rows += 1
+        self.buffer.append(self.rows, row, lagged, target[None], [prediction.rows_before])
+        if not self.banks:
+            return
+        past = None
+        if prediction.slots.size:
+            slots = prediction.slots[:, 0]
+            scaled = self.scaling.scale_targets(slots.ravel()).reshape(slots.shape)
+            past = self.past_slots(scaled, prediction.scores[0])
+        inputs = self._scaled_rows(row, lagged)[0]
+        self.banks[0].learn_one(inputs, self.scaling.scale_targets(target), past)
+
+    def restart(self) -> None:
+        X, lagged, targets = self.buffer.latest(self.rows)
+        self._drop_banks()
+        self.scaling.fit(X, self.series)
+        self.banks = [self.new_bank()]
+        scaled = self.scaling.scale_targets(targets.ravel()).reshape(targets.shape)
+        self.banks[0].run(self._scaled_rows(X, lagged), scaled, record="light")
