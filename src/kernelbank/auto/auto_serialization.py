@@ -11,6 +11,7 @@ from ..utils.validation import Floats
 
 if TYPE_CHECKING:
     from .auto_state import AutoBankState
+    from .forecaster import Forecaster
 
 Arrays = dict[str, Floats]
 
@@ -44,6 +45,8 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
         "classes_named": auto._classes.named,
         "columns": None if auto._encoder is None else auto._encoder.to_json(),
         "targets": None if auto._target_names is None else list(auto._target_names),
+        "horizons": list(config.horizons),
+        "known": list(config.known),
         "dimension": None,
         "counters": None,
         "banks": [],
@@ -63,6 +66,26 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
         inner, state = bank._describe()
         header["banks"].append(inner)
         arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
+    forecaster = getattr(model, "forecaster", None)
+    if forecaster is not None:
+        header["forecaster"], state = _describe_forecaster(forecaster)
+        arrays |= {f"forecaster/{name}": array for name, array in state.items()}
+    return header, arrays
+
+
+def _describe_forecaster(forecaster: Forecaster) -> tuple[dict[str, Any], Arrays]:
+    """The forecasts of an AutoBank as plain data and arrays."""
+    header: dict[str, Any] = {"counters": forecaster.counters(), "bank": None, "known": None}
+    arrays: Arrays = {f"state/{n}": array.copy() for n, array in forecaster.state().items()}
+    parts = {"line": forecaster.line.bank}
+    if forecaster.model.banks:
+        parts["bank"] = forecaster.model.banks[0]
+    for name, bank in parts.items():
+        header[name], own = bank._describe()
+        arrays |= {f"{name}/{n}": array for n, array in own.items()}
+    if forecaster.known is not None:
+        header["known"], own = describe(forecaster.known.bank)
+        arrays |= {f"known/{n}": array for n, array in own.items()}
     return header, arrays
 
 

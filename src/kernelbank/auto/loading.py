@@ -26,8 +26,10 @@ from .auto_serialization import AUTO_BANK, Arrays, pending_width
 from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import REPLAY, ClassificationModel
 from .column_encoder import ColumnEncoder
+from .forecaster import RECENT
 from .pending_predictions import LARGEST_LIMIT
 from .prediction import Prediction
+from .regression import RegressionModel
 from .running_stats import CHANGE_AFTER
 
 RUN = "Run"
@@ -143,7 +145,7 @@ def _restore_auto(
     engine: Engine,
 ) -> AutoBank:
     """The AutoBank that a header and arrays describe."""
-    check_precision({name: array for name, array in arrays.items() if not name.startswith("bank")})
+    check_precision({name: array for name, array in arrays.items() if not _of_bank(name)})
     slots = [component(slot) for slot in header["slots"]]
     labels = header["classes"]
     auto = AutoBank(
@@ -159,6 +161,8 @@ def _restore_auto(
         lower=header["lower"],
         upper=header["upper"],
         seasons=header.get("seasons"),
+        horizons=header.get("horizons") or None,
+        known=header.get("known") or None,
         engine=engine,
         seed=header["seed"],
     )
@@ -188,17 +192,69 @@ def _restore_auto(
     template = auto._config.make_bank(model.bank_slots(), model.outputs)
     for number, inner in enumerate(header["banks"]):
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
-        if (
-            bank.slots != template.slots
-            or bank.outputs != template.outputs
-            or bank._settings.objective != template._settings.objective
-        ):
-            raise FileRefused("an inner bank does not fit its settings.")
-        model.banks.append(bank)
+        model.banks.append(_fitting(bank, template))
+    if header.get("forecaster") is not None:
+        own = under("forecaster/", arrays)
+        _restore_forecaster(auto, header["forecaster"], own, component, restore_bank, engine)
     _restore_pending(auto, under("pending/", arrays))
     pending = auto._pending
     pending.stale = _whole_number(header.get("stale", 0), 0, len(pending.items), "old predictions")
     return auto
+
+
+def _restore_forecaster(
+    auto: AutoBank,
+    header: Mapping[str, Any],
+    arrays: Arrays,
+    component: RestoreComponent,
+    restore_bank: RestoreBank,
+    engine: Engine,
+) -> None:
+    """The forecasts of an AutoBank, into its model."""
+    model, counters, state = auto._model, header["counters"], under("state/", arrays)
+    if not isinstance(model, RegressionModel) or model.forecaster is None:
+        raise FileRefused("it has forecasts but no horizons.")
+    forecaster = model.forecaster
+    periods = () if model.seasons is None else model.seasons.periods
+    if list(periods) != counters["periods"] or forecaster.dimension != model.dimension:
+        raise FileRefused("its forecasts do not fit its seasons.")
+    forecaster = model.forecaster = forecaster.with_periods(periods)
+    samples = _whole_number(counters["samples"], 0, 2**53, "rows")
+    _whole_number(counters["begun"], 0, samples, "the first forecast")
+    if len(counters["series"]) > 2 * task_model.RESTARTS[-1] + forecaster.horizons[-1]:
+        raise FileRefused("its series is too long.")
+    wanted = {n: a.shape for n, a in forecaster.state().items() if not n.startswith("recent_")}
+    if {n: a.shape for n, a in state.items() if not n.startswith("recent_")} != wanted:
+        raise FileRefused("its forecasts do not fit its settings.")
+    recent = (len(state["recent_values"]), forecaster.dimension)
+    if state["recent_inputs"].shape != recent or recent[0] > RECENT:
+        raise FileRefused("its last rows do not fit its settings.")
+    forecaster.restore(state, counters)
+    inner = forecaster.model
+    if (header["bank"] is not None) != inner.started:
+        raise FileRefused("its forecasts have the wrong number of banks.")
+    if header["bank"] is not None:
+        template = inner.config.make_bank(inner.bank_slots(), inner.outputs)
+        inner.banks = [_fitting(restore_bank(header["bank"], under("bank/", arrays)), template)]
+    line = restore_bank(header["line"], under("line/", arrays))
+    forecaster.line.bank = _fitting(line, forecaster.line.bank)
+    if forecaster.known is not None:
+        own = under("known/", arrays)
+        bank = _restore_auto(header["known"], own, component, restore_bank, engine)
+        if bank._config != forecaster.known.bank._config:
+            raise FileRefused("the model of its known inputs does not fit its settings.")
+        forecaster.known.bank = bank
+
+
+def _fitting(bank: KernelBank, template: KernelBank) -> KernelBank:
+    """The bank, if its settings are those of the template."""
+    if (
+        bank.slots != template.slots
+        or bank.outputs != template.outputs
+        or bank._settings.objective != template._settings.objective
+    ):
+        raise FileRefused("an inner bank does not fit its settings.")
+    return bank
 
 
 def _restored_targets(header: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -223,6 +279,11 @@ def _restore_limit(classes: ClassLabels, header: Mapping[str, Any]) -> None:
     classes.limit = MAX_CLASSES if classes.named else limit
     if not isinstance(classes.named, bool):
         raise FileRefused("it does not say whether its classes were named.")
+
+
+def _of_bank(name: str) -> bool:
+    """Whether an array belongs to a KernelBank, perhaps of a part."""
+    return any(part.startswith("bank") for part in name.split("/")[:3])
 
 
 def check_precision(arrays: Mapping[str, Any]) -> None:
