@@ -17,7 +17,7 @@ import numpy as np
 
 from ..kernels.sample_buffer import USED
 from ..native.arguments import Arguments, floats, ints, lanes
-from ..native.dense import dot
+from ..native.dense import dot, dot_rows
 from ..native.formulas import address_of, call_loss, call_phase
 from ..native.functions import native
 from ..native.jit import inline
@@ -261,7 +261,8 @@ def learn_block(a, first, count):
 @inline
 def _learn_sample(a, leaf, t, number, target):
     """Predict sample t of the block, whose features are in `point_features`, and learn it."""
-    _step(a, leaf, t, number, target)
+    prediction = dot(a.coefficients[leaf], a.point_features, size_of(a, leaf))
+    _step(a, leaf, t, number, prediction, target)
 
     # Values of f on the window, oldest first: coefficients . features of each sample.
     window, coefficients = a.window, a.coefficients[leaf]
@@ -278,10 +279,9 @@ def _learn_sample(a, leaf, t, number, target):
 
 
 @inline
-def _step(a, leaf, t, number, target):
-    """Predict sample t of the block, and learn it: coefficients, and norm^2."""
-    sample, coefficients = a.sample, a.coefficients[leaf]
-    prediction = dot(coefficients, a.point_features, size_of(a, leaf))
+def _step(a, leaf, t, number, prediction, target):
+    """Learn sample t of the block: coefficients, and norm^2."""
+    sample = a.sample
     _fill_sample(a, prediction, target)
     sample[SQUARED_NORM] = a.norms[leaf, t, 0]
     sample[NUMBER] = number
@@ -295,6 +295,39 @@ def _step(a, leaf, t, number, target):
     a.effects[leaf, t, 0] = sample[DROP_EFFECT]
 
 
+@inline
+def window_row(kept, rows, first, t, age, window):
+    """The features of the sample `age` before sample t of the block: of the block, or older.
+
+    kept: (n, capacity) of the block; rows: (window, capacity) of the samples before it.
+    """
+    if age <= t:
+        return kept[t - age]
+    return rows[(first + t - age) % window]
+
+
+@inline
+def write_older_values(a, leaf, first, t, start, end):
+    """Values after sample t at the samples `start` .. `end` - 1 before it, four at a time."""
+    coefficients, size, window = a.coefficients[leaf], size_of(a, leaf), a.window
+    kept, rows, out = a.kept_features[leaf], a.window_features[leaf], a.values[leaf, t + 1]
+    for age in range(start, end, 4):
+        last = end - 1
+        values = dot_rows(
+            coefficients,
+            window_row(kept, rows, first, t, age, window),
+            window_row(kept, rows, first, t, min(age + 1, last), window),
+            window_row(kept, rows, first, t, min(age + 2, last), window),
+            window_row(kept, rows, first, t, min(age + 3, last), window),
+            size,
+        )
+        newest = window - 1
+        out[newest - age, 0] = values[0]
+        out[newest - min(age + 1, last), 0] = values[1]
+        out[newest - min(age + 2, last), 0] = values[2]
+        out[newest - min(age + 3, last), 0] = values[3]
+
+
 @native(FIELDS)
 def follow_block(a, first, count):
     """The same for another output: features, and what the step keeps, are those of the first."""
@@ -302,17 +335,22 @@ def follow_block(a, first, count):
     for leaf in range(a.leaves):
         coefficients, kept = a.coefficients[leaf], a.kept_features[leaf]  # (capacity,), (n, ...)
         rows, size = a.window_features[leaf], size_of(a, leaf)
+        prediction = dot(coefficients, kept[0], size)
         for t in range(count):
             for m in range(a.capacity):
                 a.point_features[m] = kept[t, m]
             a.sample[SELF_KERNEL] = a.kept_self_kernels[leaf, t]
-            _step(a, leaf, t, first + t, a.targets[position + t, 0])
-            for age in range(min(first + t + 1, window)):
-                if age <= t:
-                    value = dot(coefficients, kept[t - age], size)
-                else:
-                    value = dot(coefficients, rows[(first + t - age) % window], size)
-                a.values[leaf, t + 1, window - 1 - age, 0] = value
+            _step(a, leaf, t, first + t, prediction, a.targets[position + t, 0])
+            seen = min(first + t + 1, window)
+            following = kept[min(t + 1, count - 1)]
+            older = window_row(kept, rows, first, t, min(1, seen - 1), window)
+            value, prediction, before, _ = dot_rows(
+                coefficients, kept[t], following, older, older, size
+            )
+            a.values[leaf, t + 1, window - 1, 0] = value
+            if seen > 1:
+                a.values[leaf, t + 1, window - 2, 0] = before
+            write_older_values(a, leaf, first, t, 2, seen)
         for t in range(max(count - window, 0), count):
             row = rows[(first + t) % window]
             for m in range(size):

@@ -25,6 +25,30 @@ def dot(one, other, count):
 
 
 @inline
+def dot_rows(one, first, second, third, fourth, count):
+    """The dot products of a (count,) vector with four others, each the same sum as by `dot`.
+
+    Four sums at once: the next addition to one need not wait for the last one.
+    """
+    a, b, c, d = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    even = count - count % WIDTH
+    for m in range(0, even, WIDTH):
+        x = load_four(one, m)
+        a, b = fma(x, load_four(first, m), a), fma(x, load_four(second, m), b)
+        c, d = fma(x, load_four(third, m), c), fma(x, load_four(fourth, m), d)
+    p = (lane(a, 0) + lane(a, 1)) + (lane(a, 2) + lane(a, 3))
+    q = (lane(b, 0) + lane(b, 1)) + (lane(b, 2) + lane(b, 3))
+    r = (lane(c, 0) + lane(c, 1)) + (lane(c, 2) + lane(c, 3))
+    s = (lane(d, 0) + lane(d, 1)) + (lane(d, 2) + lane(d, 3))
+    for m in range(even, count):
+        p += one[m] * first[m]
+        q += one[m] * second[m]
+        r += one[m] * third[m]
+        s += one[m] * fourth[m]
+    return p, q, r, s
+
+
+@inline
 def add_multiple(out, factor, vector, count):
     """out += factor * vector. out, vector: (count,)."""
     even = count - count % WIDTH

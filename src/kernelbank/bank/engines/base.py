@@ -24,8 +24,8 @@ _SHORTEST = 8
 _MOST_INSTRUCTIONS = 10**6
 _OUTPUT_SAMPLES = 8 * SLIDE_PERIOD
 """Samples of a block times outputs, at most: with more than eight outputs blocks are shorter."""
-_KEPT_BYTES = 2**20
-"""Bytes that slots keep of a block for other outputs, at most: about a core's own cache."""
+_KEPT_BYTES = 2**22
+"""Bytes that slots keep of a block for other outputs, at most: it stays in the cache."""
 
 
 def bytes_per_sample(layout: Layout, objective: Objective, dimension: int) -> int:
@@ -46,9 +46,7 @@ def block_length(layout: Layout, objective: Objective, dimension: int) -> int:
     return int(min(SLIDE_PERIOD, max(_SHORTEST, _BLOCK_BYTES // sample)))
 
 
-def output_block_length(
-    layout: Layout, objective: Objective, dimension: int, outputs: int
-) -> int:
+def output_block_length(layout: Layout, objective: Objective, dimension: int, outputs: int) -> int:
     """Samples per block of a bank with several outputs, at most.
 
     Each output has arrays of the length of a block; and what the first one keeps for the others
