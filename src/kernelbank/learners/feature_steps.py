@@ -307,54 +307,74 @@ def window_row(kept, rows, first, t, age, window):
 
 
 @inline
-def write_older_values(a, leaf, first, t, start, end):
-    """Values after sample t at the samples `start` .. `end` - 1 before it, four at a time."""
-    coefficients, size, window = a.coefficients[leaf], size_of(a, leaf), a.window
+def follow_values(a, leaf, first, t, count):
+    """After sample t of the block: the values on the window; returns norm^2 and the prediction of
+    the next sample. Six sums at a time."""
+    weights, size, window = a.coefficients[leaf], size_of(a, leaf), a.window
     kept, rows, out = a.kept_features[leaf], a.window_features[leaf], a.values[leaf, t + 1]
-    for age in range(start, end, 4):
-        last = end - 1
-        values = dot_rows(
-            coefficients,
+    newest, oldest = window - 1, min(first + t, window - 1)  # position of age 0; the last age
+    one, two, three = min(1, oldest), min(2, oldest), min(3, oldest)
+    sums = dot_rows(
+        weights,
+        weights,
+        kept[min(t + 1, count - 1)],
+        kept[t],
+        window_row(kept, rows, first, t, one, window),
+        window_row(kept, rows, first, t, two, window),
+        window_row(kept, rows, first, t, three, window),
+        size,
+    )
+    norm, following = sums[0], sums[1]
+    out[newest, 0] = sums[2]
+    out[newest - one, 0] = sums[3]
+    out[newest - two, 0] = sums[4]
+    out[newest - three, 0] = sums[5]
+    for age in range(4, oldest + 1, 6):
+        a1, a2, a3 = min(age + 1, oldest), min(age + 2, oldest), min(age + 3, oldest)
+        a4, a5 = min(age + 4, oldest), min(age + 5, oldest)
+        sums = dot_rows(
+            weights,
             window_row(kept, rows, first, t, age, window),
-            window_row(kept, rows, first, t, min(age + 1, last), window),
-            window_row(kept, rows, first, t, min(age + 2, last), window),
-            window_row(kept, rows, first, t, min(age + 3, last), window),
+            window_row(kept, rows, first, t, a1, window),
+            window_row(kept, rows, first, t, a2, window),
+            window_row(kept, rows, first, t, a3, window),
+            window_row(kept, rows, first, t, a4, window),
+            window_row(kept, rows, first, t, a5, window),
             size,
         )
-        newest = window - 1
-        out[newest - age, 0] = values[0]
-        out[newest - min(age + 1, last), 0] = values[1]
-        out[newest - min(age + 2, last), 0] = values[2]
-        out[newest - min(age + 3, last), 0] = values[3]
+        out[newest - age, 0] = sums[0]
+        out[newest - a1, 0] = sums[1]
+        out[newest - a2, 0] = sums[2]
+        out[newest - a3, 0] = sums[3]
+        out[newest - a4, 0] = sums[4]
+        out[newest - a5, 0] = sums[5]
+    return norm, following
+
+
+@inline
+def end_following(a, leaf, first, count):
+    """Keep the features of the newest samples, for the window of the next block."""
+    window, rows, kept = a.window, a.window_features[leaf], a.kept_features[leaf]
+    for t in range(max(count - window, 0), count):
+        row = rows[(first + t) % window]
+        for m in range(size_of(a, leaf)):
+            row[m] = kept[t, m]
 
 
 @native(FIELDS)
 def follow_block(a, first, count):
     """The same for another output: features, and what the step keeps, are those of the first."""
-    window, position = a.window, a.history_length + first % a.slide_period
+    position = a.history_length + first % a.slide_period
     for leaf in range(a.leaves):
-        coefficients, kept = a.coefficients[leaf], a.kept_features[leaf]  # (capacity,), (n, ...)
-        rows, size = a.window_features[leaf], size_of(a, leaf)
-        prediction = dot(coefficients, kept[0], size)
+        kept = a.kept_features[leaf]  # (n, capacity)
+        prediction = dot(a.coefficients[leaf], kept[0], size_of(a, leaf))
         for t in range(count):
             for m in range(a.capacity):
                 a.point_features[m] = kept[t, m]
             a.sample[SELF_KERNEL] = a.kept_self_kernels[leaf, t]
             _step(a, leaf, t, first + t, prediction, a.targets[position + t, 0])
-            seen = min(first + t + 1, window)
-            following = kept[min(t + 1, count - 1)]
-            older = window_row(kept, rows, first, t, min(1, seen - 1), window)
-            value, prediction, before, _ = dot_rows(
-                coefficients, kept[t], following, older, older, size
-            )
-            a.values[leaf, t + 1, window - 1, 0] = value
-            if seen > 1:
-                a.values[leaf, t + 1, window - 2, 0] = before
-            write_older_values(a, leaf, first, t, 2, seen)
-        for t in range(max(count - window, 0), count):
-            row = rows[(first + t) % window]
-            for m in range(size):
-                row[m] = kept[t, m]
+            _, prediction = follow_values(a, leaf, first, t, count)
+        end_following(a, leaf, first, count)
 
 
 @native(FIELDS)

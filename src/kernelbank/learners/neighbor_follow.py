@@ -38,10 +38,8 @@ def _substitute(a, leaf, t, age, count, staying):
     local, solved, responses = a.local[leaf], a.solved, a.responses[leaf]
     scales, projected = a.kept_scales[leaf, t, age], a.kept_projected[leaf, t, age]
     factors = a.kept_factors[leaf, t, age]
-    local[VARIANCE], local[SPREAD] = (
-        a.kept_variances[leaf, t, age, 0],
-        a.kept_variances[leaf, t, age, 1],
-    )
+    variances = a.kept_variances[leaf, t, age]
+    local[VARIANCE], local[SPREAD] = variances[0], variances[1]
     mean = broadcast(0.0)
     local[MEAN] = mean
     for i in range(count):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..native.dense import add_multiple, dot, dot_rows, multiply_by
+from ..native.dense import add_multiple, dot, multiply_by
 from ..native.jit import inline
-from .feature_steps import size_of, window_row, write_older_values
+from .feature_steps import end_following, follow_values, size_of
 
 NEVER, EXPONENTIAL, PRIOR, RANDOM_WALK = range(4)
 FORGET_RULES = {"exponential": EXPONENTIAL, "prior": PRIOR, "random_walk": RANDOM_WALK}
@@ -46,11 +46,10 @@ def follow_recursive_block(a, first, count):
 
     The weights after a sample give norm^2, the values on the window and the next prediction.
     """
-    window, position = a.window, a.history_length + first % a.slide_period
+    position = a.history_length + first % a.slide_period
     for leaf in range(a.leaves):
-        weights, kept = a.coefficients[leaf], a.kept_features[leaf]  # (capacity,), (n, capacity)
-        rows, size = a.window_features[leaf], size_of(a, leaf)
-        prediction = dot(weights, kept[0], size)
+        size = size_of(a, leaf)
+        prediction = dot(a.coefficients[leaf], a.kept_features[leaf, 0], size)
         for t in range(count):
             target = a.targets[position + t, 0]
             error = 0.0 if np.isnan(target) else target - prediction
@@ -58,18 +57,5 @@ def follow_recursive_block(a, first, count):
             a.variances[leaf, t, 0] = a.kept_divisors[leaf, t, 1]
             a.effects[leaf, t, 0] = 0.0
             _change_weights(a, leaf, t, first + t, error, size)
-            seen = min(first + t + 1, window)
-            older = window_row(kept, rows, first, t, min(1, seen - 1), window)
-            following = kept[min(t + 1, count - 1)]
-            norm, value, prediction, before = dot_rows(
-                weights, weights, kept[t], following, older, size
-            )
-            a.norms[leaf, t + 1, 0] = norm
-            a.values[leaf, t + 1, window - 1, 0] = value
-            if seen > 1:
-                a.values[leaf, t + 1, window - 2, 0] = before
-            write_older_values(a, leaf, first, t, 2, seen)
-        for t in range(max(count - window, 0), count):
-            row = rows[(first + t) % window]
-            for m in range(size):
-                row[m] = kept[t, m]
+            a.norms[leaf, t + 1, 0], prediction = follow_values(a, leaf, first, t, count)
+        end_following(a, leaf, first, count)

@@ -25,27 +25,34 @@ def dot(one, other, count):
 
 
 @inline
-def dot_rows(one, first, second, third, fourth, count):
-    """The dot products of a (count,) vector with four others, each the same sum as by `dot`.
+def _add_lanes(total):
+    return (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
 
-    Four sums at once: the next addition to one need not wait for the last one.
+
+@inline
+def dot_rows(one, r0, r1, r2, r3, r4, r5, count):
+    """The dot products of a (count,) vector with six others, each the same sum as by `dot`.
+
+    Six sums at once: an addition to one need not wait for the last one.
     """
-    a, b, c, d = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    s0, s1, s2 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    s3, s4, s5 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
     even = count - count % WIDTH
     for m in range(0, even, WIDTH):
         x = load_four(one, m)
-        a, b = fma(x, load_four(first, m), a), fma(x, load_four(second, m), b)
-        c, d = fma(x, load_four(third, m), c), fma(x, load_four(fourth, m), d)
-    p = (lane(a, 0) + lane(a, 1)) + (lane(a, 2) + lane(a, 3))
-    q = (lane(b, 0) + lane(b, 1)) + (lane(b, 2) + lane(b, 3))
-    r = (lane(c, 0) + lane(c, 1)) + (lane(c, 2) + lane(c, 3))
-    s = (lane(d, 0) + lane(d, 1)) + (lane(d, 2) + lane(d, 3))
+        s0, s1 = fma(x, load_four(r0, m), s0), fma(x, load_four(r1, m), s1)
+        s2, s3 = fma(x, load_four(r2, m), s2), fma(x, load_four(r3, m), s3)
+        s4, s5 = fma(x, load_four(r4, m), s4), fma(x, load_four(r5, m), s5)
+    d0, d1, d2 = _add_lanes(s0), _add_lanes(s1), _add_lanes(s2)
+    d3, d4, d5 = _add_lanes(s3), _add_lanes(s4), _add_lanes(s5)
     for m in range(even, count):
-        p += one[m] * first[m]
-        q += one[m] * second[m]
-        r += one[m] * third[m]
-        s += one[m] * fourth[m]
-    return p, q, r, s
+        d0 += one[m] * r0[m]
+        d1 += one[m] * r1[m]
+        d2 += one[m] * r2[m]
+        d3 += one[m] * r3[m]
+        d4 += one[m] * r4[m]
+        d5 += one[m] * r5[m]
+    return d0, d1, d2, d3, d4, d5
 
 
 @inline

@@ -61,7 +61,10 @@ def output_block_length(layout: Layout, objective: Objective, dimension: int, ou
         for number, group in enumerate(layout.groups)
     )
     short = max(_SHORTEST, _OUTPUT_SAMPLES // outputs)
-    return max(1, min(short, _KEPT_BYTES // (8 * kept + 1)))
+    longest = max(1, min(short, _KEPT_BYTES // (8 * kept + 1)))
+    blocks = max(1, round(SLIDE_PERIOD / longest))  # of a slide period, about equally long
+    # One more: columns of arrays with a power of two of rows are in the same lines of the cache.
+    return -(-SLIDE_PERIOD // blocks) + 1
 
 
 def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int:
