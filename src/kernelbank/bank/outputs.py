@@ -61,9 +61,8 @@ class OutputRuntime:
     @property
     def weight_sums(self) -> Floats | None:
         """(P,), for a bank whose slots are revised: sums of |weight| over all outputs."""
-        if self.leader.weight_sums is None:
-            return None
-        return np.sum([runtime.weight_sums for runtime in self.runtimes], axis=0)
+        sums = [own for runtime in self.runtimes if (own := runtime.weight_sums) is not None]
+        return np.sum(sums, axis=0) if sums else None
 
     def clear_weight_sums(self) -> None:
         """Begin to sum weights anew, after a revision."""
@@ -117,7 +116,7 @@ class OutputRuntime:
         """The samples in blocks; one in which a target is missing is a block of its own."""
         self.open(X[0])
         size, seen, done = self.leader.workspace.size, self.ledger.samples, 0
-        missing = np.isnan(y).any(axis=1)
+        missing: np.ndarray = np.isnan(y).any(axis=1)
         while done < len(X):
             end = min(done + size, done + SLIDE_PERIOD - (seen + done) % SLIDE_PERIOD, len(X))
             gaps = np.flatnonzero(missing[done:end])

@@ -148,7 +148,9 @@ def score_slots(a, first, count):
             before = a.values[leaf, t][window - seen + 1 :]  # f on them, but for sample t
             after = a.values[leaf, t + 1][window - seen :]
             prediction = a.predictions[leaf, t]
-            if t > 0 and a.compiled_loss != 0:  # these losses have been summed for b of sample t - 1
+            if (
+                t > 0 and a.compiled_loss != 0
+            ):  # these losses have been summed for b of sample t - 1
                 known = min(first + t, window)
                 older = _sum_rows(scratch, known - (seen - 1), known)
             else:

@@ -126,7 +126,7 @@ class Trace:
         self.classes = classes
         """The labels, in the order of the columns of `probabilities`."""
         for name in self._fields:
-            shape = (samples,) if outputs == 1 else (samples, outputs)
+            shape: tuple[int, ...] = (samples,) if outputs == 1 else (samples, outputs)
             if name in BY_SLOT:
                 shape += (len(names),)
             setattr(self, name, np.empty(shape) if arrays is None else arrays[name])
@@ -237,7 +237,7 @@ class Trace:
         True
         """
         known = np.where(self.weights > 0, self.slot_cost, 0.0)  # infinite for a slot that is out
-        gap = (self.weights * known).sum(axis=1) - self.cost
+        gap = (self.weights * known).sum(axis=-1) - self.cost
         return np.where(np.isnan(self.bound_gap), np.nan, gap)
 
     def __len__(self) -> int:

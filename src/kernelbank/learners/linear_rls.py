@@ -19,7 +19,8 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
 from .feature_steps import FIELDS, SELF_KERNEL
-from .recursive import RANDOM_WALK, RECURSIVE, RecursiveLeastSquares
+from .recursive import RECURSIVE, RecursiveLeastSquares
+from .recursive_follow import RANDOM_WALK
 
 LINEAR = FIELDS.extended("linear", constants=floats("leaves"))  # sqrt(offset)
 ARGUMENTS = LINEAR.extended("linear_rls", **RECURSIVE)
