@@ -116,7 +116,7 @@ class OutputRuntime:
         """The samples in blocks; one in which a target is missing is a block of its own."""
         self.open(X[0])
         size, seen, done = self.leader.workspace.size, self.ledger.samples, 0
-        missing: np.ndarray = np.isnan(y).any(axis=1)
+        missing = np.asarray(np.isnan(y).any(axis=1))
         while done < len(X):
             end = min(done + size, done + SLIDE_PERIOD - (seen + done) % SLIDE_PERIOD, len(X))
             gaps = np.flatnonzero(missing[done:end])
