@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,13 +51,8 @@ def several_outputs(repeats: int) -> Iterator[Measurement]:
     Y = np.sin(X @ directions) + 0.1 * draw.normal(size=(len(X), max(OUTPUTS)))
     for name, (make, goal) in BANKS.items():
         sizes: dict[int, int] = {}
-        times = interleaved(
-            {
-                str(outputs): lambda outputs=outputs: _seconds(make(outputs), X, Y, outputs, sizes)
-                for outputs in OUTPUTS
-            },
-            repeats,
-        )
+        runs = {str(k): partial(_seconds, make, X, Y, k, sizes) for k in OUTPUTS}
+        times = interleaved(runs, repeats)
         figures = ", ".join(
             f"K = {k}: {microseconds(times[str(k)])}, {sizes[k] / 2**20:.2f} MB" for k in OUTPUTS
         )
@@ -71,9 +67,14 @@ def several_outputs(repeats: int) -> Iterator[Measurement]:
 
 
 def _seconds(
-    bank: kb.KernelBank, X: np.ndarray, Y: np.ndarray, outputs: int, sizes: dict[int, int]
+    make: Callable[[int], kb.KernelBank],
+    X: np.ndarray,
+    Y: np.ndarray,
+    outputs: int,
+    sizes: dict[int, int],
 ) -> float:
     """Seconds per sample of a bank that has learned for a while."""
+    bank = make(outputs)
     y = Y[:, 0] if outputs == 1 else np.ascontiguousarray(Y[:, :outputs])
     bank.run(X[:WARM_UP], y[:WARM_UP], record="light")
     sizes[outputs] = sum(array.nbytes for array in bank._state().values())
