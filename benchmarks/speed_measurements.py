@@ -26,6 +26,7 @@ from measuring import (
 )
 from speed_auto import auto_bank
 from speed_other_libraries import one_by_one, other_libraries
+from speed_outputs import several_outputs
 
 import kernelbank as kb
 
@@ -386,6 +387,7 @@ SECTIONS: dict[str, Callable[[int], Iterator[Measurement]]] = {
     "budgets": budgets,
     "first call": first_call,
     "second-order slots": second_order,
+    "several outputs": several_outputs,
     "AutoBank": auto_bank,
     "other libraries": other_libraries,
 }

@@ -16,6 +16,7 @@ ON_RAY = (
     "test_ray.py",
     "test_ray_authentication.py",
     "test_ray_faults.py",
+    "test_ray_outputs.py",
     "test_ray_processes.py",
     "test_runner_ray.py",
     "docs/test_notebooks.py",

@@ -34,9 +34,9 @@ NORMAS = [
 
 
 class Case(NamedTuple):
-    """A bank to make, given its engine, and the stream for it."""
+    """A bank to make, given its engine and perhaps more arguments, and the stream for it."""
 
-    make: Callable[[Any], Any]
+    make: Callable[..., Any]
     X: np.ndarray
     y: np.ndarray
 
@@ -46,7 +46,7 @@ def bank_case(labels=False, y=NUMBERS, **options):
     if isinstance(loss, kb.losses.Loss) and not labels:
         y = instances.targets_for(loss, y)
     return Case(
-        lambda engine: kb.KernelBank(window=5, engine=engine, **options),
+        lambda engine, **more: kb.KernelBank(window=5, engine=engine, **options, **more),
         X,
         LABELS if labels else y,
     )

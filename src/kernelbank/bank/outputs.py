@@ -61,9 +61,8 @@ class OutputRuntime:
     @property
     def weight_sums(self) -> Floats | None:
         """(P,), for a bank whose slots are revised: sums of |weight| over all outputs."""
-        sums = [runtime.weight_sums for runtime in self.runtimes]
-        known = [own for own in sums if own is not None]
-        return np.sum(known, axis=0) if known else None
+        sums = [own for runtime in self.runtimes if (own := runtime.weight_sums) is not None]
+        return np.sum(sums, axis=0) if sums else None
 
     def clear_weight_sums(self) -> None:
         """Begin to sum weights anew, after a revision."""

@@ -236,20 +236,18 @@ class BankSettings:
         """Refuse missing targets where a part of the bank cannot leave them out."""
         why = ""
         if self.objective.window > 1:
-            why = f"with window=1 only (it is {self.objective.window})"
+            why = f"unless window is 1 (it is {self.objective.window})"
         elif not self.combiner.accepts_missing:
-            why = f"not with {type(self.combiner).__name__}; Stacking and Hedge allow it"
+            why = f"with the combiner {type(self.combiner).__name__}; Stacking and Hedge allow them"
         elif not self.engine.shares_outputs:
-            why = f"not on the engine {type(self.engine).__name__}"
+            why = f"on the engine {type(self.engine).__name__}"
         else:
             for slot in self.slots:
                 if not slot.learner.accepts_missing:
-                    why = f"not with the learner {type(slot.learner).__name__}"
+                    why = f"with the learner {type(slot.learner).__name__}"
         if why:
             remedy = "Leave such samples out, or use a bank for each output."
-            raise check.refuse(
-                "y", f"have no missing targets: they are possible {why}", "NaN", remedy
-            )
+            raise check.refuse("y", f"have no missing targets {why}", "NaN", remedy)
 
     def check_saveable(self, done: str, remedy: str) -> None:
         """Refuse what cannot be done with slots whose state is not arrays."""

@@ -165,6 +165,7 @@ class Shard:
             history_length=self.buffer.history_length,
             half_regularization=self.objective.half_regularization,
             loss=self.objective.loss.value_address,
+            compiled_loss=not self.objective.loss.callbacks,
             parameters=self.objective.loss.parameters,
             targets=self.buffer.targets,
             alive=self.arrays.alive,

@@ -36,12 +36,17 @@ GROUP = Arguments(
 @inline
 def _total_loss(loss, values, targets, count, parameters, scratch):
     """Sum over `count` samples of l(values[i], targets[i]), oldest first."""
+    if count > 0:
+        call_loss(loss, values, targets, count, parameters, scratch)
+    return _sum_rows(scratch, 0, count)
+
+
+@inline
+def _sum_rows(rows, start, end):
+    """rows[start] + ... + rows[end - 1], in this order."""
     total = broadcast(0.0)
-    if count == 0:
-        return total
-    call_loss(loss, values, targets, count, parameters, scratch)
-    for i in range(count):
-        total = total + scratch[i]
+    for i in range(start, end):
+        total = total + rows[i]
     return total
 
 
@@ -108,6 +113,7 @@ def mask_nonfinite(a, first, count):
         history_length=int,
         half_regularization=float,
         loss=int,  # address
+        compiled_loss=int,  # 1 unless the loss is a user's function
         parameters=floats(None),  # of the loss
         targets=lanes("history_length + slide_period"),
         alive=lanes("leaves"),
@@ -142,7 +148,13 @@ def score_slots(a, first, count):
             before = a.values[leaf, t][window - seen + 1 :]  # f on them, but for sample t
             after = a.values[leaf, t + 1][window - seen :]
             prediction = a.predictions[leaf, t]
-            older = _total_loss(a.loss, before, targets, seen - 1, parameters, scratch)
+            if (
+                t > 0 and a.compiled_loss != 0
+            ):  # these losses have been summed for b of sample t - 1
+                known = min(first + t, window)
+                older = _sum_rows(scratch, known - (seen - 1), known)
+            else:
+                older = _total_loss(a.loss, before, targets, seen - 1, parameters, scratch)
             ahead = _total_loss(
                 a.loss, a.predictions[leaf][t:], targets[seen - 1 :], 1, parameters, scratch
             )

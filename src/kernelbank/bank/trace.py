@@ -257,7 +257,7 @@ class Trace:
         True
         """
         known = np.where(self.weights > 0, self.slot_cost, 0.0)  # infinite for a slot that is out
-        gap = (self.weights * known).sum(axis=1) - self.cost
+        gap = (self.weights * known).sum(axis=-1) - self.cost
         return np.where(np.isnan(self.bound_gap), np.nan, gap)
 
     def __len__(self) -> int:

@@ -75,7 +75,7 @@ class BankFixture:
         """The index of the slot; slots that it depends on come before it."""
         return 0 if self.slot.residual_of is None else self.slot.residual_of + 1
 
-    def bank(self, *, twice: bool = False, engine: Any = "serial") -> KernelBank:
+    def bank(self, *, twice: bool = False, engine: Any = "serial", outputs: int = 1) -> KernelBank:
         """A new bank: the slot, or two of it, and a built-in learner beside it."""
         beside = Slot(Gaussian(0.3), Norma(0.01, 20))
         slots = [*[beside] * self.index, *[self.slot] * (1 + twice), beside]
@@ -86,6 +86,7 @@ class BankFixture:
             window=self.window,
             regularization=self.regularization,
             engine=engine,
+            outputs=outputs,
         )
 
     def stream(self, samples: int, seed: int = 0) -> tuple[Floats, Floats]:

@@ -25,6 +25,7 @@ from .bank_fixture import (
 )
 from .context import CheckContext, first_difference, same_bits, shown
 from .learner_acceptance import RAISES, check_acceptance
+from .learner_outputs import check_missing, check_outputs
 
 LONG, SHORT = 280, 60  # the longer one crosses a slide of the buffers after 256 samples
 _CUTS = (1, 2, 3, 7, 8, 50, 51, 120, 255, 256, 257)
@@ -42,7 +43,9 @@ def check_learner(
     that was saved and loaded equals one that was not, bit for bit; values on the window are values
     of the present function; norm^2 is finite, not negative, and not less than f(x)^2 / k(x, x) at
     any x, unless it is 0 throughout (no norm); memory does not grow; a slot does not depend on its
-    neighbours; extreme streams raise no exception. The streams are always the same.
+    neighbours; extreme streams raise no exception; if it says that slots of other outputs follow
+    those of the first, or that it accepts missing targets, that is so. The streams are always the
+    same.
 
     Parameters
     ----------
@@ -73,6 +76,8 @@ def check_learner(
         if learner.saveable:
             _check_file(context, fixture, *undisturbed)
         _check_extreme(context, fixture)
+        check_outputs(context, fixture)
+        check_missing(context, fixture)
 
 
 # --- the same bits --------------------------------------------------------------------------------

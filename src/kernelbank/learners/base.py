@@ -287,15 +287,38 @@ class Learner:
     ) -> list[Phase]:
         """The phases that learn a block which the group of the first output has just learned.
 
-        That group has left what is shared in leader.scratch, since workspace.outputs > 1.
+        That group has left what is shared in leader.scratch, since `Workspace.is_followed`. By
+        default `follow`, called back in Python.
         """
-        raise NotImplementedError
+
+        def follow(first: int, count: int) -> None:
+            points, targets = workspace.points[:count], workspace.new_targets[:count]
+            self.follow(group, leader, SampleBlock(first, points, targets), buffer)
+
+        return [Phase.from_python(follow)]
 
     def follow_predict_phases(
         self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
         """The phases that write group.query_values, after those of the first output."""
+        return self.predict_phases(group, buffer, workspace)
+
+    def follow(
+        self, group: SlotGroup, leader: SlotGroup, block: SampleBlock, buffer: SampleBuffer
+    ) -> None:
+        """Learn a block, as `learn` does, which the group of the first output has just learned.
+
+        What `learn` has put into leader.scratch is there; `shared_arrays` are those after the
+        block.
+        """
         raise NotImplementedError
+
+    def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
+        """Roughly how many numbers a leaf of the first output keeps of a sample for the others.
+
+        Blocks are so short that what is kept stays in the cache.
+        """
+        return 0
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         """Learn a block: fill group.values, norms, predictions and effects.

@@ -67,9 +67,9 @@ class FeatureLearner(Learner):
     divides PREDICTION likewise, and keeps `window_variances` up to date."""
     fixed_features: ClassVar[bool] = False
     """Whether features follow from the input alone: then slots of several outputs share them."""
-    follow_step: ClassVar[NativeFunction | None] = None
-    """Compiled (a, leaf, number): the step of another output, from what `step` has kept of the
-    sample in row sample[ROW] of the block; by default `step`."""
+    follow_loop: ClassVar[NativeFunction] = follow_block
+    """Compiled (a, first, count): a block of another output, from what `step` has kept of the
+    sample in row sample[ROW] of the block; by default with the features of the first output."""
     accepts_missing = True
     extra_capacity: ClassVar[int] = 0
     """Features by which a step may exceed its maximum before it removes some."""
@@ -163,6 +163,11 @@ class FeatureLearner(Learner):
         """What `step` keeps of a sample for other outputs, without the axes (leaves, n)."""
         return {"kept_features": (capacity,), "kept_self_kernels": ()}
 
+    def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
+        if not self.follows(objective, objective):
+            return 0
+        return sum(map(prod, self.kept_shapes(self.capacity(kernel, dimension)).values()))
+
     def _kept_arrays(self, leader: SlotGroup) -> dict[str, Floats]:
         """What the slots of the first output keep of a block for those of the others."""
         capacity = leader.state["coefficients"].shape[1]
@@ -174,9 +179,8 @@ class FeatureLearner(Learner):
     def follow_phases(
         self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
-        step = self.step if self.follow_step is None else self.follow_step
         arrays = self._block_arrays(group, buffer, workspace) | self._kept_arrays(leader)
-        return [self._phase(follow_block, group, **arrays, followed=2, step=step.address)]
+        return [self._phase(type(self).follow_loop, group, **arrays, followed=2)]
 
     def follow_predict_phases(
         self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
@@ -215,8 +219,7 @@ class FeatureLearner(Learner):
 
     def _is_followed(self, group: SlotGroup, workspace: Workspace) -> bool:
         """Whether slots of other outputs may follow these."""
-        several = workspace.leads and workspace.outputs > 1
-        return several and self.follows(group.objective, group.objective)
+        return workspace.is_followed and self.follows(group.objective, group.objective)
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..kernels.sample_buffer import USED
 from ..native.arguments import Arguments, floats, ints, lanes
-from ..native.dense import dot
+from ..native.dense import dot, dot_rows
 from ..native.formulas import address_of, call_loss, call_phase
 from ..native.functions import native
 from ..native.jit import inline
@@ -261,7 +261,8 @@ def learn_block(a, first, count):
 @inline
 def _learn_sample(a, leaf, t, number, target):
     """Predict sample t of the block, whose features are in `point_features`, and learn it."""
-    _step(a, leaf, t, number, target)
+    prediction = dot(a.coefficients[leaf], a.point_features, size_of(a, leaf))
+    _step(a, leaf, t, number, prediction, target)
 
     # Values of f on the window, oldest first: coefficients . features of each sample.
     window, coefficients = a.window, a.coefficients[leaf]
@@ -278,10 +279,9 @@ def _learn_sample(a, leaf, t, number, target):
 
 
 @inline
-def _step(a, leaf, t, number, target):
-    """Predict sample t of the block, and learn it: coefficients, and norm^2."""
-    sample, coefficients = a.sample, a.coefficients[leaf]
-    prediction = dot(coefficients, a.point_features, size_of(a, leaf))
+def _step(a, leaf, t, number, prediction, target):
+    """Learn sample t of the block: coefficients, and norm^2."""
+    sample = a.sample
     _fill_sample(a, prediction, target)
     sample[SQUARED_NORM] = a.norms[leaf, t, 0]
     sample[NUMBER] = number
@@ -295,28 +295,86 @@ def _step(a, leaf, t, number, target):
     a.effects[leaf, t, 0] = sample[DROP_EFFECT]
 
 
+@inline
+def window_row(kept, rows, first, t, age, window):
+    """The features of the sample `age` before sample t of the block: of the block, or older.
+
+    kept: (n, capacity) of the block; rows: (window, capacity) of the samples before it.
+    """
+    if age <= t:
+        return kept[t - age]
+    return rows[(first + t - age) % window]
+
+
+@inline
+def follow_values(a, leaf, first, t, count):
+    """After sample t of the block: the values on the window; returns norm^2 and the prediction of
+    the next sample. Six sums at a time."""
+    weights, size, window = a.coefficients[leaf], size_of(a, leaf), a.window
+    kept, rows, out = a.kept_features[leaf], a.window_features[leaf], a.values[leaf, t + 1]
+    newest, oldest = window - 1, min(first + t, window - 1)  # position of age 0; the last age
+    one, two, three = min(1, oldest), min(2, oldest), min(3, oldest)
+    sums = dot_rows(
+        weights,
+        weights,
+        kept[min(t + 1, count - 1)],
+        kept[t],
+        window_row(kept, rows, first, t, one, window),
+        window_row(kept, rows, first, t, two, window),
+        window_row(kept, rows, first, t, three, window),
+        size,
+    )
+    norm, following = sums[0], sums[1]
+    out[newest, 0] = sums[2]
+    out[newest - one, 0] = sums[3]
+    out[newest - two, 0] = sums[4]
+    out[newest - three, 0] = sums[5]
+    for age in range(4, oldest + 1, 6):
+        a1, a2, a3 = min(age + 1, oldest), min(age + 2, oldest), min(age + 3, oldest)
+        a4, a5 = min(age + 4, oldest), min(age + 5, oldest)
+        sums = dot_rows(
+            weights,
+            window_row(kept, rows, first, t, age, window),
+            window_row(kept, rows, first, t, a1, window),
+            window_row(kept, rows, first, t, a2, window),
+            window_row(kept, rows, first, t, a3, window),
+            window_row(kept, rows, first, t, a4, window),
+            window_row(kept, rows, first, t, a5, window),
+            size,
+        )
+        out[newest - age, 0] = sums[0]
+        out[newest - a1, 0] = sums[1]
+        out[newest - a2, 0] = sums[2]
+        out[newest - a3, 0] = sums[3]
+        out[newest - a4, 0] = sums[4]
+        out[newest - a5, 0] = sums[5]
+    return norm, following
+
+
+@inline
+def end_following(a, leaf, first, count):
+    """Keep the features of the newest samples, for the window of the next block."""
+    window, rows, kept = a.window, a.window_features[leaf], a.kept_features[leaf]
+    for t in range(max(count - window, 0), count):
+        row = rows[(first + t) % window]
+        for m in range(size_of(a, leaf)):
+            row[m] = kept[t, m]
+
+
 @native(FIELDS)
 def follow_block(a, first, count):
     """The same for another output: features, and what the step keeps, are those of the first."""
-    window, position = a.window, a.history_length + first % a.slide_period
+    position = a.history_length + first % a.slide_period
     for leaf in range(a.leaves):
-        coefficients, kept = a.coefficients[leaf], a.kept_features[leaf]  # (capacity,), (n, ...)
-        rows, size = a.window_features[leaf], size_of(a, leaf)
+        kept = a.kept_features[leaf]  # (n, capacity)
+        prediction = dot(a.coefficients[leaf], kept[0], size_of(a, leaf))
         for t in range(count):
             for m in range(a.capacity):
                 a.point_features[m] = kept[t, m]
             a.sample[SELF_KERNEL] = a.kept_self_kernels[leaf, t]
-            _step(a, leaf, t, first + t, a.targets[position + t, 0])
-            for age in range(min(first + t + 1, window)):
-                if age <= t:
-                    value = dot(coefficients, kept[t - age], size)
-                else:
-                    value = dot(coefficients, rows[(first + t - age) % window], size)
-                a.values[leaf, t + 1, window - 1 - age, 0] = value
-        for t in range(max(count - window, 0), count):
-            row = rows[(first + t) % window]
-            for m in range(size):
-                row[m] = kept[t, m]
+            _step(a, leaf, t, first + t, prediction, a.targets[position + t, 0])
+            _, prediction = follow_values(a, leaf, first, t, count)
+        end_following(a, leaf, first, count)
 
 
 @native(FIELDS)

@@ -71,7 +71,7 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
     step = RecursiveLeastSquares.step.with_arguments(ARGUMENTS)
     look_ahead = RecursiveLeastSquares.look_ahead.with_arguments(ARGUMENTS)
     shared_arrays = FourierBase.shared_arrays | RecursiveLeastSquares.shared_arrays
-    follow_step = RecursiveLeastSquares.follow_step.with_arguments(ARGUMENTS)
+    follow_loop = RecursiveLeastSquares.follow_loop.with_arguments(ARGUMENTS)
 
     def __post_init__(self) -> None:
         self._check_features()

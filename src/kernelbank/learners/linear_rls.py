@@ -19,7 +19,8 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
 from .feature_steps import FIELDS, SELF_KERNEL
-from .recursive import RANDOM_WALK, RECURSIVE, RecursiveLeastSquares
+from .recursive import RECURSIVE, RecursiveLeastSquares
+from .recursive_follow import RANDOM_WALK
 
 LINEAR = FIELDS.extended("linear", constants=floats("leaves"))  # sqrt(offset)
 ARGUMENTS = LINEAR.extended("linear_rls", **RECURSIVE)
@@ -64,7 +65,7 @@ class LinearRLS(RecursiveLeastSquares):
     constant_forgetting: float | None = None
     step = RecursiveLeastSquares.step.with_arguments(ARGUMENTS)
     look_ahead = RecursiveLeastSquares.look_ahead.with_arguments(ARGUMENTS)
-    follow_step = RecursiveLeastSquares.follow_step.with_arguments(ARGUMENTS)
+    follow_loop = RecursiveLeastSquares.follow_loop.with_arguments(ARGUMENTS)
     accepts_new_inputs: ClassVar[bool] = True
     fixed_features: ClassVar[bool] = True
 

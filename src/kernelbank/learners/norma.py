@@ -63,6 +63,7 @@ class Norma(Learner):
     step_size: str = "constant"
     learns_window: ClassVar[bool] = True
     accepts_new_inputs: ClassVar[bool] = True
+    accepts_missing: ClassVar[bool] = True
     float32_arrays: ClassVar[frozenset[str]] = frozenset(
         ["coefficients", "tails", "diagonals", "rows"]
     )
@@ -108,11 +109,44 @@ class Norma(Learner):
             group.state["scales"][...] = 1.0
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
+        return [self._learn(group, buffer, self._kept(group) if workspace.is_followed else {})]
+
+    def predict_phases(
+        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        return [self._predict(group, buffer, {})]
+
+    def follows(self, objective: Objective, leader: Objective) -> bool:
+        """Kernel rows follow from the inputs, whatever the loss."""
+        return True
+
+    def follow_phases(
+        self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        return [self._learn(group, buffer, self._kept(leader) | {"followed": 2})]
+
+    def follow_predict_phases(
+        self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        return [self._predict(group, buffer, {"memo_rows": self._memo_rows(leader), "followed": 2})]
+
+    def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
+        return (self.budget + 1) * WIDTH
+
+    def _kept(self, leader: SlotGroup) -> dict[str, Any]:
+        """The kernel rows of a block, which the slots of the first output keep for the others."""
+        shape = (leader.leaves, leader.size, self.budget + 1, WIDTH)
+        if "kept_rows" not in leader.scratch:
+            leader.scratch["kept_rows"] = np.zeros(shape, dtype=leader.objective.dtype)
+        return {"kept_rows": leader.scratch["kept_rows"], "followed": 1}
+
+    def _learn(self, group: SlotGroup, buffer: SampleBuffer, kept: dict[str, Any]) -> Phase:
         objective = group.objective
-        unused = {"squares": np.zeros((group.leaves, WIDTH))}
-        learn = Phase(
+        unused = {"squares": np.zeros((group.leaves, WIDTH)), "kept_rows": None}
+        expansion = self._expansion(group, buffer.statistics)
+        return Phase(
             LEARN_BLOCK[objective.dtype],
-            **(unused | group.common() | self._expansion(group, buffer.statistics) | group.state),
+            **(unused | group.common() | expansion | group.state | kept),
             first_sample=group.first_sample,
             learning_rate=self.learning_rate,
             largest_rate=largest_rate(self.step_size, objective.regularization),
@@ -126,21 +160,16 @@ class Norma(Learner):
             scratch=np.zeros((3, objective.window, WIDTH)),
             effects=group.effects,
         )
-        return [learn]
 
-    def predict_phases(
-        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
-    ) -> list[Phase]:
-        predict = Phase(
+    def _predict(self, group: SlotGroup, buffer: SampleBuffer, kept: dict[str, Any]) -> Phase:
+        own = {"memo_rows": self._memo_rows(group), "rows": group.state["rows"]}
+        return Phase(
             PREDICT_QUERY[group.objective.dtype],
-            **self._expansion(group, buffer.memo_statistics[:, None]),
+            **self._expansion(group, buffer.memo_statistics[:, None]) | own | kept,
             window=group.objective.window,
             memo_repeated=buffer.memo_repeated,
-            memo_rows=self._memo_rows(group),
-            rows=group.state["rows"],
             query_values=group.query_values,
         )
-        return [predict]
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
@@ -185,6 +214,7 @@ class Norma(Learner):
             "stack": np.empty(
                 (group.program.depth + 1, self.budget + 1, WIDTH)
             ),  # rows of the kernel's parts
+            "followed": 0,
             "coefficients": group.state["coefficients"],
         }
 

@@ -21,13 +21,15 @@ the decay 1 - rate * regularization varies too, and each slot keeps its own scal
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import numpy as np
+
 from ..kernels.program import kernel_row, repeats
 from ..kernels.sample_buffer import USED
 from ..native.arguments import Arguments, floats, ints, lanes
 from ..native.formulas import call_loss
 from ..native.functions import NativeFunction, native
 from ..native.jit import inline
-from ..native.simd import absolute, broadcast, fma, where_less
+from ..native.simd import absolute, broadcast, fma, lane, where_less
 from ..native.views import is_narrow, wide_row
 from .step_size import ADAGRAD, CONSTANT, step_size
 
@@ -48,6 +50,7 @@ EXPANSION = Arguments(
     constants=lanes("leaves", None, 3),
     statistics=floats(None, None, "history_length + 1"),
     stack=lanes(None, "budget + 1"),  # scratch of the kernels' program
+    followed=int,  # 1 if slots of other outputs follow these, 2 if these follow others
     coefficients=lanes("leaves", "budget + slide_period"),  # alpha / scale
 )
 LEARN = EXPANSION.extended(
@@ -65,6 +68,7 @@ LEARN = EXPANSION.extended(
     repeated=ints(None, "steps - 1"),
     memo=ints(3),
     memo_rows=lanes("leaves", "budget + 1"),  # kernel rows of the last query
+    kept_rows=lanes("leaves", "steps - 1", "budget + 1"),  # of the block, for other outputs
     scratch=lanes(3, "window"),
     tails=lanes("leaves", "budget + slide_period"),  # tail / scale
     diagonals=lanes("leaves", "budget + slide_period"),  # k(x_j, x_j)
@@ -91,7 +95,7 @@ POINTS = EXPANSION.extended(
     points=int,  # number of points
     out=lanes("leaves", "points"),
 )
-SINGLE = frozenset(["coefficients", "tails", "diagonals", "rows", "memo_rows", "row"])
+SINGLE = frozenset(["coefficients", "tails", "diagonals", "rows", "memo_rows", "kept_rows", "row"])
 """The arrays that `dtype="float32"` keeps in single precision; the arithmetic is double."""
 
 
@@ -217,12 +221,16 @@ def learn_block(a, first, count):
             scale = _scale(a, leaf, number)
 
             # Kernel values of the new input, unless the input repeats.
-            if repeats(a.program, a.repeated, t):
+            if a.followed == 2:
+                copy_row(a.kept_rows[leaf, t], row, budget + 1)
+            elif repeats(a.program, a.repeated, t):
                 copy_row(rows[_index_before(index, 1, window)], row, budget + 1)
             elif a.memo[USED] == 1:
                 copy_row(a.memo_rows[leaf], row, budget + 1)
             else:
                 write_row(a, leaf, t, budget + 1, row)
+            if a.followed == 1:
+                copy_row(row, a.kept_rows[leaf, t], budget + 1)
             diagonals[newest] = row[budget]
 
             # f(x) = sum_j alpha_j k(x_j, x); values of f on the window; g there, all at the same f.
@@ -238,6 +246,8 @@ def learn_block(a, first, count):
             call_loss(
                 a.derivative, old_values[unseen:], targets, seen, a.parameters, gradient[unseen:]
             )
+            if np.isnan(lane(a.targets[position + t], 0)):  # missing, in a window of 1
+                gradient[window - 1] = broadcast(0.0)
 
             # The term i that leaves the window joins the tails: tail_j += alpha_i k(x_i, x_j).
             leaving = newest - window
@@ -353,7 +363,7 @@ def predict_query(a, first, count):
         row = a.memo_rows[leaf]
         if same:
             row = a.rows[leaf, (first - 1) % (a.window + 1)]
-        else:
+        elif a.followed != 2:  # else it is that of the first output
             write_row(a, leaf, -1, a.budget + 1, row)
         a.query_values[leaf] = _value(a, first, leaf, row)
 

@@ -47,6 +47,15 @@ from ..utils.validation import Floats
 from .base import SlotGroup
 from .feature_learner import FeatureLearner, Shapes
 from .feature_steps import AHEAD, ERROR, FIELDS, ROW, SQUARED_NORM, VARIANCE, WEIGHT, size_of
+from .recursive_follow import (
+    EXPONENTIAL,
+    FORGET_RULES,
+    NEVER,
+    PRIOR,
+    RANDOM_WALK,
+    follow_recursive_block,
+    forget_row,
+)
 
 RECURSIVE: dict[str, Any] = {
     "padded": int,  # capacity, rounded up to a multiple of four
@@ -66,13 +75,10 @@ RECURSIVE: dict[str, Any] = {
     # for other outputs: P phi of the block's samples, and 1 / weight + phi'P phi (0: not informed),
     # phi'P phi; the column and the divisor of the dummy observation
     "kept_gains": floats("leaves", "steps - 1", "capacity"),
-    "kept_columns": floats("leaves", "steps - 1", "capacity"),
+    "kept_columns": floats("leaves", "steps - 1", None),  # empty unless forgetting is exponential
     "kept_divisors": floats("leaves", "steps - 1", 3),
 }
 """The arguments of the step, which follow those of the features."""
-
-NEVER, EXPONENTIAL, PRIOR, RANDOM_WALK = range(4)
-FORGET_RULES = {"exponential": EXPONENTIAL, "prior": PRIOR, "random_walk": RANDOM_WALK}
 
 _MAX_GROWTH = 5.0
 """The covariance may grow by exp(this) at most until every weight had a dummy observation."""
@@ -226,30 +232,14 @@ class RecursiveLeastSquares(FeatureLearner):
 
     @staticmethod
     @native(FIELDS.extended("recursive", **RECURSIVE))
-    def follow_step(a, leaf, number):
-        """The same for another output: P is that of the first."""
-        follow_recursive_step(a, leaf, number)
+    def follow_loop(a, first, count):
+        """A block of another output: P is that of the first."""
+        follow_recursive_block(a, first, count)
 
     def kept_shapes(self, capacity: int) -> Shapes:
-        own: Shapes = {"kept_gains": (capacity,), "kept_columns": (capacity,)}
+        columns = capacity if self._forget_rule == EXPONENTIAL else 0
+        own: Shapes = {"kept_gains": (capacity,), "kept_columns": (columns,)}
         return {**super().kept_shapes(capacity), **own, "kept_divisors": (3,)}
-
-
-@inline
-def follow_recursive_step(a, leaf, number):
-    """What `recursive_step` does with the weights, with the gains that the first output kept."""
-    weights, row = a.coefficients[leaf], int(a.sample[ROW])
-    size, rule = size_of(a, leaf), a.forget_rule
-    kept = a.kept_divisors[leaf, row]
-    s = kept[0]
-    change = a.sample[ERROR] / s if s > 0.0 else 0.0
-    add_multiple(weights, change, a.kept_gains[leaf, row], size)
-    if rule == PRIOR:
-        _forget(weights, a.powers[1, 0], a.powers[1, 1], size, a.constant)
-    if rule == EXPONENTIAL:
-        add_multiple(weights, -weights[number % size] / kept[2], a.kept_columns[leaf, row], size)
-    a.sample[VARIANCE] = kept[1]
-    a.sample[SQUARED_NORM] = dot(weights, weights, size)
 
 
 @inline
@@ -263,7 +253,7 @@ def recursive_step(a, leaf, number):
 
     # u = P phi, s = 1 / weight + phi'u, weights += u e / s, P -= u u' / s.
     _copy(a.products[k], u, size)
-    _forget(u, a.powers[k, 0], a.powers[k, 1], size, constant)
+    forget_row(u, a.powers[k, 0], a.powers[k, 1], size, constant)
     if rule >= PRIOR:
         _add_diagonal(u, phi, a.added[k], size, constant)
     for i in range(known):
@@ -284,13 +274,13 @@ def recursive_step(a, leaf, number):
     # Forget: P <- C P C + D_1; with "prior", weights <- C weights.
     scale, constant_scale = a.powers[1, 0], a.powers[1, 1]
     for i in range(known if rule in (EXPONENTIAL, PRIOR) else 0):
-        _forget(vectors[i], scale, constant_scale, size, constant)
+        forget_row(vectors[i], scale, constant_scale, size, constant)
     _copy(u, vectors[known], size)
-    _forget(vectors[known], scale, constant_scale, size, constant)
+    forget_row(vectors[known], scale, constant_scale, size, constant)
     factors[known] = -1.0 / s if informed else 0.0
     known += 1
     if rule == PRIOR:
-        _forget(weights, scale, constant_scale, size, constant)
+        forget_row(weights, scale, constant_scale, size, constant)
     if rule == EXPONENTIAL:
         # A dummy observation that weight j is 0, each weight in turn. In `size` samples it adds
         # as much as the prior loses, so that the ridge never fades.
@@ -317,15 +307,6 @@ def _copy(row, out, size):
     """out = row. row, out: (size,)."""
     for m in range(size):
         out[m] = row[m]
-
-
-@inline
-def _forget(row, scale, constant_scale, size, constant):
-    """row = C row. row: (size,)."""
-    own = row[constant] if constant < size else 0.0
-    multiply_by(row, scale, size)
-    if constant < size:
-        row[constant] = constant_scale * own
 
 
 @inline

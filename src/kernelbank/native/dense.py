@@ -25,6 +25,37 @@ def dot(one, other, count):
 
 
 @inline
+def _add_lanes(total):
+    return (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
+
+
+@inline
+def dot_rows(one, r0, r1, r2, r3, r4, r5, count):
+    """The dot products of a (count,) vector with six others, each the same sum as by `dot`.
+
+    Six sums at once: an addition to one need not wait for the last one.
+    """
+    s0, s1, s2 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    s3, s4, s5 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    even = count - count % WIDTH
+    for m in range(0, even, WIDTH):
+        x = load_four(one, m)
+        s0, s1 = fma(x, load_four(r0, m), s0), fma(x, load_four(r1, m), s1)
+        s2, s3 = fma(x, load_four(r2, m), s2), fma(x, load_four(r3, m), s3)
+        s4, s5 = fma(x, load_four(r4, m), s4), fma(x, load_four(r5, m), s5)
+    d0, d1, d2 = _add_lanes(s0), _add_lanes(s1), _add_lanes(s2)
+    d3, d4, d5 = _add_lanes(s3), _add_lanes(s4), _add_lanes(s5)
+    for m in range(even, count):
+        d0 += one[m] * r0[m]
+        d1 += one[m] * r1[m]
+        d2 += one[m] * r2[m]
+        d3 += one[m] * r3[m]
+        d4 += one[m] * r4[m]
+        d5 += one[m] * r5[m]
+    return d0, d1, d2, d3, d4, d5
+
+
+@inline
 def add_multiple(out, factor, vector, count):
     """out += factor * vector. out, vector: (count,)."""
     even = count - count % WIDTH

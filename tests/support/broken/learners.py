@@ -124,6 +124,36 @@ class OldWindowValues(Sound):
         group.values[:, 1:, -1] *= 0.9
 
 
+class Follows(Sound):
+    """Sound: nothing is shared, and slots of other outputs learn as those of the first."""
+
+    def follows(self, objective, leader):
+        return True
+
+    def follow(self, group, leader, block, buffer):
+        self.learn(group, block, buffer)
+
+
+class FollowsWithoutTargets(Follows):
+    def follow(self, group, leader, block, buffer):
+        for name in ("values", "norms", "predictions"):
+            getattr(group, name)[...] = getattr(leader, name)
+        for name, array in group.state.items():
+            array[...] = leader.state[name]
+
+
+class SharesWeights(Follows):
+    """Says of weights, which depend on the targets, that they follow from the inputs."""
+
+    shared_arrays = frozenset({"weights"})
+
+
+class SpoiledByMissing(Sound):
+    def learn(self, group, block, buffer):
+        super().learn(group, block, buffer)
+        group.state["weights"] += 0.0 * block.targets.sum()
+
+
 class NegativeNorm(Sound):
     def norm(self, state, kernel):
         return -super().norm(state, kernel)
@@ -215,6 +245,10 @@ LEARNERS = [
     (TwoPredictions(), "consistent in predicting and learning"),
     (DependsOnOtherInputs(), "predicting each input by itself"),
     (OldWindowValues(), "exact in its values on the window"),
+    (Follows(), None),
+    (FollowsWithoutTargets(), "the same for several outputs"),
+    (SharesWeights(), "the same for several outputs"),
+    (SpoiledByMissing(), "able to leave out a missing target"),
     (NegativeNorm(), "finite and non-negative in its norm"),
     (HalfTheNorm(), "large enough in its norm"),
     (KeepsAllInputs(), "bounded in memory"),

@@ -21,6 +21,9 @@ from .base import CombineStage, Executor, partition
 class LocalExecutor(Executor):
     """Shards in this process, one after the other."""
 
+    _buffer: SampleBuffer
+    _shards: list[Shard]
+
     def __init__(
         self,
         objective: Objective,

@@ -1,0 +1,393 @@
+"""Banks with several outputs: what they return, refuse, undo, and do with missing targets."""
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.errors import InvalidArgument
+from support import instances, naive
+from support.comparing import assert_same_state, assert_same_trace
+from support.naive import outputs as naive_outputs
+from support.output_banks import OUTPUTS, assert_same_output, columns, copied_targets, same
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+C, K, L = kb.combiners, kb.kernels, kb.learners
+X, NUMBERS = instances.stream(5, 300, 2)
+Y = columns(NUMBERS)
+GRID = kb.gaussian_grid(0.3, 3, 4)
+
+
+def mixed_slots():
+    """Slots that follow and slots that do not, one on a residual."""
+    return [
+        kb.Slot(K.NoKernel(), L.LastValue()),
+        kb.Slot(K.Gaussian(0.5), L.Norma(0.05, 30)),
+        kb.Slot(K.Gaussian(0.7), L.Norma(0.05, 30)),
+        kb.Slot(K.Gaussian(0.8), L.FourierRLS(features=12)),
+        kb.Slot(K.Gaussian(0.5), L.NearestNeighborGP(neighbors=6, memory=40)),
+        kb.Slot(K.Gaussian(1.5), L.NearestNeighborGP(neighbors=6, memory=40)),
+        kb.Slot(K.TreeKernel(0.7, 6), L.PartitionTree(nodes=31, split_after=5)),
+        kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15)),
+        kb.Slot(K.Gaussian(0.6), L.NearestNeighborGP(neighbors=5, memory=30), residual_of=0),
+        kb.Slot(K.Gaussian(0.6), L.FourierRLS(features=12, forgetting=0.99), residual_of=1),
+    ]
+
+
+def mixed_bank(**options):
+    return kb.KernelBank(slots=mixed_slots(), **options)
+
+
+# --- what is returned ---------------------------------------------------------------------------
+
+
+def test_shapes_have_an_axis_of_outputs():
+    bank = kb.KernelBank(GRID, outputs=OUTPUTS)
+    assert bank.predict_one(X[0]).shape == (3,)
+    assert bank.predict(X[:5]).shape == (5, 3)
+    trace = bank.run(X, Y)
+    assert trace.predictions.shape == trace.loss.shape == (300, 3)
+    assert trace.weights.shape == trace.slot_loss.shape == (300, 3, 4)
+    prediction, slots = bank.predict_slots_one(X[0])
+    assert prediction.shape == (3,)
+    assert slots.shape == bank.weights.shape == bank.ledger.slot_loss.shape == (3, 4)
+    assert bank.predict_slots(X[:5]).shape == bank.predict_variance_slots(X[:5]).shape == (5, 3, 4)
+    assert bank.outputs == 3
+    assert [ledger.samples for ledger in bank.ledger.outputs] == [300] * 3
+
+
+def test_a_query_is_that_of_the_rows():
+    bank = mixed_bank(outputs=OUTPUTS, window=2)
+    bank.run(X[:100], Y[:100])
+    for x in X[100:110]:
+        assert np.allclose(bank.predict_one(x), bank.predict(x[None])[0], rtol=1e-12, atol=1e-12)
+
+
+# --- changes of a bank ------------------------------------------------------------------------
+
+
+def alone(output, **options):
+    return mixed_bank(**options), Y[:, output]
+
+
+def test_other_slots_are_those_of_banks_of_their_own():
+    bank = mixed_bank(outputs=OUTPUTS, window=2)
+    bank.run(X[:200], Y[:200])
+    new = [*bank.slots[:8], kb.Slot(K.Gaussian(0.9), L.FourierRLS(features=12))]
+    new += [kb.Slot(K.Gaussian(0.4), L.NearestNeighborGP(neighbors=6, memory=40))]
+    new += [kb.Slot(K.Gaussian(0.4), L.Norma(0.05, 30), residual_of=0)]
+    kept, elders = [*range(8), None, None, None], [*range(8), 3, 4, 1]
+    other = bank.with_slots(new, kept, elders)
+    other.run(X[200:], Y[200:])
+    for k in range(OUTPUTS):
+        own, y = alone(k, window=2)
+        own.run(X[:200], y[:200])
+        own = own.with_slots(new, kept, elders)
+        own.run(X[200:], y[200:])
+        assert_same_output(other, k, own)
+
+
+def test_new_inputs_are_those_of_banks_of_their_own():
+    slots = [
+        kb.Slot(K.NoKernel(), L.LastValue()),
+        kb.Slot(K.Gaussian(0.5), L.Norma(0.05, 30)),
+        kb.Slot(K.Linear(0.5), L.LinearRLS()),
+        kb.Slot(K.Gaussian(0.5), L.NearestNeighborGP(neighbors=6, memory=40)),
+        kb.Slot(K.TreeKernel(0.7, 6), L.PartitionTree(nodes=31, split_after=5)),
+    ]
+    bank = kb.KernelBank(slots=slots, outputs=OUTPUTS)
+    bank.run(X[:200, :1], Y[:200])
+    wide = bank.with_inputs(2)
+    wide.run(X[200:], Y[200:])
+    for k in range(OUTPUTS):
+        own = kb.KernelBank(slots=slots)
+        own.run(X[:200, :1], Y[:200, k])
+        own = own.with_inputs(2)
+        own.run(X[200:], Y[200:, k])
+        assert_same_output(wide, k, own)
+
+
+def adaptive(**options):
+    kernels = kb.AdaptiveDictionary(kb.gaussian_grid(0.05, 5, 30), size=6, every=100, threshold=0.5)
+    return kb.KernelBank(kernels, L.Norma(0.05, 30), **options)
+
+
+def test_revisions_follow_the_weights_of_all_outputs():
+    bank, own = adaptive(outputs=OUTPUTS), adaptive()
+    bank.run(X, copied_targets(NUMBERS))
+    own.run(X, NUMBERS)
+    assert own.ledger.slot_change_count > 0
+    assert [slot.kernel for slot in bank.slots] == [slot.kernel for slot in own.slots]
+    for k in range(OUTPUTS):
+        assert same(bank.weights[k], own.weights)
+
+
+def test_revisions_have_the_same_bits_in_blocks_and_one_by_one():
+    bank, other = adaptive(outputs=OUTPUTS), adaptive(outputs=OUTPUTS)
+    bank.run(X, Y)
+    for x, y in zip(X, Y, strict=True):
+        other.learn_one(x, y)
+    assert bank.ledger.slot_change_count > 0
+    assert_same_state(bank, other)
+
+
+def test_delayed_targets_are_those_of_banks_of_their_own():
+    bank = mixed_bank(outputs=OUTPUTS, combiner=C.Hedge())
+    owns = [mixed_bank(combiner=C.Hedge()) for _ in range(OUTPUTS)]
+    past = []
+    for t in range(150):
+        past.append(bank.predict_slots_one(X[t])[1])
+        before = [own.predict_slots_one(X[t])[1] for own in owns]
+        assert same(past[-1], before)
+        if t >= 3:
+            bank.learn_one(X[t - 3], Y[t - 3], past[t - 3])
+            for k, own in enumerate(owns):
+                own.learn_one(X[t - 3], Y[t - 3, k], past[t - 3][k])
+    for k, own in enumerate(owns):
+        assert_same_output(bank, k, own)
+
+
+def test_every_output_may_have_a_loss_of_its_own():
+    losses = ["squared", "absolute", kb.losses.Huber(0.3)]
+    slots = [
+        kb.Slot(K.Gaussian(0.5), L.Norma(0.05, 30)),
+        kb.Slot(K.Gaussian(0.5), L.FourierSGD(features=12)),
+        kb.Slot(K.Gaussian(0.5), L.FourierRLS(features=12), loss="squared"),
+    ]
+    bank = kb.KernelBank(slots=slots, loss=losses, outputs=OUTPUTS)
+    bank.run(X, Y)
+    for k, loss in enumerate(losses):
+        own = kb.KernelBank(slots=slots, loss=loss)
+        own.run(X, Y[:, k])
+        assert_same_output(bank, k, own)
+
+
+def test_second_order_slots_follow_only_where_both_losses_are_squares():
+    bounded = kb.losses.Huber(0.3)
+    for losses in ([bounded, "squared", bounded], ["squared", bounded, "squared"]):
+        bank = kb.KernelBank(GRID, L.FourierRLS(features=12), loss=losses, outputs=OUTPUTS)
+        bank.run(X, Y)
+        for k, loss in enumerate(losses):
+            own = kb.KernelBank(GRID, L.FourierRLS(features=12), loss=loss)
+            own.run(X, Y[:, k])
+            assert_same_output(bank, k, own)
+
+
+# --- missing targets --------------------------------------------------------------------------
+
+
+def gaps(share=0.4):
+    """Y with missing targets, in every output, some in all at once."""
+    y = Y.copy()
+    y[np.random.default_rng(1).random(y.shape) < share] = np.nan
+    y[50:53] = np.nan
+    return y
+
+
+def slot_predictions(kernel, learner, y, **options):
+    """(n, K): predictions of a single slot before each sample."""
+    slots = [kb.Slot(kernel, learner)]
+    bank = kb.KernelBank(slots=slots, combiner=C.Uniform(), window=1, outputs=OUTPUTS, **options)
+    return bank.run(X, y).slot_predictions[:, :, 0]
+
+
+def test_missing_targets_of_neighbors_of_least_squares_and_of_norma():
+    y = gaps()
+    gaussian = naive.gaussian(0.6)
+    known = {
+        "neighbors": (L.NearestNeighborGP(6, 50, 0.1, 1.0), K.Gaussian(0.6)),
+        "norma": (L.Norma(0.1, 30), K.Gaussian(0.6)),
+        "squares": (L.LinearRLS(ridge=0.1), K.Linear(1.0)),
+        "last": (L.LastValue(), K.NoKernel()),
+    }
+    constant = np.column_stack([X, np.ones(len(X))])
+    naively = {
+        "neighbors": lambda y: naive_outputs.nearest_neighbors(gaussian, X, y, 6, 50, 0.1, 1.0),
+        "norma": lambda y: naive_outputs.norma(gaussian, X, y, 0.1, 0.01, 30),
+        "squares": lambda y: naive_outputs.least_squares(constant, y, 0.1),
+        "last": lambda y: naive_outputs.last_value(X, y),
+    }
+    for name, (learner, kernel) in known.items():
+        found = slot_predictions(kernel, learner, y, regularization=0.01)
+        for k in range(OUTPUTS):
+            assert np.allclose(found[:, k], naively[name](y[:, k]), atol=1e-8), (name, k)
+
+
+class Mean:
+    """A model of one number."""
+
+    total = count = 0.0
+
+    def predict_one(self, x):
+        return self.total / max(self.count, 1.0)
+
+    def learn_one(self, x, y):
+        self.total, self.count = self.total + y, self.count + 1.0
+
+
+@pytest.mark.parametrize(
+    "combiner", [C.Hedge(), C.Stacking(), C.FixedShare(), C.Uniform()], ids=repr
+)
+def test_slots_of_targets_alone_are_as_if_the_sample_had_not_come(combiner):
+    slots = [
+        kb.Slot(K.TreeKernel(0.7, 6), L.PartitionTree(nodes=511, split_after=5)),
+        kb.Slot(K.NoKernel(), L.LastValue()),
+        kb.Slot(K.NoKernel(), L.Adapter(Mean())),
+        kb.Slot(K.TreeKernel(0.7, 5), L.PartitionTree(nodes=511, split_after=5), residual_of=1),
+    ]
+    options = {"slots": slots, "combiner": combiner, "window": 1}
+    bank, y = kb.KernelBank(**options, outputs=OUTPUTS), gaps()
+    trace = bank.run(X, y)
+    for k in range(OUTPUTS):
+        known = ~np.isnan(y[:, k])
+        own = kb.KernelBank(**options)
+        expected = own.run(X[known], y[known, k])
+        for name in ("predictions", "weights", "loss", "slot_loss", "cumulative_cost"):
+            assert same(getattr(trace, name)[known, k], getattr(expected, name)), name
+        assert same(bank.weights[k], own.weights)
+        assert same(bank.predict(X[:30])[:, k], own.predict(X[:30]))
+        assert bank.ledger.missing[k] == (~known).sum()
+        assert np.isnan(trace.loss[~known, k]).all()
+        assert np.isfinite(trace.predictions[~known, k]).all()
+
+
+def all_missing_slots():
+    """Every learner that accepts missing targets, and residual slots on some."""
+    slots = [kb.Slot(K.Gaussian(0.5), L.Norma(0.05, 30))]
+    for learner in instances.LEARNERS:
+        try:
+            kb.KernelBank(slots=[kb.Slot(adapted_kernel(learner), learner)], window=1)
+        except InvalidArgument:
+            continue
+        if learner.accepts_missing:
+            slots.append(kb.Slot(adapted_kernel(learner), learner))
+    return [*slots, kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0)]
+
+
+def adapted_kernel(learner):
+    from support.learner_cases import kernel_of
+
+    return kernel_of(learner)
+
+
+def test_every_learner_takes_missing_targets_in_any_output_and_any_way():
+    y = gaps(0.3)
+    bank, other, turned = (
+        kb.KernelBank(
+            slots=all_missing_slots(), combiner=C.Hedge(), window=1, outputs=OUTPUTS, engine=engine
+        )
+        for engine in ("serial", kb.engines.Serial(shards=3), kb.engines.Threads(2))
+    )
+    bank.run(X, y)
+    other.run(X[:100], y[:100])
+    for n in range(100, 300):
+        if n % 2:
+            other.predict_one(X[n])
+        other.learn_one(X[n], y[n])
+    assert_same_state(bank, other)
+    assert np.isfinite(bank.predict_slots(X)).all()
+    # Whoever leads: the outputs in another order.
+    turned.run(X, y[:, ::-1])
+    found, expected = turned.predict_slots(X)[:, ::-1], bank.predict_slots(X)
+    assert np.allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_a_missing_target_leaves_f_where_nothing_is_forgotten():
+    slots = [slot for slot in mixed_slots()[2:] if not isinstance(slot.learner, L.Norma)][:5]
+    bank = kb.KernelBank(slots=slots, combiner=C.Uniform(), window=1, outputs=2)
+    bank.run(X[:100], Y[:100, :2])
+    before = bank.predict_slots(X[100:140])[:, 1]
+    bank.learn_one(X[100], [Y[100, 0], np.nan])
+    after = bank.predict_slots(X[100:140])[:, 1]
+    neighbors = [isinstance(slot.learner, L.NearestNeighborGP) for slot in slots]
+    assert np.allclose(after[:, ~np.array(neighbors)], before[:, ~np.array(neighbors)], atol=1e-9)
+
+
+# --- what is refused and undone -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (Y[:, 0], ["'y'", "shape (300, 3)", "(300,)", "Give 3 numbers"]),
+        (Y[:, :2], ["'y'", "shape (300, 3)", "(300, 2)", "Give 3 numbers"]),
+        (Y[:200], ["'y'", "shape (300, 3)", "(200, 3)", "Give 3 numbers"]),
+        (gaps(), ["'y'", "unless window is 1 (it is 10)", "bank for each output"]),
+        (np.where(Y > 1, np.inf, Y) + np.inf, ["'y'"]),
+        ("text", ["'y'", "hold numbers", "'text'"]),
+    ],
+)
+def test_wrong_targets_are_refused(y, words):
+    bank = kb.KernelBank(GRID, outputs=OUTPUTS)
+    with pytest.raises(InvalidArgument) as error:
+        bank.run(X, y)
+    for word in words:
+        assert word in str(error.value)
+    assert bank.samples == 0
+
+
+def test_wrong_single_targets_and_past_predictions_are_refused():
+    bank = kb.KernelBank(GRID, outputs=OUTPUTS)
+    bank.run(X[:20], Y[:20])
+    with pytest.raises(InvalidArgument, match=r"'y'.*shape \(3,\).*Give 3 numbers"):
+        bank.learn_one(X[0], 1.0)
+    with pytest.raises(InvalidArgument, match=r"past_predictions.*shape \(3, 4\).*\(4,\)"):
+        bank.learn_one(X[0], Y[0], np.zeros(4))
+    assert bank.samples == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"outputs": 0}, ["outputs", "0", "1 or more"]),
+        ({"outputs": 2.5}, ["outputs", "2.5"]),
+        ({"outputs": 3, "loss": ["squared", "absolute"]}, ["loss", "a list of 3", "one for each"]),
+    ],
+)
+def test_wrong_settings_are_refused(arguments, words):
+    with pytest.raises(InvalidArgument) as error:
+        kb.KernelBank(GRID, **arguments)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_a_combiner_or_learner_that_needs_all_targets_refuses_missing_ones():
+    bank = kb.KernelBank(GRID, window=1, combiner=C.Simplex(), outputs=OUTPUTS)
+    with pytest.raises(InvalidArgument, match="with the combiner Simplex; Stacking and Hedge"):
+        bank.run(X, gaps())
+
+
+class Fails:
+    """A loss of squares that fails on demand."""
+
+    armed = False
+
+    def value(self, f, y):
+        if self.armed:
+            raise RuntimeError("on demand")
+        return (f - y) ** 2
+
+    def derivative(self, f, y):
+        return 2 * (f - y)
+
+
+def test_a_function_that_fails_for_the_last_output_undoes_all():
+    fails = Fails()
+    own = kb.losses.Custom(fails.value, fails.derivative, name="fails")
+    slots = [kb.Slot(K.Gaussian(0.5), L.Norma(0.05, 30))]
+    slots += [kb.Slot(K.Gaussian(w), L.NearestNeighborGP(5, 30), loss="squared") for w in (0.5, 1)]
+    slots += [kb.Slot(K.Gaussian(0.8), L.FourierRLS(features=12), loss="squared")]
+    losses = ["squared", "squared", own]
+    bank, other = (kb.KernelBank(slots=slots, loss=losses, outputs=OUTPUTS) for _ in range(2))
+    for one in (bank, other):
+        one.run(X[:100], Y[:100])
+    fails.armed = True
+    with pytest.raises(RuntimeError, match="on demand"):
+        bank.run(X[100:140], Y[100:140])
+    with pytest.raises(RuntimeError, match="on demand"):
+        bank.learn_one(X[100], Y[100])
+    fails.armed = False
+    assert bank.samples == 100
+    assert_same_state(bank, other)
+    assert_same_trace(bank.run(X[100:], Y[100:]), other.run(X[100:], Y[100:]))
+    assert_same_state(bank, other)
