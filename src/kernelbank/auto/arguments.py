@@ -88,6 +88,24 @@ def checked_horizons(horizons: Any, task: str) -> tuple[int, ...]:
     return tuple(range(1, last + 1))
 
 
+def checked_quantiles(quantiles: Any, task: str) -> tuple[float, ...]:
+    """Levels in ascending order; none for None."""
+    if quantiles is None:
+        return ()
+    owner, remedy = "AutoBank", "Give levels between 0 and 1, such as (0.05, 0.5, 0.95)."
+    if task == "classification":
+        rule = "be left out for classification"
+        raise check.refuse("quantiles", rule, quantiles, "Leave it out.", owner)
+    is_list = isinstance(quantiles, Iterable) and not isinstance(quantiles, (str, bytes))
+    listed = list(quantiles) if is_list else [quantiles]
+    levels = [check.number("quantiles", level, owner, remedy, above=0, below=1) for level in listed]
+    if len(levels) < 2 or len(set(levels)) < len(levels):
+        rule = "be two levels or more, none twice"
+        remedy += " For one quantile use loss=kb.losses.Pinball(level)."
+        raise check.refuse("quantiles", rule, quantiles, remedy, owner)
+    return tuple(sorted(levels))
+
+
 def checked_known(known: Any, horizons: tuple[int, ...]) -> tuple[Any, ...]:
     """Names or indices of columns whose future values are known; none for None."""
     if known is None:

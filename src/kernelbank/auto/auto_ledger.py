@@ -11,6 +11,7 @@ from .change_detection import Change
 from .classification import ClassificationModel
 from .forecasting import HorizonScore
 from .many_targets import TargetsModel
+from .quantiles import Quantiles, QuantileScore
 from .regression import RegressionModel
 from .slot_revision import UnitChange
 from .task_model import TaskModel
@@ -83,6 +84,13 @@ class AutoLedger:
         scored, error, last_value, seasonal, absolute_error, coverage and width."""
         model = self._model
         return model.horizon_scores() if isinstance(model, RegressionModel) else ()
+
+    @property
+    def quantiles(self) -> tuple[QuantileScore, ...]:
+        """How good the quantiles were, for each level: `QuantileScore`s with level, scored,
+        pinball, conformal (of the ends of intervals at that level) and below."""
+        part = getattr(self._model, "quantile_part", None)
+        return part.scores() if isinstance(part, Quantiles) else ()
 
     @property
     def slot_changes(self) -> tuple[UnitChange, ...]:

@@ -38,7 +38,7 @@ class AutoBankPredictions(AutoBankState):
         """
         output = self._output_one(x, COVERAGE)
         if self._task == "regression":
-            return output[0] if len(output) == 3 else np.array(output[::3])
+            return np.array(output[::3]) if self._several else output[0]
         return self._classes.known[output.index(max(output))] if output else None
 
     def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> Any:
@@ -49,7 +49,7 @@ class AutoBankPredictions(AutoBankState):
         `coverage` of the targets lies inside, whatever the stream does.
         """
         output = self._output_one(x, self._interval_coverage(coverage))
-        if len(output) > 3:
+        if self._several:
             return np.array(output).reshape(-1, 3)[:, 1:].copy()
         return output[1], output[2]
 
@@ -66,7 +66,7 @@ class AutoBankPredictions(AutoBankState):
         if inputs are equal.
         """
         with self._turn:
-            fields = chosen_fields(record, self._task)
+            fields = chosen_fields(record, self._task, without=self._no_fields)
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             assert self._model is not None
             found = self._model.record(prediction)
@@ -83,7 +83,7 @@ class AutoBankPredictions(AutoBankState):
         """
         output = self._predict_many(X, COVERAGE)
         if self._task == "regression":
-            return output[:, ::3].copy() if output.shape[1] > 3 else output[:, 0].copy()
+            return output[:, ::3].copy() if self._several else output[:, 0].copy()
         self._need_classes("predict")
         return self._classes.array(np.argmax(output, axis=1))
 
@@ -96,9 +96,29 @@ class AutoBankPredictions(AutoBankState):
         """
         share = self._interval_coverage(coverage)
         output = self._predict_many(X, share, intervals=True)
-        if output.shape[1] > 3:
+        if self._several:
             return output.reshape(len(output), -1, 3)[:, :, 1:].copy()
-        return output[:, 1:].copy()
+        return output[:, 1:3].copy()
+
+    def predict_quantiles(self, X: Any) -> Floats:
+        """(n, Q): the quantiles of the targets of rows (n, d), at the levels `quantiles`.
+
+        >>> import numpy as np, kernelbank as kb
+        >>> draw = np.random.default_rng(0)
+        >>> x = draw.uniform(0, 1, 500)
+        >>> bank = kb.AutoBank(quantiles=(0.1, 0.9), size="small")
+        >>> trace = bank.run(x, x * draw.normal(size=500))
+        >>> low, high = bank.predict_quantiles([[0.1], [0.9]]).T
+        >>> bool(high[1] - low[1] > high[0] - low[0])
+        True
+        """
+        levels = self._config.quantiles
+        if not levels:
+            raise InvalidArgument(
+                "predict_quantiles needs quantiles, which this AutoBank does not have. Make one "
+                "with kb.AutoBank(quantiles=(0.05, 0.5, 0.95))."
+            )
+        return self._predict_many(X, COVERAGE)[:, 3 : 3 + len(levels)].copy()
 
     def predict_proba(self, X: Any) -> Floats:
         """(n, classes): probabilities, columns in the order of `classes`."""
@@ -110,7 +130,8 @@ class AutoBankPredictions(AutoBankState):
     def predict_at(self, X: Any, coverage: float = COVERAGE) -> Floats:
         """Predict every row as if it were the next of the stream, with the present lagged targets.
 
-        (n, 3): prediction and the ends of its interval; for classes (n, classes): probabilities.
+        (n, 3): prediction and the ends of its interval, (n, 3 K) for K targets; for classes
+        (n, classes): probabilities.
         So the function can be drawn along an input. Without lags, `predict` does the same.
         """
         with self._turn:
@@ -185,7 +206,8 @@ class AutoBankPredictions(AutoBankState):
             model = self._model_for(rows.shape[1])
             past = model.past_row(self._pending.fresh)
             lagged = np.tile(past, (len(rows), 1))
-            return model.predict(rows, lagged, tail_of(checked_coverage(coverage))).output
+            output = model.predict(rows, lagged, tail_of(checked_coverage(coverage))).output
+            return output[:, :3] if self._config.quantiles else output
 
     def _output_one(self, x: Any, coverage: float) -> list[float]:
         """Prediction and ends of the interval, or probabilities; by one compiled call if possible.

@@ -47,6 +47,7 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
         "targets": None if auto._target_names is None else list(auto._target_names),
         "horizons": list(config.horizons),
         "known": list(config.known),
+        "quantiles": list(config.quantiles),
         "dimension": None,
         "counters": None,
         "banks": [],
@@ -70,6 +71,13 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
     if forecaster is not None:
         header["forecaster"], state = _describe_forecaster(forecaster)
         arrays |= {f"forecaster/{name}": array for name, array in state.items()}
+    part = getattr(model, "quantile_part", None)
+    if part is not None:
+        header["quantile_part"] = {"counters": part.counters(), "bank": None}
+        arrays |= {f"quantiles/state/{n}": array.copy() for n, array in part.state().items()}
+        for bank in part.model.banks:
+            header["quantile_part"]["bank"], state = bank._describe()
+            arrays |= {f"quantiles/bank/{n}": array for n, array in state.items()}
     return header, arrays
 
 

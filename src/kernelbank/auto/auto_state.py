@@ -29,6 +29,7 @@ from .known_inputs import KnownInputs, known_slots
 from .many_targets import TargetsModel
 from .named_inputs import NamedInputs, read_named
 from .pending_predictions import PendingPredictions
+from .quantiles import Quantiles
 from .regression import RegressionModel
 from .state_copy import StateCopy
 from .task_model import TaskModel
@@ -224,6 +225,8 @@ class AutoBankState(AutoBankView):
         if self._config.horizons:
             periods = () if model.seasons is None else model.seasons.periods
             model.forecaster = self._new_forecaster(dimension, periods)
+        if self._config.quantiles:
+            model.quantile_part = Quantiles(self._config, dimension, self._config.quantiles)
         return model
 
     def _new_forecaster(self, dimension: int, periods: tuple[int, ...]) -> Forecaster:

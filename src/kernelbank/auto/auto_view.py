@@ -52,6 +52,22 @@ class AutoBankView:
         return self._config.seasons
 
     @property
+    def quantiles(self) -> tuple[float, ...]:
+        """The levels of `predict_quantiles`; empty without quantiles."""
+        return self._config.quantiles
+
+    @property
+    def _several(self) -> bool:
+        """Whether rows have several targets."""
+        return self._task == "regression" and self._model is not None and self._model.outputs > 1
+
+    @property
+    def _no_fields(self) -> tuple[str, ...]:
+        """How the names of arrays begin that a trace does not have."""
+        unused = {"forecast": self.horizons, "quantiles": self.quantiles}
+        return tuple(name for name, setting in unused.items() if not setting)
+
+    @property
     def horizons(self) -> tuple[int, ...]:
         """How many rows ahead `forecast` goes; empty without horizons."""
         return self._config.horizons

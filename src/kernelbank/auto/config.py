@@ -47,6 +47,9 @@ class AutoConfig:
     horizons: tuple[int, ...] = ()
     known: tuple[Any, ...] = ()
     """Names or indices of the columns that are known in advance."""
+    quantiles: tuple[float, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    """Of several outputs, if they differ."""
 
     @cached_property
     def bounds(self) -> Floats:
@@ -61,7 +64,11 @@ class AutoConfig:
 
     def check_several(self, targets: int) -> None:
         """Refuse settings that do not work with several targets per row."""
-        for name, given in (("seasons", self.seasons), ("horizons", self.horizons)):
+        for name, given in (
+            ("seasons", self.seasons),
+            ("horizons", self.horizons),
+            ("quantiles", self.quantiles),
+        ):
             if given:
                 remedy = f"Leave {name} out, or use an AutoBank for each target."
                 raise check.refuse(name, "be left out for several targets", given, remedy)
@@ -127,7 +134,7 @@ class AutoConfig:
             slots=slots,
             outputs=outputs,
             combiner=self.effective_combiner,
-            loss=self.loss,
+            loss=list(self.losses) or self.loss,
             window=self.window,
             regularization=self.regularization,
             engine=self.engine,

@@ -163,6 +163,7 @@ def _restore_auto(
         seasons=header.get("seasons"),
         horizons=header.get("horizons") or None,
         known=header.get("known") or None,
+        quantiles=header.get("quantiles") or None,
         engine=engine,
         seed=header["seed"],
     )
@@ -196,6 +197,9 @@ def _restore_auto(
     if header.get("forecaster") is not None:
         own = under("forecaster/", arrays)
         _restore_forecaster(auto, header["forecaster"], own, component, restore_bank, engine)
+    if header.get("quantile_part") is not None:
+        own = under("quantiles/", arrays)
+        _restore_quantiles(auto, header["quantile_part"], own, restore_bank)
     _restore_pending(auto, under("pending/", arrays))
     pending = auto._pending
     pending.stale = _whole_number(header.get("stale", 0), 0, len(pending.items), "old predictions")
@@ -244,6 +248,27 @@ def _restore_forecaster(
         if bank._config != forecaster.known.bank._config:
             raise FileRefused("the model of its known inputs does not fit its settings.")
         forecaster.known.bank = bank
+
+
+def _restore_quantiles(
+    auto: AutoBank, header: Mapping[str, Any], arrays: Arrays, restore_bank: RestoreBank
+) -> None:
+    """The quantiles of an AutoBank, into its model."""
+    model, state = auto._model, under("state/", arrays)
+    part = getattr(model, "quantile_part", None)
+    if model is None or part is None:
+        raise FileRefused("it has quantiles that its settings do not have.")
+    shapes = {n: a.shape for n, a in part.state().items()}
+    if {n: a.shape for n, a in state.items()} != shapes:
+        raise FileRefused("its quantiles do not fit its settings.")
+    _whole_number(header["counters"]["scored"], 0, model.rows, "quantiles")
+    part.restore(state, header["counters"])
+    inner = part.model
+    if inner.rows != model.rows or (header["bank"] is not None) != inner.started:
+        raise FileRefused("its quantiles do not fit its rows.")
+    if header["bank"] is not None:
+        template = inner.config.make_bank(inner.bank_slots(), inner.outputs)
+        inner.banks = [_fitting(restore_bank(header["bank"], under("bank/", arrays)), template)]
 
 
 def _fitting(bank: KernelBank, template: KernelBank) -> KernelBank:
@@ -358,7 +383,8 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
             for n, most in zip(arrays["sizes"][i], (banks, banks, outputs), strict=True)
         )
         several = model.outputs
-        if auto.task == "regression" and (output != 3 * several or scores != several):
+        length = 3 * several + 2 * len(auto.quantiles)
+        if auto.task == "regression" and (output != length or scores != several):
             raise FileRefused("a pending prediction has no value.")
         prediction = Prediction(
             _whole_number(arrays["rows_before"][i], 0, model.rows, "rows"),

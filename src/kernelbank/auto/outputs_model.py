@@ -101,13 +101,10 @@ class OutputsModel(TaskModel):
 
     def _spreads(self, values: Floats, scores: Floats, weights: Floats) -> Floats:
         """(n, K): the weighted deviations of slots' predictions (K, n, P) around scores (n, K)."""
-        shape = values.shape[1:]
-        return np.column_stack(
-            [
-                spread_of_rows(values[k], scores[:, k], np.broadcast_to(weights[k], shape))
-                for k in range(self.outputs)
-            ]
-        )
+        count, slots = values.shape[1:]
+        rows = values.reshape(-1, slots)
+        own = np.broadcast_to(weights, values.shape).reshape(-1, slots)
+        return spread_of_rows(rows, scores.T.ravel(), own).reshape(self.outputs, count).T.copy()
 
     # --- traces -----------------------------------------------------------------------------------
 

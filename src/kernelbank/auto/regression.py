@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
@@ -16,48 +15,18 @@ from . import calibration, scaling_steps
 from .config import AutoConfig
 from .forecasting import Forecasting
 from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
-from .normal_tails import TAILS, normal_quantiles_of_tails
+from .normal_tails import normal_quantiles_of_tails
 from .prediction import Prediction, Record
+from .quantiles import Quantiles
+from .regression_batch import RegressionBatch
 from .scaling import CHUNK
 from .single_row import SingleRowCalls
 from .single_row_steps import NUMBER, spread_of_rows
-from .task_model import ModelBatch, TaskModel
+from .task_model import TaskModel
 
 UNUSUAL = 3.0
 """Root mean square of the inputs, in standard deviations, beyond which they may explain a far
 target."""
-
-
-class RegressionBatch(ModelBatch):
-    """The arrays of a batch with those of predictions and intervals."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        self.tail = np.zeros(1)
-        self.scores = np.zeros(CHUNK)
-        self.spreads = np.zeros(CHUNK)
-        self.scale = np.zeros((CHUNK, 2))
-        self.targets = np.zeros(CHUNK)
-        self.output = np.zeros((CHUNK, 3))
-        arguments: dict[str, Any] = {
-            "tracked": len(TAILS),
-            "stats": model.error_stats,
-            "tails": TAILS,
-            "quantiles": model.quantiles,
-            "tail": self.tail,
-            "bounds": model.bounds,
-            "scores": self.scores,
-            "spreads": self.spreads,
-            "scale": self.scale,
-            "targets": self.targets,
-            "output": self.output,
-            "errors": self.errors,
-        }
-        predict_and_score = Phase(calibration.predict_and_score_rows, **arguments)
-        self.predict_rows = Phase(calibration.predict_rows, **arguments)
-        self.score_rows = Phase(calibration.score_rows, **arguments)
-        self.score_and_detect = Phases([self.score_rows, self.detect_changes])
-        self.predict_score_and_detect = Phases([predict_and_score, self.detect_changes])
 
 
 class RegressionModel(Forecasting, TaskModel):
@@ -69,6 +38,8 @@ class RegressionModel(Forecasting, TaskModel):
 
     def __init__(self, config: AutoConfig, dimension: int) -> None:
         Forecasting.__init__(self)
+        self.quantile_part: Quantiles | None = None
+        """The quantiles beside predictions and intervals, if they are asked for."""
         TaskModel.__init__(self, config, dimension, scale_target=True, replay=None)
         self.error_stats = np.zeros(calibration.ERROR_STATS)
         self.quantiles = np.tile(normal_quantiles_of_tails(), (2, 1))
@@ -88,6 +59,8 @@ class RegressionModel(Forecasting, TaskModel):
         self.held.add_inputs(count)
         if self.forecaster is not None:
             self.forecaster.add_inputs(count)
+        if self.quantile_part is not None:
+            self.quantile_part.model.add_inputs(count)
 
     def _count_rows(self, X: Floats, lagged: Floats, targets: Floats, predicted_at: Any) -> None:
         super()._count_rows(X, lagged, targets, predicted_at)
@@ -129,7 +102,21 @@ class RegressionModel(Forecasting, TaskModel):
             np.clip(output, *self.bounds, out=output)
         if slots is None:
             slots = np.zeros((1, 0, len(self.names)))
+        if self.quantile_part is not None:
+            part = self.quantile_part
+            ends = self._conformal(scores, spreads, mean, sd, part.levels)
+            output = np.hstack([output, part.predict(X), ends])
         return Prediction(self.rows, lagged.copy(), scores[:, None], slots, output)
+
+    def _conformal(
+        self, scores: Floats, spreads: Floats, mean: float, sd: float, levels: Sequence[float]
+    ) -> Floats:
+        """(n, Q): the ends, at some levels, of the intervals by past errors."""
+        found = []
+        for level in levels:
+            output = self._with_intervals(scores, spreads, mean, sd, min(level, 1.0 - level))
+            found.append(output[:, 1] if level < 0.5 else output[:, 2])
+        return np.column_stack(found)
 
     def _spread_of_slots(self, slots: Floats, scores: Floats) -> Floats:
         """(n,): the weighted standard deviation of slots' predictions (n, P) around scores (n,)."""
@@ -173,17 +160,21 @@ class RegressionModel(Forecasting, TaskModel):
         )
 
     def row_calls(self) -> SingleRowCalls | None:
-        return None if self.held.rows else super().row_calls()
+        if self.held.rows or self.quantile_part is not None:
+            return None
+        return super().row_calls()
 
     # --- traces -----------------------------------------------------------------------------------
 
     def record(self, prediction: Prediction) -> Record:
-        values, lower, upper = prediction.output.T.copy()
+        values, lower, upper = prediction.output[:, :3].T.copy()
         slots = np.repeat(values[:, None], len(self.names), axis=1)
         if prediction.slots.size:
             slots = self.with_idle(prediction.slots[0], self.scaling.target_scale[0])
         weights = np.repeat(self.weights()[None], len(values), axis=0)
         own = {"weights": weights, "slot_predictions": slots}
+        if self.quantile_part is not None:
+            own["quantiles"] = prediction.output[:, 3 : 3 + len(self.quantile_part.levels)].copy()
         return {"predictions": values, "lower": lower, "upper": upper, **own}
 
     def as_target(self, prediction: Prediction) -> float:
@@ -192,6 +183,8 @@ class RegressionModel(Forecasting, TaskModel):
     # --- learning -------------------------------------------------------------------------------
 
     def _chunk_allowed(self, target: float) -> bool:
+        if self.quantile_part is not None:  # compared with ends of intervals, row by row
+            return False
         usual = not self.held and not self.scaling.outlier_level(target)
         return bool(self.banks) and usual
 
@@ -229,6 +222,7 @@ class RegressionModel(Forecasting, TaskModel):
         return found
 
     def _update_row(self, x: Floats, target: float, prediction: Prediction) -> None:
+        self._update_quantiles(x, target, prediction)
         mean, sd = self.scaling.target_scale
         loss = self.error_stats[calibration.LOSS]
         batch = self._batch
@@ -265,6 +259,14 @@ class RegressionModel(Forecasting, TaskModel):
                 return
         score = mean + sd * float(prediction.scores[0, 0])
         self._learn_or_hold(HeldRow(x.copy(), lagged[0].copy(), target, score), past)
+
+    def _update_quantiles(self, x: Floats, target: float, prediction: Prediction) -> None:
+        """Score the quantiles that were predicted for a row, and learn it."""
+        part, y = self.quantile_part, np.array([target])
+        if part is not None:
+            own, ends = np.split(prediction.output[:, 3:], 2, axis=1)
+            part.score(own, ends, y)
+            part.update(x[None], y)
 
     def _learn_or_hold(self, row: HeldRow, past: Floats | None) -> None:
         """Learn a far row, or one after such rows, or hold it back.

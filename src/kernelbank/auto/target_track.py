@@ -13,7 +13,7 @@ from ..utils.validation import Floats
 from . import calibration
 from . import change_detection as detection
 from .normal_tails import normal_quantiles_of_tails
-from .regression import RegressionBatch
+from .regression_batch import RegressionBatch
 from .scaling import CHUNK, Scaling
 from .slot_pool import SlotPool
 

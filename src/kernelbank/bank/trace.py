@@ -38,6 +38,7 @@ FIELDS = {
         "forecasts",
         "forecast_lower",
         "forecast_upper",
+        "quantiles",
         "weights",
         "slot_predictions",
     ),
@@ -83,6 +84,10 @@ class Trace:
     - forecasts, forecast_lower, forecast_upper: row n holds those made after sample n was learned;
       `horizons` says how many rows ahead. NaN where known inputs of later rows were not given
 
+    Arrays (n, Q), one column per level (`AutoBank(quantiles=...)`):
+
+    - quantiles: of the target, made before it was known
+
     Arrays (n, classes):
 
     - probabilities, columns in the order of `classes` (`AutoBank`, classification)
@@ -111,6 +116,7 @@ class Trace:
     forecasts: Floats
     forecast_lower: Floats
     forecast_upper: Floats
+    quantiles: Floats
     probabilities: Floats
     weights: Floats
     slot_cost: Floats
@@ -286,13 +292,13 @@ class Trace:
 
 
 def chosen_fields(
-    record: Any, task: str | None = None, *, forecasts: bool = False
+    record: Any, task: str | None = None, *, without: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
     """The fields that `record` asks for, in their usual order.
 
-    forecasts : whether the bank has horizons.
+    without : how the names of those begin that the bank does not have.
     """
-    known = tuple(name for name in FIELDS[task] if forecasts or not name.startswith("forecast"))
+    known = tuple(name for name in FIELDS[task] if not name.startswith(without or "-"))
     if isinstance(record, str) and record in ("all", "light"):
         return tuple(name for name in known if record == "all" or name not in BY_SLOT)
     remedy = 'Use "all", "light" (no array with one column per slot), or a list of names.'
