@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelbank.auto import calibration
-from kernelbank.auto.regression import TAILS
+from kernelbank.auto.normal_tails import TAILS
 from kernelbank.native.phases import Phase, Phases
 from support.naive import auto as naive
 
