@@ -14,6 +14,7 @@ Hessian. Hessians forget old rows and return to their start, which keeps every s
 of a row is linear in the number of classes.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 import math
 
 import numpy as np
