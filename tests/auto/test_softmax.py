@@ -158,6 +158,18 @@ def test_bank_with_late_classes_is_the_same_in_blocks_in_single_rows_and_loaded(
     np.testing.assert_array_equal(single.predict_proba(X), whole.predict_proba(X))
 
 
+def test_restart_of_a_bank_starts_its_softmax_anew():
+    """After 128 rows the banks start from the replay buffer, and have other scores."""
+    X, y = with_late_classes()
+    bank = kb.AutoBank("classification", classes=[0, 1, 2], **SMALL)
+    bank.run(X[:127], y[:127])
+    model = bank._model
+    assert model.common_slopes.tolist() != list(softmax.COMMON_START)
+    bank.learn_one(X[127], int(y[127]))
+    assert model.common_slopes.tolist() == list(softmax.COMMON_START)
+    np.testing.assert_array_equal(model.platt, softmax.start_curves(3))
+
+
 # --- what it is for -------------------------------------------------------------------------------
 
 
