@@ -138,3 +138,7 @@ def test_columns_of_a_bank_are_put_in_the_order_of_the_classes(monkeypatch):
 def test_line_of_the_table_has_units():
     line = many_classes.table_line("A", Scores(0.05, 0.25, 0.01, 0.0012))
     assert line == "| A | 5.00 % | 0.2500 | 1.00 % | 1,200 us |"
+
+
+def test_calibration_alone_is_timed():
+    assert many_classes.calibration_seconds(3, rows=20) > 0.0
