@@ -186,14 +186,18 @@ def calibration_seconds(classes: int, rows: int = 2000) -> float:
 
 def river_models() -> dict[str, Callable[[], Any]]:
     """Constructors of River's models with their default settings, by name."""
-    from river import forest, linear_model, neighbors, tree
+    from river import forest, linear_model, neighbors, tree, utils
     from river.preprocessing import StandardScaler
+
+    def nearest() -> Any:  # the default engine, with a seed
+        distance = utils.math._euclidean_distance
+        return neighbors.KNNClassifier(engine=neighbors.SWINN(dist_func=distance, seed=_SEED))
 
     return {
         "River ARFClassifier": lambda: forest.ARFClassifier(seed=_SEED),
         "River AMFClassifier": lambda: forest.AMFClassifier(seed=_SEED),
         "River SoftmaxRegression": lambda: StandardScaler() | linear_model.SoftmaxRegression(),
-        "River KNNClassifier": lambda: StandardScaler() | neighbors.KNNClassifier(),
+        "River KNNClassifier": lambda: StandardScaler() | nearest(),
         "River HoeffdingAdaptiveTree": lambda: tree.HoeffdingAdaptiveTreeClassifier(seed=_SEED),
     }
 
