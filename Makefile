@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 OUT ?= reproduction
 DEMO ?= demo
 
-.PHONY: run test test-all attack lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation gallery docs wheel release clean
+.PHONY: run test test-all attack lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation classes gallery docs wheel release clean
 
 # The paper's experiment, then a stream of sensors.
 run: .venv/ready
@@ -81,6 +81,14 @@ ablation: .venv/bench-ready
 	$(BIN)/python benchmarks/ablation.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
 		$(if $(SET),--set $(SET)) $(if $(ONLY),--only $(ONLY)) $(if $(ROWS),--rows $(ROWS)) \
 		$(if $(RIVALS),--rivals $(RIVALS)) $(OPTIONS)
+
+# AutoBank with more than two classes beside River's models: errors, log loss, calibration and time.
+# LETTERS is a CSV file with a label and numbers in each row; OPTIONS go to benchmarks/many_classes.py.
+classes: OUT := bench
+classes: .venv/bench-ready
+	@mkdir -p $(OUT)
+	$(BIN)/python benchmarks/many_classes.py --rivals $(OUT)/rivals-classes.json \
+		$(if $(LETTERS),--letters $(LETTERS)) $(OPTIONS)
 
 # The figures of docs/gallery, drawn anew. What the scripts print stands in its README.md.
 gallery: .venv/dev-ready

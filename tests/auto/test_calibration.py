@@ -46,10 +46,9 @@ class Intervals:
 
 
 def probabilities(function, scores, platt, out, labels=None):
-    """Run one of the functions for classes on all rows."""
-    banks, classes = len(platt), out.shape[1]
+    """Run one of the functions for two classes on all rows."""
     arrays = {"platt": platt, "scores": scores, "labels": labels, "out": out}
-    function(len(scores), banks=banks, classes=classes, **arrays)
+    function(len(scores), banks=1, classes=2, common=None, work=None, **arrays)
 
 
 class CalibrationPair:
@@ -206,34 +205,29 @@ def test_constant_target_keeps_its_quantiles():
     assert 0.8 < inside / 400 < 0.97
 
 
-@pytest.mark.parametrize("banks", [1, 3])
 @pytest.mark.parametrize("sharp", [0.3, 1.0, 100.0])
-def test_probabilities_equal_the_naive_form(banks, sharp):
-    draw = np.random.default_rng(banks)
+def test_probabilities_of_two_classes_equal_the_naive_form(sharp):
+    draw = np.random.default_rng(1)
     rows = 1500
-    labels = draw.integers(0, max(banks, 2), size=rows).astype(float)
+    labels = draw.integers(0, 2, size=rows).astype(float)
     if sharp == 1.0:
         labels[:700] = 1.0
-    own = np.array([1] if banks == 1 else range(banks))
-    truth = np.where(labels[:, None] == own, 1.0, -1.0)
-    scores = np.clip(sharp * (truth + draw.normal(size=truth.shape)), -1e6, 1e6)
-    platt = np.tile(calibration.PLATT_START, (banks, 1))
-    out = np.zeros((rows, max(banks, 2)))
+    scores = np.clip(sharp * (2 * labels - 1 + draw.normal(size=rows)), -1e6, 1e6)[:, None]
+    platt = np.array([calibration.PLATT_START])
+    out = np.zeros((rows, 2))
     probabilities(calibration.probability_and_update_rows, scores, platt, out, labels)
-    curves = [naive.Platt() for _ in range(banks)]
+    curve = naive.Platt()
     for t in range(rows):
-        expected = naive.class_probabilities(scores[t], curves)
+        p = curve.probability(scores[t, 0])
         # An error of the line is damped by the Newton steps; 1 - p has the rounding of 1.
-        assert np.allclose(out[t], expected, rtol=1e-9, atol=1e-12), t
-        for k, curve in enumerate(curves):
-            curve.learn(scores[t, k], float(labels[t] == own[k]))
-    for k, curve in enumerate(curves):
-        assert np.allclose(platt[k, :2], curve.line, rtol=1e-9, atol=1e-9)
-        assert np.allclose(platt[k, 2:], curve.matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-11)
-    assert out.min() >= 1e-6 / banks
+        assert np.allclose(out[t], [1 - p, p], rtol=1e-9, atol=1e-12), t
+        curve.learn(scores[t, 0], labels[t])
+    assert np.allclose(platt[0, :2], curve.line, rtol=1e-9, atol=1e-9)
+    assert np.allclose(platt[0, 2:], curve.matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-11)
+    assert out.min() >= 1e-6
     again = np.zeros_like(out[:1])
     probabilities(calibration.probability_rows, scores[:1], platt, again)
-    assert np.allclose(again[0], naive.class_probabilities(scores[0], curves), rtol=1e-9)
+    assert np.allclose(again[0, 1], curve.probability(scores[0, 0]), rtol=1e-9)
 
 
 def test_probabilities_stay_a_millionth_from_0_and_1():
@@ -269,9 +263,9 @@ def test_forged_statistics_give_intervals_and_probabilities():
         own.tail[0], own.scale[:] = 0.05, 1.0
         own.predict_and_score_rows.run(0, 3)
         assert not (own.output[:, 1] > own.output[:, 2]).any()
-        platt = draw.choice(FORGED, size=(3, calibration.PLATT))
-        out = np.zeros((3, 3))
-        scores = draw.choice([*FORGED], size=(3, 3))
+        platt = draw.choice(FORGED, size=(1, calibration.PLATT))
+        out = np.zeros((3, 2))
+        scores = draw.choice([*FORGED], size=(3, 1))
         probabilities(calibration.probability_and_update_rows, scores, platt, out, np.zeros(3))
         assert (out > 0).all()
         assert np.allclose(out.sum(axis=1), 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import calibration
+from kernelbank.auto import softmax
 
 K, L = kb.kernels, kb.learners
 
@@ -39,11 +39,9 @@ def test_class_that_appears_between_prediction_and_target_gets_its_own_bank(late
         model.scaling.scale_rows(np.array([row]), np.zeros((1, 0)))[0]
     )
     bank.predict_one(row)
-    score = bank._pending.items[0][1].scores[0, 0]
     if late:  # the third class is that of another row
         bank.learn_one(X[100], "c")
         assert len(bank.banks) == 3
-        platt = model.platt.copy()
         bank.save(tmp_path / "bank")
         bank = kb.load(tmp_path / "bank")
         model = bank._model
@@ -54,22 +52,12 @@ def test_class_that_appears_between_prediction_and_target_gets_its_own_bank(late
         for head, (past, sign) in enumerate([(now[0], -1), (own, 1), (now[2], -1)]):
             added = bank.banks[head].ledger.slot_loss - losses[head]
             assert added == pytest.approx((past - sign) ** 2, rel=1e-6, abs=1e-9)
-        number = 1
     else:  # it is its own
-        first = np.array(calibration.PLATT_START)
-        platt = np.array([first, model.platt[0], first])
         bank.learn_one(row, "c")
-        number = 2
-    calibration.update_platt_rows(
-        1,
-        banks=3,
-        classes=3,
-        platt=platt,
-        scores=np.array([[0.0, score, 0.0]]),
-        labels=np.array([float(number)]),
-        out=None,
-    )
-    np.testing.assert_array_equal(model.platt, platt)
+    # Rows that were predicted without the scores of all classes do not change the softmax.
+    start = softmax.start_curves(2)
+    np.testing.assert_array_equal(model.platt, [*start, softmax.late_curve()])
+    np.testing.assert_array_equal(model.common_slopes, softmax.COMMON_START)
 
 
 def test_changes_of_a_classifier_are_detected_in_its_error_rate():

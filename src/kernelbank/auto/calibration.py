@@ -5,16 +5,37 @@ moved after every sample towards their tail probability, each by itself (Gibbs a
 Angelopoulos, Candes and Tibshirani 2023). Whatever the stream does, the share of errors beyond a
 quantile differs from its tail by (how far the quantile has moved) * sqrt(tail) / (step * samples).
 
-*Probabilities* are logistic curves of the scores, fitted online (Platt 1999).
+*Probabilities* of two classes are a logistic curve of one score, fitted online (Platt 1999), and
+those of more classes a softmax of one score per class, fitted online too (see `softmax`).
 """
 
 import math
+
+import numpy as np
 
 from ..native.arguments import Arguments, floats
 from ..native.functions import native
 from ..native.jit import inline
 from ..native.scalar_math import exp, log
+from ..utils.validation import Floats
 from .running_stats import FAR_DEVIATIONS
+from .softmax import (
+    FARTHEST,
+    FIRST,
+    FORGET,
+    MIXED,
+    OFFSET,
+    PAIR,
+    PROBABILITY,
+    SECOND,
+    SLOPE,
+    SUREST,
+    WORK,
+    late_curve,
+    softmax,
+    start_curves,
+    update_softmax,
+)
 
 LOW, HIGH, VARIANCE, WEIGHT, ROWS, LOSS, LAST_TARGET, BASELINE_LOSS = range(8)
 ERROR_STATS = 8
@@ -179,23 +200,37 @@ def predict_and_score_rows(a, first, count):
 
 # --- classes -------------------------------------------------------------------------------------
 
-SLOPE, OFFSET, FIRST, MIXED, SECOND = range(5)
-PLATT = 5
+PLATT = PAIR
 """The curve of a bank's score f, p = 1 / (1 + exp(-SLOPE f - OFFSET)), and its Hessian."""
 
 PLATT_START = (2.0, 0.0, 1.0, 0.0, 1.0)
 """p = (1 + f) / 2 near f = 0, which is right for a score that is the mean of labels of -1 and 1."""
 
-_FORGET = 0.998
 _FLAT = 1e-3  # the least curvature of a sample: confident predictions must not freeze the Hessian
-_FARTHEST = 1.5  # scores are clipped here: labels are -1 and 1
-_SUREST = 1e-6  # probabilities stay within this of 0 and 1
+
+
+def grow_curves(platt: Floats, banks: int) -> Floats:
+    """(banks, PLATT): the curves of all scores, with new ones for scores that have none.
+
+    One score has the curve of two classes. With a third class all begin anew, because the softmax
+    has other parameters.
+    """
+    if banks <= 1:
+        return np.tile(np.array(PLATT_START), (banks, 1))
+    known = platt
+    if len(platt) < 2:
+        known = start_curves(2 if len(platt) else banks)
+    late = [late_curve() for _ in range(len(known), banks)]
+    return np.vstack([known, *late])
+
 
 PROBABILITIES = Arguments(
     "probabilities",
     banks=int,
     classes=int,
     platt=floats("banks", PLATT),
+    common=floats(PAIR),  # of more than two classes
+    work=floats("banks", WORK),
     scores=floats(None, "banks"),
     labels=floats(None),  # class numbers
     out=floats(None, "classes"),
@@ -205,23 +240,23 @@ PROBABILITIES = Arguments(
 @inline
 def probability(f, platt):
     """The calibrated probability of a score."""
-    z = platt[SLOPE] * min(max(f, -_FARTHEST), _FARTHEST) + platt[OFFSET]
+    z = platt[SLOPE] * min(max(f, -FARTHEST), FARTHEST) + platt[OFFSET]
     if not math.isfinite(z):
         return 0.5
     p = 1.0 / (1.0 + exp(-min(max(z, -40.0), 40.0)))
-    return min(max(p, _SUREST), 1.0 - _SUREST)
+    return min(max(p, SUREST), 1.0 - SUREST)
 
 
 @inline
 def update_platt(f, label, platt):
     """One step of Newton's method for the logistic loss, with forgetting back to the start."""
-    f = min(max(f, -_FARTHEST), _FARTHEST)
+    f = min(max(f, -FARTHEST), FARTHEST)
     p = probability(f, platt)
     error = label - p
     weight = max(p * (1.0 - p), _FLAT)
-    platt[FIRST] = _FORGET * platt[FIRST] + (1.0 - _FORGET) + weight * f * f
-    platt[MIXED] = _FORGET * platt[MIXED] + weight * f
-    platt[SECOND] = _FORGET * platt[SECOND] + (1.0 - _FORGET) + weight
+    platt[FIRST] = FORGET * platt[FIRST] + (1.0 - FORGET) + weight * f * f
+    platt[MIXED] = FORGET * platt[MIXED] + weight * f
+    platt[SECOND] = FORGET * platt[SECOND] + (1.0 - FORGET) + weight
     determinant = platt[FIRST] * platt[SECOND] - platt[MIXED] * platt[MIXED]
     if determinant > 0.0:
         platt[SLOPE] += (platt[SECOND] * f - platt[MIXED]) * error / determinant
@@ -235,33 +270,38 @@ def update_platt(f, label, platt):
 
 
 @inline
+def _softmax(a, t):
+    """work: probabilities of row t and what their update needs, if there are several scores."""
+    if a.banks > 1:
+        softmax(a.scores[t], a.common, a.platt, a.work)
+
+
+@inline
 def _probabilities(a, t):
-    """out[t]: from one score for the second of two classes, or from one per class."""
+    """out[t]: from one score for the second of two classes, or from one per class, by work."""
     out = a.out[t]
     if a.banks == 1:
         out[1] = probability(a.scores[t, 0], a.platt[0])
         out[0] = 1.0 - out[1]
         return
-    total = 0.0
     for k in range(a.banks):
-        out[k] = probability(a.scores[t, k], a.platt[k])
-        total += out[k]
-    for k in range(a.banks):
-        out[k] /= total
+        out[k] = a.work[k, PROBABILITY]
 
 
 @inline
 def _update_curves(a, t):
-    """Update the curves with the scores and the class of row t."""
-    for k in range(a.banks):
-        positive = 1 if a.banks == 1 else k
-        update_platt(a.scores[t, k], 1.0 if a.labels[t] == positive else 0.0, a.platt[k])
+    """Update the curves with the scores and the class of row t, and with work."""
+    if a.banks == 1:
+        update_platt(a.scores[t, 0], 1.0 if a.labels[t] == 1.0 else 0.0, a.platt[0])
+    else:
+        update_softmax(a.scores[t], a.labels[t], a.common, a.platt, a.work)
 
 
 @native(PROBABILITIES)
 def probability_rows(a, first, count):
     """out: probabilities; learns nothing."""
     for t in range(first, first + count):
+        _softmax(a, t)
         _probabilities(a, t)
 
 
@@ -269,6 +309,7 @@ def probability_rows(a, first, count):
 def update_platt_rows(a, first, count):
     """Update the curves, row after row."""
     for t in range(first, first + count):
+        _softmax(a, t)
         _update_curves(a, t)
 
 
@@ -276,5 +317,6 @@ def update_platt_rows(a, first, count):
 def probability_and_update_rows(a, first, count):
     """Probabilities, then the update of the curves, row after row."""
     for t in range(first, first + count):
+        _softmax(a, t)
         _probabilities(a, t)
         _update_curves(a, t)

@@ -13,7 +13,7 @@ from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from . import calibration, scaling_steps
+from . import calibration, scaling_steps, softmax
 from .config import AutoConfig
 from .prediction import Prediction, Record, best_class
 from .scaling import CHUNK
@@ -39,6 +39,8 @@ class ClassificationBatch(ModelBatch):
             "banks": banks,
             "classes": classes,
             "platt": model.platt,
+            "common": model.common_slopes,
+            "work": np.zeros((banks, softmax.WORK)),
             "scores": self.scores,
             "labels": self.labels,
             "out": self.out,
@@ -56,7 +58,8 @@ class ClassificationModel(TaskModel):
     """Two classes: one bank on labels of -1 and 1. More: one bank per class, against the rest.
 
     The squared loss on such labels has the conditional mean as its best function. A logistic curve
-    that is fitted online turns each score into a probability (Platt 1999).
+    that is fitted online turns the score of two classes into a probability (Platt 1999), a softmax
+    that is fitted online the scores of more classes (see `softmax`).
     """
 
     def __init__(self, config: AutoConfig, dimension: int, classes: int) -> None:
@@ -64,7 +67,9 @@ class ClassificationModel(TaskModel):
         self.classes = classes
         self.class_counts = np.zeros(classes)
         self.platt = np.zeros((0, calibration.PLATT))
-        """(banks, PLATT): the logistic curve of each bank."""
+        """(banks, PLATT): the logistic curve of the one bank, or a class's part of the softmax."""
+        self.common_slopes = np.array(softmax.COMMON_START)
+        """(PAIR,): the part of the softmax that all classes share."""
         self.wrong = np.zeros(2)
         """How many predictions were wrong, and how many of the last label as a prediction."""
         self._last_class = np.full(1, -1)
@@ -91,7 +96,6 @@ class ClassificationModel(TaskModel):
         self.class_counts = np.append(self.class_counts, 0.0)
         if self.banks_needed > 1 and len(self.banks) == 1:
             self.banks.insert(0, self._trained_bank(0))  # the bank of two classes is class 1's
-            self.platt = np.vstack([[calibration.PLATT_START], self.platt])
         self._add_banks()
         self._drop_batch()
         self.warn_if_large()
@@ -99,7 +103,8 @@ class ClassificationModel(TaskModel):
     def _add_banks(self) -> None:
         while self.started and len(self.banks) < self.banks_needed:
             self.banks.append(self._trained_bank(self._positive(len(self.banks))))
-            self.platt = np.vstack([self.platt, [calibration.PLATT_START]])
+        if len(self.platt) < len(self.banks):
+            self.platt = calibration.grow_curves(self.platt, len(self.banks))
 
     def _trained_bank(self, positive: int) -> KernelBank:
         """A bank for a class that has learned the rows in the replay buffer."""
@@ -270,13 +275,13 @@ class ClassificationModel(TaskModel):
         if not prediction.rows_before:
             self.wrong[0] = wrong
             self.unscored += 1
-        # Banks that were added after the prediction have no score of it. The bank of two classes
-        # is now the second.
+        # Banks that were added after the prediction have no score of it: NaN, for which the softmax
+        # leaves the row out. The bank of two classes is now the second.
         earlier = prediction.scores.shape[1]
         offset = 1 if earlier == 1 and len(self.banks) > 1 else 0
         if self.banks:
             batch = self._batch
-            batch.scores[0] = 0.0
+            batch.scores[0] = 0.0 if len(self.banks) == 1 else np.nan
             batch.scores[0, offset : offset + earlier] = prediction.scores[0]
             batch.labels[0] = target
             batch.errors[0] = predicted[0] != target
@@ -315,6 +320,7 @@ class ClassificationModel(TaskModel):
         self._drop_banks()
         self.scaling.fit(X, None)
         self.platt = np.zeros((0, calibration.PLATT))
+        self.common_slopes[:] = softmax.COMMON_START
         self._add_banks()
         self._drop_batch()
         self._spare_banks = []
@@ -322,8 +328,9 @@ class ClassificationModel(TaskModel):
     # --- saving ---------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Floats]:
-        own = {"class_counts": self.class_counts, "platt": self.platt, "wrong": self.wrong}
-        return super().state() | own
+        own = {"class_counts": self.class_counts, "wrong": self.wrong}
+        curves = {"platt": self.platt, "common_slopes": self.common_slopes}
+        return super().state() | own | curves
 
     def counters(self) -> dict[str, Any]:
         return super().counters() | {"classes": self.classes, "last_class": self._last_class.item()}

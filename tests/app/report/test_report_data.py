@@ -237,9 +237,10 @@ def test_confusion_matrix_has_the_most_frequent_labels_and_the_others(count, tmp
     assert found[: len(names)].sum(axis=1).tolist() == [frequency[name] for name in names]
     least = min(frequency[name] for name in names)
     assert all(n <= least for name, n in frequency.items() if name not in names)
-    right = np.trace(found[: len(names), : len(names)])
-    wrong = parts["status"]["error"] * (ROWS - 1)
-    assert right + wrong == pytest.approx(ROWS - 1)  # rare labels are never predicted here
+    right = (ROWS - 1) * (1 - parts["status"]["error"])
+    # A rare label that is predicted as another rare label is on the diagonal too.
+    frequent = np.trace(found[: len(names), : len(names)])
+    assert frequent - 1e-6 <= right <= np.trace(found) + 1e-6
     assert 0 < parts["status"]["log_loss"] < 14
     assert 0 < parts["status"]["area_under_curve"] < 1
 

@@ -310,10 +310,48 @@ class Platt:
         self.line = self.line + np.linalg.solve(self.matrix, point) * (label - p)
 
 
-def class_probabilities(scores, curves):
-    """From one score, for the second of two classes, or from one score per class."""
-    sure = np.array([curve.probability(f) for f, curve in zip(scores, curves, strict=True)])
-    return np.array([1 - sure[0], sure[0]]) if len(sure) == 1 else sure / sure.sum()
+class Softmax:
+    """p_k = exp(z_k) / sum_j exp(z_j), z_k = (a + a_k) s_k + c g(s_k) + b_k.
+
+    Fitted by Newton steps that forget. Those of the pair (a, c) and of every pair (a_k, b_k) use
+    the gradient and the diagonal block of the Hessian of -log p_y, with the Jacobian of z.
+    """
+
+    def __init__(self, classes, late=()):
+        self.common, self.common_matrix = np.array([2.0, 1.0]), np.eye(2)
+        self.pairs = np.array([[0.0, 1.0 if k in late else 0.0] for k in range(classes)])
+        self.matrices = [np.diag([10.0, 30.0]) for _ in range(classes)]
+
+    def points(self, scores):
+        """(K, 2): what the common slopes multiply."""
+        clipped = np.clip(scores, -1.5, 1.5)
+        return np.column_stack([clipped, 0.3 * np.arcsinh(25 * (1 + clipped))])
+
+    def probabilities(self, scores):
+        points = self.points(scores)
+        z = points @ self.common + self.pairs[:, 0] * points[:, 0] + self.pairs[:, 1]
+        p = np.exp(z - z.max())
+        return (p / p.sum() + 1e-6) / (1 + 1e-6 * len(p))
+
+    def learn(self, scores, label):
+        if np.isnan(scores).any():
+            return
+        p, points = self.probabilities(scores), self.points(scores)
+        error = (np.arange(len(p)) == label) - p
+        hessian = np.diag(p) - np.outer(p, p)  # of the log loss, in z
+        slopes = self.common, self.common_matrix, np.eye(2)
+        self.common, self.common_matrix = _step(*slopes, points, error, hessian, (0, 30))
+        for k in range(len(p)):
+            jacobian = np.zeros((len(p), 2))
+            jacobian[k] = points[k, 0], 1.0
+            line = self.pairs[k], self.matrices[k], np.diag([10.0, 30.0])
+            self.pairs[k], self.matrices[k] = _step(*line, jacobian, error, hessian, (-30, 30))
+
+
+def _step(pair, matrix, start, jacobian, error, hessian, limits):
+    """A Newton step on two parameters of z, and their Hessian."""
+    matrix = 0.998 * matrix + 0.002 * start + jacobian.T @ hessian @ jacobian
+    return np.clip(pair + np.linalg.solve(matrix, jacobian.T @ error), *limits), matrix
 
 
 class ErrorDetector:

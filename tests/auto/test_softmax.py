@@ -1,0 +1,288 @@
+"""Probabilities of more than two classes against their naive form and their promises."""
+
+import math
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.auto import calibration, softmax
+from support.auto_streams import SMALL
+from support.naive import auto as naive
+
+EPS = np.finfo(float).eps
+FORGED = [math.nan, np.inf, -np.inf, 1e308, -1e308, -1.0, 0.0, 0.5, 4.0, 1e-320, 2.0**53, 1e19]
+
+
+class Compiled:
+    """The compiled functions with parameters of their own."""
+
+    def __init__(self, classes, late=()):
+        self.curves, self.common = softmax.start_curves(classes), np.array(softmax.COMMON_START)
+        for k in late:
+            self.curves[k] = softmax.late_curve()
+
+    def call(self, function, scores, labels=None):
+        count, classes = scores.shape
+        out = np.zeros((count, classes))
+        function(
+            count,
+            banks=classes,
+            classes=classes,
+            platt=self.curves,
+            common=self.common,
+            work=np.zeros((classes, softmax.WORK)),
+            scores=np.ascontiguousarray(scores),
+            labels=None if labels is None else labels.astype(float),
+            out=out,
+        )
+        return out
+
+    def predict(self, scores):
+        return self.call(calibration.probability_rows, scores)
+
+    def learn(self, scores, labels):
+        self.call(calibration.update_platt_rows, scores, labels)
+
+    def run(self, scores, labels):
+        return self.call(calibration.probability_and_update_rows, scores, labels)
+
+
+def stream(classes, rows, sharp, seed=0, rare=False):
+    """Noisy labels of -1 and 1 as scores, and the classes of the rows."""
+    draw = np.random.default_rng(seed)
+    shares = 0.5 ** np.arange(classes) if rare else np.ones(classes)
+    labels = draw.choice(classes, size=rows, p=shares / shares.sum())
+    truth = np.where(labels[:, None] == np.arange(classes), 1.0, -1.0)
+    return np.clip(sharp * (truth + draw.normal(size=truth.shape)), -1e6, 1e6), labels
+
+
+def from_known_softmax(rows, slope, offsets, seed=0):
+    """Scores, and classes that are drawn from a softmax of slope * score + offset."""
+    draw = np.random.default_rng(seed)
+    scores = draw.uniform(-1, 1, size=(rows, len(offsets)))
+    z = slope * scores + offsets
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    labels = (draw.random(rows)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=len(offsets) - 1)
+    return scores, labels, p
+
+
+def log_loss(p, labels):
+    return -np.log(p[np.arange(len(labels)), labels]).mean()
+
+
+# --- against the naive form -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [3, 8])
+@pytest.mark.parametrize("sharp", [0.0, 0.3, 1.0, 100.0])
+@pytest.mark.parametrize("rare", [False, True])
+def test_probabilities_equal_the_naive_form(classes, sharp, rare):
+    """A step adds at most some 100 eps to a parameter, because |z| < 100.
+
+    Steps solve a convex problem, so that earlier errors do not grow: 800 * 100 * eps < 1e-10.
+    """
+    scores, labels = stream(classes, 800, sharp, rare=rare)
+    own, other = Compiled(classes, late=[1]), naive.Softmax(classes, late=[1])
+    out = own.run(scores, labels)
+    for t, label in enumerate(labels):
+        assert np.allclose(out[t], other.probabilities(scores[t]), rtol=1e-10, atol=0), t
+        other.learn(scores[t], label)
+    assert np.allclose(own.common[:2], other.common, rtol=0, atol=1e-10)
+    assert np.allclose(own.curves[:, :2], other.pairs, rtol=0, atol=1e-10)
+    assert np.allclose(own.common[2:], other.common_matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-10)
+    for curve, matrix in zip(own.curves, other.matrices, strict=True):
+        assert np.allclose(curve[2:], matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-10)
+
+
+@pytest.mark.parametrize("classes", [3, 40, 1000])
+def test_probabilities_add_to_one_and_none_is_0(classes):
+    scores, labels = stream(classes, 200, 1.0)
+    out = Compiled(classes).run(scores, labels)
+    # Numbers that add to 1 are rounded once each, by the two divisions and by the sums.
+    assert np.abs(out.sum(axis=1) - 1).max() <= (classes + 4) * EPS
+    assert out.min() >= 1e-6 / (1 + 1e-6 * classes)
+
+
+def test_order_of_the_classes_does_not_count():
+    scores, labels = stream(5, 500, 0.7)
+    order = np.array([3, 0, 4, 1, 2])
+    out = Compiled(5).run(scores, labels)
+    turned = Compiled(5).run(scores[:, order], np.argsort(order)[labels])
+    assert np.allclose(turned, out[:, order], rtol=1e-10)  # the sums are in another order
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+
+def test_rows_at_once_equal_blocks_and_single_rows():
+    scores, labels = stream(4, 300, 1.0)
+    whole, blocks, single = Compiled(4), Compiled(4), Compiled(4)
+    out = whole.run(scores, labels)
+    ends = [7, 100]
+    parts = zip(np.split(scores, ends), np.split(labels, ends), strict=True)
+    np.testing.assert_array_equal(np.concatenate([blocks.run(*part) for part in parts]), out)
+    for t in range(len(labels)):
+        np.testing.assert_array_equal(single.predict(scores[t : t + 1])[0], out[t])
+        single.learn(scores[t : t + 1], labels[t : t + 1])
+    for other in (blocks, single):
+        np.testing.assert_array_equal(other.common, whole.common)
+        np.testing.assert_array_equal(other.curves, whole.curves)
+
+
+def with_late_classes(rows=400):
+    draw = np.random.default_rng(3)
+    X = draw.normal(size=(rows, 2))
+    y = np.digitize(X[:, 0] + 0.3 * draw.normal(size=rows), [0.0])
+    y[(np.arange(rows) > 150) & (X[:, 1] > 0.8)] = 2
+    y[(np.arange(rows) > 300) & (X[:, 1] < -0.8)] = 3
+    return X, y
+
+
+def test_bank_with_late_classes_is_the_same_in_blocks_in_single_rows_and_loaded(tmp_path):
+    X, y = with_late_classes()
+    whole, single = (kb.AutoBank("classification", **SMALL) for _ in range(2))
+    trace = whole.run(X, y)
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        if t in (140, 200, 350):
+            single.save(tmp_path / "bank")
+            single = kb.load(tmp_path / "bank")
+        if t:
+            said = list(single.predict_proba_one(x).values())
+            assert said == trace.probabilities[t, : len(said)].tolist(), t
+        single.learn_one(x, int(label))
+    for name in ("platt", "common_slopes"):
+        one, other = getattr(single._model, name), getattr(whole._model, name)
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(whole._model.common_slopes, softmax.COMMON_START)
+    np.testing.assert_array_equal(single.predict_proba(X), whole.predict_proba(X))
+
+
+def test_restart_of_a_bank_starts_its_softmax_anew():
+    """After 128 rows the banks start from the replay buffer, and have other scores."""
+    X, y = with_late_classes()
+    bank = kb.AutoBank("classification", classes=[0, 1, 2], **SMALL)
+    bank.run(X[:127], y[:127])
+    model = bank._model
+    assert model.common_slopes.tolist() != list(softmax.COMMON_START)
+    bank.learn_one(X[127], int(y[127]))
+    assert model.common_slopes.tolist() == list(softmax.COMMON_START)
+    np.testing.assert_array_equal(model.platt, softmax.start_curves(3))
+
+
+# --- what it is for -------------------------------------------------------------------------------
+
+
+def test_softmax_finds_slope_and_offsets():
+    offsets = np.array([0.0, 1.0, -1.0, 0.5])
+    scores, labels, truth = from_known_softmax(8000, 4.0, offsets)
+    out = Compiled(4).run(scores, labels)
+    late = slice(4000, None)
+    assert log_loss(out[late], labels[late]) < log_loss(truth[late], labels[late]) + 0.01
+    assert np.sqrt(np.mean((out[late] - truth[late]) ** 2)) < 0.03
+
+
+def test_softmax_follows_a_change_of_the_scores():
+    """Scores that were sure and right become noise: the probabilities become even."""
+    sure, labels = stream(5, 2000, 1.0)
+    sure = np.where(labels[:, None] == np.arange(5), 1.0, -1.0)
+    own = Compiled(5)
+    own.run(sure, labels)
+    assert own.predict(sure[:1]).max() > 0.995
+    draw = np.random.default_rng(1)
+    out = own.run(sure, draw.integers(5, size=2000))
+    assert out[-500:].max() < 0.4
+
+
+def test_probabilities_of_a_bank_are_calibrated():
+    draw = np.random.default_rng(5)
+    X = draw.normal(size=(2500, 2))
+    z = np.column_stack([2 * X[:, 0], 2 * X[:, 1], np.zeros(len(X))])
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    y = (draw.random(len(X))[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=2)
+    bank = kb.AutoBank("classification", classes=[0, 1, 2], **SMALL)
+    said = bank.run(X, y).probabilities[500:]
+    assert log_loss(said, y[500:]) < log_loss(p[500:], y[500:]) + 0.04
+    top, right = said.max(axis=1), said.argmax(axis=1) == y[500:]
+    edges = np.quantile(top, np.linspace(0, 1, 6)[1:-1])
+    for group in range(5):
+        own = np.digitize(top, edges) == group
+        assert abs(top[own].mean() - right[own].mean()) < 3 * np.sqrt(0.25 / own.sum())
+
+
+# --- classes that appear late ---------------------------------------------------------------------
+
+
+def test_late_class_starts_with_a_higher_offset():
+    start, late = list(softmax.CLASS_START), softmax.late_curve().tolist()
+    assert late[:2] == [0.0, 1.0]
+    none = np.zeros((0, calibration.PLATT))
+    assert calibration.grow_curves(none, 0).shape == none.shape
+    one = calibration.grow_curves(none, 1)
+    assert one.tolist() == [list(calibration.PLATT_START)]
+    assert calibration.grow_curves(none, 3).tolist() == [start] * 3
+    assert calibration.grow_curves(one, 3).tolist() == [start, start, late]
+    fitted = 7.0 * np.ones((3, calibration.PLATT))
+    assert calibration.grow_curves(fitted, 5).tolist() == [*fitted.tolist(), late, late]
+
+
+def test_class_that_appears_late_keeps_the_curves_of_the_others():
+    X, y = with_late_classes()
+    first = np.flatnonzero(y == 3)[0]
+    bank = kb.AutoBank("classification", **SMALL)
+    bank.run(X[:first], y[:first])
+    model = bank._model
+    curves, common = model.platt.copy(), model.common_slopes.copy()
+    bank.learn_one(X[first], 3)
+    # The row of the new class was predicted without its score, so it is left out.
+    np.testing.assert_array_equal(model.platt, [*curves, softmax.late_curve()])
+    np.testing.assert_array_equal(model.common_slopes, common)
+    bank.learn_one(X[first], 3)
+    assert not np.array_equal(model.platt[3], softmax.late_curve())
+
+
+# --- whatever comes -------------------------------------------------------------------------------
+
+
+def test_row_without_a_score_is_left_out():
+    own = Compiled(3)
+    own.run(*stream(3, 50, 1.0))
+    before = own.curves.copy(), own.common.copy()
+    own.learn(np.array([[0.3, math.nan, 0.1]]), np.array([0]))
+    np.testing.assert_array_equal(own.curves, before[0])
+    np.testing.assert_array_equal(own.common, before[1])
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e300])
+def test_parameters_stay_within_their_limits(size):
+    """Classes that are always those with the lowest score, and then with the highest one."""
+    draw = np.random.default_rng(0)
+    scores = size * draw.normal(size=(6000, 4))
+    labels = np.where(np.arange(6000) < 3000, scores.argmin(axis=1), scores.argmax(axis=1))
+    own = Compiled(4)
+    for part in range(0, 6000, 500):
+        rows = slice(part, part + 500)
+        out = own.run(scores[rows], labels[rows])
+        assert np.isfinite(out).all()
+        assert (own.common[:2] >= 0).all()
+        assert (own.common[:2] <= 30).all()
+        assert (abs(own.curves[:, :2]) <= 30).all()
+    if size == 1.0:
+        assert np.mean(out.argmax(axis=1) == labels[rows]) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_forged_parameters_give_probabilities_and_return_to_their_start():
+    draw = np.random.default_rng(1)
+    for _ in range(400):
+        own = Compiled(3)
+        own.curves[:] = draw.choice(FORGED, size=own.curves.shape)
+        own.common[:] = draw.choice(FORGED, size=own.common.shape)
+        out = own.run(draw.choice(FORGED, size=(3, 3)), np.zeros(3))
+        assert (out > 0).all()
+        assert np.allclose(out.sum(axis=1), 1)
+    own = Compiled(3)
+    own.curves[1], own.common[2] = math.nan, math.inf
+    own.learn(np.zeros((1, 3)), np.array([1]))
+    np.testing.assert_array_equal(own.curves[1], softmax.CLASS_START)
+    np.testing.assert_array_equal(own.common, softmax.COMMON_START)
