@@ -184,33 +184,37 @@ def gaps(share=0.4):
     return y
 
 
-def slot_predictions(kernel, learner, y, **options):
-    """(n, K): predictions of a single slot before each sample."""
-    slots = [kb.Slot(kernel, learner)]
-    bank = kb.KernelBank(slots=slots, combiner=C.Uniform(), window=1, outputs=OUTPUTS, **options)
-    return bank.run(X, y).slot_predictions[:, :, 0]
+GAUSSIAN = naive.gaussian(0.6)
+CONSTANT = np.column_stack([X, np.ones(len(X))])
+DEFINITIONS = {
+    "neighbors": (
+        kb.Slot(K.Gaussian(0.6), L.NearestNeighborGP(6, 50, 0.1, 1.0)),
+        lambda y: naive_outputs.nearest_neighbors(GAUSSIAN, X, y, 6, 50, 0.1, 1.0),
+    ),
+    "norma": (
+        kb.Slot(K.Gaussian(0.6), L.Norma(0.1, 30)),
+        lambda y: naive_outputs.norma(GAUSSIAN, X, y, 0.1, 0.01, 30),
+    ),
+    "least squares": (
+        kb.Slot(K.Linear(1.0), L.LinearRLS(ridge=0.1)),
+        lambda y: naive_outputs.least_squares(CONSTANT, y, 0.1),
+    ),
+    "last value": (
+        kb.Slot(K.NoKernel(), L.LastValue()),
+        lambda y: naive_outputs.last_value(X, y),
+    ),
+}
 
 
-def test_missing_targets_of_neighbors_of_least_squares_and_of_norma():
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_missing_targets_have_the_naive_meaning(name):
+    slot, naively = DEFINITIONS[name]
     y = gaps()
-    gaussian = naive.gaussian(0.6)
-    known = {
-        "neighbors": (L.NearestNeighborGP(6, 50, 0.1, 1.0), K.Gaussian(0.6)),
-        "norma": (L.Norma(0.1, 30), K.Gaussian(0.6)),
-        "squares": (L.LinearRLS(ridge=0.1), K.Linear(1.0)),
-        "last": (L.LastValue(), K.NoKernel()),
-    }
-    constant = np.column_stack([X, np.ones(len(X))])
-    naively = {
-        "neighbors": lambda y: naive_outputs.nearest_neighbors(gaussian, X, y, 6, 50, 0.1, 1.0),
-        "norma": lambda y: naive_outputs.norma(gaussian, X, y, 0.1, 0.01, 30),
-        "squares": lambda y: naive_outputs.least_squares(constant, y, 0.1),
-        "last": lambda y: naive_outputs.last_value(X, y),
-    }
-    for name, (learner, kernel) in known.items():
-        found = slot_predictions(kernel, learner, y, regularization=0.01)
-        for k in range(OUTPUTS):
-            assert np.allclose(found[:, k], naively[name](y[:, k]), atol=1e-8), (name, k)
+    options = {"combiner": C.Uniform(), "window": 1, "regularization": 0.01}
+    bank = kb.KernelBank(slots=[slot], outputs=OUTPUTS, **options)
+    found = bank.run(X, y).slot_predictions[:, :, 0]
+    for k in range(OUTPUTS):
+        assert np.allclose(found[:, k], naively(y[:, k]), atol=1e-8)
 
 
 class Mean:

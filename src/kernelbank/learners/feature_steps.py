@@ -17,7 +17,7 @@ import numpy as np
 
 from ..kernels.sample_buffer import USED
 from ..native.arguments import Arguments, floats, ints, lanes
-from ..native.dense import dot, dot_rows
+from ..native.dense import add_and_dot_rows, dot, dot_rows
 from ..native.formulas import address_of, call_loss, call_phase
 from ..native.functions import native
 from ..native.jit import inline
@@ -307,28 +307,28 @@ def window_row(kept, rows, first, t, age, window):
 
 
 @inline
-def follow_values(a, leaf, first, t, count):
-    """After sample t of the block: the values on the window; returns norm^2 and the prediction of
-    the next sample. Six sums at a time."""
+def follow_values(a, leaf, first, t, count, changes, factor, vector):
+    """Write the values on the window after sample t of the block.
+
+    If `changes`, factor * vector is added to the coefficients before. Returns norm^2 and the
+    prediction of the next sample of the block. Six sums at a time.
+    """
     weights, size, window = a.coefficients[leaf], size_of(a, leaf), a.window
     kept, rows, out = a.kept_features[leaf], a.window_features[leaf], a.values[leaf, t + 1]
     newest, oldest = window - 1, min(first + t, window - 1)  # position of age 0; the last age
     one, two, three = min(1, oldest), min(2, oldest), min(3, oldest)
-    sums = dot_rows(
-        weights,
-        weights,
-        kept[min(t + 1, count - 1)],
-        kept[t],
-        window_row(kept, rows, first, t, one, window),
-        window_row(kept, rows, first, t, two, window),
-        window_row(kept, rows, first, t, three, window),
-        size,
-    )
-    norm, following = sums[0], sums[1]
-    out[newest, 0] = sums[2]
-    out[newest - one, 0] = sums[3]
-    out[newest - two, 0] = sums[4]
-    out[newest - three, 0] = sums[5]
+    r0, r1 = kept[t], window_row(kept, rows, first, t, one, window)
+    r2 = window_row(kept, rows, first, t, two, window)
+    r3 = window_row(kept, rows, first, t, three, window)
+    r4 = kept[min(t + 1, count - 1)]
+    if changes:
+        norm, v0, v1, v2, v3, following = add_and_dot_rows(
+            weights, factor, vector, r0, r1, r2, r3, r4, size
+        )
+    else:
+        norm, v0, v1, v2, v3, following = dot_rows(weights, weights, r0, r1, r2, r3, r4, size)
+    out[newest, 0], out[newest - one, 0] = v0, v1
+    out[newest - two, 0], out[newest - three, 0] = v2, v3
     for age in range(4, oldest + 1, 6):
         a1, a2, a3 = min(age + 1, oldest), min(age + 2, oldest), min(age + 3, oldest)
         a4, a5 = min(age + 4, oldest), min(age + 5, oldest)
@@ -342,12 +342,9 @@ def follow_values(a, leaf, first, t, count):
             window_row(kept, rows, first, t, a5, window),
             size,
         )
-        out[newest - age, 0] = sums[0]
-        out[newest - a1, 0] = sums[1]
-        out[newest - a2, 0] = sums[2]
-        out[newest - a3, 0] = sums[3]
-        out[newest - a4, 0] = sums[4]
-        out[newest - a5, 0] = sums[5]
+        out[newest - age, 0], out[newest - a1, 0] = sums[0], sums[1]
+        out[newest - a2, 0], out[newest - a3, 0] = sums[2], sums[3]
+        out[newest - a4, 0], out[newest - a5, 0] = sums[4], sums[5]
     return norm, following
 
 
@@ -373,7 +370,7 @@ def follow_block(a, first, count):
                 a.point_features[m] = kept[t, m]
             a.sample[SELF_KERNEL] = a.kept_self_kernels[leaf, t]
             _step(a, leaf, t, first + t, prediction, a.targets[position + t, 0])
-            _, prediction = follow_values(a, leaf, first, t, count)
+            _, prediction = follow_values(a, leaf, first, t, count, False, 0.0, kept[t])
         end_following(a, leaf, first, count)
 
 

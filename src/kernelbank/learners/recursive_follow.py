@@ -27,17 +27,21 @@ def forget_row(row, scale, constant_scale, size, constant):
 
 
 @inline
-def _change_weights(a, leaf, t, number, error, size):
-    """What `recursive.recursive_step` does with the weights, with the gains that were kept."""
+def _last_change(a, leaf, t, number, error, size):
+    """All that `recursive.recursive_step` does with the weights but the last change.
+
+    Returns whether there is one, its factor and its vector: weights += factor * vector.
+    """
     weights, divisors, rule = a.coefficients[leaf], a.kept_divisors[leaf, t], a.forget_rule
-    s = divisors[0]
+    gain, s = a.kept_gains[leaf, t], divisors[0]
     change = error / s if s > 0.0 else 0.0
-    add_multiple(weights, change, a.kept_gains[leaf, t], size)
+    if rule not in (PRIOR, EXPONENTIAL):
+        return True, change, gain
+    add_multiple(weights, change, gain, size)
     if rule == PRIOR:
         forget_row(weights, a.powers[1, 0], a.powers[1, 1], size, a.constant)
-    if rule == EXPONENTIAL:
-        factor = -weights[number % size] / divisors[2]
-        add_multiple(weights, factor, a.kept_columns[leaf, t], size)
+        return False, 0.0, gain
+    return True, -weights[number % size] / divisors[2], a.kept_columns[leaf, t]
 
 
 @inline
@@ -56,6 +60,7 @@ def follow_recursive_block(a, first, count):
             a.predictions[leaf, t, 0] = prediction
             a.variances[leaf, t, 0] = a.kept_divisors[leaf, t, 1]
             a.effects[leaf, t, 0] = 0.0
-            _change_weights(a, leaf, t, first + t, error, size)
-            a.norms[leaf, t + 1, 0], prediction = follow_values(a, leaf, first, t, count)
+            changes, factor, vector = _last_change(a, leaf, t, first + t, error, size)
+            norm, prediction = follow_values(a, leaf, first, t, count, changes, factor, vector)
+            a.norms[leaf, t + 1, 0] = norm
         end_following(a, leaf, first, count)

@@ -25,6 +25,32 @@ def dot(one, other, count):
 
 
 @inline
+def add_and_dot_rows(out, factor, vector, r1, r2, r3, r4, r5, count):
+    """`add_multiple`, then the dot products of `out` with itself and five others: one loop."""
+    s0, s1, s2 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    s3, s4, s5 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    even = count - count % WIDTH
+    for m in range(0, even, WIDTH):
+        x = fma(factor, load_four(vector, m), load_four(out, m))
+        store_four(out, m, x)
+        s0, s1 = fma(x, x, s0), fma(x, load_four(r1, m), s1)
+        s2, s3 = fma(x, load_four(r2, m), s2), fma(x, load_four(r3, m), s3)
+        s4, s5 = fma(x, load_four(r4, m), s4), fma(x, load_four(r5, m), s5)
+    d0, d1, d2 = _add_lanes(s0), _add_lanes(s1), _add_lanes(s2)
+    d3, d4, d5 = _add_lanes(s3), _add_lanes(s4), _add_lanes(s5)
+    for m in range(even, count):
+        out[m] += factor * vector[m]
+        x1 = out[m]
+        d0 += x1 * x1
+        d1 += x1 * r1[m]
+        d2 += x1 * r2[m]
+        d3 += x1 * r3[m]
+        d4 += x1 * r4[m]
+        d5 += x1 * r5[m]
+    return d0, d1, d2, d3, d4, d5
+
+
+@inline
 def _add_lanes(total):
     return (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
 
