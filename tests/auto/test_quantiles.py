@@ -1,0 +1,174 @@
+"""Quantiles as outputs of one bank: levels, order, scores, and the same bits."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.auto.quantiles import Quantiles
+from kernelbank.errors import InvalidArgument
+
+LEVELS = (0.1, 0.5, 0.9)
+
+
+def small(**settings):
+    return kb.AutoBank(size="small", quantiles=LEVELS, **settings)
+
+
+def noisy(rows, seed=0):
+    """A stream whose noise grows with its second input."""
+    draw = np.random.default_rng(seed)
+    X = draw.uniform(0, 1, (rows, 2))
+    return X, np.sin(3 * X[:, 0]) + (0.05 + X[:, 1]) * draw.normal(size=rows)
+
+
+@pytest.fixture(scope="module")
+def stream():
+    return noisy(400)
+
+
+@pytest.fixture(scope="module")
+def learned(stream):
+    bank = small()
+    return bank, bank.run(*stream)
+
+
+def assert_same(one, other):
+    for field in one.fields:
+        assert getattr(one, field).tobytes() == getattr(other, field).tobytes(), field
+
+
+def test_the_trace_has_a_column_for_every_level(learned):
+    bank, trace = learned
+    assert trace.quantiles.shape == (400, 3)
+    assert bank.quantiles == LEVELS
+    assert np.isnan(trace.quantiles[0]).all()  # before the first target is known
+
+
+def test_quantiles_never_cross(learned, stream):
+    bank, trace = learned
+    assert (np.diff(trace.quantiles[1:], axis=1) >= 0).all()
+    assert (np.diff(bank.predict_quantiles(stream[0]), axis=1) >= 0).all()
+
+
+def test_predictions_and_intervals_are_those_without_quantiles(learned, stream):
+    bank, trace = learned
+    plain = kb.AutoBank(size="small")
+    without = plain.run(*stream)
+    for field in ("predictions", "lower", "upper"):
+        assert getattr(trace, field).tobytes() == getattr(without, field).tobytes()
+    X = stream[0][:5]
+    assert bank.predict(X).tobytes() == plain.predict(X).tobytes()
+    assert bank.predict_interval(X).tobytes() == plain.predict_interval(X).tobytes()
+    assert bank.predict_at(X).shape == (5, 3)
+
+
+def test_the_scores_are_the_pinball_losses_of_the_trace(learned, stream):
+    bank, trace = learned
+    for k, score in enumerate(bank.ledger.quantiles):
+        away = stream[1][1:] - trace.quantiles[1:, k]
+        loss = np.maximum(score.level * away, (score.level - 1) * away).mean()
+        assert score.scored == 399
+        np.testing.assert_allclose(score.pinball, loss, rtol=1e-12)  # sums of 399 losses
+        np.testing.assert_allclose(score.below, (away <= 0).mean(), rtol=1e-12)
+
+
+def test_the_median_of_conformal_ends_is_scored_beside(learned):
+    bank, _ = learned
+    for score in bank.ledger.quantiles:
+        assert 0 < score.conformal < 10 * score.pinball
+
+
+@pytest.mark.slow
+def test_quantiles_follow_noise_that_depends_on_inputs_better_than_calibrated_ends():
+    X, y = noisy(3000, seed=1)
+    bank = small()
+    trace = bank.run(X, y)
+    for k, score in enumerate(bank.ledger.quantiles):
+        below = (y[1000:] <= trace.quantiles[1000:, k]).mean()
+        # 2,000 draws: four standard errors, and 0.02 for a bank that is still learning
+        allowed = 4 * np.sqrt(score.level * (1 - score.level) / 2000) + 0.02
+        assert abs(below - score.level) < allowed
+    low, _, high = bank.ledger.quantiles
+    assert low.pinball < low.conformal
+    assert high.pinball < high.conformal
+
+
+@pytest.mark.parametrize("lags", [0, 2])
+def test_blocks_single_rows_files_and_copies_have_the_same_bits(lags, tmp_path, stream):
+    X, y = stream
+    whole, rows = small(lags=lags), small(lags=lags)
+    whole.run(X[:150], y[:150])
+    for x, target in zip(X[:150], y[:150], strict=True):
+        rows.predict_one(x)
+        rows.learn_one(x, target)
+    whole.save(tmp_path / "bank.kb")
+    banks = [rows, kb.load(tmp_path / "bank.kb"), copy.deepcopy(rows)]
+    later = whole.run(X[150:220], y[150:220])
+    for bank in banks:
+        assert_same(later, bank.run(X[150:220], y[150:220]))
+
+
+def test_a_file_before_the_first_rows_continues(tmp_path, stream):
+    X, y = stream
+    bank = small()
+    bank.run(X[:3], y[:3])
+    bank.save(tmp_path / "bank.kb")
+    assert_same(bank.run(X[3:60], y[3:60]), kb.load(tmp_path / "bank.kb").run(X[3:60], y[3:60]))
+
+
+def test_delayed_targets_keep_the_quantiles_of_their_prediction(stream):
+    X, y = stream
+    bank = small()
+    trace = bank.run(X[:60], y[:60], delay=5)
+    assert np.isnan(trace.quantiles[:6]).all()
+    assert not np.isnan(trace.quantiles[6:]).any()
+    assert bank.ledger.quantiles[0].scored == 54
+
+
+def test_new_inputs_are_taken_up(stream):
+    X, y = stream
+    bank = small()
+    bank.run(X[:150], y[:150])
+    wider = np.column_stack([X, X[:, 0] ** 2])
+    trace = bank.run(wider[150:180], y[150:180], added=1)
+    assert np.isfinite(trace.quantiles).all()
+
+
+def test_unknown_quantiles_are_not_scored():
+    part = Quantiles(small()._config, 1, LEVELS)
+    part.score(np.full((1, 3), np.nan), np.zeros((1, 3)), np.zeros(1))
+    assert part.scored == 0
+    assert np.isnan(part.scores()[0].pinball)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"quantiles": 0.5}, "two levels or more"),
+        ({"quantiles": (0.5, 0.5)}, "none twice"),
+        ({"quantiles": (0.0, 0.5)}, "> 0 and < 1"),
+        ({"quantiles": (0.5, "high")}, "quantiles"),
+        ({"quantiles": LEVELS, "task": "classification"}, "left out for classification"),
+    ],
+)
+def test_wrong_levels_are_refused(settings, words):
+    with pytest.raises(InvalidArgument, match="'quantiles' of AutoBank must") as error:
+        kb.AutoBank(**settings)
+    assert words in str(error.value)
+
+
+def test_without_levels_there_are_no_quantiles():
+    bank = kb.AutoBank(size="small")
+    bank.learn_one([1.0], 2.0)
+    with pytest.raises(InvalidArgument, match="kb.AutoBank\\(quantiles="):
+        bank.predict_quantiles([[1.0]])
+    assert bank.ledger.quantiles == ()
+
+
+def test_several_targets_with_quantiles_are_refused():
+    bank = small()
+    with pytest.raises(InvalidArgument, match="'quantiles' must be left out for several targets"):
+        bank.run(np.zeros((5, 1)), np.zeros((5, 2)))
+    assert bank.samples == 0
