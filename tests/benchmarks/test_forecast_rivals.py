@@ -177,9 +177,9 @@ def _differs_only_after(stream, t):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("rival", [*_installed(), STAND_IN], ids=lambda one: one.name)
-def test_no_forecast_depends_on_later_rows(rival):
+@pytest.mark.parametrize("t", [60, 67], ids=["at a fit", "between two fits"])
+def test_no_forecast_depends_on_later_rows(rival, t):
     stream = _stream()
-    t = 67  # inside an interval between two fits, and not at its end
     runs = [
         rival.run(rival.task(one, (1, 6, 24), START))
         for one in (stream, _differs_only_after(stream, t))
