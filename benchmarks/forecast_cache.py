@@ -59,7 +59,8 @@ class ForecastCache:
                 if installed not in (None, versions):
                     return None
                 parts = {name: file[name] for name in _PARTS if name in file}
-                return Forecasts(**parts, seconds=float(file["seconds"]), versions=versions)
+                seconds, note = float(file["seconds"]), str(file["note"]) if "note" in file else ""
+                return Forecasts(**parts, seconds=seconds, versions=versions, note=note)
         except Exception:  # of a damaged file zipfile, zlib and NumPy raise errors of many kinds
             return None
 
@@ -70,7 +71,11 @@ class ForecastCache:
         parts = {name: getattr(run, name) for name in _PARTS if getattr(run, name) is not None}
         with unfinished.open("wb") as file:
             np.savez_compressed(
-                file, **parts, seconds=run.seconds, versions=np.array(json.dumps(run.versions))
+                file,
+                **parts,
+                seconds=run.seconds,
+                versions=np.array(json.dumps(run.versions)),
+                note=np.array(run.note),
             )
         unfinished.replace(path)
 

@@ -34,6 +34,7 @@ class Forecasts:
     - lower, upper: (n, H), intervals meant to hold 90 %; None if there are none
     - seconds: of the whole pass
     - versions: of the libraries that it depends on
+    - note: what went otherwise than described, for readers; empty if nothing did
     """
 
     values: np.ndarray
@@ -41,6 +42,7 @@ class Forecasts:
     upper: np.ndarray | None = None
     seconds: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
+    note: str = ""
 
 
 def any_stream(stream: ForecastStream) -> bool:

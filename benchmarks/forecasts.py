@@ -42,6 +42,7 @@ class Found:
     seconds: dict[tuple[str, str], float] = field(default_factory=dict)
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def options(arguments: list[str] | None) -> argparse.Namespace:
@@ -132,14 +133,16 @@ def run_stream(
         run = forecast(one, task, cache)
         if run is None:
             needed = " and ".join(one.libraries)
-            if one.name not in found.left_out:
-                found.left_out[one.name] = f"needs {needed} (pip install {needed.split()[0]})"
-                print(f"Left out: {one.name} {found.left_out[one.name]}", flush=True)
+            key = f"{one.name} on {stream.name}"
+            found.left_out[key] = f"needs {needed} (pip install {needed.split()[0]})"
+            print(f"Left out: {key} {found.left_out[key]}", flush=True)
             continue
         found.scores += score(one.name, task, run)
         found.seconds[stream.name, one.name] = run.seconds
         found.versions[one.name] = run.versions
         print(f"{stream.name}: {one.name}, {run.seconds:.1f} s", flush=True)
+        if run.note:
+            found.notes.append(f"{one.name} on {stream.name}: {run.note}")
 
 
 def all_tables(found: Found, horizons: tuple[int, ...]) -> list[TextTable]:
@@ -157,6 +160,7 @@ def text(found: Found, chosen: argparse.Namespace, forecasters: list[Forecaster]
     """The tables and what the names mean, as Markdown."""
     lines = [f"- {one.name}: {one.description}" for one in forecasters]
     lines += [f"- left out: {name} {why}" for name, why in found.left_out.items()]
+    lines += [f"- note: {note}" for note in found.notes]
     grids = [table.markdown() for table in all_tables(found, chosen.horizons)]
     return "\n".join([*grids, *lines]) + "\n"
 
@@ -175,6 +179,7 @@ def write(found: Found, chosen: argparse.Namespace, forecasters: list[Forecaster
         "methods": {one.name: one.description for one in forecasters},
         "versions": found.versions,
         "left_out": found.left_out,
+        "notes": found.notes,
         "summary": summary(ranked),
         "best_rivals": [asdict(one) | {"ratio": one.ratio} for one in ranked],
         "scores": [asdict(one) for one in found.scores],

@@ -48,7 +48,7 @@ class MeanOfThePast:
 STAND_IN = Forecaster(
     "stand-in",
     lambda task: statsforecast_rivals.run_statsforecast(
-        lambda period: MeanOfThePast(), 20, 30, task
+        (lambda period: MeanOfThePast(),), 20, 30, task
     ),
     "a model of statsforecast",
 )
@@ -131,7 +131,7 @@ def test_statsforecast_rival_chooses_on_its_window_and_follows_every_row(monkeyp
         assert run.values[t] == pytest.approx(expected)
     assert (run.upper - run.lower)[START:] == pytest.approx(2.0)
     whole = statsforecast_rivals.run_statsforecast(
-        lambda period: MeanOfThePast(), 20, None, Task(stream, (1,), START)
+        (lambda period: MeanOfThePast(),), 20, None, Task(stream, (1,), START)
     )
     rows_since_fit = {START: 25, START + 19: 44, START + 20: 25}
     for t, rows in rows_since_fit.items():
@@ -155,12 +155,37 @@ def test_model_that_cannot_be_fitted_leaves_the_one_before():
 
     stream = _stream()
     task = Task(stream, (1,), START)
-    run = statsforecast_rivals.run_statsforecast(lambda period: Fails(), 10, 30, task)
+    run = statsforecast_rivals.run_statsforecast((lambda period: Fails(),), 10, 30, task)
     assert (run.values[START : START + 10, 0] == stream.y[START : START + 10]).all()
     second = made[1].mean + 0.3 + 1
     late = slice(START + 10, START + 30)
     assert run.values[late, 0] == pytest.approx(second + stream.y[late])
     assert len(made) == 5
+    assert run.note == (
+        "2 models could not be fitted: the one before was used; "
+        "at 10 rows no model forecast: the last target was used"
+    )
+
+
+def test_model_that_cannot_be_fitted_is_made_by_the_next_maker():
+    class Zero(MeanOfThePast):
+        """Ends with coefficients of 0, as AutoARIMA does if its optimiser fails."""
+
+        def __init__(self):
+            self.model_ = {"coef": {"ar1": 0.0}}
+
+    stream = _stream()
+    task = Task(stream, (1, 3), START)
+    makers = (lambda period: Zero(), lambda period: MeanOfThePast())
+    run = statsforecast_rivals.run_statsforecast(makers, 20, 30, task)
+    assert np.array_equal(run.values, STAND_IN.run(task).values, equal_nan=True)
+    assert run.note == ""
+
+
+def test_arima_is_chosen_exactly_after_the_approximation():
+    for more in ({}, {"D": 1}):
+        makers = statsforecast_rivals._arimas(**more)
+        assert [(one.args, one.keywords) for one in makers] == [((True,), more), ((False,), more)]
 
 
 # --- legality -------------------------------------------------------------------------------------

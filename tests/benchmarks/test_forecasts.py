@@ -13,7 +13,7 @@ import forecast_streams as streams
 import forecasts
 import numpy as np
 import pytest
-from forecasters import Forecaster, Task
+from forecasters import Forecaster, Forecasts, Task
 
 import kernelbank as kb
 
@@ -220,9 +220,22 @@ def test_rival_that_is_not_installed_is_left_out_with_a_line(tmp_path, monkeypat
     more = ["--rivals", "last,autoets", "--streams", "ar_0.9", "--no-bank"]
     content, text = _run(tmp_path, *more)
     assert {one["name"] for one in content["scores"]} == {"last"}
-    line = "autoets needs statsforecast and numpy (pip install statsforecast)"
+    line = "autoets on ar_0.9 needs statsforecast and numpy (pip install statsforecast)"
     assert f"Left out: {line}" in capsys.readouterr().out
     assert f"- left out: {line}" in text
+
+
+def test_notes_of_kept_runs_stand_below_the_tables(tmp_path, monkeypatch):
+    def run(task):
+        return Forecasts(rivals.last_value(task).values, note="at 3 rows no model forecast")
+
+    one = Forecaster("noted", run, "with a note", libraries=("numpy",))
+    monkeypatch.setattr(forecasts, "chosen_rivals", lambda chosen: [one])
+    for _ in ("new", "kept"):
+        content, text = _run(tmp_path, "--streams", "ar_0.9", "--no-bank")
+        assert content["notes"] == ["noted on ar_0.9: at 3 rows no model forecast"]
+        assert "- note: noted on ar_0.9: at 3 rows no model forecast" in text
+        monkeypatch.setattr(forecast_cache, "version", _not_installed)
 
 
 def test_bank_without_horizons_is_left_out_with_a_line(tmp_path, monkeypatch, capsys):
