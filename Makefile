@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 OUT ?= reproduction
 DEMO ?= demo
 
-.PHONY: run test test-all attack lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation classes gallery docs wheel release clean
+.PHONY: run test test-all attack lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation classes forecasts gallery docs wheel release clean
 
 # The paper's experiment, then a stream of sensors.
 run: .venv/ready
@@ -71,6 +71,15 @@ accuracy: .venv/bench-ready
 		$(if $(SET),--set $(SET)) $(if $(ONLY),--only $(ONLY)) $(if $(ROWS),--rows $(ROWS)) \
 		$(if $(RIVALS),--rivals $(RIVALS)) $(OPTIONS)
 
+# Direct forecasts of AutoBank and rivals for 24 horizons. DATA is a folder of .csv.gz streams; without
+# it simulated streams only. STREAMS names some of them, RIVALS groups of rivals (naive, direct,
+# statsforecast) or single ones. OPTIONS go to benchmarks/forecasts.py (see --help).
+forecasts: OUT := forecasts
+forecasts: .venv/bench-ready
+	$(BIN)/python benchmarks/forecasts.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
+		$(if $(STREAMS),--streams $(STREAMS)) $(if $(ROWS),--rows $(ROWS)) \
+		$(if $(RIVALS),--rivals $(RIVALS)) $(OPTIONS)
+
 # How often AutoBank signals a change where there is none.
 alarms: .venv/dev-ready
 	$(BIN)/python benchmarks/false_alarms.py
@@ -109,7 +118,7 @@ release: .venv/release-ready
 	$(BIN)/python packaging/check_release.py
 
 clean:
-	rm -rf .venv dist build src/kernelbank/native/lib reproduction demo comparison lorenz bench accuracy site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv dist build src/kernelbank/native/lib reproduction demo comparison lorenz bench accuracy forecasts site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What users need: the command, figures, the live page, and Numba to build the compiled library, which
 # rebuilds itself when a source of it has changed. Python compiles modules when they are first used.
@@ -127,7 +136,7 @@ clean:
 	@$(PIP) install --constraint constraints.txt --editable ".[cli,plot,live,test,lint]"
 	@touch $@
 
-# River, scikit-learn, LightGBM and gcc are only for the comparison.
+# River, scikit-learn, LightGBM, statsforecast and gcc are only for the comparison.
 .venv/bench-ready: .venv/dev-ready
 	@$(PIP) install --constraint constraints.txt --editable ".[bench]"
 	@touch $@
