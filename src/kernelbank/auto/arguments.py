@@ -192,7 +192,12 @@ def checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def checked_inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:
-    """Inputs as (n, d), NaN where a value is missing; `one` for a single row."""
+    """Inputs as (n, d), NaN where a value is missing; `one` for a single row.
+
+    Rows without columns, and None for a single row, are a series without inputs: a column of 0.
+    """
+    if X is None and one:
+        X = np.zeros(1)
     shape = "a number or have the shape (d,)" if one else "have the shape (n, d)"
     remedy = "Give one sample as a (d,) array." if one else "Give one sample per row."
     array = check.floats(name, X, remedy)
@@ -204,6 +209,8 @@ def checked_inputs(X: Any, dimension: int | None, name: str, *, one: bool = Fals
         array = array[:, None]
     if array.ndim != 2:
         raise check.refuse(name, shape, array.shape, remedy)
+    if array.shape[1] == 0 and len(array):  # a series without inputs
+        array = np.zeros((len(array), 1))
     if array.size == 0:
         rule = "have at least one row and one column"
         remedy = "Leave the call out where there are no rows."

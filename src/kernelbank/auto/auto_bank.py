@@ -271,7 +271,8 @@ class AutoBank(AutoBankPredictions):
 
         Parameters
         ----------
-        X : (n, d), or (n,) for inputs of one number. NaN where a value is missing.
+        X : (n, d), or (n,) for inputs of one number. NaN where a value is missing. None for a
+            series without inputs, with lags, seasons or horizons.
         y : (n,) targets or labels; (n, K) for several targets, NaN where one is missing.
         delay : how many rows later a target comes; row t is learned after row t + delay was
             predicted, and the last ones after the last prediction.
@@ -283,6 +284,8 @@ class AutoBank(AutoBankPredictions):
         `predict_one` and `learn_one`.
         """
         with self._turn:
+            if X is None:
+                X = np.zeros((np.shape(y)[0] if np.ndim(y) else 1, 1))
             named = self._named(X, "X", added=added)
             if named is None:
                 rows = checked_inputs(X, self._width_with(added), "X")
