@@ -137,7 +137,7 @@ class AutoBankView:
         with self._turn:
             if self._model is None or not self._model.banks:
                 return np.zeros(0)
-            return self._model.mean_weights_of_banks()
+            return self._model.mean_weights_of_outputs()
 
     def input_ranges(self) -> Floats:
         """(inputs, 3): median, minimum and maximum of the last values of every input.

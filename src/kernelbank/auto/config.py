@@ -109,9 +109,10 @@ class AutoConfig:
         pool.add(list(zip(SlotNames(self.slots), slots, strict=True)))
         return pool
 
-    def make_bank(self, slots: Sequence[Slot]) -> KernelBank:
+    def make_bank(self, slots: Sequence[Slot], outputs: int = 1) -> KernelBank:
         """A bank with these slots that has learned nothing."""
         return KernelBank(
+            outputs=outputs,
             slots=slots,
             combiner=self.effective_combiner,
             loss=self.loss,

@@ -211,7 +211,8 @@ def check_precision(arrays: Mapping[str, Any]) -> None:
 
 def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> None:
     """The model of an AutoBank, without its banks."""
-    counters, banks = header["counters"], len(header["banks"])
+    counters = header["counters"]
+    outputs = tuple(inner.get("outputs", 1) for inner in header["banks"])
     dimension = _whole_number(header["dimension"], 1, 10**6, "inputs")
     rows = REPLAY if auto.task == "classification" else task_model.RESTARTS[-1]
     # Before anything is made for so many inputs: the largest array that depends on them alone.
@@ -226,12 +227,14 @@ def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> 
     rows = _whole_number(counters["rows"], 0, 2**53, "rows")
     _whole_number(counters["unscored"], 0, rows, "predictions that do not count")
     held = _whole_number(counters.get("held", 0), 0, CHANGE_AFTER - 1, "rows held back")
-    needed = 1
+    needed: tuple[int, ...] = (1,)
     if isinstance(model, ClassificationModel):
         classes = _whole_number(counters["classes"], 0, len(header["classes"]), "classes")
-        model.allocate(classes, banks)
+        for number in outputs:
+            _whole_number(number, 1, max(classes, 1), "the outputs of a bank")
+        model.allocate(classes, sum(outputs))
         _whole_number(counters["last_class"] + 1, 0, classes, "the last class")
-        needed = model.banks_needed
+        needed = model.outputs_per_bank
     if {n: a.shape for n, a in state.items()} != {n: a.shape for n, a in model.state().items()}:
         raise FileRefused("its arrays do not fit its settings.")
     for name, array in state.items():
@@ -239,8 +242,8 @@ def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> 
         if not np.isfinite(array).all() and not name.endswith(("lagged", "inputs")):
             raise FileRefused(f"its statistics are not numbers: {name}.")
     model.restore(state, counters)
-    if banks != (needed if model.started else 0):
-        raise FileRefused("it has the wrong number of banks.")
+    if outputs != (needed if model.started else ()):
+        raise FileRefused("it has the wrong number of banks or outputs.")
     if not model.scaling.is_plausible(held):
         raise FileRefused("no stream has such running statistics.")
 
@@ -262,7 +265,7 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
     if (
         {name: array.shape for name, array in arrays.items()} != shapes
         or count > LARGEST_LIMIT
-        or banks > max(len(model.banks), 1)
+        or banks > max(model.outputs, 1)
     ):
         raise FileRefused("its pending predictions do not fit its settings.")
     for i in range(count):

@@ -59,7 +59,8 @@ class ReplayBuffer:
 
         Parameters
         ----------
-        inputs, targets : of the chosen rows, scaled for the bank.
+        inputs, targets : of the chosen rows, scaled for the bank; targets (n,), or (n, K) for K
+            outputs.
         chosen : indices into `latest(rows)`; all of them by default.
         """
         numbers, predicted_at = self.numbers(rows)
@@ -73,7 +74,7 @@ class ReplayBuffer:
             for later in range(turn + 1, len(index)):
                 if later not in past and predicted_at[index[later]] <= numbers[row]:
                     past[later] = bank.predict_slots_one(inputs[later])[1]
-            bank.learn_one(inputs[turn], float(targets[turn]), past.pop(turn, None))
+            bank.learn_one(inputs[turn], targets[turn], past.pop(turn, None))
 
     def state(self) -> dict[str, Floats]:
         """The arrays, by their names in a file."""

@@ -61,8 +61,8 @@ class ModelBatch:
         )
 
     def copy_weights(self, model: TaskModel) -> Phase:
-        """A phase that writes the weights of the first bank to row 0."""
-        source = model.banks[0]._runtime.weights
+        """A phase that writes the weights of the first output to row 0."""
+        source = model.banks[0]._runtime.leader.weights
         return Phase(
             copy_weights,
             running=len(source),
@@ -358,7 +358,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         size = len(self.banks) * each
         if size > LARGE_MODEL:
             self._large = True
-            classes = f"{len(self.banks)} classes and " if len(self.banks) > 1 else ""
+            classes = f"{self.outputs} classes and " if self.outputs > 1 else ""
             inputs = f"{self.dimension} input{'' if self.dimension == 1 else 's'}"
             warn_after_step(
                 LargeModel,

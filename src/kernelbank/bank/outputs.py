@@ -28,13 +28,16 @@ class OutputRuntime:
     """The runtimes of all outputs, with the methods of one; arrays have an axis of outputs more."""
 
     def __init__(self, settings: BankSettings) -> None:
-        self._settings = settings
         leader = Runtime(settings.of_output(0))
         others = range(1, settings.outputs)
-        self.runtimes = [leader, *(Runtime(settings.of_output(k), leader) for k in others)]
-        self.ledger = OutputLedger([runtime.ledger for runtime in self.runtimes])
         self.busy = False
         """Whether a block or query that may call a user's function is running."""
+        self._use([leader, *(Runtime(settings.of_output(k), leader) for k in others)])
+
+    def _use(self, runtimes: list[Runtime]) -> None:
+        """Have these outputs."""
+        self.runtimes = runtimes
+        self.ledger = OutputLedger([runtime.ledger for runtime in runtimes])
 
     # --- what all outputs have in common ----------------------------------------------------------
 
@@ -106,6 +109,18 @@ class OutputRuntime:
         """Open before the first sample if there is something to predict with."""
         for runtime in self.runtimes:
             runtime.open_for_queries()
+
+    def add(
+        self, settings: BankSettings, arrays: Mapping[str, Floats], missing: int, models: Any
+    ) -> None:
+        """Add an output with these arrays, as of a bank of its own; settings are those with it."""
+        runtime = Runtime(settings.of_output(len(self.runtimes)), self.leader)
+        runtime.warned = self.warned
+        runtime.open(np.zeros(self.leader.workspace.points.shape[1]))
+        runtime.restore_models(models)
+        runtime.ledger.missing = missing
+        runtime.restore(arrays)
+        self._use([*self.runtimes, runtime])
 
     # --- learning ---------------------------------------------------------------------------------
 
@@ -211,6 +226,12 @@ class OutputRuntime:
         """The arrays of one output as of a bank of its own, from those of all."""
         leader = {n: a for n, a in arrays.items() if not n.startswith("output") and n != "missing"}
         return leader | (under(_prefix(output), arrays) if output else {})
+
+    def shared_names(self) -> set[str]:
+        """The names of the arrays that outputs share."""
+        own = (set(runtime.array_specs(self.dimension)) for runtime in self.runtimes[:2])
+        leader, follower = own
+        return leader - follower
 
     def named_arrays(self, output: int, own: Mapping[str, Floats]) -> dict[str, Floats]:
         """The part of one output of the arrays of all, from those of a bank of its own."""

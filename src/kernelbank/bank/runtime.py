@@ -32,6 +32,16 @@ _FULL_BLOCKS = 8
 """With more outputs than this blocks are shorter, but not below _SHORTEST: each has arrays of the
 length of a block."""
 
+
+def block_limit(outputs: int) -> int:
+    """The longest block for that many outputs: half as long for twice as many.
+
+    It is the same for many numbers of outputs, so that most can be added without other arrays.
+    """
+    halvings = max(-(-outputs // _FULL_BLOCKS) - 1, 0).bit_length()
+    return max(_SHORTEST, SLIDE_PERIOD >> halvings)
+
+
 _LARGEST_SUM = 1e300
 """Sums of weights beyond this count as this."""
 
@@ -78,6 +88,11 @@ class Runtime:
         self._gate: Gate | None = None
 
     @property
+    def leader(self) -> Runtime:
+        """The runtime of the bank's first output."""
+        return self if self._leader is None else self._leader
+
+    @property
     def is_open(self) -> bool:
         """Whether a sample has been learned, or a state restored."""
         return self.dimension is not None
@@ -109,7 +124,7 @@ class Runtime:
         length = self._engine.length(layout, objective, dimension)
         self.workspace = Workspace(
             objective,
-            min(length, max(_SHORTEST, SLIDE_PERIOD * _FULL_BLOCKS // outputs)),
+            min(length, block_limit(outputs)) if leader is None else leader.workspace.size,
             dimension,
             slots,
             len(layout.leaves),

@@ -71,6 +71,7 @@ class LastValue(Learner):
 
     column: int | None = None
     accepts_new_inputs: ClassVar[bool] = True
+    odd_arrays: ClassVar[frozenset[str]] = frozenset({"last"})
     uses_kernel_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

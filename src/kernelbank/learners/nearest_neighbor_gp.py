@@ -80,6 +80,8 @@ class NearestNeighborGP(Learner):
     leaf_arrays: ClassVar[frozenset[str]] = frozenset({"points", "responses", "stored"})
     single_arrays: ClassVar[frozenset[str]] = frozenset({"points"})
     accepts_new_inputs: ClassVar[bool] = True
+    odd_arrays: ClassVar[frozenset[str]] = frozenset({"responses"})
+    target_arrays: ClassVar[frozenset[str]] = frozenset({"responses"})
     uses_kernel_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
