@@ -21,6 +21,7 @@ from .scaling import CHUNK
 from .season_steps import INPUTS, PAST, RECALLED
 from .single_row import SingleRowCalls
 from .single_row_steps import count_class
+from .slot_pool import START
 from .task_model import ModelBatch, TaskModel
 
 REPLAY = 512
@@ -64,8 +65,8 @@ class ClassificationModel(TaskModel):
     """
 
     def __init__(self, config: AutoConfig, dimension: int, classes: int) -> None:
-        super().__init__(config, dimension, scale_target=False, replay=REPLAY)
         self.classes = classes
+        super().__init__(config, dimension, scale_target=False, replay=REPLAY)
         self.class_counts = np.zeros(classes)
         self.platt = np.zeros((0, calibration.PLATT))
         """(outputs, PLATT): the logistic curve of each output."""
@@ -107,6 +108,10 @@ class ClassificationModel(TaskModel):
             yield slice(first, first + bank.outputs), bank
             first += bank.outputs
 
+    @property
+    def outputs_per_pool(self) -> int:
+        return max(self.outputs_per_bank, default=1)
+
     def add_class(self) -> None:
         """Add a class. Outputs that are now needed start from the replay buffer."""
         self.classes += 1
@@ -115,6 +120,9 @@ class ClassificationModel(TaskModel):
             self._add_first_output()  # that of two classes is class 1's
             self.platt = np.vstack([[calibration.PLATT_START], self.platt])
         self._add_outputs()
+        self.pool.outputs = self.outputs_per_pool
+        if not self.pool.fits(self.units.running, START):
+            self.revise_slots(self.rows, due=True)
         self._drop_batch()
         self.warn_if_large()
 
@@ -377,6 +385,7 @@ class ClassificationModel(TaskModel):
         X, _, _ = self.buffer.latest(self.rows)
         self._drop_banks()
         self.scaling.fit(X, None)
+        self.start_units()
         self.platt = np.zeros((0, calibration.PLATT))
         self._add_outputs()
         self._drop_batch()
@@ -394,6 +403,7 @@ class ClassificationModel(TaskModel):
     def allocate(self, classes: int, outputs: int) -> None:
         """Make the arrays for so many classes and outputs, before `restore`."""
         self.classes = classes
+        self.pool.outputs = self.outputs_per_pool
         self.class_counts = np.zeros(classes)
         self.platt = np.zeros((outputs, calibration.PLATT))
         self._drop_batch()

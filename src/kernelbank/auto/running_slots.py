@@ -34,9 +34,14 @@ class RunningSlots:
         self.banks: list[KernelBank] = []
         self._spare_banks: list[KernelBank] = []
 
+    @property
+    def outputs_per_pool(self) -> int:
+        """How many outputs each bank has, or will have."""
+        return 1
+
     def lay_out_slots(self) -> None:
         """Start with the initial slots for the present scaling."""
-        self.pool: SlotPool = self.config.make_pool(self.scaling)
+        self.pool: SlotPool = self.config.make_pool(self.scaling, self.outputs_per_pool)
         self.units = RunningUnits(self.pool)
         self.mean_weights = np.zeros((2, len(self.pool)))
         self._use_members()
@@ -116,7 +121,7 @@ class RunningSlots:
     def continue_with_seasons(self) -> None:
         """Let the slots for seasons start anew, with the periods that the scaling knows now."""
         before, slots_before = self.members.tolist(), self.bank_slots()
-        self._use_pool(self.config.make_pool(self.scaling))
+        self._use_pool(self.config.make_pool(self.scaling, self.outputs_per_pool))
         self.units.add(self.pool.season_units)
         self._change_banks(dict(zip(before, slots_before, strict=True)))
 
@@ -148,9 +153,17 @@ class RunningSlots:
         """How many rows may be learned at most before a revision may be due."""
         return slot_revision.rows_to_revision(rows)
 
-    def revise_slots(self, rows: int) -> bool:
+    def start_units(self) -> None:
+        """Before a restart with other outputs: begin with the units for that many."""
+        self.pool.outputs = self.outputs_per_pool
+        if self.config.revises and self.units.running != self.pool.initial_units:
+            self.units = RunningUnits(self.pool)
+            self._use_members()
+
+    def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
         """Let slots without weight give their time to others, if it is time; whether some did."""
-        if not (self.config.revises and self.banks and slot_revision.is_due(rows)):
+        due = slot_revision.is_due(rows) if due is None else due
+        if not (self.config.revises and self.banks and due):
             return False
         weights = np.maximum(self.mean_weights_of_outputs(), self.mean_weights[1])
         before = dict(zip(self.members.tolist(), self.bank_slots(), strict=True))

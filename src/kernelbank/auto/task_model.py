@@ -335,7 +335,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         core = self.scaling.core if self.banks else dimension
         scaling = self._make_scaling(dimension, core)
         scaling.continue_from(self.scaling)
-        pool = self.config.make_pool(scaling)
+        pool = self.config.make_pool(scaling, self.outputs_per_pool)
         slots = pool.bank_slots(self.members.tolist())
         self.banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
         self._spare_banks = []

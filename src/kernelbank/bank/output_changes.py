@@ -18,7 +18,7 @@ from ..utils.validation import Floats
 from . import bank_cost
 from .engines import Serial
 from .outputs import OutputRuntime
-from .runtime import Runtime, block_limit, under
+from .runtime import Runtime, under
 from .settings import BankSettings
 
 
@@ -97,10 +97,17 @@ def with_outputs(
 
 
 def has_room(runtime: Any) -> bool:
-    """Whether an output can be added to a runtime without other arrays for the others."""
-    return isinstance(runtime, OutputRuntime) and block_limit(len(runtime.runtimes)) == block_limit(
-        len(runtime.runtimes) + 1
-    )
+    """Whether an output can be added to a runtime without other arrays for the others.
+
+    Blocks are shorter with more outputs. So that few outputs need other arrays, blocks may be up
+    to twice as long as those of a bank that starts with as many.
+    """
+    if not isinstance(runtime, OutputRuntime):
+        return False
+    leader = runtime.leader
+    dimension = leader.workspace.points.shape[1]
+    wanted = leader.block_length(dimension, len(runtime.runtimes) + 1)
+    return leader.workspace.size <= 2 * wanted
 
 
 def start_output(

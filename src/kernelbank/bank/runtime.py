@@ -32,16 +32,6 @@ _FULL_BLOCKS = 8
 """With more outputs than this blocks are shorter, but not below _SHORTEST: each has arrays of the
 length of a block."""
 
-
-def block_limit(outputs: int) -> int:
-    """The longest block for that many outputs: half as long for twice as many.
-
-    It is the same for many numbers of outputs, so that most can be added without other arrays.
-    """
-    halvings = max(-(-outputs // _FULL_BLOCKS) - 1, 0).bit_length()
-    return max(_SHORTEST, SLIDE_PERIOD >> halvings)
-
-
 _LARGEST_SUM = 1e300
 """Sums of weights beyond this count as this."""
 
@@ -121,10 +111,9 @@ class Runtime:
         objective, layout, combiner = self._objective, self._layout, self._combiner
         slots, dimension = len(layout.slots), len(first_input)
         leader, outputs = self._leader, self._settings.outputs
-        length = self._engine.length(layout, objective, dimension)
         self.workspace = Workspace(
             objective,
-            min(length, block_limit(outputs)) if leader is None else leader.workspace.size,
+            self.block_length(dimension, outputs) if leader is None else leader.workspace.size,
             dimension,
             slots,
             len(layout.leaves),
@@ -157,6 +146,11 @@ class Runtime:
             self._single = SingleSampleCalls(
                 *phases, objective, self.ledger, self.workspace, self._query_prediction
             )
+
+    def block_length(self, dimension: int, outputs: int) -> int:
+        """The longest block with that many columns of inputs and outputs."""
+        length = self._engine.length(self._layout, self._objective, dimension)
+        return min(length, max(_SHORTEST, SLIDE_PERIOD * _FULL_BLOCKS // outputs))
 
     def _combine_stage(self) -> CombineStage:
         """The phases that run once for all slots."""

@@ -128,6 +128,11 @@ class SlotGroup(LeafArrays):
         self.models: list[Any] = [None] * len(kernels)
         """For every leaf the model behind its slot, where the state is not arrays."""
 
+    def borrow(self, leader: SlotGroup, names: frozenset[str]) -> None:
+        """Use these arrays of the group of the first output."""
+        self.borrowed = names
+        self.state |= {name: leader.state[name] for name in names}
+
     def start_norm(self, leaf: int, lane: int, coefficients: Floats, gram: Floats) -> None:
         """norm^2 = c' K c before the first sample.
 
@@ -282,8 +287,8 @@ class Learner:
     def follows(self, objective: Objective, leader: Objective) -> bool:
         """Whether slots of another output can use what those of the first compute from the inputs.
 
-        Such slots keep no `shared_arrays`, and `follow_phases` takes the place of `phases`. Their
-        functions have the same bits as if they were alone. By default nothing is shared.
+        Such slots keep no `shared_arrays`, among which are all that `prepare` sets: it is not called
+        for them. `follow_phases` takes the place of `phases`. Their functions have the same bits as if they were alone. By default nothing is shared.
         """
         return False
 

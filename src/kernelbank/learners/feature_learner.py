@@ -176,13 +176,24 @@ class FeatureLearner(Learner):
     ) -> list[Phase]:
         step = self.step if self.follow_step is None else self.follow_step
         arrays = self._block_arrays(group, buffer, workspace) | self._kept_arrays(leader)
+        arrays |= self._follow_scratch(leader)
         return [self._phase(follow_block, group, **arrays, followed=2, step=step.address)]
+
+    def _follow_scratch(self, leader: SlotGroup) -> dict[str, Floats]:
+        """Scratch that the slots of all other outputs use, one output after the other."""
+        capacity = leader.state["coefficients"].shape[1]
+        dimension = len(self.active_dims(leader.kernels[0][0], leader.dimension))
+        shapes = self._scratch_shapes(capacity, dimension)
+        for name, shape in shapes.items():
+            leader.scratch.setdefault(f"follow_{name}", np.zeros(shape))
+        return {name: leader.scratch[f"follow_{name}"] for name in shapes}
 
     def follow_predict_phases(
         self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
         arrays = self._block_arrays(group, buffer, workspace)
         arrays["memo_features"] = leader.scratch["memo_features"]
+        arrays |= self._follow_scratch(leader)
         return [self._phase(follow_query, group, **arrays, followed=2)]
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
@@ -275,7 +286,7 @@ class FeatureLearner(Learner):
             **dict.fromkeys(self.kept_shapes(capacity)),
             "sample": np.zeros(SAMPLE_SIZE),
             "loss_lanes": np.zeros((3, WIDTH)),
-            **{name: np.zeros(shape) for name, shape in scratch.items()},
+            **{name: np.zeros(shape) for name, shape in scratch.items() if name not in arrays},
             **group.state,
             **self._settings(),
             **self.step_arguments(group, dimension),

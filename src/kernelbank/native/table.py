@@ -36,6 +36,7 @@ class Table:
             if type(value) is not int and not isinstance(value, (int, np.integer)):
                 raise _wrong(arguments, name, "be an int", repr(value))
             numbers[name] = int(value)
+        lengths: dict[Axis, int | None] = {**numbers}
         words: list[int] = []
         for name, kind in fields.items():
             value = values[name]
@@ -43,7 +44,7 @@ class Table:
                 if value is None:
                     words += [0] * (1 + len(kind.axes))
                 else:
-                    if not _fits(kind, value, numbers):
+                    if not _fits(kind, value, numbers, lengths):
                         raise _misfit(arguments, name, kind, value, numbers)
                     words.append(_address(value))
                     words += value.shape[: len(kind.axes)]
@@ -79,8 +80,13 @@ def _integers(arguments: Arguments) -> tuple[str, ...]:
     return tuple(name for name, kind in arguments.fields.items() if kind is int)
 
 
-def _fits(kind: ArrayKind, value: Any, numbers: dict[str, int]) -> bool:
-    """Whether an array has the type and the shape of an argument."""
+def _fits(
+    kind: ArrayKind, value: Any, numbers: dict[str, int], lengths: dict[Axis, int | None]
+) -> bool:
+    """Whether an array has the type and the shape of an argument.
+
+    lengths : of the axes that are known already; gets those of others.
+    """
     if not isinstance(value, np.ndarray) or value.dtype != _DTYPES[kind.dtype]:
         return False
     axes, shape = kind.axes, value.shape
@@ -91,7 +97,12 @@ def _fits(kind: ArrayKind, value: Any, numbers: dict[str, int]) -> bool:
     if len(axes) != len(shape) or not value.flags.c_contiguous:
         return False
     for axis, length in zip(axes, shape, strict=True):
-        if axis is not None and axis != length and _length(axis, numbers) != length:
+        if axis is None or axis == length:
+            continue
+        known = lengths.get(axis)
+        if known is None:
+            known = lengths[axis] = _length(axis, numbers)
+        if known != length:
             return False
     return True
 
