@@ -71,8 +71,8 @@ class LastValue(Learner):
 
     column: int | None = None
     accepts_new_inputs: ClassVar[bool] = True
-    odd_arrays: ClassVar[frozenset[str]] = frozenset({"last"})
     uses_kernel_rows: ClassVar[bool] = False
+    odd_arrays: ClassVar[frozenset[str]] = frozenset({"last"})
 
     def __post_init__(self) -> None:
         if self.column is not None:

@@ -80,9 +80,9 @@ class NearestNeighborGP(Learner):
     leaf_arrays: ClassVar[frozenset[str]] = frozenset({"points", "responses", "stored"})
     single_arrays: ClassVar[frozenset[str]] = frozenset({"points"})
     accepts_new_inputs: ClassVar[bool] = True
+    uses_kernel_rows: ClassVar[bool] = False
     odd_arrays: ClassVar[frozenset[str]] = frozenset({"responses"})
     target_arrays: ClassVar[frozenset[str]] = frozenset({"responses"})
-    uses_kernel_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         owner = type(self).__name__

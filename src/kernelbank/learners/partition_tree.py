@@ -133,8 +133,8 @@ class PartitionTree(Learner):
     seed: int = 0
     leaf_width: ClassVar[int] = 1
     accepts_new_inputs: ClassVar[bool] = True
-    odd_arrays: ClassVar[frozenset[str]] = frozenset()
     uses_kernel_rows: ClassVar[bool] = False
+    odd_arrays: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         seed = "Give a whole number below 2**63; another one draws other cells."
