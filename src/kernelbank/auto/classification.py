@@ -22,7 +22,7 @@ from .season_steps import INPUTS, PAST, RECALLED
 from .single_row import SingleRowCalls
 from .single_row_steps import count_class
 from .slot_pool import START
-from .task_model import ModelBatch, TaskModel
+from .task_model import RESTARTS, ModelBatch, TaskModel
 
 REPLAY = 512
 """Rows from which the output of a class that appears late starts."""
@@ -55,7 +55,7 @@ class ClassificationBatch(ModelBatch):
 
 
 class ClassificationModel(TaskModel):
-    """Two classes: one output with labels of -1 and 1. More: one output per class, against the rest.
+    """Two classes: one output with labels of -1 and 1. More: one per class, against the rest.
 
     The squared loss on such labels has the conditional mean as its best function. A logistic curve
     that is fitted online turns each score into a probability (Platt 1999).
@@ -116,15 +116,25 @@ class ClassificationModel(TaskModel):
         """Add a class. Outputs that are now needed start from the replay buffer."""
         self.classes += 1
         self.class_counts = np.append(self.class_counts, 0.0)
-        if self.outputs_needed > 1 and self.outputs == 1:
-            self._add_first_output()  # that of two classes is class 1's
-            self.platt = np.vstack([[calibration.PLATT_START], self.platt])
-        self._add_outputs()
         self.pool.outputs = self.outputs_per_pool
-        if not self.pool.fits(self.units.running, START):
-            self.revise_slots(self.rows, due=True)
+        if self.outputs == 1 and self.outputs_needed > 1:  # that of two classes is class 1's
+            self.platt = np.vstack([[calibration.PLATT_START], self.platt])
+        if self.banks and not self.config.past and self.rows < RESTARTS[-1]:
+            self._learn_again()
+        else:
+            if self.outputs == 1 and self.outputs_needed > 1:
+                self._add_first_output()
+            self._add_outputs()
+            self.revise_slots(self.rows, due=not self.pool.fits(self.units.running, START))
         self._drop_batch()
         self.warn_if_large()
+
+    def _learn_again(self) -> None:
+        """Let a bank with all outputs learn all rows so far, which the replay buffer still has."""
+        self._spare_banks, self.banks = self.banks, []
+        self.start_units(2.0 * START)
+        self._add_outputs()
+        self._spare_banks = []
 
     def _add_first_output(self) -> None:
         """Add the output of class 0, whose labels were those of class 1 with another sign."""
@@ -146,8 +156,8 @@ class ClassificationModel(TaskModel):
                 self.banks.append(self._trained_bank(0, self.outputs_needed))
             else:
                 self.banks[0]._add_output(self._trained_output(self.banks[0], first))
-            added = self.outputs - first
-            self.platt = np.vstack([self.platt, [calibration.PLATT_START] * added])
+            added = self.outputs - len(self.platt)
+            self.platt = np.vstack([self.platt, *[[calibration.PLATT_START]] * added])
 
     def _trained_bank(self, first: int, outputs: int = 1) -> KernelBank:
         """A bank for classes that has learned the rows in the replay buffer."""
@@ -333,8 +343,8 @@ class ClassificationModel(TaskModel):
         if not prediction.rows_before:
             self.wrong[0] = wrong
             self.unscored += 1
-        # Outputs that were added after the prediction have no score of it. The output of two classes
-        # is now the second.
+        # Outputs that were added after the prediction have no score of it. That of two classes is
+        # now the second.
         earlier = prediction.scores.shape[1]
         offset = 1 if earlier == 1 and self.outputs > 1 else 0
         if self.banks:

@@ -18,7 +18,7 @@ from ..utils.validation import Floats
 from . import slot_revision
 from .config import AutoConfig
 from .scaling import Scaling
-from .slot_pool import SlotPool
+from .slot_pool import START, SlotPool
 from .slot_revision import RunningUnits
 
 
@@ -108,9 +108,8 @@ class RunningSlots:
         slots = self.bank_slots()
         if self._spare_banks:
             bank = self._spare_banks.pop()
-            usable = bank.outputs == outputs and list(bank.slots) == slots
-            if usable and all(slot.learner.saveable for slot in slots):
-                bank.reset()
+            usable = list(bank.slots) == slots and all(slot.learner.saveable for slot in slots)
+            if usable and bank._reset_for(outputs):
                 return bank
         return self.config.make_bank(slots, outputs)
 
@@ -153,10 +152,14 @@ class RunningSlots:
         """How many rows may be learned at most before a revision may be due."""
         return slot_revision.rows_to_revision(rows)
 
-    def start_units(self) -> None:
-        """Before a restart with other outputs: begin with the units for that many."""
+    def start_units(self, factor: float = START) -> None:
+        """Before a restart: begin with fewer units, if there are too many for the outputs by now.
+
+        They are too many if they cost more than this factor times the limit.
+        """
         self.pool.outputs = self.outputs_per_pool
-        if self.config.revises and self.units.running != self.pool.initial_units:
+        several = self.config.revises and self.pool.outputs > 1
+        if several and not self.pool.fits(self.units.running, factor):
             self.units = RunningUnits(self.pool)
             self._use_members()
 

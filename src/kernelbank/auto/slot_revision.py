@@ -106,7 +106,9 @@ class RunningUnits:
     def _take(self, unit: int, chosen: set[int]) -> bool:
         """Add a unit and its bases to those chosen, if they fit."""
         more = set(self.pool.with_bases(unit)) - chosen
-        fits = not chosen or self.pool.fits(chosen | more)
+        fits = self.pool.fits(chosen | more)
+        if self.pool.outputs > 1 and not chosen:  # at least one has to run
+            fits = True
         if fits:
             chosen |= more
         return fits

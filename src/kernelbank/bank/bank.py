@@ -570,7 +570,7 @@ class KernelBank:
         (source,) = output_sources(other._runtime)
         settings = replace(self._settings, outputs=self.outputs + 1)
         if has_room(self._runtime):
-            self._runtime.add(settings, source.arrays, source.missing, source.models)
+            source.restore(self._runtime.add(settings))
             self._use(settings, self._runtime)
         else:
             sources = [*output_sources(self._runtime), source]
@@ -617,6 +617,20 @@ class KernelBank:
                 self._use(settings, make_runtime(settings))
             else:
                 self._runtime.reset()
+
+    def _reset_for(self, outputs: int) -> bool:
+        """Be a bank with that many outputs that has learned nothing, if that is cheap; whether."""
+        if outputs < self.outputs or (outputs > self.outputs == 1):
+            return False
+        self.reset()
+        with defer_signals():
+            while self.outputs < outputs:
+                if not has_room(self._runtime):
+                    return False
+                settings = replace(self._settings, outputs=self.outputs + 1)
+                self._runtime.add(settings)
+                self._use(settings, self._runtime)
+        return True
 
     # --- saving -------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from .settings import BankSettings
 class OutputSource:
     """The state of one output, as that of a bank of its own.
 
-    arrays : all arrays, as `Runtime.arrays` returns them.
+    arrays : all arrays but those that it shares with the first output of its bank.
     missing : how many samples had no target.
     models : those behind slots whose state is not arrays, by leaf.
     """
@@ -35,16 +35,17 @@ class OutputSource:
     missing: int
     models: Mapping[int, Any]
 
+    def restore(self, runtime: Runtime, shared: Mapping[str, Floats] | None = None) -> None:
+        """Let a runtime continue from this state; `shared`: arrays that replace some of it."""
+        runtime.restore_models(self.models)
+        runtime.ledger.missing = self.missing
+        runtime.restore({**self.arrays, **(shared or {})})
+
 
 def output_sources(runtime: Any) -> list[OutputSource]:
     """The outputs of a runtime, for one that is made of it; arrays are copies."""
-    arrays = runtime.arrays()
-    if not isinstance(runtime, OutputRuntime):
-        return [OutputSource(arrays, runtime.ledger.missing, runtime.copy_models())]
-    return [
-        OutputSource(runtime.whole_arrays(k, arrays), one.ledger.missing, one.copy_models())
-        for k, one in enumerate(runtime.runtimes)
-    ]
+    runtimes = runtime.runtimes if isinstance(runtime, OutputRuntime) else [runtime]
+    return [OutputSource(one.arrays(), one.ledger.missing, one.copy_models()) for one in runtimes]
 
 
 def can_negate(settings: BankSettings) -> bool:
@@ -86,13 +87,10 @@ def with_outputs(
     result = OutputRuntime(new)
     result.warned = runtime.warned
     result.open(np.zeros(runtime.dimension))
-    first = output_sources(runtime)[0].arrays
-    shared = {name: first[name] for name in result.shared_names()}
-    found = {"missing": np.array([float(source.missing) for source in sources])}
-    for k, source in enumerate(sources):
-        found |= result.named_arrays(k, {**source.arrays, **shared})
-    result.restore_models({k: source.models for k, source in enumerate(sources)})
-    result.restore(found)
+    names = result.runtimes[1].array_specs(runtime.dimension)
+    shared = {n: a for n, a in runtime.leader.arrays().items() if n not in names}
+    for one, source in zip(result.runtimes, sources, strict=True):
+        source.restore(one, shared)
     return new, result
 
 

@@ -17,7 +17,7 @@ from ..kernels.sample_buffer import ArraySpec, SampleBlock
 from ..native.workspace import SLIDE_PERIOD
 from ..utils.validation import Floats
 from .output_ledger import OutputLedger
-from .runtime import Runtime, under
+from .runtime import Runtime
 from .settings import BankSettings
 from .trace import Trace
 
@@ -110,17 +110,14 @@ class OutputRuntime:
         for runtime in self.runtimes:
             runtime.open_for_queries()
 
-    def add(
-        self, settings: BankSettings, arrays: Mapping[str, Floats], missing: int, models: Any
-    ) -> None:
-        """Add an output with these arrays, as of a bank of its own; settings are those with it."""
+    def add(self, settings: BankSettings) -> Runtime:
+        """Add an output that has learned nothing; settings are those with it."""
         runtime = Runtime(settings.of_output(len(self.runtimes)), self.leader)
         runtime.warned = self.warned
-        runtime.open(np.zeros(self.leader.workspace.points.shape[1]))
-        runtime.restore_models(models)
-        runtime.ledger.missing = missing
-        runtime.restore(arrays)
+        if self.is_open:
+            runtime.open(np.zeros(self.leader.workspace.points.shape[1]))
         self._use([*self.runtimes, runtime])
+        return runtime
 
     # --- learning ---------------------------------------------------------------------------------
 
@@ -217,21 +214,26 @@ class OutputRuntime:
         The names of the first output are those of a bank with one; others have a prefix. What
         outputs share is there once, whatever the engine.
         """
-        found = {"missing": np.array([float(r.ledger.missing) for r in self.runtimes])}
+        found = {"missing": self._missing()}
         for k, runtime in enumerate(self.runtimes):
             found |= self.named_arrays(k, runtime.arrays())
         return found
 
-    def whole_arrays(self, output: int, arrays: Mapping[str, Floats]) -> dict[str, Floats]:
-        """The arrays of one output as of a bank of its own, from those of all."""
-        leader = {n: a for n, a in arrays.items() if not n.startswith("output") and n != "missing"}
-        return leader | (under(_prefix(output), arrays) if output else {})
+    def split_arrays(self, arrays: Mapping[str, Floats] | None = None) -> list[dict[str, Floats]]:
+        """The arrays of each output that it does not share with the first, by their own names.
 
-    def shared_names(self) -> set[str]:
-        """The names of the arrays that outputs share."""
-        own = (set(runtime.array_specs(self.dimension)) for runtime in self.runtimes[:2])
-        leader, follower = own
-        return leader - follower
+        arrays : what `arrays` returned; by default what it returns now.
+        """
+        if arrays is None:
+            return [runtime.arrays() for runtime in self.runtimes]
+        found: list[dict[str, Floats]] = [{} for _ in self.runtimes]
+        for name, array in arrays.items():
+            head, _, rest = name.partition("/")
+            if head.startswith("output"):
+                found[int(head.removeprefix("output"))][rest] = array
+            elif name != "missing":
+                found[0][name] = array
+        return found
 
     def named_arrays(self, output: int, own: Mapping[str, Floats]) -> dict[str, Floats]:
         """The part of one output of the arrays of all, from those of a bank of its own."""
@@ -243,18 +245,22 @@ class OutputRuntime:
 
         change : from the arrays of this one, and those of the other at its start.
         """
-        old, fresh = self.arrays(), other.arrays()
-        found = {"missing": old["missing"]}
+        old, fresh = self.split_arrays(), other.split_arrays()
+        found = {"missing": self._missing()}
         for k in range(len(self.runtimes)):
-            own = change(self.whole_arrays(k, old), other.whole_arrays(k, fresh))
+            own = change(old[0] | old[k], fresh[0] | fresh[k])
             found |= other.named_arrays(k, own)
         return found
 
+    def _missing(self) -> Floats:
+        return np.array([float(runtime.ledger.missing) for runtime in self.runtimes])
+
     def restore(self, arrays: Mapping[str, Floats]) -> None:
         """Continue from what `arrays` returned. The runtime is open if that one was."""
-        for k, runtime in enumerate(self.runtimes):
-            runtime.ledger.missing = int(arrays["missing"][k])
-            runtime.restore(self.whole_arrays(k, arrays))
+        parts = self.split_arrays(arrays)
+        for runtime, own, missing in zip(self.runtimes, parts, arrays["missing"], strict=True):
+            runtime.ledger.missing = int(missing)
+            runtime.restore(parts[0] | own)
 
     def array_specs(self, dimension: int | None) -> dict[str, ArraySpec]:
         """Shape and dtype of `arrays` for inputs with that many columns, without making any."""

@@ -74,6 +74,8 @@ class Runtime:
         self.workspace: Workspace
         self.executor: Executor
         self._was_reset = False
+        self._known_specs: dict[Any, dict[str, ArraySpec]] = {}
+        """What `array_specs` has found before, for the outputs that this one leads too."""
         self._single: SingleSampleCalls | None = None
         self._gate: Gate | None = None
 
@@ -537,6 +539,13 @@ class Runtime:
 
     def array_specs(self, dimension: int | None) -> dict[str, ArraySpec]:
         """Shape and dtype of `arrays` for inputs with that many columns, without making any."""
+        key = (dimension, self._objective, self._leader is None)
+        known = self.leader._known_specs
+        if key not in known:
+            known[key] = self._array_specs(dimension)
+        return known[key]
+
+    def _array_specs(self, dimension: int | None) -> dict[str, ArraySpec]:
         shapes: dict[str, tuple[int, ...]] = {"weights": self.weights.shape}
         shapes |= {f"ledger/{name}": a.shape for name, a in self.ledger.state().items()}
         if self.weight_sums is not None:

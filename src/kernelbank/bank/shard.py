@@ -70,13 +70,16 @@ class Shard:
             if learner.uses_kernel_rows:
                 program = PackedProgram.pack(kernels, buffer.statistic_numbers, dimension)
             length = buffer.history_length
-            shapes = state_shapes(
-                settings, objective, len(members), dimension, kernels[0][0], length
-            )
             followed = None
-            if leader is not None and self._follows(settings, leader):
-                followed = leader.groups[len(self.groups)].trained
-                shapes = {n: s for n, s in shapes.items() if n not in learner.shared_arrays}
+            if leader is None:
+                parts = (len(members), dimension, kernels[0][0], length)
+                shapes = state_shapes(settings, objective, *parts)
+            else:
+                first = leader.groups[len(self.groups)]
+                shapes = {name: array.shape for name, array in first.scored.state.items()}
+                if self._follows(settings, leader):
+                    followed = first.trained
+                    shapes = {n: s for n, s in shapes.items() if n not in learner.shared_arrays}
             arrays = SlotGroup(
                 self.arrays,
                 start,

@@ -125,6 +125,9 @@ class SlotGroup(LeafArrays):
         self.borrowed: frozenset[str] = frozenset()
         """The arrays of the state that belong to the group of the first output."""
         self.scratch: dict[str, Floats] = {}
+        self.follow_templates: dict[Any, Phase] = {}
+        """Of the group of the first output: phases of another output, of which those of further
+        outputs are made with other arrays."""
         self.models: list[Any] = [None] * len(kernels)
         """For every leaf the model behind its slot, where the state is not arrays."""
 
@@ -287,8 +290,9 @@ class Learner:
     def follows(self, objective: Objective, leader: Objective) -> bool:
         """Whether slots of another output can use what those of the first compute from the inputs.
 
-        Such slots keep no `shared_arrays`, among which are all that `prepare` sets: it is not called
-        for them. `follow_phases` takes the place of `phases`. Their functions have the same bits as if they were alone. By default nothing is shared.
+        Such slots keep no `shared_arrays`, and `follow_phases` takes the place of `phases`. What
+        `prepare` sets has to be shared: it is not called for them. Their functions have the same
+        bits as if they were alone. By default nothing is shared.
         """
         return False
 

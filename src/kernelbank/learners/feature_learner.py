@@ -176,8 +176,21 @@ class FeatureLearner(Learner):
     ) -> list[Phase]:
         step = self.step if self.follow_step is None else self.follow_step
         arrays = self._block_arrays(group, buffer, workspace) | self._kept_arrays(leader)
-        arrays |= self._follow_scratch(leader)
-        return [self._phase(follow_block, group, **arrays, followed=2, step=step.address)]
+        return [self._follow_phase(follow_block, group, leader, **arrays, step=step.address)]
+
+    def _follow_phase(
+        self, function: NativeFunction, group: SlotGroup, leader: SlotGroup, **arrays: Any
+    ) -> Phase:
+        """A phase of another output; of the third one on that of the second with other arrays."""
+        key = (function, group.objective)
+        if key not in leader.follow_templates:
+            arrays |= self._follow_scratch(leader) | {"followed": 2}
+            leader.follow_templates[key] = self._phase(function, group, **arrays)
+            return leader.follow_templates[key]
+        own = {name: array for name, array in group.state.items() if name not in group.borrowed}
+        for name in ("values", "norms", "predictions", "variances", "effects", "query_values"):
+            own[name] = getattr(group, name)
+        return leader.follow_templates[key].with_arrays(**own, targets=arrays["targets"])
 
     def _follow_scratch(self, leader: SlotGroup) -> dict[str, Floats]:
         """Scratch that the slots of all other outputs use, one output after the other."""
@@ -193,8 +206,7 @@ class FeatureLearner(Learner):
     ) -> list[Phase]:
         arrays = self._block_arrays(group, buffer, workspace)
         arrays["memo_features"] = leader.scratch["memo_features"]
-        arrays |= self._follow_scratch(leader)
-        return [self._phase(follow_query, group, **arrays, followed=2)]
+        return [self._follow_phase(follow_query, group, leader, **arrays)]
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         return [self._phase(learn_block, group, **self._block_arrays(group, buffer, workspace))]

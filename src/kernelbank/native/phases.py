@@ -45,6 +45,14 @@ class Phase:
         phase.entry = (phase._function.address, phase._table.address)
         return phase
 
+    def with_arrays(self, **arrays: np.ndarray) -> Phase:
+        """The same phase with other arrays, of the same types and shapes, for some arguments."""
+        phase = Phase.__new__(Phase)
+        phase._function = self._function
+        phase._table = self._table.with_arrays(arrays)
+        phase.entry = (self.entry[0], phase._table.address)
+        return phase
+
     def run(self, first: int, count: int) -> None:
         """Run the phase alone, without the interpreter's lock."""
         assert isinstance(self._function, NativeFunction)

@@ -29,7 +29,7 @@ class Table:
                 f"arguments of {arguments.name}: {sorted(missing)} are missing, "
                 f"{sorted(unknown)} are unknown"
             )
-        self._values = values
+        self._arguments, self._values = arguments, values
         numbers: dict[str, int] = {}
         for name in _integers(arguments):
             value = values[name]
@@ -57,6 +57,24 @@ class Table:
         self._words = array("q", words or [0])
         self.address: int = self._words.buffer_info()[0]
 
+    def with_arrays(self, arrays: Mapping[str, np.ndarray]) -> Table:
+        """The same arguments with other arrays, of the same types and shapes, for some of them."""
+        other = Table.__new__(Table)
+        other._arguments, other._values = self._arguments, {**self._values, **arrays}
+        words, places = array("q", self._words), _places(self._arguments)
+        for name, value in arrays.items():
+            known = self._values[name]
+            if (
+                value.shape != known.shape
+                or value.dtype != known.dtype
+                or not value.flags.c_contiguous
+            ):
+                raise _wrong(self._arguments, name, f"be like {known.shape}", value.shape)
+            words[places[name]] = _address(value)
+        other._words = words
+        other.address = words.buffer_info()[0]
+        return other
+
     @property
     def entries(self) -> np.ndarray:
         """The words of the table: ints, bits of floats, addresses and lengths of arrays."""
@@ -78,6 +96,16 @@ def _wrong(arguments: Arguments, name: str, rule: str, found: Any) -> TypeError:
 def _integers(arguments: Arguments) -> tuple[str, ...]:
     """The names of the int arguments."""
     return tuple(name for name, kind in arguments.fields.items() if kind is int)
+
+
+@cache
+def _places(arguments: Arguments) -> dict[str, int]:
+    """Where the words of each argument begin."""
+    places, place = {}, 0
+    for name, kind in arguments.fields.items():
+        places[name] = place
+        place += 1 + len(kind.axes) if type(kind) is ArrayKind else 1
+    return places
 
 
 def _fits(
