@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.sample_buffer import ArraySpec, SampleBlock
+from ..native.phases import Phases
 from ..native.workspace import SLIDE_PERIOD
 from ..utils.validation import Floats
 from .output_ledger import OutputLedger
@@ -38,6 +39,8 @@ class OutputRuntime:
         """Have these outputs."""
         self.runtimes = runtimes
         self.ledger = OutputLedger([runtime.ledger for runtime in runtimes])
+        self._joined: tuple[Phases, Phases] | None = None
+        """The phases of a block and of a query of all outputs, if they are known; see `_join`."""
 
     # --- what all outputs have in common ----------------------------------------------------------
 
@@ -105,6 +108,22 @@ class OutputRuntime:
         for runtime in self.runtimes:
             runtime.open(first_input)
 
+    def _join(self) -> tuple[Phases, Phases] | None:
+        """The phases of all outputs in one list, for a block and for a query.
+
+        None if something else than phases has to run between those of the outputs.
+        """
+        if self._joined is None:
+            own = [runtime.plain_phases() for runtime in self.runtimes]
+            if not all(own):
+                return None
+            block, query = zip(*(pair for pair in own if pair is not None), strict=True)
+            self._joined = (
+                Phases([phases.as_phase() for phases in block]),
+                Phases([phases.as_phase() for phases in query]),
+            )
+        return self._joined
+
     def open_for_queries(self) -> None:
         """Open before the first sample if there is something to predict with."""
         for runtime in self.runtimes:
@@ -146,6 +165,14 @@ class OutputRuntime:
         self.open(X[0])
         first, count = self.ledger.samples, len(X)
         self.leader.workspace.points[:count] = X
+        joined = self._join()
+        if joined is not None and past_predictions is None and not np.isnan(y[0]).any():
+            for runtime, targets in zip(self.runtimes, y.T, strict=True):
+                runtime.workspace.new_targets[:count] = targets
+            joined[0].run(first, count)  # one call: a block is learned whole or not at all
+            for runtime in self.runtimes:
+                runtime.finish_block(first, count)
+            return
         risky = any(runtime.may_fail for runtime in self.runtimes)
         before = [runtime.checkpoint() for runtime in self.runtimes] if risky else []
         self.busy = risky
@@ -179,7 +206,12 @@ class OutputRuntime:
 
     def predict_one(self, x: Floats) -> Floats:
         """(K,): the predictions at (d,) x of an open runtime."""
-        return np.array([runtime.predict_one(x) for runtime in self.runtimes])
+        joined = self._join()
+        if joined is None:
+            return np.array([runtime.predict_one(x) for runtime in self.runtimes])
+        self.leader.workspace.query_point[:] = x
+        joined[1].run(self.ledger.samples, 1)
+        return np.array([runtime.last_prediction for runtime in self.runtimes])
 
     @property
     def query_slots(self) -> Floats:

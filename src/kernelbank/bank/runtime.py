@@ -144,10 +144,15 @@ class Runtime:
         self._single = None
         phases = self.executor.single_sample_phases()
         plain_checks = not self._settings.restricted_kernels  # which compiled code can do
-        if plain_checks and phases is not None and not self._callbacks:
+        if plain_checks and phases is not None and not self._callbacks and outputs == 1:
             self._single = SingleSampleCalls(
                 *phases, objective, self.ledger, self.workspace, self._query_prediction
             )
+
+    def plain_phases(self) -> tuple[Phases, Phases] | None:
+        """The phases of a block and of a query, if nothing but these phases has to run."""
+        found = self.executor.single_sample_phases()
+        return None if found is None or self._callbacks else (found[0], found[2])
 
     def block_length(self, dimension: int, outputs: int) -> int:
         """The longest block with that many columns of inputs and outputs."""
@@ -400,6 +405,11 @@ class Runtime:
     def predict_plain(self, x: Any) -> float:
         """The prediction at x by one compiled call if x is plain floats; NaN if it is not."""
         return nan if self._single is None else self._single.predict(x)
+
+    @property
+    def last_prediction(self) -> float:
+        """What the last query has predicted."""
+        return self._query_prediction.item()
 
     def predict_one(self, x: Floats) -> float:
         """The prediction at (d,) x of an open runtime. Leaves (P,) workspace.slot_values.

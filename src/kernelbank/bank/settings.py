@@ -227,9 +227,10 @@ class BankSettings:
         if missing.any():
             self._check_missing()
         check.within_range("y", np.where(missing, 0.0, values))
-        for output in range(outputs):
-            known = values[~missing[:, output], output]
-            self.of_output(output).loss.check_targets(known)
+        if not self.losses:
+            self.loss.check_targets(values[~missing])
+        for output, loss in enumerate(self.losses):
+            loss.check_targets(values[~missing[:, output], output])
         return np.ascontiguousarray(values)
 
     def _check_missing(self) -> None:

@@ -185,78 +185,76 @@ def continue_with(runtime: Any, settings: BankSettings, new: BankSettings, plan:
     assert runtime.dimension is not None
     new.check_width(runtime.dimension, "slots")
     result.open(np.zeros(runtime.dimension))
-    if isinstance(runtime, OutputRuntime):
-        changes = _output_changes(runtime, result, settings, new, plan)
-        pairs = list(zip(runtime.runtimes, result.runtimes, strict=True))
-    else:
-        changes = [_Change(settings, new, plan, runtime.arrays(), result.arrays())]
-        pairs = [(runtime, result)]
-    for change, (before, after) in zip(changes, pairs, strict=True):
+    runtimes, others = _runtimes(runtime), _runtimes(result)
+    begun = _begin_slots(runtimes, settings, new, plan)
+    leader, fresh = runtimes[0].arrays(), others[0].arrays()
+    for k, (before, after) in enumerate(zip(runtimes, others, strict=True)):
+        old, start = (before.arrays(), after.arrays()) if k else (leader, fresh)
+        shared = frozenset(fresh.keys() - start.keys())
+        parts = (settings.of_output(k), new.of_output(k), plan, leader | old, fresh | start)
+        change = _Change(*parts, shared)
         change.copy_shared()
         change.copy_slots(before, after)
-    _begin_slots(changes, samples)
-    for change, (_, after) in zip(changes, pairs, strict=True):
+        for part in begun:
+            change.copy_begun(part, k)
+        change.start_beside()
         after.restore_models(change.models)
-        after.restore(change.new)
-    for before, after in pairs:
         after.ledger.missing = before.ledger.missing
+        after.restore(change.new)
     return result
 
 
-def _output_changes(
-    runtime: OutputRuntime,
-    result: OutputRuntime,
-    settings: BankSettings,
-    new: BankSettings,
-    plan: SlotPlan,
-) -> list[_Change]:
-    """The change of each output, as if it shared nothing; but what it shares is copied once."""
-    old, fresh = runtime.split_arrays(), result.split_arrays()
-    shared = frozenset(fresh[0].keys() - fresh[1].keys())
-    return [
-        _Change(
-            settings.of_output(k),
-            new.of_output(k),
-            plan,
-            old[0] | old[k],
-            fresh[0] | fresh[k],
-            shared if k else frozenset(),
-        )
-        for k in range(len(old))
-    ]
+def _runtimes(runtime: Any) -> list[Runtime]:
+    return runtime.runtimes if isinstance(runtime, OutputRuntime) else [runtime]
 
 
-def _begin_slots(changes: Sequence[_Change], samples: int) -> None:
+@dataclass(frozen=True)
+class _Begun:
+    """New slots that have learned samples: their indices, and the runtimes of all outputs."""
+
+    indices: Sequence[int]
+    layout: Layout
+    runtimes: Sequence[Runtime]
+
+
+def _begin_slots(
+    runtimes: Sequence[Runtime], settings: BankSettings, new: BankSettings, plan: SlotPlan
+) -> list[_Begun]:
     """Let the new slots of all outputs begin with the samples that the buffer holds.
 
     A slot beside its base has to begin at 0. If it reads the whole window in each step, it learns
     the inputs with targets 0; if not, it learns none.
     """
-    first = changes[0]
-    slots = first.new_settings.slots
-    fresh = [index for index, source in enumerate(first.plan.kept) if source is None]
+    fresh = [index for index, source in enumerate(plan.kept) if source is None]
+    if not fresh:
+        return []
+    slots = new.slots
     beside = [index for index in fresh if slots[index].residual_of is not None]
     reading = [index for index in beside if slots[index].learner.learns_window]
-    X, y = first.held_samples(samples)
-    targets = np.column_stack([y, *(change.held_samples(samples)[1] for change in changes[1:])])
+    X, y = _held_samples(settings, runtimes)
     parts = (
-        ([index for index in fresh if index not in beside], X, targets),
-        (reading, X, np.zeros_like(targets)),
-        ([index for index in beside if index not in reading], X[:0], targets[:0]),
+        ([index for index in fresh if index not in beside], X, y),
+        (reading, X, np.zeros_like(y)),
+        ([index for index in beside if index not in reading], X[:0], y[:0]),
     )
-    for indices, inputs, own_targets in parts:
-        if indices:
-            _begin(changes, indices, samples, inputs, own_targets)
-    for change in changes:
-        for index in beside:
-            change.start_beside(index)
+    samples = runtimes[0].ledger.samples
+    return [_begin(new, indices, samples, *own) for indices, *own in parts if indices]
 
 
-def _begin(
-    changes: Sequence[_Change], indices: Sequence[int], samples: int, X: Floats, y: Floats
-) -> None:
+def _held_samples(settings: BankSettings, runtimes: Sequence[Runtime]) -> tuple[Floats, Floats]:
+    """(m, d) and (m, outputs): the samples that the buffers still hold."""
+    samples = runtimes[0].ledger.samples
+    length = settings.layout.history_length(settings.objective)
+    first = _oldest_held(settings.history, length, samples)
+    end = length + (samples - 1) % SLIDE_PERIOD + 1
+    held = slice(end - (samples - first), end)
+    inputs = runtimes[0].arrays()["slots/inputs"][:, held]
+    targets = [runtime.arrays()["slots/targets"][held, 0] for runtime in runtimes]
+    return np.ascontiguousarray(inputs.T), np.column_stack(targets)
+
+
+def _begin(new: BankSettings, indices: Sequence[int], samples: int, X: Floats, y: Floats) -> _Begun:
     """Let new slots learn these samples, the last of the `samples` so far; y : (m, outputs)."""
-    settings, new = changes[0].settings, changes[0].new_settings
     slots = [replace(new.slots[index], residual_of=None) for index in indices]
     identities = tuple(new.layout.identities[index] for index in indices)
     first = samples - len(X)
@@ -265,20 +263,16 @@ def _begin(
     alone = replace(alone, dictionary=None, dictionary_state=None)
     alone.check_inputs(X, "the samples so far", first=False)
     runtime = make_runtime(alone)
-    runtimes = runtime.runtimes if isinstance(runtime, OutputRuntime) else [runtime]
-    width = len(changes[0].old["slots/inputs"])
+    runtimes = _runtimes(runtime)
     for one in runtimes:
         one.diagnostics.silence()
-        one.open(X[0] if len(X) else np.zeros(width))
+        one.open(X[0] if len(X) else np.zeros(X.shape[1]))
         one.ledger.running[bank_cost.SAMPLES] = first
-    targets = y if settings.outputs > 1 else y[:, 0]
+    targets = y if new.outputs > 1 else y[:, 0]
     if len(X):
         for block in runtime.iter_blocks(X, targets, ()):
             runtime.run_block(block.points, block.targets)
-    for change, one in zip(changes, runtimes, strict=True):
-        arrays, learned = one.arrays(), one.copy_models()
-        for source, index in enumerate(indices):
-            change.copy(index, layout, source, arrays, learned)
+    return _Begun(indices, layout, runtimes)
 
 
 class _Change:
@@ -417,15 +411,21 @@ class _Change:
                 for targets in self.new[f"slots/group{number}/residual_targets"]:
                     self._align(known[base], targets)
 
-    def held_samples(self, samples: int) -> tuple[Floats, Floats]:
-        """(m, d) and (m,): the samples that the buffer still holds."""
-        first = _oldest_held(self.settings.history, self.length, samples)
-        end = self.length + (samples - 1) % SLIDE_PERIOD + 1
-        held = slice(end - (samples - first), end)
-        inputs = np.ascontiguousarray(self.old["slots/inputs"][:, held].T)
-        return inputs, self.old["slots/targets"][held, 0].copy()
+    def copy_begun(self, begun: _Begun, output: int) -> None:
+        """The arrays and models of new slots."""
+        runtime = begun.runtimes[output]
+        arrays, models = runtime.arrays(), runtime.copy_models()
+        for source, index in enumerate(begun.indices):
+            self.copy(index, begun.layout, source, arrays, models)
 
-    def start_beside(self, index: int) -> None:
+    def start_beside(self) -> None:
+        """Let new residual slots start beside their bases."""
+        slots = self.new_settings.slots
+        for index, source in enumerate(self.plan.kept):
+            if source is None and slots[index].residual_of is not None:
+                self._start_beside(index)
+
+    def _start_beside(self, index: int) -> None:
         """Let a new residual slot, which has the values of its learner, have those of base + it."""
         base = self.new_settings.slots[index].residual_of
         assert base is not None

@@ -30,6 +30,8 @@ class Table:
                 f"{sorted(unknown)} are unknown"
             )
         self._arguments, self._values = arguments, values
+        self._kept: Table | None = None
+        """The table that has the other arrays."""
         numbers: dict[str, int] = {}
         for name in _integers(arguments):
             value = values[name]
@@ -60,7 +62,7 @@ class Table:
     def with_arrays(self, arrays: Mapping[str, np.ndarray]) -> Table:
         """The same arguments with other arrays, of the same types and shapes, for some of them."""
         other = Table.__new__(Table)
-        other._arguments, other._values = self._arguments, {**self._values, **arrays}
+        other._arguments, other._values, other._kept = self._arguments, arrays, self
         words, places = array("q", self._words), _places(self._arguments)
         for name, value in arrays.items():
             known = self._values[name]
