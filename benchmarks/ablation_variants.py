@@ -98,7 +98,7 @@ def _never(rows: int) -> bool:
 def kept_pool(pool: SlotPool, keep: Keep) -> SlotPool:
     """The units whose slots are all kept, without those on the residual of one that is not."""
     found = SlotPool(pool.width)
-    found.limit = pool.limit
+    found.first_limit = pool.first_limit
     places: dict[int, int] = {}
     for number, unit in enumerate(pool.units):
         named = [(pool.names[i], pool.slots[i]) for i in unit.slots]

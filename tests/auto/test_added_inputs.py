@@ -113,7 +113,7 @@ def test_class_that_appears_after_added_inputs_is_learned():
     bank.add_inputs()
     bank.run(X[LATE:], labels[LATE:])
     assert bank.classes == tuple(dict.fromkeys(labels))
-    assert len(bank.banks) == 3
+    assert bank.bank.outputs == 3
 
 
 def test_wrong_number_of_added_inputs_is_refused():

@@ -73,9 +73,10 @@ def test_auto_bank_status_with_three_classes_shows_mean_weights():
     count = bank.samples - 1
     own = f"{wrong:.2%} over {count} predictions"
     assert facts["error rate"] == f"{own}  (baseline (last value): {naive:.2%})"
-    assert "  weights, mean of 3 banks (one per class)" in lines
-    mean = np.mean([one.weights for one in bank.banks], axis=0)
-    assert len({one.weights.tobytes() for one in bank.banks}) == 3
+    assert "  weights, mean of 3 classes" in lines
+    mean = bank.weights
+    assert len({weights.tobytes() for weights in bank.bank.weights}) == 3
+    np.testing.assert_allclose(mean[bank._model.members], bank.bank.weights.mean(axis=0))
     for name, share in bars:
         assert share == mean[bank.names.index(name)]
     assert bars[0][1] == mean.max()
@@ -138,7 +139,7 @@ def auto_models():
     slots = [kb.Slot(K.NoKernel(), adapter), kb.Slot(K.Gaussian(1.0), Norma())]
     bank = small_auto("classification", slots=slots, classes=["low", "mid", "high"])
     bank.run(*three(60))
-    assert [one.quarantined for one in bank.banks] == [(0,)] * 3
+    assert [one.quarantined for one in bank.bank.ledger.outputs] == [(0,)] * 3
     return bank
 
 
@@ -185,7 +186,7 @@ def test_status_is_short_and_harmless_in_every_state(make):
     assert max(map(len, lines[1:])) <= 140
     assert "<script" not in bank._repr_html_()
     if make is auto_models:
-        expected = "1 of 2: [0] NoKernel(), Adapter(model=Mute) (in 3 of 3 banks)"
+        expected = "1 of 2: [0] NoKernel(), Adapter(model=Mute) (for 3 of 3 classes)"
         assert facts["quarantined"] == expected
     if make is labels_of_all_kinds:
         assert facts["classes"] == r"6: True, '', 2.5, int, '\n', -3"
@@ -194,8 +195,8 @@ def test_status_is_short_and_harmless_in_every_state(make):
 def test_status_draws_weights_of_any_sign_and_size():
     auto = small_auto("classification")
     auto.run(*three(40))
-    for one in auto.banks:
-        one._runtime.weights[:] = 1e308
+    for one in auto.bank._runtime.runtimes:
+        one.weights[:] = 1e308
     shown(auto)
 
 

@@ -48,7 +48,7 @@ def test_class_that_appears_late_is_learned(first):
     bank = kb.AutoBank("classification", **SMALL)
     trace = bank.run(X, y)
     assert bank.classes[2] == "top"
-    assert len(bank.banks) == 3
+    assert bank.bank.outputs == 3
     seen = np.flatnonzero(late)[0]
     assert (trace.probabilities[1 : seen + 1, 2] == 0).all()
     after = slice(count - 200, count)
@@ -96,10 +96,10 @@ def test_slot_classes_are_the_classes_of_the_slots_scores(count):
     for x, label, chosen in zip(X, labels, trace.slot_classes, strict=True):
         if single.banks:
             rows = single._model.scaling.scale_rows(x[None], np.zeros((1, 0)))
-            scores = np.array([bank.predict_slots(rows)[0] for bank in single.banks])
+            scores = single.bank.predict_slots(rows)[0].reshape(single.bank.outputs, -1)
             wanted = scores.argmax(axis=0) if len(scores) > 1 else scores[0] > 0
             assert (chosen == wanted).all()
         told = single.predict_trace_one(x, record=["slot_classes"]).slot_classes
         assert (told[0] == chosen).all()
         single.learn_one(x, label)
-    assert len(whole.banks) == (1 if count == 2 else 3)
+    assert whole.bank.outputs == (1 if count == 2 else 3)

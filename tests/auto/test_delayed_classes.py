@@ -26,8 +26,8 @@ def stream(rows, seed=0):
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_class_that_appears_between_prediction_and_target_gets_its_own_bank(late, tmp_path):
-    """The one bank of two classes is that of the second; with a third class it has another place."""
+def test_class_that_appears_between_prediction_and_target_gets_its_own_output(late, tmp_path):
+    """The one output of two classes is the second's; with a third class it has another place."""
     X, y = stream(102)
     labels = np.where(y > 0, "b", "a")
     labels[:2] = "a", "b"
@@ -41,16 +41,16 @@ def test_class_that_appears_between_prediction_and_target_gets_its_own_bank(late
     bank.predict_one(row)
     if late:  # the third class is that of another row
         bank.learn_one(X[100], "c")
-        assert len(bank.banks) == 3
+        assert bank.bank.outputs == 3
         bank.save(tmp_path / "bank")
         bank = kb.load(tmp_path / "bank")
         model = bank._model
-        losses = [inner.ledger.slot_loss for inner in bank.banks]
+        losses = bank.bank.ledger.slot_loss
         shown = model.scaling.scale_rows(np.array([row]), np.zeros((1, 0)))
-        now = [inner.predict_slots(shown)[0] for inner in bank.banks]
+        now = bank.bank.predict_slots(shown)[0]
         bank.learn_one(row, "b")
         for head, (past, sign) in enumerate([(now[0], -1), (own, 1), (now[2], -1)]):
-            added = bank.banks[head].ledger.slot_loss - losses[head]
+            added = bank.bank.ledger.slot_loss[head] - losses[head]
             assert added == pytest.approx((past - sign) ** 2, rel=1e-6, abs=1e-9)
     else:  # it is its own
         bank.learn_one(row, "c")

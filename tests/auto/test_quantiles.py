@@ -162,7 +162,7 @@ def test_wrong_levels_are_refused(settings, words):
 def test_without_levels_there_are_no_quantiles():
     bank = kb.AutoBank(size="small")
     bank.learn_one([1.0], 2.0)
-    with pytest.raises(InvalidArgument, match="kb.AutoBank\\(quantiles="):
+    with pytest.raises(InvalidArgument, match=r"kb\.AutoBank\(quantiles="):
         bank.predict_quantiles([[1.0]])
     assert bank.ledger.quantiles == ()
 

@@ -194,7 +194,7 @@ def pool_of(units, limit):
         slot = kb.Slot(K.NoKernel(), L.LastValue(), residual_of=base)
         pool.add_unit(f"unit {number}", [(f"slot {number}", slot)], initial=initial)
         pool.units[-1] = slot_pool_unit(pool.units[-1], price)
-    pool.limit = limit
+    pool.first_limit = limit
     return pool
 
 

@@ -82,7 +82,7 @@ def test_step_of_an_auto_bank_is_undone_if_a_users_function_fails():
 
 
 def test_warning_that_is_an_error_leaves_a_whole_bank():
-    """Of a model with three inner banks, all have learned the batch when the warning is raised."""
+    """Of a bank with three outputs, all have learned the batch when the warning is raised."""
     X, y = labelled(300, "three")
     slots = [kb.Slot(kb.kernels.Gaussian(0.5), kb.learners.Norma(1e200, 5))]
     slots += [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma(0.1, 20))]

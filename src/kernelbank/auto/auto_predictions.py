@@ -70,7 +70,7 @@ class AutoBankPredictions(AutoBankState):
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             assert self._model is not None
             found = self._model.record(prediction)
-            names, outputs = self._model.names, self._model.outputs
+            names, outputs = self._model.names, self._model.target_count
             return make_trace(self._task, [found], fields, names, self._classes, outputs)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -265,7 +265,7 @@ class AutoBankPredictions(AutoBankState):
             past = model.forecast_rows(len(rows), self._pending.fresh)
             if not self.lags:
                 return model.predict(rows, past, tail_of(coverage)).output
-            lags = self.lags * model.outputs
+            lags = self.lags * model.target_count
             lagged = model.lagged[:lags]
             outputs = []
             for row, own in zip(rows, past, strict=True):

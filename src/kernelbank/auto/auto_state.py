@@ -196,7 +196,7 @@ class AutoBankState(AutoBankView):
         """How many targets a row has; None before the first row was learned."""
         if self._model is None or not self._model.rows:
             return None if self._target_names is None else len(self._target_names)
-        return self._model.outputs
+        return self._model.target_count
 
     def _use_targets(self, targets: Floats, names: tuple[str, ...] | None) -> None:
         """Take the targets of the first rows for those of all later ones."""
@@ -209,7 +209,7 @@ class AutoBankState(AutoBankView):
         if (
             self._model is None
             or self._model.dimension != dimension
-            or (self._task == "regression" and self._model.outputs != outputs)
+            or (self._task == "regression" and self._model.target_count != outputs)
         ):
             self._unlisted = False
             self._listed.clear()

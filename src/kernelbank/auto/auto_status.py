@@ -60,26 +60,29 @@ def auto_status(
     notes |= engine_note(config.engine)
     notes["last change"] = _last_change(model, encoder)
     status = Status(title, settings, model.rows, _metrics(task, ledger, model), notes)
-    count = len(model.banks)
-    if not count:
+    if not model.banks:
         why = "there is only one class"
         if not model.started:
             why = f"the slots start after {task_model.RESTARTS[0]} rows"
         return replace(status, no_weights=f"none yet: {why}")
+    count = model.target_count
     quarantined = Counter(
-        int(model.members[index]) for bank in model.banks for index in bank.quarantined
+        int(model.members[index])
+        for bank in model.banks
+        for ledger in (bank.ledger.outputs if bank.outputs > 1 else (bank.ledger,))
+        for index in ledger.quarantined
     )
     if quarantined:
 
         def describe(index: int) -> str:
-            banks = f" (in {quarantined[index]} of {count} banks)" if count > 1 else ""
+            banks = f" (for {quarantined[index]} of {count} classes)" if count > 1 else ""
             return model.names[index] + banks
 
         notes["quarantined"] = quarantine_note(sorted(quarantined), len(model.members), describe)
     return replace(
         status,
         names=model.names,
-        weights=model.mean_weights_of_banks(),
+        weights=model.mean_weights_of_outputs(),
         losses=model.slot_losses(),
         heading=_heading(model),
     )
@@ -87,7 +90,7 @@ def auto_status(
 
 def _heading(model: TaskModel) -> str:
     if isinstance(model, TargetsModel):
-        return f"weights, mean over {model.outputs} targets"
+        return f"weights, mean over {model.target_count} targets"
     count = len(model.banks)
     return "weights" if count == 1 else f"weights, mean of {count} banks (one per class)"
 
@@ -96,7 +99,7 @@ def _metrics(task: str, ledger: AutoLedger, model: TaskModel) -> dict[str, Metri
     """RMSE or error rate, beside the baseline, which predicts the last target."""
     own, baseline = ledger.mean_loss, ledger.baseline_loss
     name = "error rate"
-    if task == "regression" and model.outputs == 1:
+    if task == "regression" and model.target_count == 1:
         name, own, baseline = "RMSE", float(np.sqrt(own)), float(np.sqrt(baseline))
     scored = model.rows - model.unscored
     if isinstance(model, TargetsModel):

@@ -59,7 +59,9 @@ class AutoBankView:
     @property
     def _several(self) -> bool:
         """Whether rows have several targets."""
-        return self._task == "regression" and self._model is not None and self._model.outputs > 1
+        return (
+            self._task == "regression" and self._model is not None and self._model.target_count > 1
+        )
 
     @property
     def _no_fields(self) -> tuple[str, ...]:
@@ -171,7 +173,7 @@ class AutoBankView:
         with self._turn:
             if self._model is None or not self._model.banks:
                 return np.zeros(0)
-            return self._model.mean_weights_of_banks()
+            return self._model.mean_weights_of_outputs()
 
     def input_ranges(self) -> Floats:
         """(inputs, 3): median, minimum and maximum of the last values of every input.

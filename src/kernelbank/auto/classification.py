@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..bank.bank import KernelBank
+from ..bank.output_changes import can_negate
 from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..utils.interrupts import defer_signals
@@ -20,10 +21,11 @@ from .scaling import CHUNK
 from .season_steps import INPUTS, PAST, RECALLED
 from .single_row import SingleRowCalls
 from .single_row_steps import count_class
-from .task_model import ModelBatch, TaskModel
+from .slot_pool import START
+from .task_model import RESTARTS, ModelBatch, TaskModel
 
 REPLAY = 512
-"""Rows from which the bank of a class that appears late starts."""
+"""Rows from which the output of a class that appears late starts."""
 
 
 class ClassificationBatch(ModelBatch):
@@ -31,16 +33,16 @@ class ClassificationBatch(ModelBatch):
 
     def __init__(self, model: ClassificationModel) -> None:
         super().__init__(model)
-        banks, classes = len(model.platt), model.classes
-        self.scores = np.zeros((CHUNK, banks))
+        outputs, classes = len(model.platt), model.classes
+        self.scores = np.zeros((CHUNK, outputs))
         self.labels = np.zeros(CHUNK)
         self.out = np.zeros((CHUNK, classes))
         arguments: dict[str, Any] = {
-            "banks": banks,
+            "banks": outputs,
             "classes": classes,
             "platt": model.platt,
             "common": model.common_slopes,
-            "work": np.zeros((banks, softmax.WORK)),
+            "work": np.zeros((outputs, softmax.WORK)),
             "scores": self.scores,
             "labels": self.labels,
             "out": self.out,
@@ -55,19 +57,22 @@ class ClassificationBatch(ModelBatch):
 
 
 class ClassificationModel(TaskModel):
-    """Two classes: one bank on labels of -1 and 1. More: one bank per class, against the rest.
+    """Two classes: one output with labels of -1 and 1. More: one per class, against the rest.
 
     The squared loss on such labels has the conditional mean as its best function. A logistic curve
     that is fitted online turns the score of two classes into a probability (Platt 1999), a softmax
     that is fitted online the scores of more classes (see `softmax`).
+
+    All classes are outputs of one bank, if they see the same row. With lagged targets or seasons
+    they do not, since these are labels for the class: then each has a bank with one output.
     """
 
     def __init__(self, config: AutoConfig, dimension: int, classes: int) -> None:
-        super().__init__(config, dimension, scale_target=False, replay=REPLAY)
         self.classes = classes
+        super().__init__(config, dimension, scale_target=False, replay=REPLAY)
         self.class_counts = np.zeros(classes)
         self.platt = np.zeros((0, calibration.PLATT))
-        """(banks, PLATT): the logistic curve of the one bank, or a class's part of the softmax."""
+        """(outputs, PLATT): the logistic curve of two classes, or a class's part of the softmax."""
         self.common_slopes = np.array(softmax.COMMON_START)
         """(PAIR,): the part of the softmax that all classes share."""
         self.wrong = np.zeros(2)
@@ -82,44 +87,108 @@ class ClassificationModel(TaskModel):
         return batch
 
     @property
-    def banks_needed(self) -> int:
-        """How many banks this many classes need."""
+    def outputs_needed(self) -> int:
+        """How many outputs this many classes need."""
         return {0: 0, 1: 0, 2: 1}.get(self.classes, self.classes)
 
-    def _positive(self, bank: int) -> int:
-        """The class whose label is 1 for a bank."""
-        return 1 if self.banks_needed == 1 else bank
+    @property
+    def outputs_per_bank(self) -> tuple[int, ...]:
+        """The numbers of outputs of the banks that are needed."""
+        needed = self.outputs_needed
+        if not needed:
+            return ()
+        return (1,) * needed if self.config.past else (needed,)
+
+    def _positives(self, first: int = 0, count: int | None = None) -> np.ndarray:
+        """The classes whose labels are 1, for `count` outputs from the given one on."""
+        needed = self.outputs_needed
+        if needed == 1:
+            return np.ones(1, dtype=np.int64)
+        return np.arange(first, needed if count is None else first + count)
+
+    def _numbered_banks(self) -> Iterator[tuple[slice, KernelBank]]:
+        """The banks, each with the numbers of its outputs."""
+        first = 0
+        for bank in self.banks:
+            yield slice(first, first + bank.outputs), bank
+            first += bank.outputs
+
+    @property
+    def outputs_per_pool(self) -> int:
+        return max(self.outputs_per_bank, default=1)
 
     def add_class(self) -> None:
-        """Add a class. Banks that are now needed start from the replay buffer."""
+        """Add a class. Outputs that are now needed start from the replay buffer."""
         self.classes += 1
         self.class_counts = np.append(self.class_counts, 0.0)
-        if self.banks_needed > 1 and len(self.banks) == 1:
-            self.banks.insert(0, self._trained_bank(0))  # the bank of two classes is class 1's
-        self._add_banks()
+        self.pool.outputs = self.outputs_per_pool
+        if self.banks and not self.config.past and self.rows < RESTARTS[-1]:
+            self._learn_again()
+        else:
+            if self.outputs == 1 and self.outputs_needed > 1:
+                self._add_first_output()
+            self._add_outputs()
+            self.revise_slots(self.rows, due=not self.pool.fits(self.units.running, START))
         self._drop_batch()
         self.warn_if_large()
 
-    def _add_banks(self) -> None:
-        while self.started and len(self.banks) < self.banks_needed:
-            self.banks.append(self._trained_bank(self._positive(len(self.banks))))
-        if len(self.platt) < len(self.banks):
-            self.platt = calibration.grow_curves(self.platt, len(self.banks))
+    def _learn_again(self) -> None:
+        """Let a bank with all outputs learn all rows so far, which the replay buffer still has."""
+        self._spare_banks, self.banks = self.banks, []
+        self.start_units(2.0 * START)
+        self._add_outputs()
+        self._spare_banks = []
 
-    def _trained_bank(self, positive: int) -> KernelBank:
-        """A bank for a class that has learned the rows in the replay buffer."""
-        bank = self.new_bank()
+    def _add_first_output(self) -> None:
+        """Add the output of class 0, whose labels were those of class 1 with another sign."""
+        (bank,) = self.banks
+        if self.config.past:
+            self.banks.insert(0, self._trained_bank(0))
+        elif can_negate(bank._settings):
+            bank._add_first_output(None)
+        else:
+            bank._add_first_output(self._trained_output(bank, 0))
+
+    def _add_outputs(self) -> None:
+        """Add the outputs that are missing."""
+        while self.started and self.outputs < self.outputs_needed:
+            first = self.outputs
+            if self.config.past:
+                self.banks.append(self._trained_bank(first))
+            elif not self.banks:
+                self.banks.append(self._trained_bank(0, self.outputs_needed))
+            else:
+                self.banks[0]._add_output(self._trained_output(self.banks[0], first))
+        if len(self.platt) < self.outputs:
+            self.platt = calibration.grow_curves(self.platt, self.outputs)
+
+    def _trained_bank(self, first: int, outputs: int = 1) -> KernelBank:
+        """A bank for classes that has learned the rows in the replay buffer."""
+        bank = self.new_bank(outputs)
         X, lagged, targets = self.buffer.latest(self.rows)
         if len(X):
-            rows = self._with_lags(self.scaling.scale_rows(X, lagged), lagged, positive)
-            self.buffer.replay(self.rows, bank, rows, _labels(targets, positive))
+            positives = self._positives(first, outputs)
+            rows = self._with_lags(self.scaling.scale_rows(X, lagged), lagged, positives[0])
+            self.buffer.replay(self.rows, bank, rows, _labels(targets, positives))
         return bank
+
+    def _trained_output(self, bank: KernelBank, positive: int) -> KernelBank:
+        """What the output of one more class has learned of the rows in the replay buffer."""
+        X, lagged, targets = self.buffer.latest(self.rows)
+        count = min(len(X), bank.samples)
+        chosen = np.arange(len(X) - count, len(X))
+        rows = self.scaling.scale_rows(X[chosen], lagged[chosen])
+        output = bank._new_output(bank.samples - count, rows[0], -1.0)
+        labels = _labels(targets[chosen], np.array([positive]))
+        self.buffer.replay(self.rows, output, rows, labels, chosen)
+        return output
 
     def _with_lags(self, rows: Floats, lagged: Floats, positive: int) -> Floats:
         """Write the lagged classes into scaled rows as labels for a bank: 1, -1, 0 if unknown."""
         lags, scaling = self.config.lags, self.scaling
         if self.config.past:
-            labels = np.where(np.isnan(lagged), 0.0, _labels(lagged, positive))
+            labels = np.where(lagged == positive, 1.0, -1.0)
+            labels[np.isnan(lagged)] = 0.0
         if lags:
             repeats = len(scaling.lag_columns) // lags
             rows[:, scaling.lag_columns] = np.tile(labels[:, :lags], (1, repeats))
@@ -138,17 +207,17 @@ class ClassificationModel(TaskModel):
 
     def predict(self, X: Floats, lagged: Floats, tail: float) -> Prediction:
         single = len(X) == 1
-        scores = np.zeros((len(X), len(self.banks)))
-        slots = np.zeros((len(self.banks), int(single), len(self.names)))
+        scores = np.zeros((len(X), self.outputs))
+        slots = np.zeros((self.outputs, int(single), len(self.names)))
         if self.banks:
             rows = self.scaling.scale_rows(X, lagged)
-            for k, bank in enumerate(self.banks):
-                own = self._with_lags(rows, lagged, self._positive(k))
+            for outputs, bank in self._numbered_banks():
+                own = self._with_lags(rows, lagged, self._positives()[outputs.start])
                 if single:
-                    scores[0, k], values = bank.predict_slots_one(own[0])
-                    slots[k, 0] = self.spread(values, np.nan)
+                    scores[0, outputs], values = bank.predict_slots_one(own[0])
+                    slots[outputs, 0] = self.spread(values, np.nan)
                 else:
-                    scores[:, k] = bank.predict(own)
+                    scores[:, outputs] = bank.predict(own).reshape(len(X), -1)
         return Prediction(self.rows, lagged.copy(), scores, slots, self._probabilities(scores))
 
     def _probabilities(self, scores: Floats) -> Floats:
@@ -190,9 +259,9 @@ class ClassificationModel(TaskModel):
         learning = [count, batch.copy_weights(self), batch.update_platt, batch.detect_changes]
         return SingleRowCalls(
             self,
-            [self._positive(k) for k in range(len(self.banks))],
+            self._positives().tolist(),
             scores=batch.scores,
-            spreads=np.zeros(len(self.banks)),
+            spreads=np.zeros(self.outputs),
             targets=batch.labels,
             output=batch.out,
             scale=None,
@@ -236,20 +305,22 @@ class ClassificationModel(TaskModel):
         first, count = self.rows, len(X)
         lagged = self.past_rows(targets)
         rows, _, _, new_levels = self.scaling.scale_and_update(X, lagged, None)
-        scores = np.empty((count, len(self.banks)))
+        scores = np.empty((count, self.outputs))
         wanted = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
         recorded = ["predictions", "weights", *(["slot_predictions"] if wanted else [])]
-        slots = np.zeros((len(self.banks), count if wanted else 0, len(self.names)))
+        slots = np.zeros((self.outputs, count if wanted else 0, len(self.names)))
         found: Record = {}
-        for k, bank in enumerate(self.banks):
-            positive = self._positive(k)
-            own = self._with_lags(rows, lagged, positive)
-            trace = bank.run(own, _labels(targets, positive), record=recorded)
-            scores[:, k] = trace.predictions
-            if k == 0:
-                found["weights"] = self.spread(trace.weights, 0.0)
+        for outputs, bank in self._numbered_banks():
+            positives = self._positives()[outputs]
+            own = self._with_lags(rows, lagged, positives[0])
+            trace = bank.run(own, _labels(targets, positives), record=recorded)
+            scores[:, outputs] = trace.predictions.reshape(count, -1)
+            if outputs.start == 0:
+                first_weights = trace.weights if bank.outputs == 1 else trace.weights[:, 0]
+                found["weights"] = self.spread(first_weights, 0.0)
             if wanted:
-                slots[k] = self.spread(trace.slot_predictions, 0.0)
+                own_slots = trace.slot_predictions.reshape(count, bank.outputs, -1)
+                slots[outputs] = self.spread(own_slots.swapaxes(0, 1), 0.0)
         if wanted:
             found |= {"slot_predictions": slots[0], "slot_classes": _slot_classes(slots)}
         batch = self._batch
@@ -275,13 +346,13 @@ class ClassificationModel(TaskModel):
         if not prediction.rows_before:
             self.wrong[0] = wrong
             self.unscored += 1
-        # Banks that were added after the prediction have no score of it: NaN, for which the softmax
-        # leaves the row out. The bank of two classes is now the second.
+        # Outputs that were added after the prediction have no score of it: NaN, for which the
+        # softmax leaves the row out. That of two classes is now the second.
         earlier = prediction.scores.shape[1]
-        offset = 1 if earlier == 1 and len(self.banks) > 1 else 0
+        offset = 1 if earlier == 1 and self.outputs > 1 else 0
         if self.banks:
             batch = self._batch
-            batch.scores[0] = 0.0 if len(self.banks) == 1 else np.nan
+            batch.scores[0] = 0.0 if self.outputs == 1 else np.nan
             batch.scores[0, offset : offset + earlier] = prediction.scores[0]
             batch.labels[0] = target
             batch.errors[0] = predicted[0] != target
@@ -297,15 +368,23 @@ class ClassificationModel(TaskModel):
         rows = self.scaling.scale_rows(x[None], lagged)
         for column in self.scaling.update_inputs(x):
             self.note_change("input level", self.rows, column)
-        for k, bank in enumerate(self.banks):
-            positive = self._positive(k)
-            own = self._with_lags(rows, lagged, positive)
-            known = delayed and 0 <= k - offset < len(prediction.slots)
-            past = None
-            if known:
-                score = float(prediction.scores[0, k - offset])
-                past = self.past_slots(prediction.slots[k - offset, 0], score)
-            bank.learn_one(own[0], 1.0 if target == positive else -1.0, past)
+        past = self._past_slots(prediction, offset) if delayed else None
+        for outputs, bank in self._numbered_banks():
+            positives = self._positives()[outputs]
+            own = self._with_lags(rows, lagged, positives[0])
+            label = _labels(np.array([target]), positives)[0]
+            judged = None if past is None else past[outputs].reshape(bank.weights.shape)
+            bank.learn_one(own[0], label, judged)
+
+    def _past_slots(self, prediction: Prediction, offset: int) -> Floats:
+        """(outputs, P): what the slots that run now predicted then, NaN where it is not known.
+
+        offset : the output that was the first when the prediction was made.
+        """
+        past = np.full((self.outputs, len(self.members)), np.nan)
+        for k, slots in enumerate(prediction.slots[: self.outputs - offset]):
+            past[k + offset] = self.past_slots(slots[0], float(prediction.scores[0, k]))
+        return past
 
     def _score(self, predicted: np.ndarray, targets: Floats) -> None:
         """Count classes and errors, row after row."""
@@ -319,9 +398,10 @@ class ClassificationModel(TaskModel):
         X, _, _ = self.buffer.latest(self.rows)
         self._drop_banks()
         self.scaling.fit(X, None)
+        self.start_units()
         self.platt = np.zeros((0, calibration.PLATT))
         self.common_slopes[:] = softmax.COMMON_START
-        self._add_banks()
+        self._add_outputs()
         self._drop_batch()
         self._spare_banks = []
 
@@ -335,11 +415,12 @@ class ClassificationModel(TaskModel):
     def counters(self) -> dict[str, Any]:
         return super().counters() | {"classes": self.classes, "last_class": self._last_class.item()}
 
-    def allocate(self, classes: int, banks: int) -> None:
-        """Make the arrays for so many classes and banks, before `restore`."""
+    def allocate(self, classes: int, outputs: int) -> None:
+        """Make the arrays for so many classes and outputs, before `restore`."""
         self.classes = classes
+        self.pool.outputs = self.outputs_per_pool
         self.class_counts = np.zeros(classes)
-        self.platt = np.zeros((banks, calibration.PLATT))
+        self.platt = np.zeros((outputs, calibration.PLATT))
         self._drop_batch()
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
@@ -347,15 +428,19 @@ class ClassificationModel(TaskModel):
         self._last_class[0] = int(counters["last_class"])
 
 
-def _labels(targets: Floats, positive: int) -> Floats:
-    """Class numbers as labels: 1 for the positive class, else -1."""
-    return np.where(targets == positive, 1.0, -1.0)
+def _labels(targets: Floats, positives: np.ndarray) -> Floats:
+    """Class numbers (n,) as labels (n, K) for outputs: 1 for the positive class of each, else -1.
+
+    (n,) for one output.
+    """
+    labels = np.where(targets[:, None] == positives, 1.0, -1.0)
+    return labels[:, 0] if len(positives) == 1 else labels
 
 
 def _slot_classes(scores: Floats) -> Floats:
-    """(n, P): the class that each slot alone predicts, from scores (banks, n, P).
+    """(n, P): the class that each slot alone predicts, from scores (outputs, n, P).
 
-    One bank is that of the second of two classes.
+    One output is that of the second of two classes.
     """
     if len(scores) == 1:
         return (scores[0] > 0.0).astype(np.float64)

@@ -118,11 +118,11 @@ class AutoConfig:
         """
         return self.slots is None and self.combiner is None and not needs_shift(self.loss)
 
-    def make_pool(self, scaling: Scaling) -> SlotPool:
+    def make_pool(self, scaling: Scaling, outputs: int = 1) -> SlotPool:
         """All slots that may run."""
         if self.slots is None:
-            return default_pool(scaling, SIZES[self.size], self.seed, self.loss)
-        pool = SlotPool(scaling.width)
+            return default_pool(scaling, SIZES[self.size], self.seed, self.loss, outputs)
+        pool = SlotPool(scaling.width, outputs)
         slots = [_on_known_columns(slot, scaling) for slot in self.slots]
         # They all run; and the width may be that of a check, before there are inputs.
         pool.add(list(zip(SlotNames(self.slots), slots, strict=True)), price=0.0)

@@ -66,9 +66,13 @@ SUBSETS = 3
 _FORGETTING: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
 
 
-def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss) -> SlotPool:
-    """All slots that an AutoBank with the default slots may run."""
-    pool = SlotPool(scaling.width)
+def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: int = 1) -> SlotPool:
+    """All slots that an AutoBank with the default slots may run.
+
+    They are the same for any number of outputs; which of them run first, and what they cost, is
+    not.
+    """
+    pool = SlotPool(scaling.width, outputs)
     added = scaling.dimension - scaling.core
     columns_of = {}
     for name, columns in scaling.columns_of.items():
@@ -77,7 +81,7 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss) -> SlotPoo
     if needs_shift(loss):  # other slots would aim at the mean, and nothing at what the loss does
         pool.add(season_slots(scaling, size, seed, loss))
         return pool
-    pool.limit = LIMIT * pool.price(pool.initial_units)
+    pool.first_limit = LIMIT * sum(unit.price for unit in pool.units)
     builder = _Builder(pool, scaling, columns_of, size, seed, loss)
     builder.add_last_value()
     builder.add_neighbors()

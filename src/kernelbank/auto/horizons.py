@@ -59,7 +59,7 @@ class HorizonsModel(OutputsModel):
         return self.scaling.scale_rows(X, lagged)
 
     def _target_scales(self) -> Floats:
-        return np.tile(self.scaling.target_scale, (self.outputs, 1))
+        return np.tile(self.scaling.target_scale, (self.target_count, 1))
 
     # --- the newest row -------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ class HorizonsModel(OutputsModel):
         if self.scaling.update_target(y, hold=far):
             self.scaling.restart_target()
 
-    def revise_slots(self, rows: int) -> bool:
+    def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
         """All slots stay."""
         return False
 
@@ -109,6 +109,6 @@ class HorizonsModel(OutputsModel):
         X, lagged, targets = self.buffer.latest(self.rows)
         self._drop_banks()
         self.scaling.fit(X, self.series)
-        self.banks = [self.new_bank()]
+        self.banks = [self.new_bank(self.target_count)]
         scaled = self.scaling.scale_targets(targets.ravel()).reshape(targets.shape)
         self.banks[0].run(self._scaled_rows(X, lagged), scaled, record="light")

@@ -190,7 +190,7 @@ def _restore_auto(
         encoder.width != model.dimension or (encoder.tentative and model.rows)
     ):
         raise FileRefused("its columns do not fit its inputs.")
-    template = auto._config.make_bank(model.bank_slots(), model.outputs)
+    template = auto._config.make_bank(model.bank_slots(), model.target_count)
     for number, inner in enumerate(header["banks"]):
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
         model.banks.append(_fitting(bank, template))
@@ -238,7 +238,7 @@ def _restore_forecaster(
     if (header["bank"] is not None) != inner.started:
         raise FileRefused("its forecasts have the wrong number of banks.")
     if header["bank"] is not None:
-        template = inner.config.make_bank(inner.bank_slots(), inner.outputs)
+        template = inner.config.make_bank(inner.bank_slots(), inner.target_count)
         inner.banks = [_fitting(restore_bank(header["bank"], under("bank/", arrays)), template)]
     line = restore_bank(header["line"], under("line/", arrays))
     forecaster.line.bank = _fitting(line, forecaster.line.bank)
@@ -267,7 +267,7 @@ def _restore_quantiles(
     if inner.rows != model.rows or (header["bank"] is not None) != inner.started:
         raise FileRefused("its quantiles do not fit its rows.")
     if header["bank"] is not None:
-        template = inner.config.make_bank(inner.bank_slots(), inner.outputs)
+        template = inner.config.make_bank(inner.bank_slots(), inner.target_count)
         inner.banks = [_fitting(restore_bank(header["bank"], under("bank/", arrays)), template)]
 
 
@@ -320,7 +320,8 @@ def check_precision(arrays: Mapping[str, Any]) -> None:
 
 def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> None:
     """The model of an AutoBank, without its banks."""
-    counters, banks = header["counters"], len(header["banks"])
+    counters = header["counters"]
+    outputs = tuple(inner.get("outputs", 1) for inner in header["banks"])
     dimension = _whole_number(header["dimension"], 1, 10**6, "inputs")
     rows = REPLAY if auto.task == "classification" else task_model.RESTARTS[-1]
     # Before anything is made for so many inputs: the largest array that depends on them alone.
@@ -338,21 +339,23 @@ def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> 
     rows = _whole_number(counters["rows"], 0, 2**53, "rows")
     _whole_number(counters["unscored"], 0, rows, "predictions that do not count")
     held = _whole_number(counters.get("held", 0), 0, CHANGE_AFTER - 1, "rows held back")
-    needed = 1
+    needed: tuple[int, ...] = (model.target_count,)
     if isinstance(model, ClassificationModel):
         classes = _whole_number(counters["classes"], 0, len(header["classes"]), "classes")
-        model.allocate(classes, banks)
+        for number in outputs:
+            _whole_number(number, 1, max(classes, 1), "the outputs of a bank")
+        model.allocate(classes, sum(outputs))
         _whole_number(counters["last_class"] + 1, 0, classes, "the last class")
-        needed = model.banks_needed
+        needed = model.outputs_per_bank
     if {n: a.shape for n, a in state.items()} != {n: a.shape for n, a in model.state().items()}:
         raise FileRefused("its arrays do not fit its settings.")
     for name, array in state.items():
         # Inputs, lagged targets and some of several targets may be missing; statistics never are.
-        if not np.isfinite(array).all() and not name.endswith(_MAY_MISS[model.outputs > 1]):
+        if not np.isfinite(array).all() and not name.endswith(_MAY_MISS[model.target_count > 1]):
             raise FileRefused(f"its statistics are not numbers: {name}.")
     model.restore(state, counters)
-    if banks != (needed if model.started else 0):
-        raise FileRefused("it has the wrong number of banks.")
+    if outputs != (needed if model.started else ()):
+        raise FileRefused("it has the wrong number of banks or outputs.")
     if not model.is_plausible(held):
         raise FileRefused("no stream has such running statistics.")
 
@@ -374,7 +377,7 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
     if (
         {name: array.shape for name, array in arrays.items()} != shapes
         or count > LARGEST_LIMIT
-        or banks > max(len(model.banks), model.outputs)
+        or banks > max(model.outputs, model.target_count)
     ):
         raise FileRefused("its pending predictions do not fit its settings.")
     for i in range(count):
@@ -382,7 +385,7 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
             _whole_number(n, 0, most, "a pending prediction")
             for n, most in zip(arrays["sizes"][i], (banks, banks, outputs), strict=True)
         )
-        several = model.outputs
+        several = model.target_count
         length = 3 * several + 2 * len(auto.quantiles)
         if auto.task == "regression" and (output != length or scores != several):
             raise FileRefused("a pending prediction has no value.")

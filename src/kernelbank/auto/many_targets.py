@@ -41,9 +41,9 @@ class TargetsModel(OutputsModel):
         for track in self.tracks:
             track.use_pool(pool)
 
-    def revise_slots(self, rows: int) -> bool:
+    def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
         self.mean_weights = np.mean([track.mean_weights for track in self.tracks], axis=0)
-        return super().revise_slots(rows)
+        return super().revise_slots(rows, due=due)
 
     # --- inputs and lagged targets --------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class TargetsModel(OutputsModel):
         if self.banks or not self.rows:
             return scales
         means = np.nanmean(self._filled(self.buffer.latest(self.rows)[2]), axis=0)
-        return np.column_stack([means, np.zeros(self.outputs)])
+        return np.column_stack([means, np.zeros(self.target_count)])
 
     @staticmethod
     def _filled(Y: Floats) -> Floats:
@@ -110,7 +110,7 @@ class TargetsModel(OutputsModel):
         if not prediction.rows_before:
             self.unscored += 1
             return
-        output = prediction.output[0].reshape(self.outputs, 3)
+        output = prediction.output[0].reshape(self.target_count, 3)
         scales, weights = self._target_scales(), self.weights()
         for k, track in enumerate(self.tracks):
             if np.isnan(target[k]) or np.isnan(output[k, 0]):
@@ -129,7 +129,7 @@ class TargetsModel(OutputsModel):
         lagged = self.past_rows(targets)
         columns, none = self._columns(X, lagged), np.zeros((count, 0))
         rows, _, _, levels = self.scaling.scale_and_update(columns, none, None)
-        scaled, scales = np.empty((count, self.outputs)), []
+        scaled, scales = np.empty((count, self.target_count)), []
         for k, track in enumerate(self.tracks):
             scaled[:, k], scale, restarts = track.scale_and_update(targets[:, k])
             scales.append(scale)
@@ -141,7 +141,7 @@ class TargetsModel(OutputsModel):
         values = np.moveaxis(trace.slot_predictions, 1, 0)
         spreads = self._spreads(values, trace.predictions, np.moveaxis(trace.weights, 1, 0))
         weights = self.spread(trace.weights, 0.0)
-        output = np.empty((count, self.outputs, 3))
+        output = np.empty((count, self.target_count, 3))
         for k, track in enumerate(self.tracks):
             parts = (trace.predictions[:, k], spreads[:, k], scales[k], weights[:, k])
             output[:, k], signals = track.predict_and_score(*parts, targets[:, k], tail)
@@ -174,7 +174,7 @@ class TargetsModel(OutputsModel):
         inputs = self._scaled_rows(row, lagged)
         levels = self.scaling.update_inputs(self._columns(row, lagged)[0])
         self._note_levels([(0, column) for column in levels], self.rows)
-        scaled_targets = np.empty(self.outputs)
+        scaled_targets = np.empty(self.target_count)
         for k, track in enumerate(self.tracks):
             found, _, restarts = track.scale_and_update(target[k : k + 1])
             scaled_targets[k] = found[0]
@@ -185,10 +185,11 @@ class TargetsModel(OutputsModel):
     def restart(self) -> None:
         X, lagged, targets = self.buffer.latest(self.rows)
         self._drop_banks()
+        self.start_units()
         self.scaling.fit(self._columns(X, lagged), None)
         for k, track in enumerate(self.tracks):
             track.fit(targets[:, k])
-        self.banks = [self.new_bank()]
+        self.banks = [self.new_bank(self.target_count)]
         rows = self._scaled_rows(X, lagged)
         scaled = [track.scale_known(targets[:, k]) for k, track in enumerate(self.tracks)]
         self.buffer.replay(self.rows, self.banks[0], rows, np.column_stack(scaled))

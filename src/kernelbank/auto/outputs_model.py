@@ -22,7 +22,7 @@ class OutputsModel(TaskModel):
     def __init__(
         self, config: AutoConfig, dimension: int, outputs: int, *, scale_target: bool
     ) -> None:
-        self.outputs = outputs
+        self.target_count = outputs
         super().__init__(config, dimension, scale_target=scale_target, replay=None)
 
     @abstractmethod
@@ -35,14 +35,18 @@ class OutputsModel(TaskModel):
 
     # --- several outputs in the place of several banks --------------------------------------------
 
+    @property
+    def outputs_per_pool(self) -> int:
+        return self.target_count
+
     def weights(self, bank: int = 0) -> Floats:
         """(K, slots): the weights of every output; equal ones before there is a bank."""
         if self.banks:
             return self.spread(self.banks[0].weights, 0.0)
         count = len(self.members)
-        return self.spread(np.full((self.outputs, count), 1 / count), 0.0)
+        return self.spread(np.full((self.target_count, count), 1 / count), 0.0)
 
-    def mean_weights_of_banks(self) -> Floats:
+    def mean_weights_of_outputs(self) -> Floats:
         return self.weights().mean(axis=0)
 
     def slot_losses(self) -> Floats:
@@ -84,7 +88,7 @@ class OutputsModel(TaskModel):
 
         The third, (K, n, slots), is in the targets' units, and empty unless n is 1.
         """
-        count, outputs = len(X), self.outputs
+        count, outputs = len(X), self.target_count
         slots = np.zeros((outputs, int(count == 1), len(self.names)))
         if not self.banks:
             return np.zeros((count, outputs)), np.zeros((count, outputs)), slots
@@ -104,13 +108,15 @@ class OutputsModel(TaskModel):
         count, slots = values.shape[1:]
         rows = values.reshape(-1, slots)
         own = np.broadcast_to(weights, values.shape).reshape(-1, slots)
-        return spread_of_rows(rows, scores.T.ravel(), own).reshape(self.outputs, count).T.copy()
+        return (
+            spread_of_rows(rows, scores.T.ravel(), own).reshape(self.target_count, count).T.copy()
+        )
 
     # --- traces -----------------------------------------------------------------------------------
 
     def record(self, prediction: Prediction) -> Record:
         count = len(prediction.output)
-        parts = prediction.output.reshape(count, self.outputs, 3)
+        parts = prediction.output.reshape(count, self.target_count, 3)
         values, lower, upper = np.moveaxis(parts, 2, 0).copy()
         slots = np.repeat(values[:, :, None], len(self.names), axis=2)
         if prediction.slots.size:
@@ -122,7 +128,7 @@ class OutputsModel(TaskModel):
         return {"predictions": values, "lower": lower, "upper": upper, **own}
 
     def as_target(self, prediction: Prediction) -> Any:
-        return prediction.output[0].reshape(self.outputs, 3)[:, 0].copy()
+        return prediction.output[0].reshape(self.target_count, 3)[:, 0].copy()
 
     def _named(self, what: str, output: int) -> str:
         """A signal of change with the number of its target."""
@@ -131,4 +137,4 @@ class OutputsModel(TaskModel):
     # --- saving -----------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, Any]:
-        return super().counters() | {"outputs": self.outputs}
+        return super().counters() | {"outputs": self.target_count}

@@ -17,7 +17,7 @@ from .prediction import lagged_rows
 class PastTargets:
     """The part of a model that counts rows and remembers their targets."""
 
-    outputs = 1
+    target_count = 1
     """How many targets a row has."""
 
     def __init__(self, config: AutoConfig) -> None:
@@ -34,7 +34,7 @@ class PastTargets:
 
     def past_size(self, config: AutoConfig) -> int:
         """How many numbers a row knows of the past."""
-        return self.outputs * config.lags if self.outputs > 1 else config.past
+        return self.target_count * config.lags if self.target_count > 1 else config.past
 
     @property
     def rows(self) -> int:
@@ -47,7 +47,7 @@ class PastTargets:
 
     def add_targets(self, targets: Floats) -> None:
         """Remember the targets of the newest rows, which have been counted."""
-        lags = self.config.lags * self.outputs
+        lags = self.config.lags * self.target_count
         if lags:
             newest = targets[::-1].ravel()
             self.lagged[:lags] = np.concatenate([newest, self.lagged[:lags]])[:lags]
@@ -66,7 +66,7 @@ class PastTargets:
 
     def past_rows(self, targets: Floats) -> Floats:
         """(n, past): what each of the next n rows knows, if these are their targets."""
-        if self.outputs > 1:
+        if self.target_count > 1:
             return lagged_rows(targets, self.lagged)
         lagged = lagged_rows(targets, self.lagged[: self.config.lags])
         if self.seasons is None:

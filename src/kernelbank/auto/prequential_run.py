@@ -61,7 +61,7 @@ class PrequentialRun:
         records = self.records()
         forecasts = self._model.collected_forecasts()
         task = "regression" if self._labels is None else "classification"
-        names, outputs = self._model.names, self._model.outputs
+        names, outputs = self._model.names, self._model.target_count
         horizons = self._bank.horizons
         return make_trace(
             task, records, self._fields, names, self._classes, outputs, forecasts, horizons

@@ -61,7 +61,8 @@ class ReplayBuffer:
 
         Parameters
         ----------
-        inputs, targets : of the chosen rows, scaled for the bank.
+        inputs, targets : of the chosen rows, scaled for the bank; targets (n,), or (n, K) for K
+            outputs.
         chosen : indices into `latest(rows)`; all of them by default.
         """
         numbers, predicted_at = self.numbers(rows)

@@ -18,7 +18,7 @@ from ..utils.validation import Floats
 from . import slot_revision
 from .config import AutoConfig
 from .scaling import Scaling
-from .slot_pool import SlotPool
+from .slot_pool import START, SlotPool
 from .slot_revision import RunningUnits
 
 
@@ -27,13 +27,17 @@ class RunningSlots:
 
     config: AutoConfig
     scaling: Scaling
-    outputs: int
     mean_weights: Floats
     """(2, slots of the pool): a short and a long running mean of the weights."""
 
     def __init__(self) -> None:
         self.banks: list[KernelBank] = []
         self._spare_banks: list[KernelBank] = []
+
+    @property
+    def outputs_per_pool(self) -> int:
+        """How many outputs each bank has, or will have."""
+        return 1
 
     def lay_out_slots(self) -> None:
         """Start with the initial slots for the present scaling."""
@@ -44,7 +48,7 @@ class RunningSlots:
 
     def make_pool(self, scaling: Scaling) -> SlotPool:
         """All slots that may run."""
-        return self.config.make_pool(scaling)
+        return self.config.make_pool(scaling, self.outputs_per_pool)
 
     def _use_members(self) -> None:
         self.members = np.array(self.units.members, dtype=np.int64)
@@ -78,32 +82,40 @@ class RunningSlots:
         own = slots[self.members]
         return np.where(np.isnan(own), score, own)
 
-    def weights(self, bank: int = 0) -> Floats:
-        """The weights of a bank; equal ones before there is one."""
+    @property
+    def outputs(self) -> int:
+        """How many outputs the banks have together: one, or one per class."""
+        return sum(bank.outputs for bank in self.banks)
+
+    def weights(self) -> Floats:
+        """The weights of the first output; equal ones before there is a bank."""
         if self.banks:
-            return self.spread(self.banks[bank].weights, 0.0)
+            return self.spread(self.banks[0]._runtime.leader.weights.copy(), 0.0)
         count = len(self.members)
         return self.spread(np.full(count, 1 / count), 0.0)
 
-    def mean_weights_of_banks(self) -> Floats:
-        """The weights, and their mean over the banks if there are several."""
-        total = np.zeros(len(self.pool))
-        for bank in range(len(self.banks)):
-            total += self.weights(bank)
-        return total / len(self.banks)
+    def mean_weights_of_outputs(self) -> Floats:
+        """The weights, and their mean over the outputs if there are several."""
+        total = np.zeros(len(self.members))
+        for bank in self.banks:
+            for weights in np.atleast_2d(bank.weights):
+                total += weights
+        return self.spread(total / self.outputs, 0.0)
 
     def slot_losses(self) -> Floats:
-        """The mean loss of each slot, over all banks; NaN for those that do not run."""
-        losses = np.mean([bank.ledger.slot_mean_loss for bank in self.banks], axis=0)
+        """The mean loss of each slot, over all outputs; NaN for those that do not run."""
+        losses = np.vstack([bank.ledger.slot_mean_loss for bank in self.banks]).mean(axis=0)
         return self.spread(losses, np.nan)
 
-    def new_bank(self) -> KernelBank:
+    def new_bank(self, outputs: int = 1) -> KernelBank:
         """A bank that has learned nothing: a dropped one, reset, if there is any."""
-        if self._spare_banks and all(s.learner.saveable for s in self._spare_banks[-1].slots):
+        slots = self.bank_slots()
+        if self._spare_banks:
             bank = self._spare_banks.pop()
-            bank.reset()
-            return bank
-        return self.config.make_bank(self.bank_slots(), self.outputs)
+            usable = list(bank.slots) == slots and all(slot.learner.saveable for slot in slots)
+            if usable and bank._reset_for(outputs):
+                return bank
+        return self.config.make_bank(slots, outputs)
 
     def bank_slots(self) -> list[Slot]:
         """The slots of the banks."""
@@ -144,11 +156,23 @@ class RunningSlots:
         """How many rows may be learned at most before a revision may be due."""
         return slot_revision.rows_to_revision(rows)
 
-    def revise_slots(self, rows: int) -> bool:
+    def start_units(self, factor: float = START) -> None:
+        """Before a restart: begin with fewer units, if there are too many for the outputs by now.
+
+        They are too many if they cost more than this factor times the limit.
+        """
+        self.pool.outputs = self.outputs_per_pool
+        several = self.config.revises and self.pool.outputs > 1
+        if several and not self.pool.fits(self.units.running, factor):
+            self.units = RunningUnits(self.pool)
+            self._use_members()
+
+    def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
         """Let slots without weight give their time to others, if it is time; whether some did."""
-        if not (self.config.revises and self.banks and slot_revision.is_due(rows)):
+        due = slot_revision.is_due(rows) if due is None else due
+        if not (self.config.revises and self.banks and due):
             return False
-        weights = np.maximum(self.mean_weights_of_banks(), self.mean_weights[1])
+        weights = np.maximum(self.mean_weights_of_outputs(), self.mean_weights[1])
         before = dict(zip(self.members.tolist(), self.bank_slots(), strict=True))
         if not self.units.revise(rows, weights):
             return False

@@ -4,10 +4,14 @@ Slots come in *units*, which are added and retired together: one slot, or the fo
 neighbors, which share their search. A unit may learn the residual of a slot of another one, its
 base. Its price is roughly how many microseconds a row takes. `slot_revision` decides which units
 run.
+
+With several outputs (classes) some slots compute most of what they need once, and others, such as
+trees, once per output: so a unit has a second price, that of each further output, and a size.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,9 +20,25 @@ import numpy as np
 from ..bank.layout import Slot
 from ..kernels.dimensions import active_coordinates
 from ..learners import FourierRLS, LinearRLS, NearestNeighborGP, PartitionTree
+from ..losses import Squared
+from ..losses.objective import Objective
 from ..utils.validation import Floats
 
 NamedSlots = Sequence[tuple[str, Slot]]
+
+SEVERAL_OUTPUTS, EACH_OUTPUT = 2.0, 1 / 8
+"""How many times more a row may cost with several outputs, or with each of many."""
+
+START = 2.0
+"""How many times more it may cost before the first revision, which finds out what is needed."""
+
+LARGEST_STATE = 250_000_000
+"""How many bytes the slots of all outputs but the first may have."""
+
+SHARED = 0.5
+"""A unit is shared if a further output costs less than this part of the first one."""
+
+_OBJECTIVE = Objective(Squared(), 1, 0.0, "float64")
 
 
 @dataclass(frozen=True)
@@ -30,8 +50,11 @@ class SlotUnit:
     name : of the unit, for people.
     slots : their indices in the pool.
     base : the unit that has the slot whose residual they learn, or None.
-    price : roughly how many microseconds they take per row.
-    initial : whether it runs from the start.
+    price : roughly how many microseconds they take per row, with one output.
+    initial : whether it runs from the start, with one output.
+    further : how many microseconds more each further output takes.
+    size : roughly how many bytes each further output has.
+    turn : the place among the slots of its scaling, where units of all scalings take turns.
     """
 
     name: str
@@ -39,6 +62,9 @@ class SlotUnit:
     base: int | None
     price: float
     initial: bool
+    further: float = 0.0
+    size: int = 0
+    turn: int = 0
 
 
 class SlotPool:
@@ -47,6 +73,7 @@ class SlotPool:
     Parameters
     ----------
     width : the number of columns of a scaled row.
+    outputs : of the banks; it may grow.
 
     Attributes
     ----------
@@ -56,35 +83,53 @@ class SlotPool:
     season_units : the units for seasons.
     """
 
-    def __init__(self, width: int) -> None:
-        self.width = width
+    def __init__(self, width: int, outputs: int = 1) -> None:
+        self.width, self.outputs = width, outputs
         self._unit_of: list[int] = []
         self.names: list[str] = []
         self.slots: list[Slot] = []
         self.units: list[SlotUnit] = []
-        self.limit = np.inf
+        self.first_limit = np.inf
+        """The limit with one output."""
         self.season_units: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.slots)
 
+    @property
+    def limit(self) -> float:
+        """The most that all running units may cost, in microseconds per row."""
+        if self.outputs == 1:
+            return self.first_limit
+        return self.first_limit * max(SEVERAL_OUTPUTS, self.outputs * EACH_OUTPUT)
+
     def add(self, named: NamedSlots, *, initial: bool = True, price: float | None = None) -> None:
         """Add slots, each of them a unit."""
-        for one in named:
-            self.add_unit(one[0], [one], initial=initial, price=price)
+        for turn, one in enumerate(named):
+            self.add_unit(one[0], [one], initial=initial, turn=turn, price=price)
 
     def add_unit(
-        self, name: str, named: NamedSlots, *, initial: bool = True, price: float | None = None
+        self,
+        name: str,
+        named: NamedSlots,
+        *,
+        initial: bool = True,
+        turn: int = 0,
+        price: float | None = None,
     ) -> None:
         """Add slots as one unit; its price is computed if it is not given."""
         first = len(self.slots)
-        base = named[0][1].residual_of
+        slots = [slot for _, slot in named]
+        base = slots[0].residual_of
+        further, size = 0.0, 0
         if price is None:
-            price = max(slot_price(slot, self.width) for _, slot in named)
+            price = max(slot_price(slot, self.width) for slot in slots)
+            further = max(output_price(slot, self.width) for slot in slots)
+            size = output_size(slots, self.width)
         indices = tuple(range(first, first + len(named)))
         unit = None if base is None else self._unit_of[base]
         self._unit_of += [len(self.units)] * len(named)
-        self.units.append(SlotUnit(name, indices, unit, price, initial))
+        self.units.append(SlotUnit(name, indices, unit, price, initial, further, size, turn))
         self.names += [name for name, _ in named]
         self.slots += [slot for _, slot in named]
 
@@ -94,12 +139,37 @@ class SlotPool:
 
     @property
     def initial_units(self) -> tuple[int, ...]:
-        """The units that run from the start."""
-        return tuple(number for number, unit in enumerate(self.units) if unit.initial)
+        """The units that run from the start: with several outputs those that fit.
+
+        Units that cost little more for further outputs come first, then those of all scalings in
+        turns.
+        """
+        initial = [number for number, unit in enumerate(self.units) if unit.initial]
+        if self.outputs == 1 or self.first_limit == np.inf:
+            return tuple(initial)
+
+        def order(number: int) -> tuple[int, int, int]:
+            unit = self.units[number]
+            return (int(unit.further >= SHARED * unit.price), unit.turn, number)
+
+        chosen: set[int] = set()
+        for number in sorted(initial, key=order):
+            with_bases = chosen | set(self.with_bases(number))
+            if not chosen or self.fits(with_bases, START):
+                chosen = with_bases
+        return tuple(sorted(chosen))
 
     def price(self, units: Iterable[int]) -> float:
         """What units cost together."""
-        return sum(self.units[number].price for number in units)
+        further = self.outputs - 1
+        chosen = [self.units[number] for number in units]
+        return sum(unit.price + further * unit.further for unit in chosen)
+
+    def fits(self, units: Iterable[int], factor: float = 1.0) -> bool:
+        """Whether units cost no more than the limit, or this factor times it."""
+        chosen = sorted(units)
+        size = (self.outputs - 1) * sum(self.units[number].size for number in chosen)
+        return self.price(chosen) <= factor * self.limit and size <= factor * LARGEST_STATE
 
     def with_bases(self, unit: int) -> list[int]:
         """A unit and all that it needs, the last base first."""
@@ -147,3 +217,30 @@ def slot_price(slot: Slot, width: int) -> float:
         search = 1.3e-4 * learner.memory * columns
         return search + 4e-4 * learner.neighbors**3 + 0.006 * learner.neighbors * columns
     return 0.3
+
+
+def output_price(slot: Slot, width: int) -> float:
+    """Roughly how many microseconds more a row takes for each further output."""
+    learner = slot.learner
+    if not learner.follows(_OBJECTIVE, _OBJECTIVE):
+        return slot_price(slot, width)
+    columns = len(active_coordinates(slot.kernel, width))
+    if isinstance(learner, NearestNeighborGP):
+        return 4e-3 * learner.neighbors**2
+    return 0.1 + 2.5e-3 * (getattr(learner, "features", 0) + columns + 1)
+
+
+def output_size(slots: Sequence[Slot], width: int) -> int:
+    """Roughly how many bytes slots of one unit have for each further output."""
+    slot = slots[0]
+    learner = slot.learner
+    if not isinstance(learner, (FourierRLS, LinearRLS, NearestNeighborGP, PartitionTree)):
+        return 0
+    shapes = learner.shapes(_OBJECTIVE, 1, width, slot.kernel, 1)
+    if learner.follows(_OBJECTIVE, _OBJECTIVE):
+        shapes = {name: s for name, s in shapes.items() if name not in learner.shared_arrays}
+    leaves = -(-len(slots) // learner.leaf_width)
+    return leaves * sum(
+        math.prod(shape) * np.dtype(learner.dtype_of(name, _OBJECTIVE)).itemsize
+        for name, shape in shapes.items()
+    )

@@ -68,7 +68,7 @@ class RunningUnits:
         self.running = pool.initial_units
         self.added: tuple[int, ...] = ()
         """Those that the last revision has added."""
-        self.tries = [int(unit.initial) for unit in pool.units]
+        self.tries = [int(number in self.running) for number in range(len(pool.units))]
         self.changes: list[UnitChange] = []
         """The newest changes, oldest first."""
 
@@ -91,7 +91,7 @@ class RunningUnits:
         kept = self._heaviest(self.pool.unit_weights(weights))
         added = self._candidates(kept, weights)
         chosen = kept | set(added)
-        for unit in sorted(before - chosen, key=lambda u: (self.pool.units[u].price, u)):
+        for unit in sorted(before - chosen, key=lambda u: (self.pool.price([u]), u)):
             self._take(unit, chosen)
         for number in sorted(before - chosen):
             self.changes.append(UnitChange(rows, "retired", self.pool.units[number].name))
@@ -106,7 +106,9 @@ class RunningUnits:
     def _take(self, unit: int, chosen: set[int]) -> bool:
         """Add a unit and its bases to those chosen, if they fit."""
         more = set(self.pool.with_bases(unit)) - chosen
-        fits = self.pool.price(sorted(chosen | more)) <= self.pool.limit
+        fits = self.pool.fits(chosen | more)
+        if self.pool.outputs > 1 and not chosen:  # at least one has to run
+            fits = True
         if fits:
             chosen |= more
         return fits
@@ -134,7 +136,10 @@ class RunningUnits:
         costly = 0
         idle = [n for n in range(len(units)) if n not in self.running]
         for number in sorted(idle, key=order):
-            base, is_costly = units[number].base, units[number].price > COSTLY * self.pool.limit
+            base, is_costly = (
+                units[number].base,
+                self.pool.price([number]) > COSTLY * self.pool.limit,
+            )
             ready = len(found) < MOST_ADDED and (base is None or base in kept)
             if ready and costly + is_costly < 2 and self._take(number, chosen):
                 found.append(number)

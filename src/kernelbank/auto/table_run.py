@@ -80,7 +80,7 @@ class TableRun:
             self._run_pieces()
         task = "regression" if self._labels is None else "classification"
         names, classes = self._model.names, self._bank._classes
-        outputs = self._model.outputs
+        outputs = self._model.target_count
         return make_trace(task, self._records, self._fields, names, classes, outputs)
 
     def _run_pieces(self) -> None:

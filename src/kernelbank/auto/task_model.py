@@ -61,8 +61,8 @@ class ModelBatch:
         )
 
     def copy_weights(self, model: TaskModel) -> Phase:
-        """A phase that writes the weights of the first bank to row 0."""
-        source = model.banks[0]._runtime.weights
+        """A phase that writes the weights of the first output to row 0."""
+        source = model.banks[0]._runtime.leader.weights
         return Phase(
             copy_weights,
             running=len(source),
@@ -91,7 +91,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         self.dimension = dimension
         self._scale_target = scale_target
         size, until = (RESTARTS[-1], RESTARTS[-1]) if replay is None else (replay, np.inf)
-        self.buffer = ReplayBuffer(size, dimension, self.past, until, self.outputs)
+        self.buffer = ReplayBuffer(size, dimension, self.past, until, self.target_count)
         self.unscored = 0
         """How many predictions were made before the first target was known: they do not count."""
         self.changes: list[Change] = []
@@ -382,7 +382,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         size = len(self.banks) * each
         if size > LARGE_MODEL:
             self._large = True
-            classes = f"{len(self.banks)} classes and " if len(self.banks) > 1 else ""
+            classes = f"{self.outputs} classes and " if self.outputs > 1 else ""
             inputs = f"{self.dimension} input{'' if self.dimension == 1 else 's'}"
             warn_after_step(
                 LargeModel,
@@ -404,7 +404,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
     def state(self) -> dict[str, Floats]:
         """The arrays that the next prediction depends on, without those of the banks."""
         own = {
-            "lagged": self.lagged[: self.config.lags * self.outputs],
+            "lagged": self.lagged[: self.config.lags * self.target_count],
             "detection_stats": self.detection_stats,
             "recent_errors": self.recent_errors,
             "mean_weights": self.mean_weights,

@@ -28,6 +28,13 @@ from .adaptive_dictionary import DictionaryState
 from .engines import Engine
 from .layout import Slot, given_slots
 from .naming import SlotNames
+from .output_changes import (
+    has_room,
+    negated,
+    output_sources,
+    start_output,
+    with_outputs,
+)
 from .outputs import make_runtime
 from .settings import BankSettings
 from .slot_changes import SlotPlan, changed_settings, continue_with, plan_change
@@ -546,6 +553,39 @@ class KernelBank:
         other._use(*self._continued(given, plan, {}))
         return other
 
+    @_exclusive
+    def _new_output(self, first: int, first_input: Floats, past_target: float) -> KernelBank:
+        """A bank for one more output with targets (n,), alone; see `_add_output`.
+
+        first : the number of the first sample that it learns, up to the present one.
+        past_target : the target of those before it.
+        """
+        bank = KernelBank(**self._settings.arguments() | {"outputs": 1, "loss": self.loss})
+        bank._use(*start_output(self._settings, first, first_input, past_target))
+        return bank
+
+    @_exclusive
+    def _add_output(self, other: KernelBank) -> None:
+        """Have one more output, that of a bank which has learned its targets up to now."""
+        (source,) = output_sources(other._runtime)
+        settings = replace(self._settings, outputs=self.outputs + 1)
+        if has_room(self._runtime):
+            source.restore(self._runtime.add(settings))
+            self._use(settings, self._runtime)
+        else:
+            sources = [*output_sources(self._runtime), source]
+            self._use(*with_outputs(self._settings, self._runtime, sources))
+
+    @_exclusive
+    def _add_first_output(self, other: KernelBank | None) -> None:
+        """Have an output before the present one: that of a bank, or by default its negative."""
+        (present,) = output_sources(self._runtime)
+        if other is None:
+            first = negated(self._settings, present)
+        else:
+            (first,) = output_sources(other._runtime)
+        self._use(*with_outputs(self._settings, self._runtime, [first, present]))
+
     def _refuse_revised(self, method: str) -> None:
         if self._settings.dictionary is not None:
             remedy = "Give all columns from the start, and a pool with all kernels."
@@ -577,6 +617,20 @@ class KernelBank:
                 self._use(settings, make_runtime(settings))
             else:
                 self._runtime.reset()
+
+    def _reset_for(self, outputs: int) -> bool:
+        """Be a bank with that many outputs that has learned nothing, if that is cheap; whether."""
+        if outputs < self.outputs or (outputs > self.outputs == 1):
+            return False
+        self.reset()
+        with defer_signals():
+            while self.outputs < outputs:
+                if not has_room(self._runtime):
+                    return False
+                settings = replace(self._settings, outputs=self.outputs + 1)
+                self._runtime.add(settings)
+                self._use(settings, self._runtime)
+        return True
 
     # --- saving -------------------------------------------------------------------------------
 

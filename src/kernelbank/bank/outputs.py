@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..kernels.sample_buffer import ArraySpec, SampleBlock
+from ..native.phases import Phases
 from ..native.workspace import SLIDE_PERIOD
 from ..utils.validation import Floats
 from .output_ledger import OutputLedger
-from .runtime import Runtime, under
+from .runtime import Runtime
 from .settings import BankSettings
 from .trace import Trace
 
@@ -28,13 +29,18 @@ class OutputRuntime:
     """The runtimes of all outputs, with the methods of one; arrays have an axis of outputs more."""
 
     def __init__(self, settings: BankSettings) -> None:
-        self._settings = settings
         leader = Runtime(settings.of_output(0))
         others = range(1, settings.outputs)
-        self.runtimes = [leader, *(Runtime(settings.of_output(k), leader, k) for k in others)]
-        self.ledger = OutputLedger([runtime.ledger for runtime in self.runtimes])
         self.busy = False
         """Whether a block or query that may call a user's function is running."""
+        self._use([leader, *(Runtime(settings.of_output(k), leader, k) for k in others)])
+
+    def _use(self, runtimes: list[Runtime]) -> None:
+        """Have these outputs."""
+        self.runtimes = runtimes
+        self.ledger = OutputLedger([runtime.ledger for runtime in runtimes])
+        self._joined: tuple[Phases, Phases] | None = None
+        """The phases of a block and of a query of all outputs, if they are known; see `_join`."""
 
     # --- what all outputs have in common ----------------------------------------------------------
 
@@ -101,10 +107,35 @@ class OutputRuntime:
         for runtime in self.runtimes:
             runtime.open(first_input)
 
+    def _join(self) -> tuple[Phases, Phases] | None:
+        """The phases of all outputs in one list, for a block and for a query.
+
+        None if something else than phases has to run between those of the outputs.
+        """
+        if self._joined is None:
+            own = [runtime.plain_phases() for runtime in self.runtimes]
+            if not all(own):
+                return None
+            block, query = zip(*(pair for pair in own if pair is not None), strict=True)
+            self._joined = (
+                Phases([phases.as_phase() for phases in block]),
+                Phases([phases.as_phase() for phases in query]),
+            )
+        return self._joined
+
     def open_for_queries(self) -> None:
         """Open before the first sample if there is something to predict with."""
         for runtime in self.runtimes:
             runtime.open_for_queries()
+
+    def add(self, settings: BankSettings) -> Runtime:
+        """Add an output that has learned nothing; settings are those with it."""
+        runtime = Runtime(settings.of_output(len(self.runtimes)), self.leader)
+        runtime.warned = self.warned
+        if self.is_open:
+            runtime.open(np.zeros(self.leader.workspace.points.shape[1]))
+        self._use([*self.runtimes, runtime])
+        return runtime
 
     # --- learning ---------------------------------------------------------------------------------
 
@@ -133,6 +164,14 @@ class OutputRuntime:
         self.open(X[0])
         first, count = self.ledger.samples, len(X)
         self.leader.workspace.points[:count] = X
+        joined = self._join()
+        if joined is not None and past_predictions is None and not np.isnan(y[0]).any():
+            for runtime, targets in zip(self.runtimes, y.T, strict=True):
+                runtime.workspace.new_targets[:count] = targets
+            joined[0].run(first, count)  # one call: a block is learned whole or not at all
+            for runtime in self.runtimes:
+                runtime.finish_block(first, count)
+            return
         risky = any(runtime.may_fail for runtime in self.runtimes)
         before = [runtime.checkpoint() for runtime in self.runtimes] if risky else []
         self.busy = risky
@@ -166,7 +205,12 @@ class OutputRuntime:
 
     def predict_one(self, x: Floats) -> Floats:
         """(K,): the predictions at (d,) x of an open runtime."""
-        return np.array([runtime.predict_one(x) for runtime in self.runtimes])
+        joined = self._join()
+        if joined is None:
+            return np.array([runtime.predict_one(x) for runtime in self.runtimes])
+        self.leader.workspace.query_point[:] = x
+        joined[1].run(self.ledger.samples, 1)
+        return np.array([runtime.last_prediction for runtime in self.runtimes])
 
     @property
     def query_slots(self) -> Floats:
@@ -201,15 +245,26 @@ class OutputRuntime:
         The names of the first output are those of a bank with one; others have a prefix. What
         outputs share is there once, whatever the engine.
         """
-        found = {"missing": np.array([float(r.ledger.missing) for r in self.runtimes])}
+        found = {"missing": self._missing()}
         for k, runtime in enumerate(self.runtimes):
             found |= self.named_arrays(k, runtime.arrays())
         return found
 
-    def whole_arrays(self, output: int, arrays: Mapping[str, Floats]) -> dict[str, Floats]:
-        """The arrays of one output as of a bank of its own, from those of all."""
-        leader = {n: a for n, a in arrays.items() if not n.startswith("output") and n != "missing"}
-        return leader | (under(_prefix(output), arrays) if output else {})
+    def split_arrays(self, arrays: Mapping[str, Floats] | None = None) -> list[dict[str, Floats]]:
+        """The arrays of each output that it does not share with the first, by their own names.
+
+        arrays : what `arrays` returned; by default what it returns now.
+        """
+        if arrays is None:
+            return [runtime.arrays() for runtime in self.runtimes]
+        found: list[dict[str, Floats]] = [{} for _ in self.runtimes]
+        for name, array in arrays.items():
+            head, _, rest = name.partition("/")
+            if head.startswith("output"):
+                found[int(head.removeprefix("output"))][rest] = array
+            elif name != "missing":
+                found[0][name] = array
+        return found
 
     def named_arrays(self, output: int, own: Mapping[str, Floats]) -> dict[str, Floats]:
         """The part of one output of the arrays of all, from those of a bank of its own."""
@@ -221,18 +276,22 @@ class OutputRuntime:
 
         change : from the arrays of this one, and those of the other at its start.
         """
-        old, fresh = self.arrays(), other.arrays()
-        found = {"missing": old["missing"]}
+        old, fresh = self.split_arrays(), other.split_arrays()
+        found = {"missing": self._missing()}
         for k in range(len(self.runtimes)):
-            own = change(self.whole_arrays(k, old), other.whole_arrays(k, fresh))
+            own = change(old[0] | old[k], fresh[0] | fresh[k])
             found |= other.named_arrays(k, own)
         return found
 
+    def _missing(self) -> Floats:
+        return np.array([float(runtime.ledger.missing) for runtime in self.runtimes])
+
     def restore(self, arrays: Mapping[str, Floats]) -> None:
         """Continue from what `arrays` returned. The runtime is open if that one was."""
-        for k, runtime in enumerate(self.runtimes):
-            runtime.ledger.missing = int(arrays["missing"][k])
-            runtime.restore(self.whole_arrays(k, arrays))
+        parts = self.split_arrays(arrays)
+        for runtime, own, missing in zip(self.runtimes, parts, arrays["missing"], strict=True):
+            runtime.ledger.missing = int(missing)
+            runtime.restore(parts[0] | own)
 
     def array_specs(self, dimension: int | None) -> dict[str, ArraySpec]:
         """Shape and dtype of `arrays` for inputs with that many columns, without making any."""

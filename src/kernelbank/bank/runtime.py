@@ -72,8 +72,15 @@ class Runtime:
         self.workspace: Workspace
         self.executor: Executor
         self._was_reset = False
+        self._known_specs: dict[Any, dict[str, ArraySpec]] = {}
+        """What `array_specs` has found before, for the outputs that this one leads too."""
         self._single: SingleSampleCalls | None = None
         self._gate: Gate | None = None
+
+    @property
+    def leader(self) -> Runtime:
+        """The runtime of the bank's first output."""
+        return self if self._leader is None else self._leader
 
     @property
     def is_open(self) -> bool:
@@ -104,12 +111,9 @@ class Runtime:
         objective, layout, combiner = self._objective, self._layout, self._combiner
         slots, dimension = len(layout.slots), len(first_input)
         leader, outputs = self._leader, self._settings.outputs
-        length = self._engine.length(layout, objective, dimension)
-        if outputs > 1:
-            length = min(length, output_block_length(layout, objective, dimension, outputs))
         self.workspace = Workspace(
             objective,
-            length,
+            self.block_length(dimension, outputs) if leader is None else leader.workspace.size,
             dimension,
             slots,
             len(layout.leaves),
@@ -139,10 +143,23 @@ class Runtime:
         self._single = None
         phases = self.executor.single_sample_phases()
         plain_checks = not self._settings.restricted_kernels  # which compiled code can do
-        if plain_checks and phases is not None and not self._callbacks:
+        if plain_checks and phases is not None and not self._callbacks and outputs == 1:
             self._single = SingleSampleCalls(
                 *phases, objective, self.ledger, self.workspace, self._query_prediction
             )
+
+    def plain_phases(self) -> tuple[Phases, Phases] | None:
+        """The phases of a block and of a query, if nothing but these phases has to run."""
+        found = self.executor.single_sample_phases()
+        return None if found is None or self._callbacks else (found[0], found[2])
+
+    def block_length(self, dimension: int, outputs: int) -> int:
+        """The longest block with that many columns of inputs and outputs."""
+        length = self._engine.length(self._layout, self._objective, dimension)
+        if outputs == 1:
+            return length
+        parts = (self._layout, self._objective, dimension, outputs)
+        return min(length, output_block_length(*parts))
 
     def _combine_stage(self) -> CombineStage:
         """The phases that run once for all slots."""
@@ -391,6 +408,11 @@ class Runtime:
         """The prediction at x by one compiled call if x is plain floats; NaN if it is not."""
         return nan if self._single is None else self._single.predict(x)
 
+    @property
+    def last_prediction(self) -> float:
+        """What the last query has predicted."""
+        return self._query_prediction.item()
+
     def predict_one(self, x: Floats) -> float:
         """The prediction at (d,) x of an open runtime. Leaves (P,) workspace.slot_values.
 
@@ -529,6 +551,13 @@ class Runtime:
 
     def array_specs(self, dimension: int | None) -> dict[str, ArraySpec]:
         """Shape and dtype of `arrays` for inputs with that many columns, without making any."""
+        key = (dimension, self._objective, self._leader is None)
+        known = self.leader._known_specs
+        if key not in known:
+            known[key] = self._array_specs(dimension)
+        return known[key]
+
+    def _array_specs(self, dimension: int | None) -> dict[str, ArraySpec]:
         shapes: dict[str, tuple[int, ...]] = {"weights": self.weights.shape}
         shapes |= {f"ledger/{name}": a.shape for name, a in self.ledger.state().items()}
         if self.weight_sums is not None:

@@ -227,9 +227,10 @@ class BankSettings:
         if missing.any():
             self._check_missing()
         check.within_range("y", np.where(missing, 0.0, values))
-        for output in range(len(self.losses) or 1):
-            own = slice(output, output + 1) if self.losses else slice(None)
-            self.of_output(output).loss.check_targets(values[:, own][~missing[:, own]])
+        if not self.losses:
+            self.loss.check_targets(values[~missing])
+        for output, loss in enumerate(self.losses):
+            loss.check_targets(values[~missing[:, output], output])
         return np.ascontiguousarray(values)
 
     def _check_missing(self) -> None:

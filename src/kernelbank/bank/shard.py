@@ -70,6 +70,16 @@ class Shard:
             if learner.uses_kernel_rows:
                 program = PackedProgram.pack(kernels, buffer.statistic_numbers, dimension)
             length = buffer.history_length
+            followed = None
+            if leader is None:
+                parts = (len(members), dimension, kernels[0][0], length)
+                shapes = state_shapes(settings, objective, *parts)
+            else:
+                first = leader.groups[len(self.groups)]
+                shapes = {name: array.shape for name, array in first.scored.state.items()}
+                if self._follows(settings, leader):
+                    followed = first.trained
+                    shapes = {n: s for n, s in shapes.items() if n not in learner.shared_arrays}
             arrays = SlotGroup(
                 self.arrays,
                 start,
@@ -79,9 +89,11 @@ class Shard:
                 layout.columns(members),
                 np.array([leaf.number for leaf in members], dtype=np.int64),
                 learner,
-                state_shapes(settings, objective, len(members), dimension, kernels[0][0], length),
+                shapes,
                 dimension,
             )
+            if followed is not None:
+                arrays.borrow(followed, learner.shared_arrays)
             start += len(members)
             arrays.identities = layout.identity_columns(members)
             arrays.first_sample = layout.first_sample
@@ -90,17 +102,12 @@ class Shard:
                 found = np.searchsorted(self.slots, arrays.columns)
                 arrays.workspace_columns = np.where(arrays.columns >= 0, found, -1)
                 arrays.workspace_numbers = np.searchsorted(self.leaf_numbers, arrays.numbers)
-            followed = None
-            if leader is not None and self._follows(settings, leader):
-                followed = leader.groups[len(self.groups)].trained
             if settings.residual_of is None:
                 group = ShardGroup(settings, arrays, followed)
             else:
                 base = self._find(settings.residual_of)
                 group = ResidualGroup(settings, arrays, followed, *base)
             self._start(group)
-            if followed is not None:
-                self._borrow(group, followed)
             self.groups.append(group)
         self.scored = [group.scored for group in self.groups]
         self.backward_phases: Phases
@@ -114,21 +121,14 @@ class Shard:
         own, first = settings.objective(self.objective), settings.objective(leader.objective)
         return settings.learner.follows(own, first)
 
-    @staticmethod
-    def _borrow(group: ShardGroup, leader: SlotGroup) -> None:
-        """Use the shared arrays of the first output in the place of one's own."""
-        shared = group.learner.shared_arrays
-        for arrays in (group.scored, group.trained):
-            arrays.borrowed = shared
-            for name in shared:
-                arrays.state[name] = leader.state[name]
-
     def _find(self, index: int) -> tuple[ShardGroup, int, int]:
         """Group, leaf and lane of a slot of this shard."""
+        number, leaf, lane = self.layout.place(index)
+        leaf_number = self.layout.first_leaves[number] + leaf
         for group in self.groups:
-            found = np.argwhere(group.scored.columns == index)
-            if len(found):
-                return group, int(found[0, 0]), int(found[0, 1])
+            numbers = group.scored.numbers.tolist()
+            if leaf_number in numbers:
+                return group, numbers.index(leaf_number), lane
         raise AssertionError("a slot and those that learn its residual are in one shard")
 
     # --- the two phases of a block --------------------------------------------------------------
@@ -338,7 +338,8 @@ class Shard:
 
     def _start(self, group: ShardGroup) -> None:
         """Set the arrays of a group that do not start at zero."""
-        group.learner.prepare(group.trained)
+        if group.leader is None:
+            group.learner.prepare(group.trained)
         if self.layout.initial is not None:
             self.layout.initial.start(group.learner, group.trained)
 

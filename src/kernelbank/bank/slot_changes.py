@@ -23,7 +23,7 @@ from .adaptive_dictionary import DictionaryState
 from .engines import Serial
 from .layout import Layout, Slot
 from .naming import SlotNames
-from .outputs import OutputRuntime
+from .outputs import OutputRuntime, make_runtime
 from .runtime import Runtime, under
 from .settings import BankSettings
 from .slot_history import SlotChange, SlotHistory
@@ -177,45 +177,102 @@ def _oldest_held(history: SlotHistory, history_length: int, samples: int) -> int
 
 def continue_with(runtime: Any, settings: BankSettings, new: BankSettings, plan: SlotPlan) -> Any:
     """A runtime with other slots that continues from another; `settings` are those of that one."""
-    if isinstance(runtime, OutputRuntime):
-        return _continue_outputs(runtime, settings, new, plan)
-    result = Runtime(new)
-    result.diagnostics.warned = set(runtime.diagnostics.warned)
-    if not runtime.ledger.samples:
-        return result
-    assert runtime.dimension is not None
-    new.check_width(runtime.dimension, "slots")
-    result.open(np.zeros(runtime.dimension))
-    change = _Change(settings, new, plan, runtime.arrays(), result.arrays())
-    change.copy_shared(runtime.ledger.samples)
-    models = change.copy_slots(runtime, result)
-    result.executor.restore_models(models)
-    result.restore(change.new)
-    return result
-
-
-def _continue_outputs(
-    runtime: OutputRuntime, settings: BankSettings, new: BankSettings, plan: SlotPlan
-) -> OutputRuntime:
-    """The same for several outputs, each as if it shared nothing with others."""
-    result = OutputRuntime(new)
+    result = make_runtime(new)
     result.warned = runtime.warned
-    if not runtime.ledger.samples:
+    samples = runtime.ledger.samples
+    if not samples:
         return result
     assert runtime.dimension is not None
     new.check_width(runtime.dimension, "slots")
     result.open(np.zeros(runtime.dimension))
-    old, fresh = runtime.arrays(), result.arrays()
-    found = {"missing": old["missing"]}
-    for k, (before, after) in enumerate(zip(runtime.runtimes, result.runtimes, strict=True)):
-        own = {name: array.copy() for name, array in result.whole_arrays(k, fresh).items()}
-        parts = (settings.of_output(k), new.of_output(k))
-        change = _Change(*parts, plan, runtime.whole_arrays(k, old), own)
-        change.copy_shared(runtime.ledger.samples)
-        after.restore_models(change.copy_slots(before, after))
-        found |= result.named_arrays(k, change.new)
-    result.restore(found)
+    runtimes, others = _runtimes(runtime), _runtimes(result)
+    begun = _begin_slots(runtimes, settings, new, plan)
+    leader, fresh = runtimes[0].arrays(), others[0].arrays()
+    for k, (before, after) in enumerate(zip(runtimes, others, strict=True)):
+        old, start = (before.arrays(), after.arrays()) if k else (leader, fresh)
+        shared = frozenset(fresh.keys() - start.keys())
+        parts = (settings.of_output(k), new.of_output(k), plan, leader | old, fresh | start)
+        change = _Change(*parts, shared)
+        change.copy_shared()
+        change.copy_slots(before, after)
+        for part in begun:
+            change.copy_begun(part, k)
+        change.start_beside()
+        after.restore_models(change.models)
+        after.ledger.missing = before.ledger.missing
+        after.restore(change.new)
     return result
+
+
+def _runtimes(runtime: Any) -> list[Runtime]:
+    return runtime.runtimes if isinstance(runtime, OutputRuntime) else [runtime]
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """New slots that have learned samples: their indices, and the runtimes of all outputs."""
+
+    indices: Sequence[int]
+    layout: Layout
+    runtimes: Sequence[Runtime]
+
+
+def _begin_slots(
+    runtimes: Sequence[Runtime], settings: BankSettings, new: BankSettings, plan: SlotPlan
+) -> list[_Begun]:
+    """Let the new slots of all outputs begin with the samples that the buffer holds.
+
+    A slot beside its base has to begin at 0. If it reads the whole window in each step, it learns
+    the inputs with targets 0; if not, it learns none.
+    """
+    fresh = [index for index, source in enumerate(plan.kept) if source is None]
+    if not fresh:
+        return []
+    slots = new.slots
+    beside = [index for index in fresh if slots[index].residual_of is not None]
+    reading = [index for index in beside if slots[index].learner.learns_window]
+    X, y = _held_samples(settings, runtimes)
+    parts = (
+        ([index for index in fresh if index not in beside], X, y),
+        (reading, X, np.zeros_like(y)),
+        ([index for index in beside if index not in reading], X[:0], y[:0]),
+    )
+    samples = runtimes[0].ledger.samples
+    return [_begin(new, indices, samples, *own) for indices, *own in parts if indices]
+
+
+def _held_samples(settings: BankSettings, runtimes: Sequence[Runtime]) -> tuple[Floats, Floats]:
+    """(m, d) and (m, outputs): the samples that the buffers still hold."""
+    samples = runtimes[0].ledger.samples
+    length = settings.layout.history_length(settings.objective)
+    first = _oldest_held(settings.history, length, samples)
+    end = length + (samples - 1) % SLIDE_PERIOD + 1
+    held = slice(end - (samples - first), end)
+    inputs = runtimes[0].arrays()["slots/inputs"][:, held]
+    targets = [runtime.arrays()["slots/targets"][held, 0] for runtime in runtimes]
+    return np.ascontiguousarray(inputs.T), np.column_stack(targets)
+
+
+def _begin(new: BankSettings, indices: Sequence[int], samples: int, X: Floats, y: Floats) -> _Begun:
+    """Let new slots learn these samples, the last of the `samples` so far; y : (m, outputs)."""
+    slots = [replace(new.slots[index], residual_of=None) for index in indices]
+    identities = tuple(new.layout.identities[index] for index in indices)
+    first = samples - len(X)
+    layout = replace(Layout.of(slots), identities=identities, first_sample=first)
+    alone = replace(new, layout=layout, combiner=Uniform(), engine=Serial(), _history=None)
+    alone = replace(alone, dictionary=None, dictionary_state=None)
+    alone.check_inputs(X, "the samples so far", first=False)
+    runtime = make_runtime(alone)
+    runtimes = _runtimes(runtime)
+    for one in runtimes:
+        one.diagnostics.silence()
+        one.open(X[0] if len(X) else np.zeros(X.shape[1]))
+        one.ledger.running[bank_cost.SAMPLES] = first
+    targets = y if new.outputs > 1 else y[:, 0]
+    if len(X):
+        for block in runtime.iter_blocks(X, targets, ()):
+            runtime.run_block(block.points, block.targets)
+    return _Begun(indices, layout, runtimes)
 
 
 class _Change:
@@ -228,9 +285,13 @@ class _Change:
         plan: SlotPlan,
         old: Mapping[str, Floats],
         new: dict[str, Floats],
+        shared: frozenset[str] = frozenset(),
     ) -> None:
+        """`shared`: the new arrays of another output, which copies them."""
         self.settings, self.new_settings, self.plan = settings, new_settings, plan
-        self.old, self.new = old, new
+        self.old, self.new, self._shared = old, new, shared
+        self.models: dict[int, Any] = {}
+        """Those of slots whose state is not arrays, by leaf."""
         self.layout, self.new_layout = settings.layout, new_settings.layout
         objective = settings.objective
         self._filled: set[Any] = set()
@@ -240,13 +301,14 @@ class _Change:
 
     # --- what does not belong to one slot ---------------------------------------------------------
 
-    def copy_shared(self, samples: int) -> None:
+    def copy_shared(self) -> None:
         """Sample buffer, ledger, weights and combiner."""
         old, new, sources = self.old, self.new, self.plan.sources
         new["recent"] = old["recent"]
-        inputs = old["slots/inputs"]
-        new["slots/inputs"][...] = inputs[:, :1]  # terms before the buffer need finite values
-        self._align(inputs.T, new["slots/inputs"].T)
+        if "slots/inputs" not in self._shared:
+            inputs = old["slots/inputs"]
+            new["slots/inputs"][...] = inputs[:, :1]  # terms before the buffer need finite values
+            self._align(inputs.T, new["slots/inputs"].T)
         self._align(old["slots/targets"], new["slots/targets"])
         running = new["ledger/running"]
         running[:] = old["ledger/running"]
@@ -280,36 +342,21 @@ class _Change:
 
     # --- slots ------------------------------------------------------------------------------------
 
-    def copy_slots(self, runtime: Runtime, result: Runtime) -> dict[int, Any]:
-        """The arrays of all slots; returns the models of slots whose state is not arrays."""
-        kept, slots = self.plan.kept, self.new_settings.slots
-        models = result.executor.copy_models()
-        before = runtime.executor.copy_models()
+    def copy_slots(self, runtime: Runtime, result: Runtime) -> None:
+        """The arrays and models of all slots that are kept."""
+        self.models = result.copy_models()
+        before = runtime.copy_models()
         self._copy_residual_targets()
-        for index, source in enumerate(kept):
+        for index, source in enumerate(self.plan.kept):
             if source is not None:
-                self._copy(index, self.layout, source, self.old, models, before)
-        fresh = [index for index, source in enumerate(kept) if source is None]
-        alone = [index for index in fresh if slots[index].residual_of is None]
-        beside = [index for index in fresh if slots[index].residual_of is not None]
-        samples = runtime.ledger.samples
-        X, y = self._held_samples(samples)
-        self._begin(alone, models, samples, X, y)
-        reading = [index for index in beside if slots[index].learner.learns_window]
-        self._begin(reading, models, samples, X, np.zeros(len(X)))
-        others = [index for index in beside if index not in reading]
-        self._begin(others, models, samples, X[:0], y[:0])
-        for index in beside:
-            self._start_beside(index)
-        return models
+                self.copy(index, self.layout, source, self.old, before)
 
-    def _copy(
+    def copy(
         self,
         index: int,
         layout: Layout,
         source: int,
         arrays: Mapping[str, Floats],
-        models: dict[int, Any],
         before: Mapping[int, Any],
     ) -> None:
         """Let a slot go on from another of that layout, with those arrays and models."""
@@ -317,7 +364,7 @@ class _Change:
         old_group, old_leaf, old_lane = layout.place(source)
         learner = self.new_layout.groups[group].learner
         for name, array in under(f"slots/group{old_group}/", arrays).items():
-            if name == "residual_targets":
+            if name == "residual_targets" or f"slots/group{group}/{name}" in self._shared:
                 continue
             target = self.new[f"slots/group{group}/{name}"]
             if learner.leaf_width == 1:
@@ -334,7 +381,7 @@ class _Change:
             target[leaf, ..., lane] = array[old_leaf, ..., old_lane]
         number = layout.first_leaves[old_group] + old_leaf
         if number in before:
-            models[self.new_layout.first_leaves[group] + leaf] = before[number]
+            self.models[self.new_layout.first_leaves[group] + leaf] = before[number]
 
     def _copy_of_leaf(self, target: Floats, array: Floats, place: Any, kept: bool) -> None:
         """Copy an array that the slots of a leaf share; a new slot takes that of the others."""
@@ -364,44 +411,19 @@ class _Change:
                 for targets in self.new[f"slots/group{number}/residual_targets"]:
                     self._align(known[base], targets)
 
-    def _held_samples(self, samples: int) -> tuple[Floats, Floats]:
-        """(m, d) and (m,): the samples that the buffer still holds."""
-        first = _oldest_held(self.settings.history, self.length, samples)
-        end = self.length + (samples - 1) % SLIDE_PERIOD + 1
-        held = slice(end - (samples - first), end)
-        inputs = np.ascontiguousarray(self.old["slots/inputs"][:, held].T)
-        return inputs, self.old["slots/targets"][held, 0].copy()
+    def copy_begun(self, begun: _Begun, output: int) -> None:
+        """The arrays and models of new slots."""
+        runtime = begun.runtimes[output]
+        arrays, models = runtime.arrays(), runtime.copy_models()
+        for source, index in enumerate(begun.indices):
+            self.copy(index, begun.layout, source, arrays, models)
 
-    def _begin(
-        self, indices: Sequence[int], models: dict[int, Any], samples: int, X: Floats, y: Floats
-    ) -> None:
-        """Let new slots begin with these samples, the last of the `samples` so far.
-
-        A slot beside its base has to begin at 0. If it reads the whole window in each step, it
-        learns the inputs with targets 0; if not, it learns none.
-        """
-        if not indices:
-            return
-        slots = [replace(self.new_settings.slots[index], residual_of=None) for index in indices]
-        identities = tuple(self.new_layout.identities[index] for index in indices)
-        first = samples - len(X)
-        layout = replace(Layout.of(slots), identities=identities, first_sample=first)
-        settings = BankSettings(self.settings.objective, layout, Uniform(), Serial())
-        settings.check_inputs(X, "the samples so far", first=False)
-        runtime = Runtime(settings)
-        runtime.diagnostics.silence()
-        runtime.open(X[0] if len(X) else np.zeros(len(self.old["slots/inputs"])))
-        runtime.ledger.running[bank_cost.SAMPLES] = first
-        for start, end in _runs(np.isnan(y)):
-            if np.isnan(y[start]):  # of one of several outputs
-                runtime.workspace.points[0] = X[start]
-                runtime.skip_target(first + start)
-                continue
-            for block in runtime.iter_blocks(X[start:end], y[start:end], ()):
-                runtime.run_block(block.points, block.targets)
-        arrays, learned = runtime.arrays(), runtime.executor.copy_models()
-        for source, index in enumerate(indices):
-            self._copy(index, layout, source, arrays, models, learned)
+    def start_beside(self) -> None:
+        """Let new residual slots start beside their bases."""
+        slots = self.new_settings.slots
+        for index, source in enumerate(self.plan.kept):
+            if source is None and slots[index].residual_of is not None:
+                self._start_beside(index)
 
     def _start_beside(self, index: int) -> None:
         """Let a new residual slot, which has the values of its learner, have those of base + it."""
@@ -415,14 +437,3 @@ class _Change:
             known = self.new[f"slots/group{base_group}/{name}"][base_leaf, ..., base_lane]
             self.new[f"slots/group{group}/residual_{name}"][leaf, ..., lane] = own
             target[leaf, ..., lane] = known + own
-
-
-def _runs(missing: np.ndarray) -> list[tuple[int, int]]:
-    """The ends of the longest parts of a stream without missing targets, and of missing ones."""
-    ends: list[tuple[int, int]] = []
-    for t, gap in enumerate(missing.tolist()):
-        if ends and not gap and not missing[t - 1]:
-            ends[-1] = (ends[-1][0], t + 1)
-        else:
-            ends.append((t, t + 1))
-    return ends

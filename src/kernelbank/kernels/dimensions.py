@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -114,6 +115,7 @@ def without_active_dims(kernel: Kernel) -> Kernel:
     return kernel
 
 
+@lru_cache(maxsize=1024)
 def active_coordinates(kernel: Kernel, dimension: int) -> tuple[int, ...]:
     """The coordinates of an input that `without_active_dims(kernel)` gets, in its order."""
     kernel.check_width(dimension, "X")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from math import comb, pi, sqrt
 from typing import Any
@@ -143,6 +144,7 @@ def feature_map(
     return result
 
 
+@lru_cache(maxsize=256, typed=True)
 def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int]:
     """Numbers of trigonometric features, and of all features, of a map, with padding.
 

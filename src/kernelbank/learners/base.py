@@ -127,8 +127,16 @@ class SlotGroup(LeafArrays):
         self.borrowed: frozenset[str] = frozenset()
         """The arrays of the state that belong to the group of the first output."""
         self.scratch: dict[str, Floats] = {}
+        self.follow_templates: dict[Any, Phase] = {}
+        """Of the group of the first output: phases of another output, of which those of further
+        outputs are made with other arrays."""
         self.models: list[Any] = [None] * len(kernels)
         """For every leaf the model behind its slot, where the state is not arrays."""
+
+    def borrow(self, leader: SlotGroup, names: frozenset[str]) -> None:
+        """Use these arrays of the group of the first output."""
+        self.borrowed = names
+        self.state |= {name: leader.state[name] for name in names}
 
     def start_norm(self, leaf: int, lane: int, coefficients: Floats, gram: Floats) -> None:
         """norm^2 = c' K c before the first sample.
@@ -178,6 +186,13 @@ class Learner:
 
     shared_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that follow from the inputs alone, for `follows`."""
+
+    odd_arrays: ClassVar[frozenset[str] | None] = None
+    """The arrays of the state that change their sign, and nothing else does, if all targets change
+    theirs; None if that is not known. See `negate`."""
+
+    target_arrays: ClassVar[frozenset[str]] = frozenset()
+    """The arrays of the state that hold targets of past samples and nothing else."""
 
     accepts_missing: ClassVar[bool] = False
     """Whether a target that is NaN leaves f as it was, with a window of 1."""
@@ -277,8 +292,9 @@ class Learner:
     def follows(self, objective: Objective, leader: Objective) -> bool:
         """Whether slots of another output can use what those of the first compute from the inputs.
 
-        Such slots keep no `shared_arrays`, and `follow_phases` takes the place of `phases`. Their
-        functions have the same bits as if they were alone. By default nothing is shared.
+        Such slots keep no `shared_arrays`, and `follow_phases` takes the place of `phases`. What
+        `prepare` sets has to be shared: it is not called for them. Their functions have the same
+        bits as if they were alone. By default nothing is shared.
         """
         return False
 
@@ -349,6 +365,14 @@ class Learner:
                 remedy = "Give all columns from the start, with NaN or 0 where one is not known."
                 raise check.refuse("learner", rule, self, remedy)
             new[name][...] = array
+
+    def negate(self, state: Mapping[str, Floats]) -> None:
+        """Change the arrays of f, learned from targets y, to those of -f, learned from -y.
+
+        Only for learners with `odd_arrays`, and losses with l(-f, -y) = l(f, y).
+        """
+        for name in self.odd_arrays or ():
+            state[name][...] = 0.0 - state[name]
 
     def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
         """(leaves, n, 4): predictive variance of f at the points after `seen` samples.

@@ -180,14 +180,37 @@ class FeatureLearner(Learner):
         self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
         arrays = self._block_arrays(group, buffer, workspace) | self._kept_arrays(leader)
-        return [self._phase(type(self).follow_loop, group, **arrays, followed=2)]
+        return [self._follow_phase(type(self).follow_loop, group, leader, **arrays)]
+
+    def _follow_phase(
+        self, function: NativeFunction, group: SlotGroup, leader: SlotGroup, **arrays: Any
+    ) -> Phase:
+        """A phase of another output; of the third one on that of the second with other arrays."""
+        key = (function, group.objective)
+        if key not in leader.follow_templates:
+            arrays |= self._follow_scratch(leader) | {"followed": 2}
+            leader.follow_templates[key] = self._phase(function, group, **arrays)
+            return leader.follow_templates[key]
+        own = {name: array for name, array in group.state.items() if name not in group.borrowed}
+        for name in ("values", "norms", "predictions", "variances", "effects", "query_values"):
+            own[name] = getattr(group, name)
+        return leader.follow_templates[key].with_arrays(**own, targets=arrays["targets"])
+
+    def _follow_scratch(self, leader: SlotGroup) -> dict[str, Floats]:
+        """Scratch that the slots of all other outputs use, one output after the other."""
+        capacity = leader.state["coefficients"].shape[1]
+        dimension = len(self.active_dims(leader.kernels[0][0], leader.dimension))
+        shapes = self._scratch_shapes(capacity, dimension)
+        for name, shape in shapes.items():
+            leader.scratch.setdefault(f"follow_{name}", np.zeros(shape))
+        return {name: leader.scratch[f"follow_{name}"] for name in shapes}
 
     def follow_predict_phases(
         self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
     ) -> list[Phase]:
         arrays = self._block_arrays(group, buffer, workspace)
         arrays["memo_features"] = leader.scratch["memo_features"]
-        return [self._phase(follow_query, group, **arrays, followed=2)]
+        return [self._follow_phase(follow_query, group, leader, **arrays)]
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         return [self._phase(learn_block, group, **self._block_arrays(group, buffer, workspace))]
@@ -278,7 +301,7 @@ class FeatureLearner(Learner):
             **dict.fromkeys(self.kept_shapes(capacity)),
             "sample": np.zeros(SAMPLE_SIZE),
             "loss_lanes": np.zeros((3, WIDTH)),
-            **{name: np.zeros(shape) for name, shape in scratch.items()},
+            **{name: np.zeros(shape) for name, shape in scratch.items() if name not in arrays},
             **group.state,
             **self._settings(),
             **self.step_arguments(group, dimension),

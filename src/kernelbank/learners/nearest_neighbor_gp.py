@@ -88,6 +88,8 @@ class NearestNeighborGP(Learner):
     accepts_new_inputs: ClassVar[bool] = True
     accepts_missing: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
+    odd_arrays: ClassVar[frozenset[str]] = frozenset({"responses"})
+    target_arrays: ClassVar[frozenset[str]] = frozenset({"responses"})
 
     def __post_init__(self) -> None:
         owner = type(self).__name__

@@ -45,6 +45,14 @@ class Phase:
         phase.entry = (phase._function.address, phase._table.address)
         return phase
 
+    def with_arrays(self, **arrays: np.ndarray) -> Phase:
+        """The same phase with other arrays, of the same types and shapes, for some arguments."""
+        phase = Phase.__new__(Phase)
+        phase._function = self._function
+        phase._table = self._table.with_arrays(arrays)
+        phase.entry = (self.entry[0], phase._table.address)
+        return phase
+
     def run(self, first: int, count: int) -> None:
         """Run the phase alone, without the interpreter's lock."""
         assert isinstance(self._function, NativeFunction)
@@ -121,6 +129,13 @@ class Phases:
     def run(self, first: int, count: int) -> None:
         """Run all phases on samples first .. first + count - 1, without the interpreter's lock."""
         self._run(self.address, first, count)
+
+    def as_phase(self) -> Phase:
+        """All of them as one phase of another list."""
+        phase = Phase.__new__(Phase)
+        phase._function, phase._table = run_phases, self._table
+        phase.entry = (run_phases.address, self.address)
+        return phase
 
     def __add__(self, other: Phases) -> Phases:
         return Phases([*self._members, *other._members])

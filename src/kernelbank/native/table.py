@@ -29,13 +29,16 @@ class Table:
                 f"arguments of {arguments.name}: {sorted(missing)} are missing, "
                 f"{sorted(unknown)} are unknown"
             )
-        self._values = values
+        self._arguments, self._values = arguments, values
+        self._kept: Table | None = None
+        """The table that has the other arrays."""
         numbers: dict[str, int] = {}
         for name in _integers(arguments):
             value = values[name]
             if type(value) is not int and not isinstance(value, (int, np.integer)):
                 raise _wrong(arguments, name, "be an int", repr(value))
             numbers[name] = int(value)
+        lengths: dict[Axis, int | None] = {**numbers}
         words: list[int] = []
         for name, kind in fields.items():
             value = values[name]
@@ -43,7 +46,7 @@ class Table:
                 if value is None:
                     words += [0] * (1 + len(kind.axes))
                 else:
-                    if not _fits(kind, value, numbers):
+                    if not _fits(kind, value, numbers, lengths):
                         raise _misfit(arguments, name, kind, value, numbers)
                     words.append(_address(value))
                     words += value.shape[: len(kind.axes)]
@@ -55,6 +58,24 @@ class Table:
                 words += _FLOAT_BITS.unpack(_FLOAT.pack(value))
         self._words = array("q", words or [0])
         self.address: int = self._words.buffer_info()[0]
+
+    def with_arrays(self, arrays: Mapping[str, np.ndarray]) -> Table:
+        """The same arguments with other arrays, of the same types and shapes, for some of them."""
+        other = Table.__new__(Table)
+        other._arguments, other._values, other._kept = self._arguments, arrays, self
+        words, places = array("q", self._words), _places(self._arguments)
+        for name, value in arrays.items():
+            known = self._values[name]
+            if (
+                value.shape != known.shape
+                or value.dtype != known.dtype
+                or not value.flags.c_contiguous
+            ):
+                raise _wrong(self._arguments, name, f"be like {known.shape}", value.shape)
+            words[places[name]] = _address(value)
+        other._words = words
+        other.address = words.buffer_info()[0]
+        return other
 
     @property
     def entries(self) -> np.ndarray:
@@ -79,8 +100,23 @@ def _integers(arguments: Arguments) -> tuple[str, ...]:
     return tuple(name for name, kind in arguments.fields.items() if kind is int)
 
 
-def _fits(kind: ArrayKind, value: Any, numbers: dict[str, int]) -> bool:
-    """Whether an array has the type and the shape of an argument."""
+@cache
+def _places(arguments: Arguments) -> dict[str, int]:
+    """Where the words of each argument begin."""
+    places, place = {}, 0
+    for name, kind in arguments.fields.items():
+        places[name] = place
+        place += 1 + len(kind.axes) if type(kind) is ArrayKind else 1
+    return places
+
+
+def _fits(
+    kind: ArrayKind, value: Any, numbers: dict[str, int], lengths: dict[Axis, int | None]
+) -> bool:
+    """Whether an array has the type and the shape of an argument.
+
+    lengths : of the axes that are known already; gets those of others.
+    """
     if not isinstance(value, np.ndarray) or value.dtype != _DTYPES[kind.dtype]:
         return False
     axes, shape = kind.axes, value.shape
@@ -91,7 +127,12 @@ def _fits(kind: ArrayKind, value: Any, numbers: dict[str, int]) -> bool:
     if len(axes) != len(shape) or not value.flags.c_contiguous:
         return False
     for axis, length in zip(axes, shape, strict=True):
-        if axis is not None and axis != length and _length(axis, numbers) != length:
+        if axis is None or axis == length:
+            continue
+        known = lengths.get(axis)
+        if known is None:
+            known = lengths[axis] = _length(axis, numbers)
+        if known != length:
             return False
     return True
 
