@@ -65,7 +65,7 @@ def auto_status(
         if not model.started:
             why = f"the slots start after {task_model.RESTARTS[0]} rows"
         return replace(status, no_weights=f"none yet: {why}")
-    count = model.target_count
+    count = model.outputs
     quarantined = Counter(
         int(model.members[index])
         for bank in model.banks
@@ -75,8 +75,9 @@ def auto_status(
     if quarantined:
 
         def describe(index: int) -> str:
-            banks = f" (for {quarantined[index]} of {count} classes)" if count > 1 else ""
-            return model.names[index] + banks
+            what = "classes" if task == "classification" else "targets"
+            where = f" (for {quarantined[index]} of {count} {what})" if count > 1 else ""
+            return model.names[index] + where
 
         notes["quarantined"] = quarantine_note(sorted(quarantined), len(model.members), describe)
     return replace(
@@ -89,10 +90,10 @@ def auto_status(
 
 
 def _heading(model: TaskModel) -> str:
-    if isinstance(model, TargetsModel):
-        return f"weights, mean over {model.target_count} targets"
-    count = len(model.banks)
-    return "weights" if count == 1 else f"weights, mean of {count} banks (one per class)"
+    if model.outputs == 1:
+        return "weights"
+    what = "targets" if isinstance(model, TargetsModel) else "classes"
+    return f"weights, mean of {model.outputs} {what}"
 
 
 def _metrics(task: str, ledger: AutoLedger, model: TaskModel) -> dict[str, Metric]:

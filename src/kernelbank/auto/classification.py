@@ -97,7 +97,12 @@ class ClassificationModel(TaskModel):
         needed = self.outputs_needed
         if not needed:
             return ()
-        return (1,) * needed if self.config.past else (needed,)
+        return (needed,) if self._one_bank else (1,) * needed
+
+    @property
+    def _one_bank(self) -> bool:
+        """Whether all classes see the same row: without labels of the past among its inputs."""
+        return not self.config.past
 
     def _positives(self, first: int = 0, count: int | None = None) -> np.ndarray:
         """The classes whose labels are 1, for `count` outputs from the given one on."""
@@ -122,7 +127,7 @@ class ClassificationModel(TaskModel):
         self.classes += 1
         self.class_counts = np.append(self.class_counts, 0.0)
         self.pool.outputs = self.outputs_per_pool
-        if self.banks and not self.config.past and self.rows < RESTARTS[-1]:
+        if self.banks and self._one_bank and self.rows < RESTARTS[-1]:
             self._learn_again()
         else:
             if self.outputs == 1 and self.outputs_needed > 1:
@@ -142,7 +147,7 @@ class ClassificationModel(TaskModel):
     def _add_first_output(self) -> None:
         """Add the output of class 0, whose labels were those of class 1 with another sign."""
         (bank,) = self.banks
-        if self.config.past:
+        if not self._one_bank:
             self.banks.insert(0, self._trained_bank(0))
         elif can_negate(bank._settings):
             bank._add_first_output(None)
@@ -153,7 +158,7 @@ class ClassificationModel(TaskModel):
         """Add the outputs that are missing."""
         while self.started and self.outputs < self.outputs_needed:
             first = self.outputs
-            if self.config.past:
+            if not self._one_bank:
                 self.banks.append(self._trained_bank(first))
             elif not self.banks:
                 self.banks.append(self._trained_bank(0, self.outputs_needed))

@@ -190,9 +190,9 @@ def _restore_auto(
         encoder.width != model.dimension or (encoder.tentative and model.rows)
     ):
         raise FileRefused("its columns do not fit its inputs.")
-    template = auto._config.make_bank(model.bank_slots(), model.target_count)
     for number, inner in enumerate(header["banks"]):
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
+        template = auto._config.make_bank(model.bank_slots(), bank.outputs)
         model.banks.append(_fitting(bank, template))
     if header.get("forecaster") is not None:
         own = under("forecaster/", arrays)

@@ -32,7 +32,7 @@ SEVERAL_OUTPUTS, EACH_OUTPUT = 2.0, 1 / 8
 START = 2.0
 """How many times more it may cost before the first revision, which finds out what is needed."""
 
-LARGEST_STATE = 250_000_000
+LARGEST_STATE = 300_000_000
 """How many bytes the slots of all outputs but the first may have."""
 
 SHARED = 0.5
@@ -166,10 +166,10 @@ class SlotPool:
         return sum(unit.price + further * unit.further for unit in chosen)
 
     def fits(self, units: Iterable[int], factor: float = 1.0) -> bool:
-        """Whether units cost no more than the limit, or this factor times it."""
+        """Whether units cost no more than this factor times the limit, and are not too large."""
         chosen = sorted(units)
         size = (self.outputs - 1) * sum(self.units[number].size for number in chosen)
-        return self.price(chosen) <= factor * self.limit and size <= factor * LARGEST_STATE
+        return self.price(chosen) <= factor * self.limit and size <= LARGEST_STATE
 
     def with_bases(self, unit: int) -> list[int]:
         """A unit and all that it needs, the last base first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Collection, Mapping
@@ -377,9 +376,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         """Warn once when the banks, and so their file, are larger than LARGE_MODEL."""
         if self._large or not self.banks:
             return
-        arrays = self.banks[0]._runtime.array_specs(self.scaling.width).values()
-        each = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in arrays)
-        size = len(self.banks) * each
+        size = len(self.banks) * self.banks[0]._runtime.state_bytes(self.scaling.width)
         if size > LARGE_MODEL:
             self._large = True
             classes = f"{self.outputs} classes and " if self.outputs > 1 else ""

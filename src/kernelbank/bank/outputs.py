@@ -104,6 +104,8 @@ class OutputRuntime:
 
     def open(self, first_input: Floats) -> None:
         """Make workspaces and executors, unless they exist; start again after a reset."""
+        if self.leader.is_ready:
+            return
         for runtime in self.runtimes:
             runtime.open(first_input)
 
@@ -300,6 +302,11 @@ class OutputRuntime:
             own = runtime.array_specs(dimension)
             found |= {_prefix(k) + name: spec for name, spec in own.items()}
         return found
+
+    def state_bytes(self, dimension: int) -> int:
+        """The bytes of all arrays for inputs with that many columns."""
+        first, second = (runtime.state_bytes(dimension) for runtime in self.runtimes[:2])
+        return first + (len(self.runtimes) - 1) * second
 
     def copy_models(self) -> dict[int, dict[int, Any]]:
         """Copies of the models behind slots whose state is not arrays, by output and leaf."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping
 from math import nan
 from typing import Any
@@ -86,6 +87,11 @@ class Runtime:
     def is_open(self) -> bool:
         """Whether a sample has been learned, or a state restored."""
         return self.dimension is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is open, and no reset was the last that happened to it."""
+        return self.is_open and not self._was_reset
 
     # --- opening --------------------------------------------------------------------------------
 
@@ -556,6 +562,11 @@ class Runtime:
         if key not in known:
             known[key] = self._array_specs(dimension)
         return known[key]
+
+    def state_bytes(self, dimension: int) -> int:
+        """The bytes of all arrays for inputs with that many columns."""
+        specs = self.array_specs(dimension).values()
+        return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in specs)
 
     def _array_specs(self, dimension: int | None) -> dict[str, ArraySpec]:
         shapes: dict[str, tuple[int, ...]] = {"weights": self.weights.shape}

@@ -7,7 +7,6 @@ is made before it is known that the file has as large a one, or that work arrays
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -98,6 +97,9 @@ def parse_settings(
     """
     if arrays["weights"].shape != (len(header["kernels"]),):
         raise FileRefused("its weights do not fit its slots.")
+    outputs = header.get("outputs", 1)
+    if outputs != 1 and arrays["missing"].shape != (outputs,):
+        raise FileRefused("its arrays do not fit its outputs.")
 
     def part(spec: Any) -> Any:
         return from_spec(spec, KNOWN, components)
@@ -121,7 +123,7 @@ def parse_settings(
         **slots,
         "combiner": part(header["combiner"]),
         "loss": [part(loss) for loss in header.get("losses", [])] or part(header["loss"]),
-        "outputs": header.get("outputs", 1),
+        "outputs": outputs,
         "window": header["window"],
         "regularization": header["regularization"],
         "dtype": header["dtype"],
@@ -173,8 +175,7 @@ def check_memory(
     try:
         width = _fewest_columns(settings) if dimension is None else dimension
         if not saved:
-            specs = runtime.array_specs(width).values()
-            state = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in specs)
+            state = runtime.state_bytes(width)
         needed = state + workspace_bytes(settings.layout, settings.objective, width)
     except InvalidArgument as error:  # a kernel that does not exist for inputs of this width
         raise FileRefused(str(error)) from None
