@@ -67,8 +67,10 @@ class FeatureLearner(Learner):
     divides PREDICTION likewise, and keeps `window_variances` up to date."""
     fixed_features: ClassVar[bool] = False
     """Whether features follow from the input alone: then slots of several outputs share them."""
+    lead_step: ClassVar[NativeFunction | None] = None
+    """`step` for slots that others follow, if it has to keep something for them."""
     follow_loop: ClassVar[NativeFunction] = follow_block
-    """Compiled (a, first, count): a block of another output, from what `step` has kept of the
+    """Compiled (a, first, count): a block of another output, from what `lead_step` has kept of the
     sample in row sample[ROW] of the block; by default with the features of the first output."""
     accepts_missing = True
     extra_capacity: ClassVar[int] = 0
@@ -229,6 +231,8 @@ class FeatureLearner(Learner):
             memo_features = group.scratch.setdefault("memo_features", np.zeros(shape))
         if followed:
             kept = {**self._kept_arrays(group), "followed": 1}
+            if self.lead_step is not None:
+                kept["step"] = self.lead_step.address
         return {
             **kept,
             "history_length": buffer.history_length,

@@ -23,6 +23,7 @@ from ..native.functions import native
 from ..native.jit import inline
 from ..native.scalar_math import tanh
 from ..native.simd import WIDTH, broadcast, four, lane
+from ..native.views import load_four, store_four
 
 SAMPLE_SIZE = 13
 (
@@ -160,6 +161,16 @@ def _set_point(a, whole_input):
 
 
 @inline
+def _copy(row, out, size):
+    """out = row, four numbers at a time. row, out: (size,)."""
+    even = size - size % WIDTH
+    for m in range(0, even, WIDTH):
+        store_four(out, m, load_four(row, m))
+    for m in range(even, size):
+        out[m] = row[m]
+
+
+@inline
 def _value(a, leaf, number):
     """f at `point`; its features are left in `point_features`."""
     call_phase(a.compute_features, address_of(a), leaf, number)
@@ -220,14 +231,11 @@ def _look_ahead(a, leaf, number, t, left):
     known = 0
     if t == 0 and a.memo[USED] == 1:  # just predicted
         known = 1
-        for m in range(a.capacity):
-            a.cycle_features[number % a.cycle, m] = a.memo_features[leaf, m]
+        _copy(a.memo_features[leaf], a.cycle_features[number % a.cycle], a.capacity)
     for k in range(known, ahead):
         _set_point(a, a.points[t + k])
         call_phase(a.compute_features, address_of(a), leaf, number + k)
-        row = a.cycle_features[(number + k) % a.cycle]
-        for m in range(a.capacity):
-            row[m] = a.point_features[m]
+        _copy(a.point_features, a.cycle_features[(number + k) % a.cycle], a.capacity)
     a.sample[AHEAD] = ahead
     call_phase(a.look_ahead, address_of(a), leaf, number)
 
@@ -249,11 +257,9 @@ def learn_block(a, first, count):
             else:
                 if t == 0 or number % a.cycle == 0:
                     _look_ahead(a, leaf, number, t, count - t)
-                for m in range(a.capacity):
-                    a.point_features[m] = a.cycle_features[number % a.cycle, m]
+                _copy(a.cycle_features[number % a.cycle], a.point_features, a.capacity)
             if a.followed == 1:
-                for m in range(a.capacity):
-                    a.kept_features[leaf, t, m] = a.point_features[m]
+                _copy(a.point_features, a.kept_features[leaf, t], a.capacity)
                 a.kept_self_kernels[leaf, t] = a.sample[SELF_KERNEL]
             _learn_sample(a, leaf, t, number, a.targets[position + t, 0])
 
@@ -269,8 +275,7 @@ def _learn_sample(a, leaf, t, number, target):
     rows = a.window_features[leaf]  # (window, capacity)
     size = size_of(a, leaf)
     newest = rows[number % window]
-    for m in range(size):
-        newest[m] = a.point_features[m]
+    _copy(a.point_features, newest, size)
     for age in range(min(number + 1, window)):
         value = dot(coefficients, rows[(number - age) % window], size)
         if a.shrink != 0:
@@ -353,9 +358,7 @@ def end_following(a, leaf, first, count):
     """Keep the features of the newest samples, for the window of the next block."""
     window, rows, kept = a.window, a.window_features[leaf], a.kept_features[leaf]
     for t in range(max(count - window, 0), count):
-        row = rows[(first + t) % window]
-        for m in range(size_of(a, leaf)):
-            row[m] = kept[t, m]
+        _copy(kept[t], rows[(first + t) % window], size_of(a, leaf))
 
 
 @native(FIELDS)
@@ -366,8 +369,7 @@ def follow_block(a, first, count):
         kept = a.kept_features[leaf]  # (n, capacity)
         prediction = dot(a.coefficients[leaf], kept[0], size_of(a, leaf))
         for t in range(count):
-            for m in range(a.capacity):
-                a.point_features[m] = kept[t, m]
+            _copy(kept[t], a.point_features, a.capacity)
             a.sample[SELF_KERNEL] = a.kept_self_kernels[leaf, t]
             _step(a, leaf, t, first + t, prediction, a.targets[position + t, 0])
             _, prediction = follow_values(a, leaf, first, t, count, False, 0.0, kept[t])
@@ -389,8 +391,7 @@ def predict_query(a, first, count):
     for leaf in range(a.leaves):
         a.query_values[leaf, 0] = _value(a, leaf, first)
         if a.cycle > 1 or a.followed == 1:
-            for m in range(a.capacity):
-                a.memo_features[leaf, m] = a.point_features[m]
+            _copy(a.point_features, a.memo_features[leaf], a.capacity)
 
 
 @native(FIELDS)

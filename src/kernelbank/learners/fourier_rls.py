@@ -71,6 +71,7 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
     step = RecursiveLeastSquares.step.with_arguments(ARGUMENTS)
     look_ahead = RecursiveLeastSquares.look_ahead.with_arguments(ARGUMENTS)
     shared_arrays = FourierBase.shared_arrays | RecursiveLeastSquares.shared_arrays
+    lead_step = RecursiveLeastSquares.lead_step.with_arguments(ARGUMENTS)
     follow_loop = RecursiveLeastSquares.follow_loop.with_arguments(ARGUMENTS)
 
     def __post_init__(self) -> None:

@@ -103,7 +103,7 @@ class FourierVAW(FourierBase, RecursiveLeastSquares):
     @native(ARGUMENTS)
     def step(a, leaf, number):
         """One sample of least squares; the variances on the window follow P <- P - u u' / s."""
-        recursive_step(a, leaf, number)
+        recursive_step(a, leaf, number, False)
         size, window = size_of(a, leaf), a.window
         rows, variances = a.window_features[leaf], a.window_variances[leaf]
         variance = a.sample[VARIANCE]

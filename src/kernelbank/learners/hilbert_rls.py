@@ -93,6 +93,7 @@ class HilbertRLS(RecursiveLeastSquares):
     constant_forgetting: ClassVar[float | None] = None  # type: ignore[misc]
     step = RecursiveLeastSquares.step.with_arguments(ARGUMENTS)
     look_ahead = RecursiveLeastSquares.look_ahead.with_arguments(ARGUMENTS)
+    lead_step = RecursiveLeastSquares.lead_step.with_arguments(ARGUMENTS)
     follow_loop = RecursiveLeastSquares.follow_loop.with_arguments(ARGUMENTS)
     fixed_features: ClassVar[bool] = True
     shared_arrays = RecursiveLeastSquares.shared_arrays | {"amplitudes", "sides"}

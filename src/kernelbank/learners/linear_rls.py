@@ -65,6 +65,7 @@ class LinearRLS(RecursiveLeastSquares):
     constant_forgetting: float | None = None
     step = RecursiveLeastSquares.step.with_arguments(ARGUMENTS)
     look_ahead = RecursiveLeastSquares.look_ahead.with_arguments(ARGUMENTS)
+    lead_step = RecursiveLeastSquares.lead_step.with_arguments(ARGUMENTS)
     follow_loop = RecursiveLeastSquares.follow_loop.with_arguments(ARGUMENTS)
     accepts_new_inputs: ClassVar[bool] = True
     fixed_features: ClassVar[bool] = True

@@ -229,7 +229,13 @@ class RecursiveLeastSquares(FeatureLearner):
     @native(FIELDS.extended("recursive", **RECURSIVE))
     def step(a, leaf, number):
         """One sample of least squares, then forgetting (see `FourierRLS`)."""
-        recursive_step(a, leaf, number)
+        recursive_step(a, leaf, number, False)
+
+    @staticmethod
+    @native(FIELDS.extended("recursive", **RECURSIVE))
+    def lead_step(a, leaf, number):
+        """The same, and what other outputs need is kept."""
+        recursive_step(a, leaf, number, True)
 
     @staticmethod
     @native(FIELDS.extended("recursive", **RECURSIVE))
@@ -244,8 +250,11 @@ class RecursiveLeastSquares(FeatureLearner):
 
 
 @inline
-def recursive_step(a, leaf, number):
-    """One sample of least squares, then forgetting. Leaves P phi in `u`, phi'P phi in `sample`."""
+def recursive_step(a, leaf, number, keeps):
+    """One sample of least squares, then forgetting. Leaves P phi in `u`, phi'P phi in `sample`.
+
+    keeps : a constant, so that a step that keeps nothing has no code for it.
+    """
     factors, vectors = a.factors[leaf], a.vectors[leaf]  # (RANK,), (RANK, padded)
     phi, weights, u = a.point_features, a.coefficients[leaf], a.u
     size, rule, constant = size_of(a, leaf), a.forget_rule, a.constant
@@ -266,7 +275,7 @@ def recursive_step(a, leaf, number):
     change = a.sample[ERROR] / s if informed else 0.0
     add_multiple(weights, change, u, size)
     row = int(a.sample[ROW])
-    if a.followed == 1:
+    if keeps:
         _copy(u, a.kept_gains[leaf, row], size)
         kept = a.kept_divisors[leaf, row]
         kept[0] = s if informed else 0.0
@@ -295,7 +304,7 @@ def recursive_step(a, leaf, number):
         s = 1.0 / (size * (1.0 - a.forgetting) * a.ridge) + column[j]
         factors[known] = -1.0 / s
         add_multiple(weights, -weights[j] / s, column, size)
-        if a.followed == 1:
+        if keeps:
             _copy(column, a.kept_columns[leaf, row], size)
             a.kept_divisors[leaf, row, 2] = s
     if k + 1 == a.cycle:
