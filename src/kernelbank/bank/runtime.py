@@ -19,18 +19,13 @@ from ..utils.validation import Floats
 from . import bank_cost, slot_metrics
 from .delayed import past_predictions_phase
 from .diagnostics import Diagnostics
-from .engines.base import CombineStage, Executor
+from .engines.base import CombineStage, Executor, output_block_length
 from .gating import Gate
 from .ledger import Ledger
 from .settings import BankSettings
 from .shard import Shard
 from .single_sample import DECLINED, DIAGNOSE, SingleSampleCalls
 from .trace import Trace
-
-_SHORTEST = 8
-_FULL_BLOCKS = 8
-"""With more outputs than this blocks are shorter, but not below _SHORTEST: each has arrays of the
-length of a block."""
 
 _LARGEST_SUM = 1e300
 """Sums of weights beyond this count as this."""
@@ -107,9 +102,11 @@ class Runtime:
         slots, dimension = len(layout.slots), len(first_input)
         leader, outputs = self._leader, self._settings.outputs
         length = self._engine.length(layout, objective, dimension)
+        if outputs > 1:
+            length = min(length, output_block_length(layout, objective, dimension, outputs))
         self.workspace = Workspace(
             objective,
-            min(length, max(_SHORTEST, SLIDE_PERIOD * _FULL_BLOCKS // outputs)),
+            length,
             dimension,
             slots,
             len(layout.leaves),

@@ -341,7 +341,7 @@ class _Change:
         if place not in self._filled:
             self._filled.add(place)
             target[...] = array
-        elif kept and not np.array_equal(target, array):
+        elif kept and not np.array_equal(target, array, equal_nan=True):
             rule = "keep slots together that share what they have learned"
             remedy = "Keep the order of the slots, or retire all that share it."
             raise check.refuse("slots", rule, place[2], remedy, _OWNER)

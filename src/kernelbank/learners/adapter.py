@@ -60,6 +60,7 @@ class Adapter(Learner):
     uses_kernel_rows = False
     saveable: ClassVar[bool] = False
     accepts_new_inputs: ClassVar[bool] = True
+    accepts_missing: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         pairs = (("predict_one", "learn_one"), ("predict", "partial_fit"))
@@ -97,7 +98,8 @@ class Adapter(Learner):
         for leaf, model in enumerate(group.models):
             for t, (x, y) in enumerate(zip(block.points, block.targets, strict=True)):
                 group.predictions[leaf, t, 0] = model.value(x)
-                model.learn(x, float(y))
+                if not np.isnan(y):  # a sample without a target is not learned
+                    model.learn(x, float(y))
                 number = block.first + t
                 newest = history_length + number % SLIDE_PERIOD
                 seen = min(number + 1, window)

@@ -285,7 +285,7 @@ class Learner:
     ) -> list[Phase]:
         """The phases that learn a block which the group of the first output has just learned.
 
-        That group has left what is shared in leader.scratch, since workspace.outputs > 1.
+        That group has left what is shared in leader.scratch, since `Workspace.is_followed`.
         """
         raise NotImplementedError
 
@@ -294,6 +294,13 @@ class Learner:
     ) -> list[Phase]:
         """The phases that write group.query_values, after those of the first output."""
         raise NotImplementedError
+
+    def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
+        """Roughly how many numbers a leaf of the first output keeps of a sample for the others.
+
+        Blocks are so short that what is kept stays in the cache.
+        """
+        return 0
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
         """Learn a block: fill group.values, norms, predictions and effects.

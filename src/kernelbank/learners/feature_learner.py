@@ -163,6 +163,11 @@ class FeatureLearner(Learner):
         """What `step` keeps of a sample for other outputs, without the axes (leaves, n)."""
         return {"kept_features": (capacity,), "kept_self_kernels": ()}
 
+    def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
+        if not self.follows(objective, objective):
+            return 0
+        return sum(map(prod, self.kept_shapes(self.capacity(kernel, dimension)).values()))
+
     def _kept_arrays(self, leader: SlotGroup) -> dict[str, Floats]:
         """What the slots of the first output keep of a block for those of the others."""
         capacity = leader.state["coefficients"].shape[1]
@@ -215,8 +220,7 @@ class FeatureLearner(Learner):
 
     def _is_followed(self, group: SlotGroup, workspace: Workspace) -> bool:
         """Whether slots of other outputs may follow these."""
-        several = workspace.leads and workspace.outputs > 1
-        return several and self.follows(group.objective, group.objective)
+        return workspace.is_followed and self.follows(group.objective, group.objective)
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray

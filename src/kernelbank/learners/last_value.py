@@ -15,7 +15,7 @@ from ..losses.objective import Objective
 from ..native.arguments import Arguments, floats, lanes
 from ..native.functions import native
 from ..native.phases import Phase
-from ..native.simd import WIDTH, broadcast
+from ..native.simd import WIDTH, broadcast, lane
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -71,6 +71,7 @@ class LastValue(Learner):
 
     column: int | None = None
     accepts_new_inputs: ClassVar[bool] = True
+    accepts_missing: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -142,7 +143,7 @@ def learn_block(a, first, count):
             if a.column >= 0 and first + t > 0:
                 a.last[leaf] = broadcast(a.points[t, a.column])
             a.predictions[leaf, t] = a.last[leaf]
-            if a.column < 0:
+            if a.column < 0 and not np.isnan(lane(a.targets[position], 0)):
                 a.last[leaf] = a.targets[position]
             a.norms[leaf, t + 1] = 0.0
             for age in range(a.window):  # 0 before the first sample

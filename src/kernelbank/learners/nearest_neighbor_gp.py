@@ -1,12 +1,14 @@
 """NearestNeighborGP: at every point a small Gaussian process on the nearest past samples.
 
-The settings and arrays of the method; the search and the local systems are in `neighbor_steps`.
+The settings and arrays of the method; the compiled code is in `neighbor_search`, `neighbor_steps`
+and `neighbor_follow`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,13 +19,16 @@ from ..kernels.program import PackedProgram, PackedStatistics, number_statistics
 from ..kernels.sample_buffer import SampleBuffer
 from ..losses import Squared
 from ..losses.objective import Objective
+from ..native.functions import NativeFunction
 from ..native.phases import Phase
 from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Learner, SlotGroup
-from .neighbor_steps import BLOCK, LOCAL_SIZE, learn_block, predict_points, predict_query
+from .neighbor_follow import follow_block, follow_query
+from .neighbor_search import BLOCK
+from .neighbor_steps import LOCAL_SIZE, learn_block, predict_points, predict_query
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,9 @@ class NearestNeighborGP(Learner):
     constant: float = 1.0
     leaf_arrays: ClassVar[frozenset[str]] = frozenset({"points", "responses", "stored"})
     single_arrays: ClassVar[frozenset[str]] = frozenset({"points"})
+    shared_arrays: ClassVar[frozenset[str]] = frozenset({"points", "stored"})
     accepts_new_inputs: ClassVar[bool] = True
+    accepts_missing: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -128,24 +135,76 @@ class NearestNeighborGP(Learner):
         super().extend_inputs({name: old[name] for name in old if name != "points"}, new)
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
-        learn = Phase(
-            learn_block,
-            **self._arguments(group, buffer.inputs),
+        kept = self._kept(group, workspace) if workspace.is_followed else {}
+        return [self._learn(learn_block, group, buffer, kept)]
+
+    def predict_phases(
+        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        kept = self._kept(group, workspace) if workspace.is_followed else {}
+        return [self._predict(predict_query, group, workspace, kept)]
+
+    def follows(self, objective: Objective, leader: Objective) -> bool:
+        """Always: neighbors and their systems follow from the inputs."""
+        return True
+
+    def follow_phases(
+        self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        kept = self._kept(leader, workspace) | {"followed": 2}
+        return [self._learn(follow_block, group, buffer, kept)]
+
+    def follow_predict_phases(
+        self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
+    ) -> list[Phase]:
+        kept = self._kept(leader, workspace) | {"followed": 2}
+        return [self._predict(follow_query, group, workspace, kept)]
+
+    def _learn(
+        self, function: NativeFunction, group: SlotGroup, buffer: SampleBuffer, kept: Any
+    ) -> Phase:
+        return Phase(
+            function,
+            **self._arguments(group, buffer.inputs) | kept,
             **group.common() | {"variances": group.variances},
             slide_period=SLIDE_PERIOD,
             history_length=buffer.history_length,
             targets=buffer.targets,
             memo=buffer.memo,
         )
-        return [learn]
 
-    def predict_phases(
-        self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace
-    ) -> list[Phase]:
-        arguments = self._arguments(group, workspace.query_point[:, None])
-        return [
-            Phase(predict_query, **arguments, leaves=group.leaves, query_values=group.query_values)
-        ]
+    def _predict(
+        self, function: NativeFunction, group: SlotGroup, workspace: Workspace, kept: Any
+    ) -> Phase:
+        arguments = self._arguments(group, workspace.query_point[:, None]) | kept
+        values = group.query_values
+        return Phase(function, **arguments, leaves=group.leaves, query_values=values)
+
+    def _kept_shapes(self, dimension: int) -> dict[str, tuple[int, ...]]:
+        """What is kept of a point for other outputs."""
+        count = self.neighbors
+        return {
+            "kept_places": (count + 3,),
+            "kept_inputs": (dimension, count),
+            "kept_factors": (count * (count - 1) // 2, WIDTH),
+            "kept_scales": (count, WIDTH),
+            "kept_projected": (count, WIDTH),
+            "kept_variances": (2, WIDTH),
+        }
+
+    def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
+        active = len(active_coordinates(kernel, dimension))
+        return objective.window * sum(map(prod, self._kept_shapes(active).values()))
+
+    def _kept(self, leader: SlotGroup, workspace: Workspace) -> dict[str, Any]:
+        """What the slots of the first output keep for those of the others."""
+        active = len(active_coordinates(leader.kernels[0][0], leader.dimension))
+        shapes = self._kept_shapes(active)
+        for name, shape in shapes.items():
+            if name not in leader.scratch:
+                whole = (leader.leaves, leader.size, leader.objective.window, *shape)
+                leader.scratch[name] = np.zeros(whole, np.int64 if name == "kept_places" else float)
+        return {name: leader.scratch[name] for name in shapes} | {"followed": 1}
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
@@ -214,4 +273,6 @@ class NearestNeighborGP(Learner):
                 for name in ("row", "query_row", "scales", "solved", "projected")
             },
             "local": group.scratch.setdefault("local", local),
+            "followed": 0,
+            **dict.fromkeys(self._kept_shapes(dimension)),
         }

@@ -1,18 +1,18 @@
-"""The compiled steps of `NearestNeighborGP`: the search, and the local systems of four slots.
-
-The memory is a ring: sample number n of the learner is at place n % memory. Reading all inputs
-takes most of the time of a search, so they are kept in single precision, and f(x) is computed at x
-in single precision. A search goes from the newest sample to the oldest, and takes an input only if
-it is nearer than those it has: so of equally near ones the newest stay.
+"""The compiled steps of `NearestNeighborGP`: the local systems of four slots, and the loops.
 
 The local system is solved by a Cholesky factorization K + noise I = L L', one neighbor after the
-other. The neighbor that the next sample will replace in the ring comes last. So the first k - 1 of
-k neighbors are those of f(x) after x itself is learned: x is then the nearest, with all others but
-the last. What follows from them is computed too, and f(x) after learning (x, y) is
+other. The neighbor that the next sample will replace in the ring (`neighbor_search`) comes last. So
+the first k - 1 of k neighbors are those of f(x) after x itself is learned: x is then the nearest,
+with all others but the last. What follows from them is computed too, and f(x) after learning (x, y)
+is
 
     m + s (y - m) / (s + noise),
 
 with the prediction m from these neighbors and its variance s.
+
+Neighbors, L and variances follow from the inputs alone: the slots of the first of several outputs
+keep them for those of the others (`neighbor_follow`). A sample whose target is missing is among the
+neighbors, but is left out of the local system.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -25,8 +25,8 @@ from ..kernels.sample_buffer import USED
 from ..native.arguments import Arguments, floats, ints, lanes
 from ..native.functions import native
 from ..native.jit import inline
-from ..native.simd import WIDTH, broadcast, fma, lane, sqrt, where_less
-from ..native.views import load_four, store_four
+from ..native.simd import broadcast, fma, lane, sqrt, where_less
+from .neighbor_search import BLOCK, find_nearest, stored_samples
 
 LOCAL_SIZE = 4
 (
@@ -36,9 +36,6 @@ LOCAL_SIZE = 4
     SPREAD,  # s: its variance
 ) = range(LOCAL_SIZE)
 """What is computed at a point, in each lane."""
-
-BLOCK = 4 * WIDTH
-"""Samples of a block of the memory, whose distances are computed at once."""
 
 NEIGHBORS = Arguments(
     "neighbors",
@@ -77,6 +74,16 @@ NEIGHBORS = Arguments(
     solved=lanes("neighbors"),  # L^-1 v
     projected=lanes("neighbors"),  # L^-1 q
     local=lanes("leaves", LOCAL_SIZE),
+    followed=int,  # 1 if slots of other outputs follow these, 2 if these follow others
+    # for them, of each point of a block and of its window: the neighbors' places, their number, the
+    # number of those that stay, and the place of the sample; their inputs; L without its diagonal,
+    # by columns; 1 / L_ii; L^-1 q; VARIANCE and SPREAD
+    kept_places=ints("leaves", None, None, "neighbors + 3"),
+    kept_inputs=floats("leaves", None, None, "dimension", "neighbors"),
+    kept_factors=lanes("leaves", None, None, "neighbors * (neighbors - 1) // 2"),
+    kept_scales=lanes("leaves", None, None, "neighbors"),
+    kept_projected=lanes("leaves", None, None, "neighbors"),
+    kept_variances=lanes("leaves", None, None, 2),
 )
 LEARN = NEIGHBORS.extended(
     "neighbors_learn",
@@ -100,117 +107,6 @@ POINTS = NEIGHBORS.extended(
 )
 
 
-# --- the search -----------------------------------------------------------------------------------
-
-
-@inline
-def _stored(a, leaf):
-    """Samples stored so far. A saved file may hold any number: stay a whole one."""
-    stored = a.stored[leaf]
-    if not 0.0 <= stored <= 2.0**53:
-        return 0
-    return int(stored)
-
-
-@inline
-def _insert(a, count, place, distance):
-    """Put a sample among the `count` nearest so far; returns how many they are now."""
-    i = count
-    if count == a.neighbors:
-        i = count - 1
-        if not distance < a.distances[i]:
-            return count
-    while i > 0 and distance < a.distances[i - 1]:
-        a.distances[i] = a.distances[i - 1]
-        a.nearest[i] = a.nearest[i - 1]
-        i -= 1
-    a.distances[i] = distance
-    a.nearest[i] = place
-    return min(count + 1, a.neighbors)
-
-
-@inline
-def _smaller(x, y):
-    return where_less(y, x, y, x)
-
-
-@inline
-def _some_less(d0, d1, d2, d3, most):
-    """Whether one of sixteen numbers is less than `most`."""
-    least = _smaller(_smaller(d0, d1), _smaller(d2, d3))
-    return (
-        lane(least, 0) < most
-        or lane(least, 1) < most
-        or lane(least, 2) < most
-        or lane(least, 3) < most
-    )
-
-
-@inline
-def _add_squares(point, block, first, last, d0, d1, d2, d3):
-    """Sixteen sums plus (z_k - x_k)^2, k = first .. last - 1, of the samples of a block."""
-    for k in range(first, last):
-        x, row = broadcast(point[k]), block[k]
-        u0, u1 = load_four(row, 0) - x, load_four(row, 4) - x
-        u2, u3 = load_four(row, 8) - x, load_four(row, 12) - x
-        d0, d1 = fma(u0, u0, d0), fma(u1, u1, d1)
-        d2, d3 = fma(u2, u2, d2), fma(u3, u3, d3)
-    return d0, d1, d2, d3
-
-
-@inline
-def _search(a, leaf, low, high, count):
-    """Look at the places high - 1 down to low; returns the number of nearest samples so far.
-
-    Sixteen distances at once, each a sum over the coordinates in their order. Where half of the
-    coordinates already make all of them too large, the others are not read.
-    """
-    point, blocks = a.point, a.points[leaf]  # (dimension,), (memory / 16, dimension, 16)
-    half = a.dimension // 2
-    for number in range((high - 1) // BLOCK, low // BLOCK - 1, -1):
-        block = blocks[number]
-        most = a.distances[count - 1] if count == a.neighbors else np.inf
-        d0, d1, d2, d3 = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
-        d0, d1, d2, d3 = _add_squares(point, block, 0, half, d0, d1, d2, d3)
-        if most < np.inf and not _some_less(d0, d1, d2, d3, most):
-            continue
-        d0, d1, d2, d3 = _add_squares(point, block, half, a.dimension, d0, d1, d2, d3)
-        if most < np.inf and not _some_less(d0, d1, d2, d3, most):
-            continue
-        store_four(a.block_distances, 0, d0)
-        store_four(a.block_distances, 4, d1)
-        store_four(a.block_distances, 8, d2)
-        store_four(a.block_distances, 12, d3)
-        start = number * BLOCK
-        for place in range(min(start + BLOCK, high) - 1, max(start, low) - 1, -1):
-            count = _insert(a, count, place, a.block_distances[place - start])
-    return count
-
-
-@inline
-def _find_nearest(a, leaf):
-    """nearest[:count] = the places of the samples nearest to `point`; returns their number.
-
-    The one that the next sample replaces comes last.
-    """
-    stored = _stored(a, leaf)
-    if stored == 0:
-        return 0
-    next_place = stored % a.memory
-    count = 0
-    if stored < a.memory:
-        return _search(a, leaf, 0, stored, 0)
-    count = _search(a, leaf, 0, next_place, count)
-    count = _search(a, leaf, next_place, a.memory, count)
-    for i in range(count - 1):
-        if a.nearest[i] == next_place:
-            for j in range(i, count - 1):
-                a.nearest[j] = a.nearest[j + 1]
-            a.nearest[count - 1] = next_place
-            break
-    return count
-
-
 # --- the local systems ----------------------------------------------------------------------------
 
 
@@ -224,7 +120,43 @@ def _kernel_row(a, leaf, x, count, out):
 
 
 @inline
-def _self_kernel(a, leaf):
+def _gather_inputs(a, leaf, count):
+    """chosen[:, i] = the input of neighbor i < count."""
+    for i in range(count):
+        place = a.nearest[i]
+        block = a.points[leaf, place // BLOCK]
+        for k in range(a.dimension):
+            a.chosen[k, i] = block[k, place % BLOCK]
+
+
+@inline
+def count_unknown(a, leaf, count):
+    """How many of the `count` neighbors have no target."""
+    unknown = 0
+    for i in range(count):
+        if np.isnan(a.responses[leaf, a.nearest[i]]):
+            unknown += 1
+    return unknown
+
+
+@inline
+def drop_unknown(a, leaf, count, staying):
+    """Remove the neighbors without a target; returns how many are left, and how many that stay."""
+    known, known_staying = 0, 0
+    for i in range(count):
+        if np.isnan(a.responses[leaf, a.nearest[i]]):
+            continue
+        a.nearest[known] = a.nearest[i]
+        for k in range(a.dimension):
+            a.chosen[k, known] = a.chosen[k, i]
+        known += 1
+        if i < staying:
+            known_staying = known
+    return known, known_staying
+
+
+@inline
+def self_kernel(a, leaf):
     """k(x, x) + constant; overwrites the first input in `chosen`."""
     for k in range(a.dimension):
         a.chosen[k, 0] = a.point[k]
@@ -233,20 +165,12 @@ def _self_kernel(a, leaf):
 
 
 @inline
-def _solve_at_point(a, leaf):
-    """Everything in `local` for the input in `point`."""
+def solve_system(a, leaf, own, count, staying):
+    """Everything in `local`, from the neighbors' inputs in `chosen`; own = k(x, x) + constant."""
     local = a.local[leaf]
     row, factor, scales = a.row, a.factor, a.scales
     solved, projected = a.solved, a.projected
-    count = _find_nearest(a, leaf)
-    own = _self_kernel(a, leaf)
-    for i in range(count):
-        place = a.nearest[i]
-        block = a.points[leaf, place // BLOCK]
-        for k in range(a.dimension):
-            a.chosen[k, i] = block[k, place % BLOCK]
     _kernel_row(a, leaf, a.point, count, a.query_row)
-    staying = min(count, a.neighbors - 1)
     mean, variance = broadcast(0.0), own
     local[MEAN], local[SPREAD] = mean, variance
     for i in range(count):
@@ -284,7 +208,45 @@ def _solve_at_point(a, leaf):
 
 
 @inline
-def _set_point(a, position):
+def _keep_system(a, leaf, t, age, count, staying):
+    """Keep for other outputs what follows from the inputs: of point t, or of one `age` before."""
+    places = a.kept_places[leaf, t, age]
+    places[a.neighbors], places[a.neighbors + 1] = count, staying
+    factors = a.kept_factors[leaf, t, age]
+    start = 0
+    for c in range(count):
+        places[c] = a.nearest[c]
+        a.kept_scales[leaf, t, age, c] = a.scales[c]
+        a.kept_projected[leaf, t, age, c] = a.projected[c]
+        for j in range(c + 1, count):
+            factors[start + j - c - 1] = a.factor[c, j]
+        start += a.neighbors - 1 - c
+    for k in range(a.dimension):
+        for i in range(count):
+            a.kept_inputs[leaf, t, age, k, i] = a.chosen[k, i]
+    a.kept_variances[leaf, t, age, 0] = a.local[leaf, VARIANCE]
+    a.kept_variances[leaf, t, age, 1] = a.local[leaf, SPREAD]
+
+
+@inline
+def _solve_at_point(a, leaf, t, age):
+    """Everything in `local` for the input in `point`, that of sample t or of one `age` before."""
+    count = find_nearest(a, leaf)
+    own = self_kernel(a, leaf)
+    _gather_inputs(a, leaf, count)
+    staying = min(count, a.neighbors - 1)
+    unknown = count_unknown(a, leaf, count)
+    systems = 2 if unknown > 0 and a.followed == 1 else 1  # that of all neighbors for the others
+    for i in range(systems):
+        if unknown > 0 and i == systems - 1:
+            count, staying = drop_unknown(a, leaf, count, staying)
+        solve_system(a, leaf, own, count, staying)
+        if i == 0 and a.followed == 1:
+            _keep_system(a, leaf, t, age, count, staying)
+
+
+@inline
+def set_point(a, position):
     """point = the active coordinates of the input at a position, in single precision."""
     for k in range(a.dimension):
         a.rounded[k] = a.inputs[a.active[k], position]
@@ -292,14 +254,24 @@ def _set_point(a, position):
 
 
 @inline
+def value_after(a, leaf, y):
+    """f(x) after (x, y) is learned; a missing target leaves the prediction of those that stay."""
+    mean, spread = a.local[leaf, MEAN], a.local[leaf, SPREAD]
+    if np.isnan(y):
+        return mean
+    return mean + spread * ((y - mean) / (spread + a.noise))
+
+
+@inline
 def _store(a, leaf, position, target):
-    """Keep a sample, in the place of the oldest if the memory is full."""
-    stored = _stored(a, leaf)
+    """Keep a sample, in the place of the oldest if the memory is full; returns its place."""
+    stored = stored_samples(a, leaf)
     place = stored % a.memory
     for k in range(a.dimension):
         a.points[leaf, place // BLOCK, k, place % BLOCK] = a.inputs[a.active[k], position]
     a.responses[leaf, place] = target
     a.stored[leaf] = stored + 1
+    return place
 
 
 @native(LEARN)
@@ -311,29 +283,30 @@ def learn_block(a, first, count):
             position = a.history_length + first % a.slide_period + t
             y = lane(a.targets[position], 0)
             if a.memo[USED] == 0:  # else `local` is that of the query
-                _set_point(a, position)
-                _solve_at_point(a, leaf)
+                set_point(a, position)
+                _solve_at_point(a, leaf, t, 0)
             a.predictions[leaf, t] = local[PREDICTION]
             a.variances[leaf, t] = local[VARIANCE] / a.noise
-            value = local[MEAN] + local[SPREAD] * ((y - local[MEAN]) / (local[SPREAD] + a.noise))
-            a.values[leaf, t + 1, a.window - 1] = value
+            a.values[leaf, t + 1, a.window - 1] = value_after(a, leaf, y)
             a.norms[leaf, t + 1] = 0.0
-            _store(a, leaf, position, y)
+            place = _store(a, leaf, position, y)
+            if a.followed == 1:
+                a.kept_places[leaf, t, 0, a.neighbors + 2] = place
             # Values of f at the older samples of the window; 0 before the first sample.
             for age in range(1, a.window):
                 a.values[leaf, t + 1, a.window - 1 - age] = 0.0
                 if age <= first + t:
-                    _set_point(a, position - age)
-                    _solve_at_point(a, leaf)
+                    set_point(a, position - age)
+                    _solve_at_point(a, leaf, t, age)
                     a.values[leaf, t + 1, a.window - 1 - age] = local[PREDICTION]
 
 
 @native(QUERY)
 def predict_query(a, first, count):
     """query_values[leaf] = f at inputs[:, 0]; `local` is kept for the sample that may follow."""
-    _set_point(a, 0)
+    set_point(a, 0)
     for leaf in range(a.leaves):
-        _solve_at_point(a, leaf)
+        _solve_at_point(a, leaf, 0, 0)
         a.query_values[leaf] = a.local[leaf, PREDICTION]
 
 
@@ -344,7 +317,7 @@ def predict_points(a, first, count):
         if a.wanted[leaf] == 0:
             continue
         for t in range(count):
-            _set_point(a, t)
-            _solve_at_point(a, leaf)
+            set_point(a, t)
+            _solve_at_point(a, leaf, 0, 0)
             a.out[leaf, t] = a.local[leaf, PREDICTION]
             a.spread[leaf, t] = a.local[leaf, VARIANCE]

@@ -63,6 +63,7 @@ class Norma(Learner):
     step_size: str = "constant"
     learns_window: ClassVar[bool] = True
     accepts_new_inputs: ClassVar[bool] = True
+    accepts_missing: ClassVar[bool] = True
     float32_arrays: ClassVar[frozenset[str]] = frozenset(
         ["coefficients", "tails", "diagonals", "rows"]
     )

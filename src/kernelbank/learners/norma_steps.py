@@ -21,13 +21,15 @@ the decay 1 - rate * regularization varies too, and each slot keeps its own scal
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import numpy as np
+
 from ..kernels.program import kernel_row, repeats
 from ..kernels.sample_buffer import USED
 from ..native.arguments import Arguments, floats, ints, lanes
 from ..native.formulas import call_loss
 from ..native.functions import NativeFunction, native
 from ..native.jit import inline
-from ..native.simd import absolute, broadcast, fma, where_less
+from ..native.simd import absolute, broadcast, fma, lane, where_less
 from ..native.views import is_narrow, wide_row
 from .step_size import ADAGRAD, CONSTANT, step_size
 
@@ -238,6 +240,8 @@ def learn_block(a, first, count):
             call_loss(
                 a.derivative, old_values[unseen:], targets, seen, a.parameters, gradient[unseen:]
             )
+            if np.isnan(lane(a.targets[position + t], 0)):  # missing, in a window of 1
+                gradient[window - 1] = broadcast(0.0)
 
             # The term i that leaves the window joins the tails: tail_j += alpha_i k(x_i, x_j).
             leaving = newest - window

@@ -133,6 +133,7 @@ class PartitionTree(Learner):
     seed: int = 0
     leaf_width: ClassVar[int] = 1
     accepts_new_inputs: ClassVar[bool] = True
+    accepts_missing: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -287,8 +288,9 @@ def learn_block(a, first, count):
 
             # The loss as a square around the working response, with half its curvature as weight.
             target = lane(a.targets[position], 0)
+            missing = np.isnan(target)
             precision = 1.0 / a.noise
-            if a.squared == 0:
+            if a.squared == 0 and not missing:
                 a.scratch[0] = prediction
                 rows = a.scratch
                 call_loss(a.derivative, rows, a.targets[position:], 1, a.parameters, rows[2:])
@@ -308,8 +310,9 @@ def learn_block(a, first, count):
                 target = prediction - slope / curvature
                 precision = 0.5 * curvature / a.noise
 
-            # Learn, perhaps with a split.
-            learn_sample(a, leaf, depth, position, precision, target, first + t, key)
+            # Learn, perhaps with a split; a sample without a target changes nothing.
+            if not missing:
+                learn_sample(a, leaf, depth, position, precision, target, first + t, key)
 
             # Values of f on the window, oldest first; 0 before the first sample.
             for age in range(window):

@@ -50,6 +50,7 @@ class PythonLearner(Learner):
 
     leaf_width = 1
     uses_kernel_rows = False
+    accepts_missing = True
 
     # --- what a subclass writes -----------------------------------------------------------------
 
@@ -103,8 +104,9 @@ class PythonLearner(Learner):
                 prediction = self._value(group, leaf, x)
                 group.predictions[leaf, t, 0] = prediction
                 group.variances[leaf, t, 0] = self._variance(group, leaf, x)
-                slope = float(loss.derivative(prediction, y))
-                self._step(group, leaf, x, float(y), slope)
+                if not np.isnan(y):  # a sample without a target is not learned
+                    slope = float(loss.derivative(prediction, y))
+                    self._step(group, leaf, x, float(y), slope)
                 newest = history_length + number % SLIDE_PERIOD
                 for age in range(min(number + 1, window)):
                     value = self._value(group, leaf, inputs[:, newest - age])

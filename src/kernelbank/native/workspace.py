@@ -136,6 +136,11 @@ class Workspace:
         self.has_past_predictions = np.zeros(size)
         self.past_predictions = np.zeros((size, slots))
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether other outputs use what slots compute here from the inputs alone."""
+        return self.leads and self.outputs > 1
+
     def evidence(self, first: int, count: int) -> Evidence:
         """The evidence of a block that has been learned."""
         arrays = (

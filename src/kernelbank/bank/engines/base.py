@@ -22,6 +22,10 @@ from ..layout import Layout, Leaf
 _BLOCK_BYTES = 64 * 2**20
 _SHORTEST = 8
 _MOST_INSTRUCTIONS = 10**6
+_OUTPUT_SAMPLES = 8 * SLIDE_PERIOD
+"""Samples of a block times outputs, at most: with more than eight outputs blocks are shorter."""
+_KEPT_BYTES = 2**20
+"""Bytes that slots keep of a block for other outputs, at most: about a core's own cache."""
 
 
 def bytes_per_sample(layout: Layout, objective: Objective, dimension: int) -> int:
@@ -40,6 +44,26 @@ def block_length(layout: Layout, objective: Objective, dimension: int) -> int:
     """
     sample = bytes_per_sample(layout, objective, dimension)
     return int(min(SLIDE_PERIOD, max(_SHORTEST, _BLOCK_BYTES // sample)))
+
+
+def output_block_length(
+    layout: Layout, objective: Objective, dimension: int, outputs: int
+) -> int:
+    """Samples per block of a bank with several outputs, at most.
+
+    Each output has arrays of the length of a block; and what the first one keeps for the others
+    is to be still in the cache when they read it.
+    """
+    count = Counter(leaf.group for leaf in layout.leaves)
+    kept = sum(
+        count[number]
+        * group.learner.kept_size(
+            group.objective(objective), dimension, layout.first_kernel(number)
+        )
+        for number, group in enumerate(layout.groups)
+    )
+    short = max(_SHORTEST, _OUTPUT_SAMPLES // outputs)
+    return max(1, min(short, _KEPT_BYTES // (8 * kept + 1)))
 
 
 def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int:
