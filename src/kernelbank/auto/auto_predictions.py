@@ -66,8 +66,8 @@ class AutoBankPredictions(AutoBankState):
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             assert self._model is not None
             found = self._model.record(prediction)
-            names, outputs = self._model.names, self._model.outputs
-            return make_trace(self._task, [found], fields, names, self._classes, outputs)
+            names, targets = self._model.names, self.target_names
+            return make_trace(self._task, [found], fields, names, self._classes, targets)
 
     def predict(self, X: Any) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array; (n, K) for several targets.
@@ -101,8 +101,9 @@ class AutoBankPredictions(AutoBankState):
     def predict_at(self, X: Any, coverage: float = COVERAGE) -> Floats:
         """Predict every row as if it were the next of the stream, with the present lagged targets.
 
-        (n, 3): prediction and the ends of its interval; for classes (n, classes): probabilities.
-        So the function can be drawn along an input. Without lags, `predict` does the same.
+        (n, 3): prediction and the ends of its interval, (n, K, 3) for several targets; for classes
+        (n, classes): probabilities. So the function can be drawn along an input. Without lags,
+        `predict` does the same.
         """
         with self._turn:
             return self._predict_inputs(self._inputs(X, "X"), coverage)
@@ -115,7 +116,9 @@ class AutoBankPredictions(AutoBankState):
             model = self._model_for(rows.shape[1])
             past = model.past_row(self._pending.fresh)
             lagged = np.tile(past, (len(rows), 1))
-            return model.predict(rows, lagged, tail_of(checked_coverage(coverage))).output
+            found = model.predict(rows, lagged, tail_of(checked_coverage(coverage))).output
+            several = model.outputs > 1 and self._task == "regression"
+            return found.reshape(len(found), -1, 3) if several else found
 
     def _output_one(self, x: Any, coverage: float) -> list[float]:
         """Prediction and ends of the interval, or probabilities; by one compiled call if possible.

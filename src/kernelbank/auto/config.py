@@ -57,10 +57,18 @@ class AutoConfig:
             self.first_bank(self.make_scaling(1, target=True))
 
     def check_several(self, targets: int) -> None:
-        """Refuse settings that do not work with several targets per row."""
+        """Refuse settings that do not work with several targets per row.
+
+        A target that is missing or far is left out, so all parts of a bank have to be able to.
+        """
+        remedy = "Use an AutoBank for each target, or the default parts."
         if self.seasons is not None:
             remedy = "Leave seasons out, or use an AutoBank for each target."
             raise check.refuse("seasons", "be left out for several targets", self.seasons, remedy)
+        why = self.first_bank(self.make_scaling(1, target=True))._settings.no_missing_because
+        if why:
+            rule = f"have one target per row, as leaving out one of several is possible {why}"
+            raise check.refuse("y", rule, f"{targets} targets", remedy)
 
     @property
     def has_own_parts(self) -> bool:

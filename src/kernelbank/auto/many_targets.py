@@ -71,16 +71,13 @@ class TargetsModel(OutputsModel):
         return super().is_plausible(held) and all(one.is_plausible(n) for one, n in pairs)
 
     def _target_scales(self) -> Floats:
-        scales = np.array([track.scaling.target_scale for track in self.tracks])
         if self.banks or not self.rows:
-            return scales
-        means = np.nanmean(self._filled(self.buffer.latest(self.rows)[2]), axis=0)
+            return np.array([track.scale for track in self.tracks])
+        targets = self.buffer.latest(self.rows)[2]
+        known = ~np.isnan(targets)
+        counts = np.where(known.any(axis=0), known.sum(axis=0), np.nan)
+        means = np.where(known, targets, 0.0).sum(axis=0) / counts
         return np.column_stack([means, np.zeros(self.outputs)])
-
-    @staticmethod
-    def _filled(Y: Floats) -> Floats:
-        """Targets, with 0 for those that were never known."""
-        return np.where(np.isnan(Y).all(axis=0), 0.0, Y)
 
     # --- learning -------------------------------------------------------------------------------
 

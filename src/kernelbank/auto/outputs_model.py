@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..utils.validation import Floats
-from . import target_track
+from . import calibration, target_track
 from .config import AutoConfig
 from .prediction import Prediction, Record
 from .single_row import SingleRowCalls
@@ -93,7 +93,7 @@ class OutputsModel(TaskModel):
     def predict(self, X: Floats, lagged: Floats, tail: float) -> Prediction:
         count, outputs = len(X), self.outputs
         scores, spreads = np.zeros((count, outputs)), np.zeros((count, outputs))
-        slots = np.zeros((outputs, int(count == 1), len(self.names)))
+        slots = np.zeros((outputs, 0, len(self.names)))
         scales = self._target_scales()
         if self.banks:
             rows = self._scaled_rows(X, lagged)
@@ -146,16 +146,19 @@ class OutputsModel(TaskModel):
 
     def _score_row(self, target: Floats, prediction: Prediction) -> None:
         """Score the prediction of one row, for each target that is known."""
-        if not prediction.rows_before:
-            self.unscored += 1
-            return
+        self.unscored += not prediction.rows_before
         output = prediction.output[0].reshape(self.outputs, 3)
         scales, weights = self._target_scales(), self.weights()
         for k, track in enumerate(self.tracks):
-            if np.isnan(target[k]) or np.isnan(output[k, 0]):
+            y, predicted = float(target[k]), float(output[k, 0])
+            if np.isnan(y):
                 continue
-            signals = track.score(float(output[k, 0]), float(target[k]), scales[k], weights[k])
-            for what in signals if self.banks else []:
+            if np.isnan(predicted):
+                track.score_unpredicted(y)
+                continue
+            scale = scales[k] if self.banks else np.zeros(2)
+            own = weights[k] if self.banks else None
+            for what in track.score(predicted, y, scale, own):
                 self.note_change(self._named(what, k), self.rows + 1)
 
     def _named(self, what: str, output: int) -> str:
@@ -177,13 +180,15 @@ class OutputsModel(TaskModel):
 
     def mean_error(self) -> Floats:
         """(K,): the mean squared error of the predictions of every target; NaN before the first."""
-        return np.array([_mean(track, 5) for track in self.tracks])
+        return np.array([_mean(track, calibration.LOSS) for track in self.tracks])
 
     def baseline_error(self) -> Floats:
         """(K,): the same of the last target as a prediction."""
-        return np.array([_mean(track, 7) for track in self.tracks])
+        return np.array([_mean(track, calibration.BASELINE_LOSS) for track in self.tracks])
 
 
 def _mean(track: TargetTrack, entry: int) -> float:
-    count = track.scored - (entry == 7)
+    """The mean of squared errors that are summed up in one entry of the statistics."""
+    rows = int(track.error_stats[calibration.ROWS])
+    count = track.scored if entry == calibration.LOSS else rows - 1
     return float(track.error_stats[entry] / count) if count > 0 else float("nan")

@@ -59,8 +59,8 @@ class PrequentialRun:
         """The trace of all rows, predicted and learned."""
         records = self.records()
         task = "regression" if self._labels is None else "classification"
-        names, outputs = self._model.names, self._model.outputs
-        return make_trace(task, records, self._fields, names, self._classes, outputs)
+        names, targets = self._model.names, self._bank.target_names
+        return make_trace(task, records, self._fields, names, self._classes, targets)
 
     def records(self) -> list[Record]:
         """Predict and learn all rows, in batches that are done whole."""
@@ -127,9 +127,9 @@ def make_trace(
     fields: tuple[str, ...],
     names: Sequence[str],
     classes: ClassLabels,
-    outputs: int = 1,
+    targets: Sequence[str] = (),
 ) -> Trace:
-    """The trace of consecutive records.
+    """The trace of consecutive records; `targets` are the names of several targets.
 
     Where no class was known yet, the predicted label is None, and probabilities are NaN.
     """
@@ -146,9 +146,15 @@ def make_trace(
             arrays["predictions"] = np.full(samples, None, dtype=object)
             arrays["predictions"][known_rows] = classes.array(numbers[known_rows]).tolist()
     known = tuple(classes.known)
-    several = outputs if task == "regression" else 1
     return Trace(
-        samples, tuple(names), fields, task=task, classes=known, arrays=arrays, outputs=several
+        samples,
+        tuple(names),
+        fields,
+        task=task,
+        classes=known,
+        arrays=arrays,
+        outputs=max(len(targets), 1),
+        target_names=targets,
     )
 
 

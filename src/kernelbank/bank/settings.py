@@ -232,19 +232,22 @@ class BankSettings:
             self.of_output(output).loss.check_targets(known)
         return np.ascontiguousarray(values)
 
+    @property
+    def no_missing_because(self) -> str:
+        """Where missing targets are possible instead of here; empty if they are possible."""
+        if self.objective.window > 1:
+            return f"with window=1 only (it is {self.objective.window})"
+        if not self.combiner.accepts_missing:
+            return f"not with {type(self.combiner).__name__}; Stacking and Hedge allow it"
+        if not self.engine.shares_outputs:
+            return f"not on the engine {type(self.engine).__name__}"
+        learners = [slot.learner for slot in self.slots]
+        refusing = next((one for one in learners if not one.accepts_missing), None)
+        return "" if refusing is None else f"not with the learner {type(refusing).__name__}"
+
     def _check_missing(self) -> None:
         """Refuse missing targets where a part of the bank cannot leave them out."""
-        why = ""
-        if self.objective.window > 1:
-            why = f"with window=1 only (it is {self.objective.window})"
-        elif not self.combiner.accepts_missing:
-            why = f"not with {type(self.combiner).__name__}; Stacking and Hedge allow it"
-        elif not self.engine.shares_outputs:
-            why = f"not on the engine {type(self.engine).__name__}"
-        else:
-            for slot in self.slots:
-                if not slot.learner.accepts_missing:
-                    why = f"not with the learner {type(slot.learner).__name__}"
+        why = self.no_missing_because
         if why:
             remedy = "Leave such samples out, or use a bank for each output."
             raise check.refuse(
