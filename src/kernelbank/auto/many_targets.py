@@ -54,6 +54,9 @@ class TargetsModel(OutputsModel):
     def input_ranges(self) -> Floats:
         return self.scaling.input_ranges()[self._input_columns]
 
+    def input_statistics(self) -> Floats:
+        return self.scaling.columns[self._input_columns]
+
     def _note_levels(self, levels: list[tuple[int, int]], first: int) -> None:
         """Note new levels of inputs: (row, column of the scaling), rows counted from `first`."""
         inputs = {column: k for k, column in enumerate(self._input_columns)}
