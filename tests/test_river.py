@@ -23,9 +23,14 @@ from river import (
 
 import kernelbank as kb
 from kernelbank.errors import FeaturesIgnored
-from kernelbank.river import KernelBankClassifier, KernelBankRegressor, as_slot
+from kernelbank.river import (
+    KernelBankClassifier,
+    KernelBankMultiTargetRegressor,
+    KernelBankRegressor,
+    as_slot,
+)
 
-BOTH = [KernelBankRegressor, KernelBankClassifier]
+ALL = [KernelBankRegressor, KernelBankClassifier, KernelBankMultiTargetRegressor]
 
 
 def river_checks(estimators):
@@ -51,7 +56,7 @@ def slow(estimator, check, number):
 
 @pytest.mark.parametrize(
     ("estimator", "check"),
-    [*river_checks([f() for f in BOTH]), *river_checks([f(size="small") for f in BOTH])],
+    [*river_checks([f() for f in ALL]), *river_checks([f(size="small") for f in ALL])],
 )
 def test_estimator_passes_the_checks_of_river(estimator, check):
     random.seed(1)
@@ -171,6 +176,122 @@ def test_all_parameters_reach_the_bank():
     again = model.clone()
     assert again.bank.samples == 0
     assert again._get_params() == model._get_params()
+
+
+# --- several targets ------------------------------------------------------------------------------
+
+
+def two_targets(count=200):
+    """Rows with the targets "a" and 7; one, or both, may be missing."""
+    draw = np.random.default_rng(3)
+    for n in range(count):
+        x = {"wind": draw.normal(), "rain": draw.normal()}
+        y = {"a": 100 * np.sin(x["wind"]), 7: 3 - x["rain"]}
+        if n and n % 5 == 0:
+            del y["a" if n % 2 else 7]
+        if n and n % 41 == 0:
+            y = {}
+        yield x, y
+
+
+def array_of(rows):
+    return np.array([[y.get(name, np.nan) for name in (7, "a")] for _, y in rows])
+
+
+def test_multi_target_regressor_predicts_as_its_auto_bank():
+    rows = list(two_targets())
+    X = np.array([[x["rain"], x["wind"]] for x, _ in rows])
+    bank = kb.AutoBank(size="small")
+    expected = bank.run(X, array_of(rows)).predictions
+    model = KernelBankMultiTargetRegressor(size="small")
+    found = predict_and_learn(model, [(x, dict(reversed(y.items()))) for x, y in rows])
+    assert found[0] == {}
+    assert np.array_equal([[y[7], y["a"]] for y in found[1:]], expected[1:])
+    assert model.target_names == (7, "a")
+    assert model.bank.target_names == ("7", "a")
+    intervals = model.predict_interval_one(rows[0][0], 0.8)
+    assert intervals == {
+        name: tuple(ends)
+        for name, ends in zip((7, "a"), bank.predict_interval_one(X[0], 0.8).tolist(), strict=True)
+    }
+
+
+def test_learn_many_rows_of_several_targets_equals_learn_one():
+    rows = list(two_targets(120))
+    one, many = (KernelBankMultiTargetRegressor(size="small") for _ in range(2))
+    predict_and_learn(one, rows)
+    X, Y = pd.DataFrame([x for x, _ in rows]), pd.DataFrame([y for _, y in rows])
+    for start, end in ((0, 3), (3, 50), (50, 120)):
+        many.learn_many(X.iloc[start:end], Y.iloc[start:end])
+    many.learn_many(X.iloc[:0], Y.iloc[:0])
+    found = many.predict_many(X.iloc[10:20])
+    assert found.index.tolist() == list(range(10, 20))
+    assert found.to_dict("records") == [one.predict_one(x) for x, _ in rows[10:20]]
+
+
+def test_named_targets_may_all_be_missing_at_first():
+    model = KernelBankMultiTargetRegressor(size="small", targets=["load", "price"])
+    x = {"n": 1.0}
+    assert model.predict_one(x) == {"load": 0.0, "price": 0.0}
+    model.learn_one(x, {"price": 5.0})
+    assert model.predict_one(x) == {"load": 0.0, "price": 5.0}
+    model.learn_one(x, {"load": 1.0, "price": None})
+    assert model.predict_one(x) == {"load": 1.0, "price": 5.0}
+    assert model.clone().target_names == ("load", "price")
+
+
+def test_a_single_target_may_be_missing_too():
+    model = KernelBankMultiTargetRegressor(size="small")
+    for n in range(50):
+        model.learn_one({"n": n % 5}, {"y": 2.0 * (n % 5)} if n % 4 or not n else {})
+    assert model.bank.samples == 38
+    assert model.predict_one({"n": 3})["y"] == pytest.approx(6, abs=0.5)
+    assert list(model.predict_interval_one({"n": 3})) == ["y"]
+    frame = pd.DataFrame({"n": [1.0, 2.0]})
+    model.learn_many(frame, pd.DataFrame({"y": [2.0, None]}))
+    assert model.bank.samples == 39
+    assert model.predict_many(frame).shape == (2, 1)
+
+
+def test_wrong_targets_are_refused_and_change_nothing():
+    rows = list(two_targets(30))
+    model = KernelBankMultiTargetRegressor(size="small")
+    new = pickle.dumps(model)
+    for y in (1.0, {}, {"a": "x", 7: 1.0}):
+        with pytest.raises(ValueError, match="must"):
+            model.learn_one(rows[0][0], y)
+    assert pickle.dumps(model) == new
+    predict_and_learn(model, rows)
+    before = pickle.dumps(model)
+    for y, words in (
+        ({"b": 1.0}, r"'y' must have targets from \[7, 'a'\]; got .*targets=\[...\]"),
+        ({"a": "x"}, "target 'a' must be a number, a boolean or None; got 'x'"),
+        ({"a": np.inf}, "'y' must be finite"),
+        (3.0, "'y' must be a dictionary"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.learn_one(rows[0][0], y)
+    with pytest.raises(ValueError, match="'y' must have targets from"):
+        model.learn_many(pd.DataFrame({"wind": [1.0]}), pd.DataFrame({"b": [1.0]}))
+    assert pickle.dumps(model) == before
+    for wrong in ("ab", [], ["a", "a"], 3):
+        with pytest.raises(ValueError, match="'targets' must be a list of different names"):
+            KernelBankMultiTargetRegressor(targets=wrong)
+
+
+def test_multi_target_regressor_works_with_the_tools_of_river():
+    model = preprocessing.StandardScaler() | KernelBankMultiTargetRegressor(size="small", lags=1)
+    metric = metrics.multioutput.MicroAverage(metrics.MAE())
+    data = [(x, y) for x, y in two_targets(150) if len(y) == 2]
+    for x, y in data:
+        predicted = model.predict_one(x)
+        if predicted:
+            metric.update(y, predicted)
+        model.learn_one(x, y)
+    assert metric.get() < 15
+    again = pickle.loads(pickle.dumps(model))
+    assert again.predict_one(data[0][0]) == model.predict_one(data[0][0])
+    assert "2 targets" in repr(model["KernelBankMultiTargetRegressor"])
 
 
 # --- features that come and go --------------------------------------------------------------------

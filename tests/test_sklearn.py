@@ -151,6 +151,49 @@ def test_wrong_parameters_are_refused_by_fit():
         KernelBankRegressor().predict_interval(X)
 
 
+# --- several targets ------------------------------------------------------------------------------
+
+
+def several(count=200):
+    X, y = rows(count)
+    return X, np.column_stack([y, 100 - 20 * X[:, 0]])
+
+
+def test_several_targets_are_outputs_of_one_bank():
+    X, Y = several()
+    estimator = KernelBankRegressor(size="small").fit(X[:150], Y[:150])
+    bank = kb.AutoBank(size="small", seed=int(np.random.RandomState(0).randint(2**31 - 1)))
+    bank.run(X[:150], Y[:150])
+    assert estimator.bank_.target_names == ("target 0", "target 1")
+    assert np.array_equal(estimator.predict(X[150:]), bank.predict(X[150:]))
+    intervals = estimator.predict_interval(X[150:], 0.5)
+    assert intervals.shape == (50, 2, 2)
+    assert np.array_equal(intervals, bank.predict_interval(X[150:], 0.5))
+    assert estimator.score(X, Y) > 0.8
+    assert estimator.__sklearn_tags__().target_tags.multi_output
+    assert not KernelBankClassifier().__sklearn_tags__().target_tags.multi_output
+
+
+def test_several_targets_in_pieces_and_shuffled():
+    X, Y = several()
+    whole, pieces = KernelBankRegressor(size="small").fit(X, Y), KernelBankRegressor(size="small")
+    for start in range(0, 200, 50):
+        pieces.partial_fit(X[start : start + 50], pd.DataFrame(Y[start : start + 50]))
+    assert np.array_equal(whole.predict(X), pieces.predict(X))
+    shuffled = KernelBankRegressor(size="small", shuffle=True).fit(X, Y)
+    assert shuffled.score(X, Y) > 0.8
+    with pytest.raises(ValueError, match=r"'y' must have the shape \(200, 2\)"):
+        pieces.partial_fit(X, Y[:, 0])
+    assert pieces.bank_.samples == 200
+
+
+def test_a_single_column_is_one_target_with_a_warning():
+    X, Y = several(60)
+    with pytest.warns(sklearn.exceptions.DataConversionWarning):
+        estimator = KernelBankRegressor(size="small").fit(X, Y[:, :1])
+    assert estimator.predict(X).shape == (60,)
+
+
 # --- labels ---------------------------------------------------------------------------------------
 
 

@@ -115,23 +115,79 @@ class FeatureColumns:
         return self._index | {name: len(self._index) + i for i, name in enumerate(new)}
 
 
+class TargetColumns:
+    """Maps targets by name to places; the first learned row names them, sorted, if nobody has.
+
+    Parameters
+    ----------
+    names : the targets in their order; None if the first row is to say it.
+    """
+
+    def __init__(self, names: Iterable[Any] | None) -> None:
+        self.names: tuple[Any, ...] = ()
+        if names is None:
+            return
+        remedy = 'Give a list of different names, such as ["load", "price"], or None.'
+        given = names if isinstance(names, Iterable) and not isinstance(names, str) else ()
+        self.names = tuple(given)
+        if not self.names or len(set(self.names)) < len(self.names):
+            raise check.refuse("targets", "be a list of different names", names, remedy)
+
+    def of(self, y: Any, found: Iterable[Any]) -> tuple[Any, ...]:
+        """The names of all targets, of which `found` are those that y has; changes nothing."""
+        given = list(found)
+        names = self.names or tuple(sorted(given, key=_by_kind))
+        unknown = [name for name in given if name not in names]
+        if unknown or not names:
+            rule = f"have targets from {list(names)}" if names else "have a target"
+            remedy = "Name all targets that may come: targets=[...]; some may be missing in a row."
+            raise check.refuse("y", rule, y, remedy)
+        return names
+
+    def row(self, y: Any) -> tuple[tuple[Any, ...], Floats]:
+        """All names, and the targets (K,) of one dictionary; NaN for those that are missing."""
+        if not isinstance(y, Mapping):
+            remedy = "Give a dictionary from names of targets to numbers."
+            raise check.refuse("y", "be a dictionary", y, remedy)
+        names = self.of(y, y)
+        values = [y.get(name) for name in names]
+        row = [
+            np.nan if value is None else _number(name, value, "target")
+            for name, value in zip(names, values, strict=True)
+        ]
+        return names, np.array(row)
+
+    def rows(self, Y: Any) -> tuple[tuple[Any, ...], Floats]:
+        """All names, and the targets (n, K) of a data frame."""
+        names = self.of(list(Y.columns), Y.columns)
+        rows = np.full((len(Y), len(names)), np.nan)
+        for position, name in enumerate(Y.columns):
+            rows[:, names.index(name)] = _numbers(name, Y.iloc[:, position], "target")
+        return names, rows
+
+
 def _by_kind(name: Any) -> tuple[str, str]:
     return type(name).__name__, str(name)
 
 
-def _number(name: Any, value: Any) -> float:
+def _number(name: Any, value: Any, what: str = "feature") -> float:
     try:
         if not isinstance(value, (str, bytes)):
             return float(value)
     except (TypeError, ValueError):
         pass
+    remedy = (
+        "Encode text and categories first, for instance with a one-hot encoder; kb.AutoBank takes "
+        "them as they are."
+        if what == "feature"
+        else "Give a number, or leave the target out where it is missing."
+    )
     raise InvalidArgument(
-        f"feature {name!r} must be a number, a boolean or None; got {value!r}. Encode text and "
-        "categories first, for instance with a one-hot encoder; kb.AutoBank takes them as they are."
+        f"{what} {name!r} must be a number, a boolean or None; got {value!r}. {remedy}"
     )
 
 
-def _numbers(name: Any, column: Any) -> Floats:
+def _numbers(name: Any, column: Any, what: str = "feature") -> Floats:
     if column.dtype.kind in "biuf":
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.array([np.nan if value is None else _number(name, value) for value in column])
+    return np.array([np.nan if value is None else _number(name, value, what) for value in column])

@@ -1,6 +1,7 @@
 """`AutoBank` as River estimators.
 
     from kernelbank.river import KernelBankRegressor, KernelBankClassifier
+    from kernelbank.river import KernelBankMultiTargetRegressor
 
 Features are dictionaries, and may appear and vanish:
 
@@ -21,7 +22,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .integration import FeatureColumns, make_bank
+import numpy as np
+
+from .integration import FeatureColumns, TargetColumns, make_bank
 
 try:
     from river import base
@@ -39,7 +42,12 @@ from .learners import Adapter
 from .utils.interrupts import defer_signals
 from .utils.validation import Floats
 
-__all__ = ["KernelBankClassifier", "KernelBankRegressor", "as_slot"]
+__all__ = [
+    "KernelBankClassifier",
+    "KernelBankMultiTargetRegressor",
+    "KernelBankRegressor",
+    "as_slot",
+]
 
 
 def as_slot(model: Any, curvature: float = 0.0) -> Slot:
@@ -198,6 +206,142 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
         known = len(X) and self._bank.samples
         found: Any = self._bank.predict(self._columns.rows(X)) if known else 0.0
         return pd.Series(found, index=X.index, dtype="float64")
+
+
+class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor):  # type: ignore[misc]
+    """A bank of kernels for several targets per row, with nothing to tune.
+
+    All targets are outputs of one bank, whose slots share what they compute from the features; see
+    `kb.AutoBank`. A target that is absent from a row's dictionary, None or NaN is missing: the row
+    is learned for the others.
+
+    Parameters
+    ----------
+    lags : how many of the last targets are inputs too, of all targets.
+    size : "small", "default" or "large": how many slots and features, so how much time.
+    slots : a list of `kb.Slot` of your own instead of the default ones.
+    combiner : the rule for the weights.
+    loss : the loss to minimise, on each target in its standard deviations.
+    window : how many recent rows are in a cost.
+    regularization : weight of half the squared norm in the cost.
+    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
+    engine : "serial" or "threads"; same bits.
+    absent : the value of a feature that is absent; None means that it is missing.
+    most_features : how many features may become columns.
+    seed : whole number from which random features and random cuts follow.
+    targets : the names of all targets; by default the first learned row has all of them.
+
+    >>> from kernelbank.river import KernelBankMultiTargetRegressor
+    >>> model = KernelBankMultiTargetRegressor(size="small")
+    >>> for n in range(200):
+    ...     model.learn_one({"n": n % 7}, {"twice": 2.0 * (n % 7), "back": 7.0 - n % 7})
+    >>> {name: round(value) for name, value in model.predict_one({"n": 3}).items()}
+    {'back': 4, 'twice': 6}
+    """
+
+    _task = "regression"
+
+    def __init__(
+        self,
+        lags: int = 0,
+        size: str = "default",
+        slots: Any = None,
+        combiner: Any = None,
+        loss: Any = "squared",
+        window: int = 1,
+        regularization: float = 0.0,
+        scaling: Any = None,
+        engine: Any = "serial",
+        absent: float | None = None,
+        most_features: int = 1000,
+        seed: int = 0,
+        targets: Any = None,
+    ) -> None:
+        super().__init__(
+            lags=lags,
+            size=size,
+            slots=slots,
+            combiner=combiner,
+            loss=loss,
+            window=window,
+            regularization=regularization,
+            scaling=scaling,
+            engine=engine,
+            absent=absent,
+            most_features=most_features,
+            seed=seed,
+        )
+        self.targets = targets
+        self._targets = TargetColumns(targets)
+
+    @property
+    def target_names(self) -> tuple[Any, ...]:
+        """The names of the targets, in the order of the bank's; empty before the first row."""
+        return self._targets.names
+
+    def learn_one(self, x: dict[Any, Any], y: dict[Any, Any], **kwargs: Any) -> None:  # noqa: ARG002
+        """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
+        names, values = self._targets.row(y)
+        if len(names) == 1 and np.isnan(values[0]):
+            return  # there is nothing to learn
+        with defer_signals():  # the bank, its columns and its targets change together
+            super().learn_one(x, self._named(names, values))
+            self._targets.names = names
+
+    def _named(self, names: tuple[Any, ...], values: Floats) -> Any:
+        """The targets of a row; the first one gives the bank their names."""
+        if len(names) == 1:
+            return float(values[0])
+        texts = [str(name) for name in names]
+        if self._bank.samples or len(set(texts)) < len(texts):
+            return values
+        return dict(zip(texts, values.tolist(), strict=True))
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame, with a frame of targets, as `learn_one` would."""
+        if not len(X):
+            return
+        names, rows = self._targets.rows(y)
+        if len(names) == 1:
+            known = ~np.isnan(rows[:, 0])
+            X, rows = X[known], rows[known]
+        try:
+            super().learn_many(X, rows)
+        finally:
+            if self._bank.samples:
+                self._targets.names = names
+
+    def predict_one(self, x: dict[Any, Any]) -> dict[Any, float]:
+        """The prediction for each target; 0 before its first value is known, as in River."""
+        query, names = self._query(x), self._targets.names
+        found = np.atleast_1d(self._bank.predict_one(query))
+        if not self._bank.samples:
+            return dict.fromkeys(names, 0.0)
+        return dict(zip(names, np.nan_to_num(found).tolist(), strict=True))
+
+    def predict_interval_one(
+        self, x: dict[Any, Any], coverage: float = COVERAGE
+    ) -> dict[Any, tuple[float, float]]:
+        """For each target the ends of an interval that holds it with this probability."""
+        found = self._bank.predict_interval_one(self._query(x), coverage)
+        if not self._bank.samples:
+            return dict.fromkeys(self._targets.names, (float("nan"), float("nan")))
+        ends = np.reshape(found, (-1, 2)).tolist()
+        return {
+            name: (low, high) for name, (low, high) in zip(self._targets.names, ends, strict=True)
+        }
+
+    def predict_many(self, X: Any) -> Any:
+        """A frame of predictions, one column per target, with the frame's index."""
+        import pandas as pd
+
+        names = self._targets.names
+        known = len(X) and self._bank.samples
+        found: Any = 0.0
+        if known:
+            found = np.nan_to_num(self._bank.predict(self._columns.rows(X)))
+            found = found.reshape(len(X), len(names))
+        return pd.DataFrame(found, index=X.index, columns=list(names), dtype="float64")
 
 
 class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: ignore[misc]

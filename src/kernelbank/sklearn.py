@@ -22,7 +22,7 @@ from .utils.validation import Floats
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.utils import check_random_state
+    from sklearn.utils import check_random_state, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, unique_labels
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ModuleNotFoundError as error:
@@ -145,6 +145,9 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
 
     Missing inputs (NaN) are allowed.
 
+    y may have several columns, (n, K): all are outputs of one bank, as in `kb.AutoBank`, which also
+    takes targets that are missing in some rows.
+
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.model_selection import cross_val_score
     >>> from kernelbank.sklearn import KernelBankRegressor
@@ -153,27 +156,40 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
     True
     """
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     def fit(self, X: Any, y: Any) -> KernelBankRegressor:
-        """Forget everything, then learn the rows once, in their order."""
-        X, y = self._rows(X, y, reset=True, y_numeric=True)
+        """Forget everything, then learn the rows once, in their order. y : (n,) or (n, K)."""
+        X, y = self._rows_and_targets(X, y, reset=True)
         self.bank_ = self._begin(X, y, "regression")
         return self
 
     def partial_fit(self, X: Any, y: Any) -> KernelBankRegressor:
-        """Learn further rows."""
+        """Learn further rows, with as many targets as before."""
         if not hasattr(self, "bank_"):
             return self.fit(X, y)
-        X, y = self._rows(X, y, reset=False, y_numeric=True)
+        X, y = self._rows_and_targets(X, y, reset=False)
         self.bank_.run(X, y)
         return self
 
+    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Floats]:
+        """Inputs (n, d) and targets (n,) or (n, K); a single column is (n,), with a warning."""
+        X, y = self._rows(X, y, reset=reset, y_numeric=True, multi_output=True)
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        return X, y
+
     def predict(self, X: Any) -> Floats:
-        """(n,): the predictions."""
+        """(n,): the predictions; (n, K) for several targets."""
         X = self._query(X)
         return self.bank_.predict(X)
 
     def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
-        """(n, 2): the ends of intervals that hold the target with this probability."""
+        """(n, 2): the ends of intervals that hold the target with this probability; (n, K, 2) for
+        several targets."""
         X = self._query(X)
         return self.bank_.predict_interval(X, coverage)
 

@@ -44,6 +44,7 @@ SCENARIOS = {
     "refused": Scenario(
         "../labels.csv", f"{MESSY} --task classification --max-classes 2 --delay 4"
     ),
+    "targets": Scenario("../two.csv", f"{MESSY} --target y,z --lags 1 --delay 3"),
     "parts": Scenario("../messy.csv", MESSY, "predictions.parquet"),
     "input": Scenario("-", MESSY),
     "unended": Scenario("../unended.csv", MESSY),
@@ -60,6 +61,7 @@ def write_sources(folder: Path) -> None:
     """Streams with late categories, bad rows, missing targets; one long enough for snapshots."""
     draw = np.random.default_rng(5)
     plain, messy, labels = ["a,b,y"], ["a,b,kind,y"], ["a,b,kind,y"]
+    two = ["a,b,kind,y,z"]
     for n in range(540):
         a, b = draw.normal(size=2)
         y = 2 * a + np.sin(3 * b) + 0.1 * draw.normal()
@@ -71,7 +73,9 @@ def write_sources(folder: Path) -> None:
             first = "oh" if n % 23 in (7, 8) else a
             messy.append(f"{first},{b},{kind},{shown}")
             labels.append(f"{first},{b},{kind},{label}")
-    for name, lines in (("long", plain), ("messy", messy), ("labels", labels)):
+            two.append(f"{messy[-1]},{'' if n % 29 in (3, 11, 12) else 100 - 30 * b}")
+    files = (("long", plain), ("messy", messy), ("labels", labels), ("two", two))
+    for name, lines in files:
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
     (folder / "unended.csv").write_text("\n".join(messy))
     os.utime(folder / "unended.csv", (0, 0))  # it was written long ago

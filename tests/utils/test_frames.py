@@ -25,7 +25,23 @@ def restored(frame, field):
     return part.to_numpy() if part.shape[1] else frame[field].to_numpy()
 
 
+def test_columns_of_several_outputs_name_the_output_first():
+    trace = outputs_trace()
+    frame = trace.to_frame()
+    assert list(frame)[:2] == ["predictions: output 0", "predictions: output 1"]
+    column = frame["slot_loss: output 1: [2] Gaussian(width=4)"]
+    assert np.array_equal(column, trace.slot_loss[:, 1, 2])
+
+
+def outputs_trace():
+    """Its frame has columns of slots by output."""
+    x = np.arange(40) / 4
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 3), outputs=2)
+    return bank.run(x, np.column_stack([np.sin(x), np.cos(x)]), "all")
+
+
 TRACES = [
+    outputs_trace,
     kernel_bank_trace,
     lambda: auto_bank_trace("regression"),
     lambda: auto_bank_trace("classification"),
@@ -45,6 +61,7 @@ def test_recorded_arrays_come_back_from_parquet(make, tmp_path):
     width = 0
     for field in trace.fields:
         array = getattr(trace, field)
+        array = array.reshape(len(array), -1) if array.ndim == 3 else array
         width += array.shape[1] if array.ndim == 2 else 1
         found = restored(frame, field)
         if array.dtype == object:  # labels: None before one is known

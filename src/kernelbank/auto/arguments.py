@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..bank.layout import Slot, given_slots
 from ..losses import Loss, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
+from .named_targets import read_targets, with_missing_as_nan
 from .scaling import SCALINGS
 
 if TYPE_CHECKING:
@@ -125,41 +126,52 @@ def checked_known(known: Any, horizons: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def checked_targets(
-    y: Any, count: int, outputs: int | None, config: AutoConfig, *, one: bool = False
+    y: Any,
+    count: int,
+    outputs: int | None,
+    config: AutoConfig,
+    *,
+    known: Sequence[str] | None = None,
+    one: bool = False,
 ) -> tuple[Floats, tuple[str, ...] | None]:
     """Targets of `count` rows, (n,) or (n, K), and the names of several ones, if they have names.
 
     outputs : how many targets a row has; None if the first rows are to say it.
+    known : the names of several targets, if rows with some were learned.
     """
-    names = getattr(y, "columns", None) if not one else None
-    named = isinstance(y, Mapping) and one
-    values = list(y.values()) if named else y
+    values, names = read_targets(y, known, one=one)
     if outputs == 1 or _is_single(values, outputs, one=one):
         found = check.one_target(values) if one else check.targets(values, count)
         check_within_bounds(found, config.bounds)
         return found, None
-    array = check.floats("y", values, "Give numbers, NaN where a target is missing.")
+    remedy = "Give numbers, NaN where a target is missing."
+    array = check.floats("y", with_missing_as_nan(values), remedy)
     array = array[None] if one and array.ndim else array
     width = array.shape[1] if array.ndim == 2 else 0
-    if array.ndim != 2 or len(array) != count or (outputs is not None and width != outputs):
+    if len(array.shape) != 2 or len(array) != count or width != (outputs or width) or not width:
         wanted = f"{'K' if outputs is None else outputs}"
         shape = f"({wanted},)" if one else f"({count}, {wanted})"
         remedy = "Give all targets of each row, as many as in the rows before."
         raise check.refuse("y", f"have the shape {shape}", np.shape(values), remedy)
-    config.check_several(width)
+    if outputs is None:
+        config.check_several(width)
     missing = np.isnan(array)
     check.within_range("y", np.where(missing, 0.0, array))
     for column, gaps in zip(array.T, missing.T, strict=True):
         if not gaps.all():
             check_within_bounds(column[~gaps], config.bounds)
-    given = list(y) if named else (None if names is None else [str(name) for name in names])
-    return np.ascontiguousarray(array), None if given is None else tuple(given)
+    return np.ascontiguousarray(array), names
 
 
 def _is_single(values: Any, outputs: int | None, *, one: bool) -> bool:
     """Whether targets are those of one per row; unknown ones are left to the checks of arrays."""
-    shape = np.shape(values)
-    return outputs is None and (len(shape) < (1 if one else 2) or shape[-1] == 1)
+    if outputs is not None:
+        return False
+    try:
+        shape = np.shape(values)
+    except ValueError:  # ragged
+        return False
+    return len(shape) < (1 if one else 2) or shape[-1] == 1
 
 
 def check_within_bounds(targets: Floats, bounds: Floats) -> None:

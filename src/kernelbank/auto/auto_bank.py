@@ -25,7 +25,6 @@ from .arguments import (
     checked_quantiles,
     checked_scalings,
     checked_slots,
-    checked_targets,
 )
 from .auto_ledger import AutoLedger
 from .auto_predictions import COVERAGE, AutoBankPredictions, tail_of
@@ -202,7 +201,7 @@ class AutoBank(AutoBankPredictions):
             )
             new = False
             if self._task == "regression":
-                target, names = checked_targets(y, 1, self._outputs, self._config, one=True)
+                target, names = self._checked_targets(y, 1, one=True)
             else:
                 (label,) = self._classes.check(y, None)
                 new = label not in self._classes
@@ -296,7 +295,7 @@ class AutoBank(AutoBankPredictions):
             tail = tail_of(checked_coverage(coverage))
             labels: list[Any] | None = None
             if self._task == "regression":
-                targets, names = checked_targets(y, len(rows), self._outputs, self._config)
+                targets, names = self._checked_targets(y, len(rows))
                 self._use_targets(targets, names)
             else:
                 labels = self._classes.check(y, len(rows))

@@ -70,8 +70,8 @@ class AutoBankPredictions(AutoBankState):
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             assert self._model is not None
             found = self._model.record(prediction)
-            names, outputs = self._model.names, self._model.target_count
-            return make_trace(self._task, [found], fields, names, self._classes, outputs)
+            names, targets = self._model.names, self.target_names
+            return make_trace(self._task, [found], fields, names, self._classes, targets)
 
     def predict(self, X: Any) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array; (n, K) for several targets.
@@ -130,9 +130,9 @@ class AutoBankPredictions(AutoBankState):
     def predict_at(self, X: Any, coverage: float = COVERAGE) -> Floats:
         """Predict every row as if it were the next of the stream, with the present lagged targets.
 
-        (n, 3): prediction and the ends of its interval, (n, 3 K) for K targets; for classes
-        (n, classes): probabilities.
-        So the function can be drawn along an input. Without lags, `predict` does the same.
+        (n, 3): prediction and the ends of its interval, (n, K, 3) for several targets; for classes
+        (n, classes): probabilities. So the function can be drawn along an input. Without lags,
+        `predict` does the same.
         """
         with self._turn:
             return self._predict_inputs(self._inputs(X, "X"), coverage)
@@ -207,6 +207,8 @@ class AutoBankPredictions(AutoBankState):
             past = model.past_row(self._pending.fresh)
             lagged = np.tile(past, (len(rows), 1))
             output = model.predict(rows, lagged, tail_of(checked_coverage(coverage))).output
+            if self._several:
+                return output.reshape(len(output), -1, 3)
             return output[:, :3] if self._config.quantiles else output
 
     def _output_one(self, x: Any, coverage: float) -> list[float]:

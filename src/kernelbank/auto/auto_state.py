@@ -17,7 +17,7 @@ from ..utils import validation as check
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, new_turn, whole_step
-from .arguments import checked_inputs
+from .arguments import checked_inputs, checked_targets
 from .auto_serialization import describe
 from .auto_view import AutoBankView
 from .class_labels import checked_labels
@@ -198,6 +198,13 @@ class AutoBankState(AutoBankView):
             return None if self._target_names is None else len(self._target_names)
         return self._model.target_count
 
+    def _checked_targets(
+        self, y: Any, count: int, *, one: bool = False
+    ) -> tuple[Floats, tuple[str, ...] | None]:
+        """Targets of rows, (n,) or (n, K), and the names of several ones, if they have names."""
+        known = self._target_names
+        return checked_targets(y, count, self._outputs, self._config, known=known, one=one)
+
     def _use_targets(self, targets: Floats, names: tuple[str, ...] | None) -> None:
         """Take the targets of the first rows for those of all later ones."""
         if self._outputs is None and targets.ndim == 2:
@@ -211,10 +218,21 @@ class AutoBankState(AutoBankView):
             or self._model.dimension != dimension
             or (self._task == "regression" and self._model.target_count != outputs)
         ):
+            same_inputs = self._model is not None and self._model.dimension == dimension
+            waiting = list(self._listed.items) if same_inputs else []
             self._unlisted = False
             self._listed.clear()
             self._model = self._new_model(dimension, outputs)
+            if self._task == "regression":
+                self._predict_unknown([key for key, _ in waiting], self._model)
         return self._model
+
+    def _predict_unknown(self, keys: Iterable[bytes], model: TaskModel) -> None:
+        """Let predictions wait that were made before the number of targets was known."""
+        unknown = np.full((1, model.dimension), np.nan)
+        for key in keys:
+            prediction = model.predict(unknown, model.past_row(), tail=0.5)
+            self._listed.append(key, prediction)
 
     def _new_model(self, dimension: int, outputs: int) -> TaskModel:
         if self._task == "classification":

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..bank.naming import full_name, short_name
 from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
-from ..utils.rendering import shortened
+from ..utils.frames import unique
+from ..utils.rendering import one_line, shortened
 from . import task_model
 from .auto_ledger import AutoLedger
 from .change_detection import MAX_CHANGES
@@ -34,6 +35,7 @@ def auto_status(
     model: TaskModel | None,
     classes: Sequence[Any],
     encoder: ColumnEncoder | None = None,
+    targets: Sequence[str] = (),
 ) -> Status:
     """The status of an `AutoBank`; title and settings alone before the first row is learned."""
     settings = {
@@ -56,10 +58,12 @@ def auto_status(
         notes["seasons"] = f"{periods} rows" if periods else "none found so far"
     if task == "classification":
         notes["classes"] = _class_list(classes)
+    if targets:
+        notes["targets"] = _class_list(targets)
     notes["combiner"] = short_name(config.effective_combiner)
     notes |= engine_note(config.engine)
     notes["last change"] = _last_change(model, encoder)
-    status = Status(title, settings, model.rows, _metrics(task, ledger, model), notes)
+    status = Status(title, settings, model.rows, _metrics(task, ledger, model, targets), notes)
     if not model.banks:
         why = "there is only one class"
         if not model.started:
@@ -96,7 +100,9 @@ def _heading(model: TaskModel) -> str:
     return f"weights, mean of {model.outputs} {what}"
 
 
-def _metrics(task: str, ledger: AutoLedger, model: TaskModel) -> dict[str, Metric]:
+def _metrics(
+    task: str, ledger: AutoLedger, model: TaskModel, targets: Sequence[str]
+) -> dict[str, Metric]:
     """RMSE or error rate, beside the baseline, which predicts the last target."""
     own, baseline = ledger.mean_loss, ledger.baseline_loss
     name = "error rate"
@@ -104,9 +110,10 @@ def _metrics(task: str, ledger: AutoLedger, model: TaskModel) -> dict[str, Metri
         name, own, baseline = "RMSE", float(np.sqrt(own)), float(np.sqrt(baseline))
     scored = model.rows - model.unscored
     if isinstance(model, TargetsModel):
-        shown = zip(range(MAX_LABELS), np.sqrt(own), np.sqrt(baseline), strict=False)
+        names = [shortened(one_line(name), 20) for name in targets[:MAX_LABELS]]
+        shown = zip(unique(names), np.sqrt(own), np.sqrt(baseline), strict=False)
         note = "baseline (last value)"
-        return {f"RMSE, target {k}": Metric(one, last, note) for k, one, last in shown}
+        return {f"RMSE of {name}": Metric(one, last, note) for name, one, last in shown}
     percent = task == "classification"
     return {name: Metric(own, baseline, "baseline (last value)", percent, scored)}
 

@@ -211,7 +211,8 @@ class AutoBankView:
             lags += f", seasons={self.seasons!r}"
         size = "" if self.size == "default" else f", size={self.size!r}"
         slots = "" if self._model is None else f"; {len(self._model.members)} slots"
-        return f"AutoBank({self.task!r}{lags}{size}{slots}; {self.samples} samples)"
+        targets = f"; {len(self.target_names)} targets" if self.target_names else ""
+        return f"AutoBank({self.task!r}{lags}{size}{targets}{slots}; {self.samples} samples)"
 
     def __repr__(self) -> str:
         try:
@@ -230,7 +231,7 @@ class AutoBankView:
             known = self._classes.known
             title = self._title()
             facts = (self._task, self._config, self._ledger, self._model, known, self._encoder)
-            return auto_status(title, *facts)
+            return auto_status(title, *facts, self.target_names)
 
     @property
     def _dimension(self) -> int | None:

@@ -104,7 +104,14 @@ class CategoryStatistics:
         ]
 
     def update(self, code: float, name: str, target: Sequence[float], *, beyond: bool) -> None:
-        """Add the target of a row with a category; `name` is kept if the category is new."""
+        """Add the target of a row with a category; `name` is kept if the category is new.
+
+        Where the target is missing, its expected value stands for it: the row only counts.
+        """
+        if math.isnan(target[0]):
+            target = self.mean(code)
+            if math.isnan(target[0]):
+                return
         index = self._index.get(code)
         if index is None:
             index = min(len(self._codes), MOST_CATEGORIES)

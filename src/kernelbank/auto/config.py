@@ -63,7 +63,10 @@ class AutoConfig:
             self.first_bank(self.make_scaling(1, target=True))
 
     def check_several(self, targets: int) -> None:
-        """Refuse settings that do not work with several targets per row."""
+        """Refuse settings that do not work with several targets per row.
+
+        A target that is missing or far is left out, so all parts of a bank have to be able to.
+        """
         for name, given in (
             ("seasons", self.seasons),
             ("horizons", self.horizons),
@@ -72,6 +75,11 @@ class AutoConfig:
             if given:
                 remedy = f"Leave {name} out, or use an AutoBank for each target."
                 raise check.refuse(name, "be left out for several targets", given, remedy)
+        why = self.first_bank(self.make_scaling(1, target=True))._settings.no_missing_because
+        if why:
+            remedy = "Use an AutoBank for each target, or the default parts."
+            rule = f"have one target per row, as one of several cannot be left out {why}"
+            raise check.refuse("y", rule, f"{targets} targets", remedy)
 
     @property
     def has_own_parts(self) -> bool:

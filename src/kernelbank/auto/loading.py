@@ -292,8 +292,9 @@ def _restored_targets(header: Mapping[str, Any]) -> tuple[str, ...] | None:
         or not isinstance(names, list)
         or len(names) < 2
         or not all(isinstance(name, str) for name in names)
+        or len(set(names)) < len(names)
     ):
-        raise FileRefused("its targets are not names.")
+        raise FileRefused("its targets are not different names.")
     return tuple(names)
 
 

@@ -68,6 +68,9 @@ class TargetsModel(OutputsModel):
     def input_ranges(self) -> Floats:
         return self.scaling.input_ranges()[self._input_columns]
 
+    def input_statistics(self) -> Floats:
+        return self.scaling.columns[self._input_columns]
+
     def _note_levels(self, levels: list[tuple[int, int]], first: int) -> None:
         """Note new levels of inputs: (row, column of the scaling), rows counted from `first`."""
         inputs = {column: k for k, column in enumerate(self._input_columns)}
@@ -85,16 +88,13 @@ class TargetsModel(OutputsModel):
         return super().is_plausible(held) and all(one.is_plausible(n) for one, n in pairs)
 
     def _target_scales(self) -> Floats:
-        scales = np.array([track.scaling.target_scale for track in self.tracks])
         if self.banks or not self.rows:
-            return scales
-        means = np.nanmean(self._filled(self.buffer.latest(self.rows)[2]), axis=0)
+            return np.array([track.scale for track in self.tracks])
+        targets = self.buffer.latest(self.rows)[2]
+        known = ~np.isnan(targets)
+        counts = np.where(known.any(axis=0), known.sum(axis=0), np.nan)
+        means = np.where(known, targets, 0.0).sum(axis=0) / counts
         return np.column_stack([means, np.zeros(self.target_count)])
-
-    @staticmethod
-    def _filled(Y: Floats) -> Floats:
-        """Targets, with 0 for those that were never known."""
-        return np.where(np.isnan(Y).all(axis=0), 0.0, Y)
 
     def _with_intervals(self, scores: Floats, spreads: Floats, tail: float) -> Floats:
         output = np.empty((*scores.shape, 3))
@@ -103,20 +103,23 @@ class TargetsModel(OutputsModel):
             output[:, k] = track.predict(scores[:, k], spreads[:, k], rows, tail)
         return output
 
-    # --- learning ---------------------------------------------------------------------------------
+    # --- learning -------------------------------------------------------------------------------
 
     def _score_row(self, target: Floats, prediction: Prediction) -> None:
         """Score the prediction of one row, for each target that is known."""
-        if not prediction.rows_before:
-            self.unscored += 1
-            return
+        self.unscored += not prediction.rows_before
         output = prediction.output[0].reshape(self.target_count, 3)
         scales, weights = self._target_scales(), self.weights()
         for k, track in enumerate(self.tracks):
-            if np.isnan(target[k]) or np.isnan(output[k, 0]):
+            y, predicted = float(target[k]), float(output[k, 0])
+            if np.isnan(y):
                 continue
-            signals = track.score(float(output[k, 0]), float(target[k]), scales[k], weights[k])
-            for what in signals if self.banks else []:
+            if np.isnan(predicted):
+                track.score_unpredicted(y)
+                continue
+            scale = scales[k] if self.banks else np.zeros(2)
+            own = weights[k] if self.banks else None
+            for what in track.score(predicted, y, scale, own):
                 self.note_change(self._named(what, k), self.rows + 1)
 
     def _chunk_allowed(self, target: Floats) -> bool:

@@ -61,10 +61,10 @@ class PrequentialRun:
         records = self.records()
         forecasts = self._model.collected_forecasts()
         task = "regression" if self._labels is None else "classification"
-        names, outputs = self._model.names, self._model.target_count
+        names, targets = self._model.names, self._bank.target_names
         horizons = self._bank.horizons
         return make_trace(
-            task, records, self._fields, names, self._classes, outputs, forecasts, horizons
+            task, records, self._fields, names, self._classes, targets, forecasts, horizons
         )
 
     def records(self) -> list[Record]:
@@ -132,11 +132,11 @@ def make_trace(
     fields: tuple[str, ...],
     names: Sequence[str],
     classes: ClassLabels,
-    outputs: int = 1,
+    targets: Sequence[str] = (),
     forecasts: Mapping[str, Floats] | None = None,
     horizons: tuple[int, ...] = (),
 ) -> Trace:
-    """The trace of consecutive records.
+    """The trace of consecutive records; `targets` are the names of several targets.
 
     Where no class was known yet, the predicted label is None, and probabilities are NaN.
     """
@@ -154,7 +154,6 @@ def make_trace(
             arrays["predictions"][known_rows] = classes.array(numbers[known_rows]).tolist()
     known = tuple(classes.known)
     arrays |= {name: array for name, array in (forecasts or {}).items() if name in fields}
-    several = outputs if task == "regression" else 1
     return Trace(
         samples,
         tuple(names),
@@ -162,7 +161,8 @@ def make_trace(
         task=task,
         classes=known,
         arrays=arrays,
-        outputs=several,
+        outputs=max(len(targets), 1),
+        target_names=targets,
         horizons=horizons,
     )
 

@@ -80,8 +80,8 @@ class TableRun:
             self._run_pieces()
         task = "regression" if self._labels is None else "classification"
         names, classes = self._model.names, self._bank._classes
-        outputs = self._model.target_count
-        return make_trace(task, self._records, self._fields, names, classes, outputs)
+        targets = self._bank.target_names
+        return make_trace(task, self._records, self._fields, names, classes, targets)
 
     def _run_pieces(self) -> None:
         """Pieces in which no row adds inputs. Each piece is done whole."""

@@ -93,7 +93,7 @@ def _pandas_array(column: Any) -> np.ndarray:
 
 def _category_array(values: Iterable[Any]) -> np.ndarray:
     """Categories as text, None where they are missing; they may be numbers."""
-    texts = [None if _is_missing(value) else as_category(value) for value in values]
+    texts = [None if is_missing(value) else as_category(value) for value in values]
     return np.array([*texts, None], dtype=object)[:-1]
 
 
@@ -115,7 +115,7 @@ def kind_of(name: str, values: np.ndarray) -> str:
         return TIME
     found: dict[str, Any] = {}
     for value in values.tolist():
-        if not _is_missing(value):
+        if not is_missing(value):
             found.setdefault(_kind_of_value(name, value), value)
     if len(found) > 1:
         (one, first), (two, second) = list(found.items())[:2]
@@ -140,7 +140,7 @@ def _kind_of_value(name: str, value: Any) -> str:
     )
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None, NaN, pandas.NA or pandas.NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
@@ -160,7 +160,7 @@ def codes_of(name: str, kind: str, values: np.ndarray, texts: dict[float, str]) 
         return np.array([_time(name, value) for value in values.tolist()])
     codes = np.full(len(values), np.nan)
     for i, value in enumerate(values.tolist()):
-        text = "" if _is_missing(value) else as_category(value)
+        text = "" if is_missing(value) else as_category(value)
         if text:
             codes[i] = code = category_code(text)
             texts[code] = text
@@ -189,7 +189,7 @@ def _numbers(name: str, values: np.ndarray) -> Floats:
 
 
 def _number(name: str, value: Any) -> float:
-    if _is_missing(value):
+    if is_missing(value):
         return math.nan
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
@@ -212,7 +212,7 @@ def _not_a_number(name: str, value: Any) -> InvalidArgument:
 
 
 def _time(name: str, value: Any) -> float:
-    if _is_missing(value):
+    if is_missing(value):
         return math.nan
     if isinstance(value, np.datetime64):
         return float(_seconds(np.array([value]))[0])

@@ -14,6 +14,7 @@ from . import calibration
 from . import change_detection as detection
 from .normal_tails import normal_quantiles_of_tails
 from .regression_batch import RegressionBatch
+from .running_stats import COUNT
 from .scaling import CHUNK, Scaling
 from .slot_pool import SlotPool
 
@@ -38,6 +39,8 @@ class TargetTrack:
         self.recent_errors = np.zeros(detection.RECENT_ERRORS)
         self.mean_weights = np.zeros((2, len(pool)))
         """(2, slots of the pool): a short and a long running mean of the weights."""
+        self.unscored = np.zeros(1)
+        """How many predictions were made before the first target was known: they do not count."""
         self.pool = pool
 
     def use_pool(self, pool: SlotPool) -> None:
@@ -59,13 +62,13 @@ class TargetTrack:
     @property
     def scored(self) -> int:
         """How many predictions were scored."""
-        return int(self.error_stats[calibration.ROWS])
+        return int(self.error_stats[calibration.ROWS] - self.unscored[0])
 
     def predict(self, scores: Floats, spreads: Floats, scale: Floats, tail: float) -> Floats:
         """(n, 3): predictions and the ends of their intervals, in the target's units.
 
         scores, spreads : (n,), scaled predictions and the spread of the slots around them.
-        scale : (n, 2), the target's center and scale.
+        scale : (n, 2), the target's center and scale; NaN where none is known, as the prediction.
         """
         batch, out = self.batch, np.empty((len(scores), 3))
         batch.tail[0] = tail
@@ -73,6 +76,7 @@ class TargetTrack:
             count = self._fill(slice(start, start + CHUNK), scores, spreads, scale)
             batch.predict_rows.run(0, count)
             out[start : start + count] = batch.output[:count]
+        out[np.isnan(scale[:, 0])] = np.nan
         return out
 
     def _fill(self, part: slice, scores: Floats, spreads: Floats, scale: Floats) -> int:
@@ -94,7 +98,7 @@ class TargetTrack:
         """Predictions (n, 3) of at most CHUNK rows, each scored before the next is made.
 
         Returns also the signals of change: row and what. Rows whose target is NaN are predicted
-        only.
+        only. Before the first target is known, predictions are NaN.
         """
         batch, count = self.batch, len(scores)
         batch.tail[0] = tail
@@ -102,23 +106,42 @@ class TargetTrack:
         batch.targets[:count] = y
         batch.weights[:count] = weights
         signals: list[tuple[int, str]] = []
-        for start, end, known in _parts(~np.isnan(y)):
-            if known:
+        unknown = np.isnan(scale[:, 0])
+        for start, end, first in _parts(np.where(np.isnan(y), np.nan, unknown)):
+            if first == 1:  # there is one such row at most
+                self.score_unpredicted(float(y[start]))
+            elif first == 0:
                 batch.predict_score_and_detect.run(start, end - start)
                 signals += self._signals(start, end)
             else:
                 batch.predict_rows.run(start, end - start)
+        batch.output[:count][unknown] = np.nan
         return batch.output[:count].copy(), signals
 
-    def score(self, output: float, y: float, scale: Floats, weights: Floats) -> list[str]:
-        """Score a prediction that was made before; the signals of change."""
+    def score(self, output: float, y: float, scale: Floats, weights: Floats | None) -> list[str]:
+        """Score a prediction that was made before; the signals of change.
+
+        weights : None before there is a bank: there are no signals then.
+        """
         batch = self.batch
         batch.output[0, 0] = output
         batch.scale[0] = scale
         batch.targets[0] = y
+        if weights is None:
+            batch.score_rows.run(0, 1)
+            return []
         batch.weights[0] = weights
         batch.score_and_detect.run(0, 1)
         return [what for _, what in self._signals(0, 1)]
+
+    def score_unpredicted(self, y: float) -> None:
+        """Take a target for which there was no prediction; its error does not count."""
+        batch, loss = self.batch, self.error_stats[calibration.LOSS]
+        kept = batch.output[0].copy(), batch.scale[0].copy(), batch.targets[0]
+        self.score(0.0, y, np.zeros(2), None)
+        batch.output[0], batch.scale[0], batch.targets[0] = kept
+        self.error_stats[calibration.LOSS] = loss
+        self.unscored[0] += 1
 
     def _signals(self, start: int, end: int) -> list[tuple[int, str]]:
         found: list[tuple[int, str]] = []
@@ -137,6 +160,7 @@ class TargetTrack:
             "detection_stats": self.detection_stats,
             "recent_errors": self.recent_errors,
             "mean_weights": self.mean_weights,
+            "unscored": self.unscored,
         }
 
 
@@ -144,7 +168,7 @@ class ScaledTarget(TargetTrack):
     """A target with running statistics of its own.
 
     A far target, beyond 10 standard deviations, is not learned; after five in a row the statistics
-    start anew from them.
+    start anew from them. So do those of a target that is first known late in the stream.
     """
 
     def __init__(self, pool: SlotPool, bounds: Floats) -> None:
@@ -154,8 +178,15 @@ class ScaledTarget(TargetTrack):
     def fit(self, y: Floats) -> None:
         """Start the statistics from some first targets, of which NaN are missing."""
         known = y[~np.isnan(y)]
-        known = known if len(known) else np.zeros(1)
-        self.scaling.fit(np.zeros((len(known), 1)), known)
+        if len(known):
+            self.scaling.fit(np.zeros((len(known), 1)), known)
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The target's center and scale; NaN before the first target is known."""
+        if not self.scaling.target[COUNT]:
+            return float("nan"), float("nan")
+        return self.scaling.target_scale
 
     def scale_known(self, y: Floats) -> Floats:
         """Targets in the present deviations, at most 10 in size; NaN where they are missing."""
@@ -174,7 +205,11 @@ class ScaledTarget(TargetTrack):
         for start, end, known in _parts(~np.isnan(y)):
             done = start
             if not known:
-                scale[start:end] = self.scaling.target_scale
+                scale[start:end] = self.scale
+            elif not self.scaling.target[COUNT]:  # the first one
+                scale[start] = np.nan
+                self.fit(y[start : start + 1])
+                done += 1
             while known and done < end:
                 none = np.zeros((end - done, 1))
                 _, found, before, _ = self.scaling.scale_and_update(none, none[:, :0], y[done:end])
@@ -184,8 +219,9 @@ class ScaledTarget(TargetTrack):
                 if usual < end:  # a far one
                     scale[usual] = self.scaling.target_scale
                     if self.scaling.update_target(float(y[usual]), hold=True):
+                        if self.scaling.target[COUNT] > 1:  # else the first value had no scale yet
+                            restarts.append(usual)
                         self.scaling.restart_target()
-                        restarts.append(usual)
         return scaled, scale, restarts
 
     def state(self) -> dict[str, Floats]:
@@ -193,10 +229,11 @@ class ScaledTarget(TargetTrack):
         return super().state() | own
 
 
-def _parts(known: np.ndarray) -> list[tuple[int, int, bool]]:
-    """The longest parts in which all are known or none is: start, end, which."""
-    ends = [0, *(np.flatnonzero(np.diff(known.astype(np.int8))) + 1).tolist(), len(known)]
-    return [(start, end, bool(known[start])) for start, end in pairwise(ends) if end > start]
+def _parts(kinds: np.ndarray) -> list[tuple[int, int, Any]]:
+    """The longest parts in which all entries are equal: start, end, entry; NaN equals NaN."""
+    new = (kinds[1:] != kinds[:-1]) & ~((kinds[1:] != kinds[1:]) & (kinds[:-1] != kinds[:-1]))
+    ends = [0, *(np.flatnonzero(new) + 1).tolist(), len(kinds)]
+    return [(start, end, kinds[start]) for start, end in pairwise(ends) if end > start]
 
 
 def states(tracks: list[Any]) -> dict[str, Floats]:

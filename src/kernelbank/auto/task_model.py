@@ -164,6 +164,10 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         """(inputs, 3): median, minimum and maximum of the last values of every input."""
         return self.scaling.input_ranges()
 
+    def input_statistics(self) -> Floats:
+        """(inputs, STATS): the running statistics of every input; see `running_stats`."""
+        return self.scaling.columns
+
     @abstractmethod
     def restart(self) -> None:
         """Start scaling and banks anew from the rows in the replay buffer."""

@@ -233,22 +233,27 @@ class BankSettings:
             loss.check_targets(values[~missing[:, output], output])
         return np.ascontiguousarray(values)
 
+    @property
+    def no_missing_because(self) -> str:
+        """Why missing targets are not possible; empty if they are."""
+        if self.objective.window > 1:
+            return f"unless window is 1 (it is {self.objective.window})"
+        if not self.combiner.accepts_missing:
+            return (
+                f"with the combiner {type(self.combiner).__name__}; Stacking and Hedge allow them"
+            )
+        if not self.engine.shares_outputs:
+            return f"on the engine {type(self.engine).__name__}"
+        learners = [slot.learner for slot in self.slots]
+        refusing = next((one for one in learners if not one.accepts_missing), None)
+        return "" if refusing is None else f"with the learner {type(refusing).__name__}"
+
     def _check_missing(self) -> None:
         """Refuse missing targets where a part of the bank cannot leave them out."""
-        why = ""
-        if self.objective.window > 1:
-            why = f"unless window is 1 (it is {self.objective.window})"
-        elif not self.combiner.accepts_missing:
-            why = f"with the combiner {type(self.combiner).__name__}; Stacking and Hedge allow them"
-        elif not self.engine.shares_outputs:
-            why = f"on the engine {type(self.engine).__name__}"
-        else:
-            for slot in self.slots:
-                if not slot.learner.accepts_missing:
-                    why = f"with the learner {type(slot.learner).__name__}"
-        if why:
+        if self.no_missing_because:
             remedy = "Leave such samples out, or use a bank for each output."
-            raise check.refuse("y", f"have no missing targets {why}", "NaN", remedy)
+            rule = f"have no missing targets {self.no_missing_because}"
+            raise check.refuse("y", rule, "NaN", remedy)
 
     def check_saveable(self, done: str, remedy: str) -> None:
         """Refuse what cannot be done with slots whose state is not arrays."""

@@ -103,6 +103,9 @@ class Trace:
     - curvature and window_loss: what the slots were worth after sample n was learned, which made
       weights[n + 1]; `kb.kkt_residual` of the three certifies the paper's rule (without the
       columns of quarantined slots, whose window_loss is infinite; `KernelBank`)
+
+    With several targets, K per sample, every array has an axis of targets after the first: (n, K)
+    and (n, K, P); `of_output` is the trace of one of them.
     """
 
     predictions: np.ndarray
@@ -137,6 +140,7 @@ class Trace:
         arrays: Mapping[str, np.ndarray] | None = None,
         outputs: int = 1,
         horizons: tuple[int, ...] = (),
+        target_names: Sequence[str] = (),
     ) -> None:
         self._fields = fields
         self._samples = samples
@@ -145,6 +149,8 @@ class Trace:
         self.outputs = outputs
         """How many targets a sample has; with more than one, arrays have that axis after the
         first."""
+        self.target_names = tuple(target_names) or _numbered(outputs)
+        """The names of several targets; empty for one."""
         self._names = names
         self._later_names: list[tuple[int, Sequence[str]]] = []
         self.task = task
@@ -187,8 +193,8 @@ class Trace:
                 names = later
         return tuple(names)
 
-    def of_output(self, output: int) -> Trace:
-        """The trace of one of several outputs.
+    def of_output(self, output: int | str) -> Trace:
+        """The trace of one of several outputs, by its index or name (`target_names`).
 
         >>> import numpy as np, kernelbank as kb
         >>> x = np.arange(20.0)
@@ -197,10 +203,7 @@ class Trace:
         >>> trace.predictions.shape, trace.of_output(1).predictions.shape
         ((20, 2), (20,))
         """
-        remedy = "Give the index of an output, from 0."
-        index = check.count("output", output, "of_output", remedy, least=0)
-        if index >= self.outputs:
-            raise check.refuse("output", f"be below {self.outputs}", output, remedy, "of_output")
+        index = self.output_index(output, "of_output")
         if self.outputs == 1:
             return self
         arrays = {name: getattr(self, name)[:, index] for name in self._fields}
@@ -215,6 +218,15 @@ class Trace:
         own._later_names = self._later_names
         return own
 
+    def output_index(self, output: Any, owner: str) -> int:
+        """The index of an output that is given by its index or name."""
+        names = self.target_names
+        if isinstance(output, str) and output in names:
+            return names.index(output)
+        remedy = "Give the index of an output, from 0"
+        remedy += f", or one of the names {', '.join(map(repr, names))}." if names else "."
+        return check.count("output", output, owner, remedy, least=0, most=self.outputs - 1)
+
     def rename(self, row: int, names: Sequence[str]) -> None:
         """The slots have these names from this row on."""
         self._later_names.append((row, names))
@@ -224,7 +236,8 @@ class Trace:
 
         A field with one value per sample is a column of that name. A field with one value per slot
         or class has as many columns, such as `weights: [3] Gaussian(width=0.5)` or
-        `probabilities: spam`.
+        `probabilities: spam`. With several targets their names come first: `predictions: load`,
+        `weights: load: [3] Gaussian(width=0.5)`.
 
         >>> import numpy as np, kernelbank as kb
         >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 2))
@@ -238,8 +251,12 @@ class Trace:
         ['predictions', 'probabilities: even', 'probabilities: odd']
         """
         arrays = {name: getattr(self, name) for name in self._fields}
-        columns = dict.fromkeys(BY_SLOT, self.names)
-        return frame(len(self), arrays, columns | {"probabilities": tuple(map(str, self.classes))})
+        outputs = [self.target_names] if self.outputs > 1 else []
+        names = {
+            name: [*outputs, self.names] if name in BY_SLOT else outputs for name in self._fields
+        }
+        names["probabilities"] = [tuple(map(str, self.classes))]
+        return frame(len(self), arrays, names)
 
     def plot(self, y: Any = None) -> Figure:
         """Draw the trace: predictions, costs or errors, weights. See `kb.plots.trace`, and
@@ -251,6 +268,8 @@ class Trace:
 
     def jensen_gap(self) -> Floats:
         """(n,): how far the looser bound, with Jensen's inequality on the norm, is above the cost.
+
+        (n, K) for several outputs.
 
         The bound is the weighted cost of the slots, sum_p w_p C(f_p). It is never below the one of
         `bound_gap`. Needs "weights", "slot_cost", "cost" and "bound_gap"; NaN for combiners off the
@@ -278,7 +297,9 @@ class Trace:
         raise AttributeError(f"this trace has no {name!r}: it holds {list(self._fields)}. {remedy}")
 
     def __repr__(self) -> str:
-        return f"Trace({len(self)} samples; {', '.join(self._fields)})"
+        what = "outputs" if self.task is None else "targets"
+        several = f", {self.outputs} {what}" if self.outputs > 1 else ""
+        return f"Trace({len(self)} samples{several}; {', '.join(self._fields)})"
 
     def write(self, start: int, output: int | None = None, **arrays: Floats) -> None:
         """Fill rows start, start + 1, ... of the arrays that are recorded.
@@ -289,6 +310,11 @@ class Trace:
             if name in self._fields:
                 own = getattr(self, name)
                 (own if output is None else own[:, output])[start : start + len(rows)] = rows
+
+
+def _numbered(outputs: int) -> tuple[str, ...]:
+    """The names of several outputs that have none."""
+    return tuple(f"output {k}" for k in range(outputs)) if outputs > 1 else ()
 
 
 def chosen_fields(

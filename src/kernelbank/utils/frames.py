@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,19 +16,22 @@ if TYPE_CHECKING:
 
 
 def frame(
-    samples: int, arrays: Mapping[str, np.ndarray], names: Mapping[str, Sequence[str]]
+    samples: int,
+    arrays: Mapping[str, np.ndarray],
+    names: Mapping[str, Sequence[Sequence[str]]],
 ) -> pandas.DataFrame:
     """A data frame with one row per sample.
 
-    An (n,) array is a column with the name of its field, an (n, k) array k columns `field: name`.
-    So all columns of a field are `frame.filter(regex="^weights: ")`; file formats have no nested
-    columns.
+    An (n,) array is a column with the name of its field, an (n, k) array k columns `field: name`,
+    an (n, K, k) array K k columns `field: name: name`. So all columns of a field are
+    `frame.filter(regex="^weights: ")`; file formats have no nested columns.
 
     Parameters
     ----------
     samples : n.
-    arrays : (n,) or (n, k), by field.
-    names : the names of the k columns of a field; equal ones get a number, from the second on.
+    arrays : (n, ...), by field.
+    names : by field, the names along each axis after the first; equal ones get a number, from the
+        second on.
     """
     try:
         import pandas
@@ -38,10 +42,10 @@ def frame(
     rows = pandas.RangeIndex(samples, name="sample")
     parts = [pandas.DataFrame(index=rows)]
     for field, array in arrays.items():
-        headings = [field]
-        if array.ndim == 2:
-            headings = [f"{field}: {name}" for name in unique(names[field])]
-        parts.append(pandas.DataFrame(array, index=rows, columns=headings))
+        along = [unique(own) for own in names.get(field, ())]
+        headings = [": ".join([field, *parts_of]) for parts_of in product(*along)]
+        values = array.reshape(samples, len(headings))
+        parts.append(pandas.DataFrame(values, index=rows, columns=headings))
     return pandas.concat(parts, axis=1)  # copies: to change the frame does not change the trace
 
 

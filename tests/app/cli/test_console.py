@@ -159,6 +159,7 @@ def status(**changed):
     values = {
         "is_classification": False,
         "rows": 12345,
+        "options": SimpleNamespace(targets=("y",)),
         "rejected": SimpleNamespace(count=3),
         "error": 0.5,
         "baseline_error": 5.2,

@@ -286,7 +286,9 @@ def filled_history(rows, slots):
 def test_report_of_many_rows_and_slots_is_small(state):
     """10^5 rows of as many slots as the largest size has."""
     slots = len(_large().names)
-    given = dataclasses.replace(RunStatus.of_state(state), history=filled_history(100_000, slots))
+    given = dataclasses.replace(
+        RunStatus.of_state(state), histories=[filled_history(100_000, slots)]
+    )
     parts = ReportData().parts(given)
     line = len(parts["curves/now"]) / 2
     # As many snapshots of as many inputs as there can be, and the present function along them all.
@@ -307,15 +309,15 @@ def test_unchanged_points_are_not_encoded_again(state):
     for count in (1, 1, 40, 1000):
         rows = np.ones((count, len(TOTALS)))
         history.add(rows, np.ones((count, len(EXTREMES))), np.ones((count, 3)), np.ones((count, 3)))
-        parts = data.parts(dataclasses.replace(given, history=history))
-        fresh = ReportData().parts(dataclasses.replace(given, history=history))
+        parts = data.parts(dataclasses.replace(given, histories=[history]))
+        fresh = ReportData().parts(dataclasses.replace(given, histories=[history]))
         assert {n: p for n, p in parts.items() if n[:6] == "points"} == {
             n: p for n, p in fresh.items() if n[:6] == "points"
         }
         seen.append(parts)
     assert seen[0]["points/0"] != seen[1]["points/0"]
     assert "points/1" not in seen[1]
-    again = data.parts(dataclasses.replace(given, history=history))
+    again = data.parts(dataclasses.replace(given, histories=[history]))
     assert again["points/0"] is seen[-1]["points/0"]
     assert history.stride > 1
     assert history.points <= POINTS
@@ -336,7 +338,7 @@ def test_numbers_that_are_not_finite_become_null(state):
     wild = np.full((3, 2), np.inf)
     history.add(rows, np.full((3, len(EXTREMES)), np.nan), np.full((3, 2), np.nan), wild)
     parts = decoded(
-        ReportData().parts(dataclasses.replace(RunStatus.of_state(state), history=history))
+        ReportData().parts(dataclasses.replace(RunStatus.of_state(state), histories=[history]))
     )
     assert parts["points/0"]["loss"] == [None] * 3
     assert parts["points/0"]["losses"] == [[None, None]] * 3

@@ -26,6 +26,8 @@ _SPEED_PERIOD = 10.0
 
 _CLEAR = "\r\x1b[K"
 _GAP = "  "
+_TARGETS_LISTED = 8
+"""How many of several targets the summary lists."""
 _SHORTEST_NAME = 16
 """The least columns for the weight and the name of a slot."""
 
@@ -79,7 +81,7 @@ class Console:
         self._updated = now
         status = RunStatus.of_run(run)
         if self._log:
-            self._write_json({"event": "progress", **status.to_json()})
+            self._write_json({"event": "progress", **status.to_log()})
         else:
             left = self._speed.seconds_left(run.options.max_rows, run.rows)
             # A full last column would make some terminals begin a new line.
@@ -91,7 +93,7 @@ class Console:
             return
         if self._log:
             where = {name: place for name, place in places if name in ("predictions", "state")}
-            self._write_json({"event": "end", "reason": reason, **status.to_json(), **where})
+            self._write_json({"event": "end", "reason": reason, **status.to_log(), **where})
             return
         self._print("\n".join(summary_table(status, places, self._width())))
 
@@ -152,6 +154,8 @@ def status_line(status: RunStatus, speed: float | None, left: float | None, widt
     """The updated line: the most important parts are in it, whatever the width."""
     labels = status.is_classification
     bad = status.rejected.count
+    if len(status.options.targets) > 1:
+        return _line_of_targets(status, speed, left, width)
     parts = [  # in the order of the line, each with its rank of importance
         (0, f"{status.rows:>7,} rows"),
         (4, "" if speed is None else f"{speed:>6,.0f}/s"),
@@ -161,13 +165,8 @@ def status_line(status: RunStatus, speed: float | None, left: float | None, widt
         (2, f"{bad:,} bad" if bad else ""),
         (3, "" if left is None else f"{_duration(max(left, 1)):>5} left"),
     ]
-    chosen: set[int] = set()
-    used = -len(_GAP)
-    for rank, text in sorted(parts):
-        if text and used + len(_GAP) + len(text) <= width:
-            chosen.add(rank)
-            used += len(_GAP) + len(text)
-    words = [text for rank, text in parts if rank in chosen]
+    words = _fitting(parts, width)
+    used = len(_GAP.join(words))
     for slot, weight in status.largest_weights:
         free = width - used - len(_GAP)
         if free < _SHORTEST_NAME:
@@ -175,6 +174,39 @@ def status_line(status: RunStatus, speed: float | None, left: float | None, widt
         words.append(cropped(f"{weight:.2f} {slot}", free))
         used += len(_GAP) + len(words[-1])
     return _GAP.join(words)[:width]
+
+
+def _fitting(parts: Sequence[tuple[int, str]], width: int) -> list[str]:
+    """The texts that fit, in their order; those of lower rank come first."""
+    chosen: set[int] = set()
+    used = -len(_GAP)
+    for rank, text in sorted(parts):
+        if text and used + len(_GAP) + len(text) <= width:
+            chosen.add(rank)
+            used += len(_GAP) + len(text)
+    return [text for rank, text in parts if rank in chosen]
+
+
+def _line_of_targets(status: RunStatus, speed: float | None, left: float | None, width: int) -> str:
+    """The updated line of a run with several targets: the RMSE of as many as fit."""
+    bad = status.rejected.count
+    first, *others = [
+        f"{cropped(one.target, _SHORTEST_NAME)} {_fixed_width(one.error, False)}"
+        for one in status.each_target
+    ]
+    parts = [
+        (0, f"{status.rows:>7,} rows"),
+        (4, "" if speed is None else f"{speed:>6,.0f}/s"),
+        (2, f"{bad:,} bad" if bad else ""),
+        (3, "" if left is None else f"{_duration(max(left, 1)):>5} left"),
+        (1, f"RMSE of {first}"),
+    ]
+    line = _GAP.join(_fitting(parts, width))
+    for text in others if first in line else []:
+        if len(line) + len(_GAP) + len(text) > width:
+            break
+        line += _GAP + text
+    return line[:width]
 
 
 def summary_table(
@@ -187,8 +219,9 @@ def summary_table(
         rows.append(("  done before", f"{status.rows_before:,}"))
     if status.rows_without_target:
         rows.append(("  without a target", f"{status.rows_without_target:,}"))
+    several = len(status.options.targets) > 1
     unscored = status.rows - status.rows_without_target - status.scored
-    if unscored > 0:
+    if unscored > 0 and not several:
         them = "it" if unscored == 1 else "them"
         rows.append(("  not scored", f"{unscored:,}: no target was known before {them}"))
     if status.missing_rows:
@@ -199,7 +232,9 @@ def summary_table(
     new = status.rows > status.rows_before
     speed = f"{status.rows_per_second:,.0f} rows/s" if new else "no new rows"
     rows.append(("time", f"{_duration(status.seconds)}, {speed}"))
-    if status.scored:
+    if several:
+        rows += _errors_of_targets(status)
+    elif status.scored:
         name, best = status.best_slot
         rows.append(("error rate" if labels else "RMSE", _number(status.error, labels)))
         rows.append(("  baseline (last value)", _number(status.baseline_error, labels)))
@@ -212,17 +247,40 @@ def summary_table(
             area = status.area_under_curve
             known = "" if math.isnan(area) else f", area under the curve {area:.4f}"
             rows.append(("log loss", f"{status.log_loss:.4f}{known}"))
-    for number, (slot, weight) in enumerate(status.largest_weights):
+    for number, (slot, weight) in enumerate([] if several else status.largest_weights):
         rows.append(("" if number else "largest weights", f"{weight:.2f}  {slot}"))
     changes = status.changes
     if changes:
         last = changes[-1]
-        text = f"{len(changes)}, the last after row {last.row:,}: {last.what}"
+        what, subject = status.change_text(last)
+        of = f" ({subject})" if several and subject else ""
+        text = f"{len(changes)}, the last after row {last.row:,}: {what}{of}"
         rows.append(("detected changes", text))
     first = max(len(label) for label, _ in (*rows, *places)) + len(_GAP)
     lines = [cropped(f"{label:<{first}}{text}", width) for label, text in rows]
     lines += [f"{label:<{first}}{text}" for label, text in places if text]
     return lines
+
+
+def _errors_of_targets(status: RunStatus) -> list[tuple[str, str]]:
+    """The lines of each of several targets."""
+    rows: list[tuple[str, str]] = []
+    for one in status.each_target[:_TARGETS_LISTED]:
+        name, best = one.best_slot
+        label = f"RMSE of {cropped(one.target, 24)}"
+        if not one.scored:
+            rows.append((label, "unknown: no target was known before a prediction"))
+            continue
+        predictions = f"{one.scored:,} prediction{'s' * (one.scored != 1)}"
+        rows.append((label, f"{_number(one.error, False)}  over {predictions}"))
+        rows.append(("  baseline (last value)", _number(one.baseline_error, False)))
+        rows.append(("  best slot", f"{_number(best, False)}  {name}"))
+        level = f"{100 * one.options.coverage:.4g} %"
+        rows.append(("  coverage", f"{100 * one.coverage:.1f} % inside their {level} intervals"))
+    more = len(status.options.targets) - _TARGETS_LISTED
+    if more > 0:
+        rows.append(("", f"and {more} more target{'s' * (more > 1)}: --log-json lists all"))
+    return rows
 
 
 def cropped(text: str, width: int) -> str:

@@ -12,6 +12,9 @@ by itself.
   used
 - points/K: totals, weights and losses of the points 32 K, 32 K + 1, ...
 - curves/ROW: prediction curves after that row; curves/now: the present ones
+
+With several targets these parts are of the first; those of the others, up to DRAWN_TARGETS, have
+the prefix `targets/K/`.
 """
 
 from __future__ import annotations
@@ -23,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from ...auto.change_detection import Change
 from ...errors import RunRefused
 from ...io.sinks.base import named_os_errors
 from ..runner.history import EXTREMES, TOTALS, History, Snapshot
 from ..runner.recent_rows import FIELDS
+from ..runner.several_targets import DRAWN_TARGETS
 from ..runner.snapshots import drawn_inputs, kept_inputs, take_snapshot
 from ..runner.status import RunStatus
 from .lately import lately
@@ -37,6 +40,9 @@ from .report_json import encode, json_numbers, json_object, ten_thousandths
 from .run_details import LISTED, run_details
 
 POINTS_PER_PART = 32
+
+SHARED = ("changes", "bad_rows")
+"""Parts that are the same for all targets."""
 
 COUNTS = ("rows", "scored", "covered")
 """Totals that are whole numbers, for regression."""
@@ -51,9 +57,20 @@ class ReportData:
     def __init__(self) -> None:
         self._cache: dict[str, tuple[Any, str]] = {}
         self._present_curves: str | None = None
+        self._others: dict[int, ReportData] = {}
+        """By the number of another target: what makes its parts."""
 
     def parts(self, status: RunStatus, *, curves: bool = True) -> dict[str, str]:
         """The present parts. With `curves=False`, the present curves are those of the last call."""
+        parts = self._parts_of_target(status, curves=curves)
+        for one in status.each_target[1:DRAWN_TARGETS]:
+            data = self._others.setdefault(one.output, ReportData())
+            own = data._parts_of_target(one, curves=curves)
+            prefix = f"targets/{one.output}/"
+            parts |= {prefix + name: text for name, text in own.items() if name not in SHARED}
+        return parts
+
+    def _parts_of_target(self, status: RunStatus, *, curves: bool) -> dict[str, str]:
         parts = {
             "run": encode(run_details(status)),
             "status": encode(_status(status)),
@@ -141,22 +158,14 @@ def _status(status: RunStatus) -> dict[str, Any]:
 
 
 def _changes(status: RunStatus) -> list[list[Any]]:
-    """Row, kind, and input or period of each change.
+    """Row, kind, and input, period or target of each change.
 
     The row is that after which it was noticed, with the delay.
     """
-    names = status.features
     return [
-        [change.row + status.options.delay, change.what, _subject(change, names)]
+        [change.row + status.options.delay, *status.change_text(change)]
         for change in status.changes
     ]
-
-
-def _subject(change: Change, names: Sequence[str]) -> str:
-    """The input or the period that a change is about."""
-    if change.period:
-        return f"{change.period} rows"
-    return names[change.column] if 0 <= change.column < len(names) else ""
 
 
 def change_groups(changes: Sequence[Sequence[Any]], rows: int) -> list[list[Any]]:

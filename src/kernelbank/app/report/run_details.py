@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from ..runner.several_targets import DRAWN_TARGETS
 from ..runner.snapshots import drawn_inputs
 from ..runner.status import RunStatus
 
@@ -22,9 +23,11 @@ def run_details(status: RunStatus) -> dict[str, Any]:
     classes = [str(label) for label in bank.classes]
     source = _source(status)
     return {
-        "title": f"{options.target} from {PurePath(source).name or source}",
+        "title": f"{_some(options.targets)} from {PurePath(source).name or source}",
         "task": options.task,
-        "target": options.target,
+        "target": status.target,
+        "targets": list(options.targets[:DRAWN_TARGETS]),
+        "more_targets": max(len(options.targets) - DRAWN_TARGETS, 0),
         "details": _details(status),
         "slots": list(bank.names),
         "slot_terms": slot_terms(bank.names),
@@ -39,6 +42,12 @@ def run_details(status: RunStatus) -> dict[str, Any]:
     }
 
 
+def _some(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 4 else ""
+    return ", ".join(names[:3] if more else names) + more
+
+
 def _source(status: RunStatus) -> str:
     address = status.source.get("address")
     return str(status.source.get("kind", "") if address in (None, "-") else address)
@@ -48,7 +57,7 @@ def _details(status: RunStatus) -> list[list[Any]]:
     options = status.options
     data = [
         ["source", _source(status)],
-        ["target", options.target],
+        ["target" if len(options.targets) == 1 else "targets", ", ".join(options.targets)],
         ["numeric inputs", _listed(status.features)],
     ]
     for column in options.categorical:
@@ -69,7 +78,7 @@ def _details(status: RunStatus) -> list[list[Any]]:
         ["delay of targets", f"{options.delay} rows"],
         ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skip"],
         ["missing inputs", "allowed" if options.allow_missing else "are bad rows"],
-        ["missing targets", "predicted" if options.predict_missing else "are bad rows"],
+        ["missing targets", _missing_targets(status)],
     ]
     if not status.is_classification:
         chosen.append(["coverage of intervals", f"{100 * options.coverage:.4g} %"])
@@ -79,6 +88,14 @@ def _details(status: RunStatus) -> list[list[Any]]:
     versions = status.timings["versions"].items()
     sections = {"Data": data, "Settings": chosen, "Versions": versions}
     return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
+
+
+def _missing_targets(status: RunStatus) -> str:
+    options = status.options
+    if len(options.targets) == 1:
+        return "predicted" if options.predict_missing else "are bad rows"
+    rows = "are predicted" if options.predict_missing else "are bad rows"
+    return f"rows are learned for the others; rows without any {rows}"
 
 
 def _seasons(status: RunStatus) -> str:

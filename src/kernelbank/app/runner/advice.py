@@ -37,10 +37,10 @@ def bad_row_advice(  # noqa: PLR0911  (one for each cause)
     if name is None or name == options.time:
         return ""
     if rejected.reason == MISSING:
-        if name == options.target:
+        if name in options.targets:
             return "To predict rows without a target, use --predict-missing."
         return f"If inputs may be missing, use --allow-missing{_or_leave_out(name, features)}."
-    if name == options.target and options.task == "classification":
+    if name in options.targets and options.task == "classification":
         return "" if rejected.reason == NOT_TEXT else _label_advice(rejected.value, options)
     if rejected.reason != NOT_A_NUMBER:
         return ""
@@ -49,8 +49,9 @@ def bad_row_advice(  # noqa: PLR0911  (one for each cause)
             return "If the comma is its decimal point, use --decimal ','."
         if options.decimal == "," and _DECIMAL_POINT.fullmatch(rejected.value.strip()):
             return "If the point is its decimal point, leave out --decimal ','."
-    if name == options.target:
-        return "" if rows else "If the targets are labels, use --task classification."
+    if name in options.targets:
+        labels = "If the targets are labels, use --task classification."
+        return "" if rows or len(options.targets) > 1 else labels
     categorical = f"--categorical {_listed([*options.categorical, name])}"
     if rows:
         other = "" if options.state is None else " and another --state"
@@ -108,11 +109,12 @@ def first_row_advice(cells: Mapping[str, str | None], options: RunOptions) -> st
 
 def header_advice(options: RunOptions, columns: Sequence[str], source: Source) -> str:
     """The delimiter that would make the target a column of a CSV header; "" without one."""
-    if not source.is_csv or options.target in columns:
+    targets = set(options.targets)
+    if not source.is_csv or targets <= set(columns):
         return ""
     header = options.delimiter_character.join(columns)
     for character, written in _DELIMITERS.items():
-        if options.target in [cell.strip() for cell in header.split(character)]:
+        if targets <= {cell.strip() for cell in header.split(character)}:
             return f"The cells seem to be separated otherwise: use --delimiter {written}."
     return ""
 

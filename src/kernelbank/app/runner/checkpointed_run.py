@@ -23,9 +23,10 @@ from .checkpoint_dir import CheckpointDir
 from .feature_encoder import FeatureEncoder
 from .history import History
 from .kept_columns import KeptColumns
-from .model_session import ModelSession, saved_count
+from .model_session import saved_count
 from .options import RunOptions
 from .rejected_rows import RejectedRows
+from .several_targets import make_session
 from .timings import CHECKPOINTS, Timings
 
 
@@ -60,7 +61,7 @@ class CheckpointedRun:
         self._kept = KeptColumns(options)
         self.timings = Timings()
         self.rejected = RejectedRows()
-        self.session = ModelSession(options, engine, self.timings)
+        self.session = make_session(options, engine, self.timings)
         self.rows = 0
         """Rows that are predicted, over all processes of the run."""
         self.rows_before = 0

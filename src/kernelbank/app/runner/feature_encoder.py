@@ -12,7 +12,7 @@ from ...auto.category_statistics import category_code
 from ...auto.column_encoder import CATEGORY, NUMBER, TIME
 from ...errors import RunRefused
 from ...io.sources import RejectedRow, RowBlock
-from ...io.sources.parsing import shown_cell
+from ...io.sources.parsing import MISSING, shown_cell
 from ...io.times import parse_time
 from ...utils.validation import Floats
 from .options import RunOptions, as_label
@@ -26,7 +26,8 @@ class Batch(NamedTuple):
     X: Floats
     """(n, columns) codes: numbers first, then the time in seconds since 1970, then categories."""
     targets: list[Any]
-    """(n,) numbers or labels; [None] where the target is missing."""
+    """(n,) numbers or labels; of several targets tuples, None where one is missing. [None] where
+    there is none."""
     texts: Mapping[float, str]
     """Categories by their codes."""
 
@@ -53,7 +54,7 @@ class FeatureEncoder:
     def set_columns(self, columns: Sequence[str]) -> None:
         """Check the options against the source's columns, and choose the features."""
         options = self._options
-        used = [("--target", options.target)]
+        used = [("--target", name) for name in options.targets]
         used += [("--categorical", name) for name in options.categorical]
         used += [("--time", options.time)] if options.time else []
         reserved = [name for _, name in used]
@@ -90,11 +91,12 @@ class FeatureEncoder:
         """The rows of a block in batches, and the rows that cannot be used."""
         options = self._options
         regression = options.task == "regression"
-        numeric = [*self.features, *([options.target] if regression else [])]
+        several = len(options.targets) > 1
+        numeric = [*self.features, *(options.targets if regression else [])]
         text = [*options.categorical, *([options.time] if options.time else [])]
-        text += [] if regression else [options.target]
+        text += [] if regression else options.targets
         may_miss = [*self.features, *options.categorical] if options.allow_missing else []
-        may_miss += [options.target] if options.predict_missing else []
+        may_miss += options.targets if options.predict_missing or several else []
         parsed = block.parse(numeric, text, allow_missing=may_miss)
         rejected = list(parsed.rejected)
         usable = np.ones(len(parsed), dtype=bool)
@@ -119,16 +121,19 @@ class FeatureEncoder:
                     texts[code] = category
         targets: list[Any]
         if regression:
-            targets = [None if math.isnan(y) else y for y in parsed.numbers[:, -1].tolist()]
-            for i, y in enumerate(targets):
-                reason = options.beyond_bounds(y)
-                if reason and usable[i]:
+            found = [
+                tuple(None if math.isnan(y) else y for y in row)
+                for row in parsed.numbers[:, len(self.features) :].tolist()
+            ]
+            for i, row_targets in enumerate(found):
+                wrong = self._wrong_target(row_targets) if usable[i] else None
+                if wrong is not None:
                     usable[i] = False
                     row = int(parsed.rows[i])
-                    where = block.where(row)
-                    rejected.append(RejectedRow(row, where, options.target, f"{y:.12g}", reason))
+                    rejected.append(RejectedRow(row, block.where(row), *wrong))
+            targets = [None if set(row) == {None} else row if several else row[0] for row in found]
         else:
-            texts_of = parsed.texts[options.target]
+            texts_of = parsed.texts[options.targets[0]]
             targets = [None if text is None else as_label(text) for text in texts_of]
         rejected.sort(key=lambda one: one.row)
         cuts = {one.row for one in rejected}
@@ -138,6 +143,21 @@ class FeatureEncoder:
             for some in _cut(rows, targets, usable, cuts)
         ]
         return batches, rejected
+
+    def _wrong_target(self, targets: tuple[float | None, ...]) -> tuple[str, str, str] | None:
+        """Column, value and reason of a target that cannot be used; None if all can.
+
+        Rows without one are predicted if the options say so; of several targets some may be
+        missing.
+        """
+        options = self._options
+        if len(targets) > 1 and set(targets) == {None} and not options.predict_missing:
+            return options.targets[0], "", MISSING
+        for name, target in zip(options.targets, targets, strict=True):
+            reason = options.beyond_bounds(target)
+            if reason:
+                return name, f"{target:.12g}", reason
+        return None
 
 
 def _cut(

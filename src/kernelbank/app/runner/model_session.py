@@ -36,9 +36,14 @@ REGRESSION_COLUMNS = ("row", "prediction", "lower", "upper", "target")
 CLASSIFICATION_COLUMNS = ("row", "prediction", "probability", "target")
 
 
-def prediction_columns(task: str) -> tuple[str, ...]:
-    """The columns of the predictions."""
-    return REGRESSION_COLUMNS if task == "regression" else CLASSIFICATION_COLUMNS
+def prediction_columns(options: RunOptions) -> tuple[str, ...]:
+    """The columns of the predictions: of several targets, those of each with its name."""
+    if options.task == "classification":
+        return CLASSIFICATION_COLUMNS
+    if len(options.targets) == 1:
+        return REGRESSION_COLUMNS
+    row, *each = REGRESSION_COLUMNS
+    return (row, *(f"{column}:{name}" for name in options.targets for column in each))
 
 
 def make_model(options: RunOptions, engine: Any) -> AutoBank:
@@ -64,7 +69,8 @@ class ModelSession:
         self.options = options
         self.timings = timings
         self.bank: AutoBank = make_model(options, engine)
-        self.history: History | None = None
+        self.histories: list[History] = []
+        """One for each target, once there is a prediction."""
         self.rows_without_target = 0
         self._engine = engine
         self._snapshot_due = False
@@ -72,6 +78,11 @@ class ModelSession:
         self._pending: list[tuple[EncodedRows, Any]] = []
         """Rows that were predicted and whose target has not come: (row, target)."""
         self._raise_pending_limit()
+
+    @property
+    def history(self) -> History | None:
+        """The history of the predictions of the first target, once there is one."""
+        return self.histories[0] if self.histories else None
 
     def _raise_pending_limit(self) -> None:
         """Let the bank keep as many predicted rows as wait for their targets."""
@@ -164,7 +175,7 @@ class ModelSession:
     def _prediction_of(self, X: EncodedRows) -> Row:
         if self.options.task == "regression":
             low, high = self.bank.predict_interval(X, self.options.coverage)[0].tolist()
-            return *_known(float(self.bank.predict(X)[0]), low, high), None
+            return *known_prediction(float(self.bank.predict(X)[0]), low, high), None
         if not self.bank.classes:
             return None, None, None
         probabilities = self.bank.predict_proba(X)[0]
@@ -174,7 +185,7 @@ class ModelSession:
         if self.options.task == "regression":
             columns = (trace.predictions.tolist(), trace.lower.tolist(), trace.upper.tolist())
             rows = zip(*columns, strict=True)
-            return [(*_known(*row), y) for row, y in zip(rows, targets, strict=True)]
+            return [(*known_prediction(*row), y) for row, y in zip(rows, targets, strict=True)]
         probabilities = trace.probabilities.max(axis=1, initial=0.0).tolist()
         labels = [_as_python(label) for label in trace.predictions]
         return [
@@ -186,8 +197,9 @@ class ModelSession:
 
     def _record(self, trace: Any, targets: list[Any], times: Floats) -> list[Row]:
         """Add the predictions of a trace to the history; the rows of the predictions."""
-        if self.history is None:
-            self.history = History(trace.weights.shape[1])
+        if not self.histories:
+            self.histories = [History(trace.weights.shape[1])]
+        (history,) = self.histories
         first = self._last_target is None
         baseline = [targets[0] if first else self._last_target, *targets[:-1]]
         if self.options.task == "regression":
@@ -196,7 +208,7 @@ class ModelSession:
             classes = class_numbers(trace, targets)
             scores = score_labels(trace, targets, baseline, classes)
             scored = slice(int(first), None)
-            self.history.labels.add(
+            history.labels.add(
                 classes[scored],
                 best_class(trace.probabilities[scored]),
                 trace.probabilities[scored],
@@ -206,8 +218,8 @@ class ModelSession:
             scores.leave_out_first()
         if not self.options.delay:  # else it is the last target that has been learned
             self._last_target = targets[-1]
-        self.history.add(scores.totals, scores.extremes, trace.weights, scores.losses)
-        self._snapshot_due = self.history.due(self.history.rows)
+        history.add(scores.totals, scores.extremes, trace.weights, scores.losses)
+        self._snapshot_due = history.due(history.rows)
         rows = self._prediction_rows(trace, targets)
         self._add_recent(times, rows, [None, *baseline[1:]] if first else baseline)
         return rows
@@ -267,9 +279,7 @@ class ModelSession:
         self.bank = bank
         self._raise_pending_limit()
         if facts["history"] is not None:
-            own = under("history/", state)
-            self.history = History.restore(facts["history"], own, len(bank.names))
-            self._check_history(self.history)
+            self._restore_histories(facts, state)
         self.rows_without_target = saved_count(facts["rows_without_target"], "rows without target")
         targets = facts["pending_targets"]
         if not all(self._is_target(target) for target in (facts["last_target"], *targets)):
@@ -284,6 +294,11 @@ class ModelSession:
             for own, some in zip(codes, texts, strict=True)
         ]
         self._pending = list(zip(rows, targets, strict=True))
+
+    def _restore_histories(self, facts: Mapping[str, Any], state: Mapping[str, Floats]) -> None:
+        history = History.restore(facts["history"], under("history/", state), len(self.bank.names))
+        self._check_history(history)
+        self.histories = [history]
 
     def _is_target(self, value: Any) -> bool:
         """Whether a value from a file can be a target; None where it is missing."""
@@ -327,7 +342,7 @@ def saved_count(value: Any, what: str) -> int:
     return value
 
 
-def _known(value: float, lower: float, upper: float) -> Row:
+def known_prediction(value: float, lower: float, upper: float) -> Row:
     """A prediction and its interval; nothing (an empty cell) before the first target is known."""
     return (None, None, None) if math.isnan(value) else (value, lower, upper)
 

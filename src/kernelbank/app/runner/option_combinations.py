@@ -28,9 +28,23 @@ def check_combinations(options: RunOptions) -> None:
         )
     if options.allow_gaps and not (options.is_broker or options.follow):
         raise RunRefused("--allow-gaps needs a source in Redis or Kafka, or --follow.")
+    if len(options.targets) > 1:
+        _check_several_targets(options)
     _check_bounds(options)
     _check_classes(options)
     _check_predictions(options)
+
+
+def _check_several_targets(options: RunOptions) -> None:
+    what = f"--target names {len(options.targets)} columns"
+    if options.task == "classification":
+        raise RunRefused(f"{what}, which must be numbers; with --task classification name one.")
+    if options.seasons:
+        raise RunRefused(f"{what}; with --seasons name one, and run the others by themselves.")
+    if options.preset != "auto":
+        raise RunRefused(f"{what}; with --preset {options.preset} name one.")
+    if options.engine == "ray":
+        raise RunRefused(f"{what}; with --engine ray name one, or use --engine threads.")
 
 
 def _check_bounds(options: RunOptions) -> None:

@@ -6,9 +6,11 @@ checkpoint holds all follow from the fields of `RunOptions` and their metadata.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -66,7 +68,9 @@ class RunOptions:
     source: str
     """A file, `-` for standard input, or the address of a broker."""
 
-    target: str = _columns("Column to predict.", metavar="NAME", saved=FIXED)
+    target: str = _columns(
+        "Column to predict; several columns of numbers: A,B,C.", metavar="NAME", saved=FIXED
+    )
     features: tuple[str, ...] | None = _columns(
         "Numeric inputs; by default all other columns.", None, metavar="A,B,C", saved=FIXED
     )
@@ -293,8 +297,17 @@ class RunOptions:
             raise RunRefused(f"--delimiter must {DELIMITER_RULE}; got {self.delimiter!r}.")
         if self.decimal not in (".", ","):
             raise RunRefused(f"--decimal must {DECIMAL_RULE}; got {self.decimal!r}.")
+        self._check_targets()
         self._check_seasons()
         check_combinations(self)
+
+    def _check_targets(self) -> None:
+        names = self.targets
+        if not names:
+            raise RunRefused(f"--target must name a column, or several: A,B; got {self.target!r}.")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise RunRefused(f"--target: column {twice!r} is named twice. Use it once.")
 
     def _check_seasons(self) -> None:
         texts = self.seasons
@@ -318,6 +331,25 @@ class RunOptions:
         return ""
 
     # --- what follows from them -------------------------------------------------------------------
+
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        """The columns that --target names; a name that holds a comma stands in quotes, as in CSV.
+
+        >>> RunOptions(source="sensors.csv", target="load,price").targets
+        ('load', 'price')
+        """
+        text = self.target
+        if "," not in text:
+            return (text,) if text.strip() else ()
+        try:
+            rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+        except csv.Error:
+            raise RunRefused(
+                f"--target: {text!r} has a quote that is not closed, or text behind one. Write a "
+                """name with a comma as in CSV: 'a,"b, c"'."""
+            ) from None
+        return tuple(name.strip() for row in rows for name in row if name.strip())
 
     @property
     def labels(self) -> list[str] | None:

@@ -27,13 +27,18 @@ class RowScores(NamedTuple):
 
     def leave_out_first(self) -> None:
         """Let the first row count as a row, but not as a scored one."""
-        self.totals[0, 1:] = 0.0
-        self.losses[0] = 0.0
-        self.extremes[0, [0, 2, 4]] = np.nan
+        self.leave_out(np.arange(len(self.totals)) == 0)
+
+    def leave_out(self, rows: np.ndarray) -> None:
+        """Let some rows, a mask (n,), count as rows, but not as scored ones."""
+        self.totals[rows, 1:] = 0.0
+        self.losses[rows] = 0.0
+        for column in (0, 2, 4):
+            self.extremes[rows, column] = np.nan
 
 
-def score_numbers(trace: Any, targets: list[float], baseline: list[float]) -> RowScores:
-    """Score predicted numbers. The baseline predicts the target before, (n,)."""
+def score_numbers(trace: Any, targets: Any, baseline: Any) -> RowScores:
+    """Score predicted numbers, (n,). The baseline predicts the target before, (n,)."""
     totals, extremes = _empty(len(targets))
     y = np.array(targets)
     totals[:, 2] = (trace.predictions - y) ** 2

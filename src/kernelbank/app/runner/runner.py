@@ -134,7 +134,7 @@ class Runner(CheckpointedRun):
             if self.is_full:
                 return
             row, value = batch.rows[refused.row], shown_cell(str(refused.label))
-            where, target = block.where(row), self.options.target
+            where, target = block.where(row), self.options.targets[0]
             self._reject(block, RejectedRow(row, where, target, value, refused.reason))
             done = refused.row + 1
         self._run_batch(block, batch.part(done, len(batch.rows)), kept)

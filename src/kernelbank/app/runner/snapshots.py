@@ -34,6 +34,7 @@ class InputLayout(NamedTuple):
     """What the inputs of the model are: numbers, a time, categories."""
 
     target: str
+    """The target that is drawn."""
     features: Sequence[str]
     """The numeric columns."""
     time: str | None
@@ -41,16 +42,21 @@ class InputLayout(NamedTuple):
     """The columns of categories."""
     categories: Mapping[str, Sequence[float]]
     """By column the codes of the categories that were learned, in their order."""
+    output: int = 0
+    """The number of the target among several."""
+    outputs: int = 1
+    """How many targets there are."""
 
 
-def layout_of(options: RunOptions, bank: AutoBank) -> InputLayout:
-    """The layout of the inputs of a run's model."""
+def layout_of(options: RunOptions, bank: AutoBank, output: int = 0) -> InputLayout:
+    """The layout of the inputs of a run's model, to draw one of its targets."""
     encoder = bank._encoder
     numbers = [] if encoder is None else [n for n, kind in encoder.columns if kind == NUMBER]
     known = {}
     if encoder is not None:
         known = {encoder.columns[i][0]: one.codes for i, one in encoder.statistics.items()}
-    return InputLayout(options.target, numbers, options.time, options.categorical, known)
+    own, outputs = options.targets[output], len(options.targets)
+    return InputLayout(own, numbers, options.time, options.categorical, known, output, outputs)
 
 
 class DrawnInput(NamedTuple):
@@ -73,7 +79,9 @@ def drawn_inputs(layout: InputLayout, bank: AutoBank) -> list[DrawnInput]:
     for k, column in enumerate(layout.categorical):
         found.append(DrawnInput("category", column, k, _labels(bank, layout, column)))
     lags = bank.lags if bank.task == "regression" else 0  # labels have no order
-    found += [DrawnInput("lag", f"{layout.target}, {k + 1} before", k) for k in range(lags)]
+    for k in range(lags):
+        place = layout.outputs * k + layout.output
+        found.append(DrawnInput("lag", f"{layout.target}, {k + 1} before", place))
     return [found[k] for k in _some(found, MOST_INPUTS)]
 
 
@@ -116,7 +124,7 @@ def take_snapshot(
     inputs = drawn_inputs(layout, bank)
     if kept:
         inputs = [inputs[k] for k in kept_inputs(inputs)]
-    ranges = model.scaling.input_ranges()  # (d, 3): median, low, high
+    ranges = model.input_ranges()  # (d, 3): median, low, high
     values = np.full((len(inputs), 4, GRID), np.nan)
     usual = _usual_row(bank, layout, history, ranges[:, 0])
     rows = np.tile(usual, (len(values) * GRID, 1))
@@ -144,6 +152,8 @@ def take_snapshot(
         predictions = model.predict(rows, lagged, 0.5 * (1 - coverage)).output
         if bank.task == "classification":
             predictions = np.repeat(predictions[:, :1], 3, axis=1)
+        else:
+            predictions = predictions[:, 3 * layout.output : 3 * layout.output + 3]
         values[:, 1:] = predictions.reshape(len(values), GRID, 3).transpose(0, 2, 1)
         values[:, 1:][np.isnan(np.repeat(values[:, :1], 3, axis=1))] = np.nan
     return Snapshot(history.rows, values)
@@ -172,7 +182,7 @@ def _frequent(bank: AutoBank, column: str, layout: InputLayout) -> list[int]:
     if encoder is None or model is None or not codes:
         return []
     index = encoder.names.index(column)
-    known, shares = encoder.statistics[index], model.scaling.columns[:, MEAN]
+    known, shares = encoder.statistics[index], model.input_statistics()[:, MEAN]
     own = {code: number for (at, code), number in encoder._own.items() if at == index}
 
     def rank(k: int) -> tuple[float, float, int]:

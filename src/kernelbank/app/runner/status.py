@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,14 +22,21 @@ from ...io.checkpoint import damage_text
 from ...native.progress import progress
 from .checkpoint_dir import STATE, read_checkpoint
 from .history import TOTALS, History
-from .model_session import ModelSession, saved_count
+from .model_session import saved_count
 from .options import RunOptions
 from .rejected_rows import RejectedRows
+from .several_targets import make_session
 from .snapshots import InputLayout, layout_of
 from .timings import COMPILING, Timings, check_timings
 
 if TYPE_CHECKING:
     from .runner import Runner
+
+OF_TARGET = (
+    "scored", "error", "baseline_error", "best_slot", "best_slot_error", "mean_absolute_error",
+    "coverage", "weights",
+)  # fmt: skip
+"""What the JSON log has for each of several targets."""
 
 _LARGEST_WEIGHTS = 3
 _VISIBLE_WEIGHT = 0.005
@@ -53,7 +60,8 @@ class RunStatus:
     features: Sequence[str]
     bank: AutoBank
     """The model."""
-    history: History | None
+    histories: Sequence[History]
+    """One for each target, once there is a prediction."""
     rows: int
     rows_before: int
     """Rows that were done when the present process started."""
@@ -67,6 +75,8 @@ class RunStatus:
     """Since the present process started; of a saved run, the time of all processes."""
     compiling_seconds: float = 0.0
     """The part of them in which functions were compiled; the speed is taken over the rest."""
+    output: int = 0
+    """The number of the target whose errors these are, of several."""
 
     @classmethod
     def of_run(cls, run: Runner, phase: str = "running") -> RunStatus:
@@ -78,7 +88,7 @@ class RunStatus:
             predictions=[sink.address for sink in run.sinks],
             features=run.encoder.features,
             bank=run.bank,
-            history=run.history,
+            histories=run.session.histories,
             rows=run.rows,
             rows_before=run.rows_before,
             rows_without_target=run.session.rows_without_target,
@@ -101,7 +111,7 @@ class RunStatus:
         header, arrays = read_checkpoint(path)
         try:
             options = RunOptions.from_json(header["options"])
-            session = ModelSession(options, "serial", Timings())
+            session = make_session(options, "serial", Timings())
             session.restore(header, arrays)
             rejected = RejectedRows()
             rejected.restore(header["rejected_rows"])
@@ -113,7 +123,7 @@ class RunStatus:
                 predictions=[str(address) for address in header["predictions"]],
                 features=[str(name) for name in header["features"] or []],
                 bank=session.bank,
-                history=session.history,
+                histories=session.histories,
                 rows=saved_count(header["rows"], "rows"),
                 rows_before=0,
                 rows_without_target=session.rows_without_target,
@@ -127,6 +137,25 @@ class RunStatus:
             raise FileRefused(f"{path} is damaged: {damage_text(error)}.") from None
 
     # --- derived ----------------------------------------------------------------------------------
+
+    def of_target(self, output: int) -> RunStatus:
+        """The same with the errors of another one of several targets."""
+        return replace(self, output=output)
+
+    @property
+    def target(self) -> str:
+        """The target whose errors these are."""
+        return self.options.targets[self.output]
+
+    @property
+    def each_target(self) -> list[RunStatus]:
+        """The status of every target."""
+        return [self.of_target(k) for k in range(len(self.options.targets))]
+
+    @property
+    def history(self) -> History | None:
+        """The history of the target's predictions, once there is one."""
+        return self.histories[self.output] if self.histories else None
 
     @cached_property
     def model(self) -> Status:
@@ -151,13 +180,23 @@ class RunStatus:
     @property
     def layout(self) -> InputLayout:
         """What the inputs of the model are."""
-        return layout_of(self.options, self.bank)
+        return layout_of(self.options, self.bank, self.output)
 
     @property
     def changes(self) -> list[Change]:
         """Signals of change, without those of inputs that were made from a time or a category:
         these only step through their values."""
         return [c for c in self.bank.ledger.changes if c.column < len(self.features)]
+
+    def change_text(self, change: Change) -> tuple[str, str]:
+        """What has changed, and its subject: an input, a period, or one of several targets."""
+        what, _, number = change.what.partition(", target ")
+        if change.period:
+            return what, f"{change.period} rows"
+        if number.isdecimal() and int(number) < len(self.options.targets):
+            return what, self.options.targets[int(number)]
+        named = 0 <= change.column < len(self.features)
+        return what, self.features[change.column] if named else ""
 
     @property
     def rows_per_second(self) -> float:
@@ -236,8 +275,17 @@ class RunStatus:
         mean = loss / self.scored
         return mean if self.is_classification else math.sqrt(mean)
 
+    def to_log(self) -> dict[str, Any]:
+        """The status as an object of the JSON log; of several targets, errors are by target."""
+        if len(self.options.targets) == 1:
+            return self.to_json()
+        each = {one.target: one.to_json() for one in self.each_target}
+        own = {name: {key: record[key] for key in OF_TARGET} for name, record in each.items()}
+        common = {key: value for key, value in self.to_json().items() if key not in OF_TARGET}
+        return {**common, "targets": own}
+
     def to_json(self) -> dict[str, Any]:
-        """The status as an object of the JSON log; None for what is unknown."""
+        """The status, with the errors of its target, as JSON data; None for what is unknown."""
         name, error = self.best_slot
         record = {
             "rows": self.rows,

@@ -24,7 +24,8 @@ AnyBank = KernelBank | AutoBank
 def bars(bank: AnyBank, most: int = 15, ax: Axes | None = None) -> Figure:
     """The present weights as bars, in the order of the slots. Slots without weight have no bar.
 
-    With more than two classes an `AutoBank` has a bank for each: their mean is drawn.
+    With more than two classes an `AutoBank` has a bank for each: their mean is drawn, as that of
+    several outputs.
 
     Parameters
     ----------
@@ -75,7 +76,8 @@ def bars(bank: AnyBank, most: int = 15, ax: Axes | None = None) -> Figure:
 def _present_weights(bank: AnyBank) -> tuple[Floats, tuple[str, ...]]:
     """The present weights and the names of the slots."""
     if isinstance(bank, KernelBank):
-        return bank.weights, bank.names
+        weights = bank.weights
+        return weights if weights.ndim == 1 else weights.mean(axis=0), bank.names
     if not bank.banks:
         remedy = "Let it learn a few rows first; the slots start after the fifth."
         raise check.refuse("bank", "have weights", bank, remedy)
@@ -90,6 +92,7 @@ def function(
     coverage: float = 0.9,
     points: int = 300,
     ax: Axes | None = None,
+    target: int | str = 0,
 ) -> Figure:
     """The bank's prediction along one input, while the others are fixed.
 
@@ -107,6 +110,7 @@ def function(
     coverage : of the interval.
     points : at how many inputs to predict.
     ax : Axes to draw into, instead of a figure of its own.
+    target : which of several targets to draw: its index, or for an `AutoBank` its name.
 
     >>> import numpy as np, kernelbank as kb
     >>> x = np.arange(100) / 10
@@ -125,23 +129,27 @@ def function(
         if isinstance(along, str) and along in names:
             along = names.index(along)
         column = check.count("along", along, "function", remedy, least=0, most=len(usual) - 1)
+        output = _output_index(bank, target)
         rows = np.tile(usual[:, 0], (count, 1))
         grid = rows[:, column] = np.linspace(*_ends(between, usual[column]), count)
         if isinstance(bank, KernelBank):
-            slots = bank.predict_slots(rows)[:, bank.weights != 0]
+            shown = np.atleast_2d(bank.weights)[output] != 0
+            slots = _of_output(bank.predict_slots(rows), 3, output)[:, shown]
             lines = axes.plot(
                 grid, slots, color=GREY, lw=0.5, zorder=1, rasterized=slots.shape[1] > 99
             )
             if lines:
                 lines[0].set_label("slots with weight")
-            axes.plot(grid, bank.predict(rows), color=BLUE, lw=1.5, zorder=3, label="the bank")
+            own = _of_output(bank.predict(rows), 2, output)
+            axes.plot(grid, own, color=BLUE, lw=1.5, zorder=3, label="the bank")
             axes.set_ylabel("prediction")
         elif bank.task == "regression":
-            value, low, high = bank._predict_inputs(rows, coverage).T
+            value, low, high = _of_output(bank._predict_inputs(rows, coverage), 3, output).T
             axes.plot(grid, value, color=BLUE, lw=1.5, zorder=3, label="prediction")
             style = {"color": BLUE, "alpha": 0.22, "lw": 0}
             axes.fill_between(grid, low, high, label=f"interval of {coverage:.0%}", **style)
-            axes.set_ylabel("prediction")
+            of = f" of {plain(bank.target_names[output])}" if bank.target_names else ""
+            axes.set_ylabel(f"prediction{of}")
         else:
             for index, (label, curve) in enumerate(
                 zip(bank.classes, bank._predict_inputs(rows, coverage).T, strict=True)
@@ -154,6 +162,22 @@ def function(
         axes.set(xlabel=plain(name), xlim=(grid[0], grid[-1]))
         axes.legend()
     return figure_of(axes)
+
+
+def _output_index(bank: AnyBank, target: Any) -> int:
+    """Which of several outputs is drawn; 0 for one."""
+    names = bank.target_names if isinstance(bank, AutoBank) else ()
+    outputs = bank.outputs if isinstance(bank, KernelBank) else max(len(names), 1)
+    if isinstance(target, str) and target in names:
+        return names.index(target)
+    remedy = f"Give a number from 0 to {outputs - 1}"
+    remedy += f", or one of the names {', '.join(map(repr, names))}." if names else "."
+    return check.count("target", target, "function", remedy, least=0, most=outputs - 1)
+
+
+def _of_output(values: Floats, axes: int, output: int) -> Floats:
+    """Values of one output, from those of all, which have so many axes, or of the only one."""
+    return values[:, output] if values.ndim == axes else values
 
 
 def _usual_inputs(bank: AnyBank, at: Any, between: Any) -> Floats:

@@ -94,12 +94,13 @@ def losses_of(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
         raise check.refuse("y", "be given", y, remedy)
     if are_labels(trace):
         pairs = zip(trace.predictions.tolist(), labels(y, trace), strict=True)
-        # Before any label is known there is no prediction, and so no loss; likewise below.
+        # Before any label is known there is no prediction, and so no loss; likewise below, and
+        # where one of several targets is missing.
         wrong = np.array([one is not None and one != true for one, true in pairs], dtype=float)
         return wrong, None, "wrong labels so far"
     target = numbers(y, trace)
     alone = None
-    unknown = np.isnan(trace.predictions)
+    unknown = np.isnan(trace.predictions) | np.isnan(target)
     if "slot_predictions" in trace.fields:
         alone = np.where(unknown[:, None], 0.0, (trace.slot_predictions - target[:, None]) ** 2)
     own = np.where(unknown, 0.0, (trace.predictions - target) ** 2)

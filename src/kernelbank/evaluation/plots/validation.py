@@ -12,10 +12,11 @@ from ...utils.validation import Floats
 
 
 def check_trace(trace: Any, *fields: str) -> None:
-    """Refuse anything but a trace, and one without samples or without one of these fields."""
-    if not isinstance(trace, Trace):
-        remedy = "Give what bank.run(X, y) returned."
-        raise check.refuse("trace", "be a Trace", trace, remedy)
+    """Refuse anything but a trace of one output, without samples or without one of these fields."""
+    check_is_trace(trace)
+    if trace.outputs > 1:
+        remedy = "Draw one at a time, such as trace.of_output(0) with y[:, 0]."
+        raise check.refuse("trace", "have one output", f"{trace.outputs} outputs", remedy)
     for field in fields:
         if field not in trace.fields:
             remedy = 'Run with record="all", or with this name in the list.'
@@ -24,6 +25,13 @@ def check_trace(trace: Any, *fields: str) -> None:
             raise check.refuse("trace", f"hold {field!r}", list(trace.fields), remedy)
     if not len(trace):
         raise check.refuse("trace", "have at least one sample", trace, "Run the bank on some.")
+
+
+def check_is_trace(trace: Any) -> None:
+    """Refuse anything but a trace."""
+    if not isinstance(trace, Trace):
+        remedy = "Give what bank.run(X, y) returned."
+        raise check.refuse("trace", "be a Trace", trace, remedy)
 
 
 def numbers(y: Any, trace: Trace) -> Floats:

@@ -18,7 +18,44 @@ function createTile(label, role, value, text, note) {
   return create("div", { className: "tile", id }, ...children);
 }
 
+// The errors of all targets side by side.
+function targetsTable(names) {
+  const columns = [
+    ["target", "text"], ["RMSE", "number"], ["baseline", "number"], ["coverage", "number"],
+  ];
+  const rows = names.map((name, at) => {
+    const status = parts.get(at ? `targets/${at}/status` : "status") ?? {};
+    const text = (value, format) => (known(value) ? format(value) : "–");
+    return [
+      dataText(name), text(status.error, number), text(status.baseline_error, number),
+      text(status.coverage, percent),
+    ];
+  });
+  return createTable("", "All targets; the page below shows the chosen one", columns, rows);
+}
+
+// The choice of the target that the page shows, if there are several.
+function drawTargetChoice({ run }) {
+  const names = run.targets ?? [];
+  byId("target-choice").hidden = names.length < 2;
+  const more = run.more_targets ?? 0;
+  setText(byId("more-targets"),
+    more ? `${counted(more, "more target is", "more targets are")} in the predictions only.` : "");
+  setChildren(byId("targets-table"), ...(names.length < 2 ? [] : [targetsTable(names)]));
+  const select = byId("target-select");
+  const shown = [...select.options].map((option) => option.textContent);
+  if (names.length === shown.length && names.every((name, at) => name === shown[at])) return;
+  setChildren(select, ...names.map((name, at) => create("option", { value: String(at) }, name)));
+  select.value = String(shownTarget);
+}
+
+byId("target-select").addEventListener("change", (event) => {
+  shownTarget = Number(event.target.value);
+  requestDraw();
+});
+
 function drawHeader(report) {
+  drawTargetChoice(report);
   const { run, status, isClassification } = report;
   const title = run.title || (run.target ? `Predictions of ${run.target}` : "A run");
   setText(byId("title"), title);

@@ -10,7 +10,20 @@ function updateParts(news) {
   }
 }
 
-const part = (name, fallback) => parts.get(name) ?? fallback;
+// With several targets, the page shows one of them: parts of all but the first have a prefix.
+let shownTarget = 0;
+const targetPrefix = () => (shownTarget ? `targets/${shownTarget}/` : "");
+const part = (name, fallback) => parts.get(targetPrefix() + name) ?? parts.get(name) ?? fallback;
+
+// The parts of the shown target whose names are `kind` and a number, by that number.
+function numberedParts(kind) {
+  const prefix = `${targetPrefix()}${kind}/`;
+  return [...parts.keys()]
+    .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
+    .map((name) => Number(name.slice(prefix.length)))
+    .sort((one, other) => one - other)
+    .map((number) => parts.get(prefix + number));
+}
 
 const COLUMNS = [
   "rows", "scored", "loss", "baseline_loss", "covered", "width", "worst_loss",
@@ -21,11 +34,7 @@ const COLUMNS = [
 
 // One list per column, over the points of all groups. Missing values are null.
 function readPoints() {
-  const groups = [...parts.keys()]
-    .filter((name) => /^points\/\d+$/.test(name))
-    .map((name) => Number(name.slice("points/".length)))
-    .sort((one, other) => one - other)
-    .map((number) => parts.get(`points/${number}`));
+  const groups = numberedParts("points");
   const points = Object.fromEntries(COLUMNS.map((column) => [column, []]));
   for (const group of groups) {
     const length = group.rows?.length ?? 0;
@@ -38,11 +47,8 @@ function readPoints() {
 
 // Prediction curves in the order of their rows, the present ones last.
 function readCurves() {
-  const kept = [...parts.entries()]
-    .filter(([name]) => /^curves\/\d+$/.test(name))
-    .map(([, curves]) => curves)
-    .sort((one, other) => one.row - other.row);
-  const present = parts.get("curves/now");
+  const kept = numberedParts("curves");
+  const present = parts.get(`${targetPrefix()}curves/now`);
   if (!present) return kept;
   return [...kept.filter((curves) => curves.row < present.row), present];
 }

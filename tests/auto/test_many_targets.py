@@ -1,0 +1,616 @@
+"""Several targets in one AutoBank: shapes, names, missing targets, and the same bits every way."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import kernelbank as kb
+from kernelbank.auto import auto_status
+from kernelbank.auto.auto_serialization import describe
+from kernelbank.errors import FileRefused, InvalidArgument
+from kernelbank.io import checkpoint
+from support.auto_streams import SMALL, assert_same_state, predict_and_learn
+from support.forged_files import pack, unpack
+
+NAMES = ("load", "price")
+
+
+def stream(count=200, seed=0):
+    """Inputs (n, 3), and two targets of different scale."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(count, 3))
+    first = 5 + 2 * np.sin(2 * X[:, 0]) + 0.1 * draw.normal(size=count)
+    second = 1000 - 300 * X[:, 1] * X[:, 2] + 10 * draw.normal(size=count)
+    return X, np.column_stack([first, second])
+
+
+def with_gaps(count=200, seed=0):
+    """The same with missing targets, rows without any, and a third target that comes late."""
+    X, Y = stream(count, seed)
+    draw = np.random.default_rng(seed + 1)
+    Y = np.column_stack([Y, 3 * Y[:, 0] - 50])
+    Y[draw.random(Y.shape) < 0.2] = np.nan
+    Y[[0, 3, 40, 41]] = np.nan
+    Y[: count * 3 // 4, 2] = np.nan
+    return X, Y
+
+
+def troubled(count=200, seed=0):
+    """The same with missing inputs, far targets and a new level."""
+    X, Y = with_gaps(count, seed)
+    X[np.random.default_rng(seed).random(X.shape) < 0.05] = np.nan
+    Y[50, 0], Y[55, 1] = 1e8, -1e7
+    Y[count * 4 // 5 :, 0] += 1000
+    return X, Y
+
+
+def learned(X, Y, **settings):
+    bank = kb.AutoBank(**{**SMALL, **settings})
+    return bank, bank.run(X, Y, record="all")
+
+
+# --- shapes ---------------------------------------------------------------------------------------
+
+
+def test_everything_public_has_an_axis_of_targets():
+    X, Y = stream(60)
+    bank, trace = learned(X, Y)
+    slots = len(bank.names)
+    assert (trace.outputs, trace.target_names) == (2, ("target 0", "target 1"))
+    assert bank.target_names == ("target 0", "target 1")
+    for name in ("predictions", "lower", "upper"):
+        assert getattr(trace, name).shape == (60, 2)
+    assert trace.weights.shape == trace.slot_predictions.shape == (60, 2, slots)
+    assert bank.predict(X[:7]).shape == (7, 2)
+    assert bank.predict_interval(X[:7]).shape == (7, 2, 2)
+    assert bank.predict_at(X[:7]).shape == (7, 2, 3)
+    assert bank.predict_one(X[0]).shape == (2,)
+    assert bank.predict_interval_one(X[0], 0.5).shape == (2, 2)
+    one = bank.predict_trace_one(X[0], record="all")
+    assert one.predictions.shape == (1, 2)
+    assert one.weights.shape == (1, 2, slots)
+    assert bank.weights.shape == (slots,)
+    assert bank.ledger.mean_loss.shape == bank.ledger.baseline_loss.shape == (2,)
+    assert len(bank.banks) == 1
+    assert bank.bank.outputs == 2
+    assert bank.input_ranges().shape == (3, 3)
+    assert len(bank.input_names) == 3
+
+
+def test_queries_agree_with_each_other():
+    X, Y = stream(60)
+    bank, _ = learned(X, Y)
+    found = bank.predict(X[:5])
+    assert np.array_equal(found, [bank.predict_one(x) for x in X[:5]])
+    assert np.array_equal(found, bank.predict_at(X[:5])[:, :, 0])
+    intervals = bank.predict_interval(X[:5], 0.8)
+    assert np.array_equal(intervals, [bank.predict_interval_one(x, 0.8) for x in X[:5]])
+    assert (intervals[:, :, 0] < intervals[:, :, 1]).all()
+
+
+def test_one_column_is_one_target():
+    X, Y = stream(60)
+    bank, trace = learned(X, Y[:, :1])
+    assert trace.predictions.shape == (60,)
+    assert bank.target_names == ()
+    assert isinstance(bank.predict_one(X[0]), float)
+
+
+def test_prediction_before_any_target_is_missing():
+    X, Y = stream(20)
+    bank = kb.AutoBank(**SMALL)
+    assert np.isnan(bank.predict_one(X[0]))  # nobody knows yet how many there are
+    bank.learn_one(X[0], Y[0])
+    assert np.array_equal(bank.predict_one(X[1]), Y[0])
+    trace = kb.AutoBank(**SMALL).run(X, Y)
+    assert np.isnan(trace.predictions[0]).all()
+    assert np.isfinite(trace.predictions[1:]).all()
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "delay", "count"),
+    [
+        (troubled, 0, 150),
+        (with_gaps, 3, 150),
+        *(
+            pytest.param(make, delay, 600, marks=pytest.mark.slow)
+            for make in (stream, with_gaps, troubled)
+            for delay in (0, 3)
+        ),
+    ],
+)
+def test_blocks_and_single_rows_have_the_same_bits(make, delay, count, tmp_path):
+    X, Y = make(count)
+    bank = kb.AutoBank(lags=2, **SMALL)
+    trace = bank.run(X, Y, delay=delay)
+    path = tmp_path / "bank.kb"
+    answers, other = predict_and_learn(
+        kb.AutoBank(lags=2, **SMALL), X, Y, delay, files=(2, 30, 140), path=path
+    )
+    known = slice(1 + delay, None)
+    assert np.array_equal(np.array(answers[known]), trace.predictions[known], equal_nan=True)
+    other._pending.clear()
+    bank._pending.clear()
+    assert_same_state(bank, other)
+
+
+@pytest.mark.parametrize("make", [stream, troubled])
+def test_cuts_of_a_stream_have_the_same_bits(make):
+    X, Y = make(200)
+    bank, trace = learned(X, Y)
+    pieces = kb.AutoBank(**SMALL)
+    traces = [
+        pieces.run(X[a:b], Y[a:b], record="all")
+        for a, b in [(0, 1), (1, 4), (4, 131), (131, 190), (190, 200)]
+    ]
+    for name in trace.fields:
+        whole = np.concatenate([getattr(one, name) for one in traces])
+        assert np.array_equal(getattr(trace, name), whole, equal_nan=True), name
+    assert_same_state(bank, pieces)
+
+
+def test_threads_have_the_same_bits():
+    X, Y = troubled(150)
+    one, trace = learned(X, Y)
+    two, other = learned(X, Y, engine=kb.engines.Threads(2))
+    assert np.array_equal(trace.predictions, other.predictions, equal_nan=True)
+    assert_same_state(one, two)
+
+
+def test_copies_and_saved_banks_continue_with_the_same_bits(tmp_path):
+    X, Y = troubled(160)
+    bank, _ = learned(X[:140], pd.DataFrame(Y[:140], columns=["a", "b", "c"]), lags=1)
+    for x in X[140:143]:
+        bank.predict_one(x)  # they wait for their targets
+    path = tmp_path / "bank.kb"
+    bank.save(path)
+    others = [kb.load(path), copy.deepcopy(bank), pickle.loads(pickle.dumps(bank))]
+    bank.run(X[140:], Y[140:])
+    for other in others:
+        assert other.target_names == ("a", "b", "c")
+        other.run(X[140:], Y[140:])
+        assert_same_state(bank, other)
+
+
+def test_learned_alone_a_target_has_the_same_bits_up_to_the_first_revision():
+    """Inputs are scaled alike, and each output is a bank of its own; only slots are chosen for all.
+
+    Far targets are different: alone they are held back and may be learned later.
+    """
+    X, Y = stream(300)
+    bank, trace = learned(X, Y)
+    for k in range(2):
+        alone, own = learned(X, Y[:, k])
+        for name in trace.fields:
+            assert np.array_equal(
+                getattr(trace.of_output(k), name), getattr(own, name), equal_nan=True
+            ), name
+        assert bank.ledger.mean_loss[k] == alone.ledger.mean_loss
+        assert bank.ledger.baseline_loss[k] == alone.ledger.baseline_loss
+        both = bank._model.scaling.columns, alone._model.scaling.columns
+        assert np.array_equal(*both)
+        changes = [change for change in bank.ledger.changes if change.what.endswith(f"target {k}")]
+        expected = [change.what for change in alone.ledger.changes]
+        assert [change.what.partition(",")[0] for change in changes] == expected
+
+
+@pytest.mark.slow
+def test_errors_of_a_long_stream_are_those_of_each_target_alone():
+    X, Y = stream(3000)
+    bank = kb.AutoBank()
+    bank.run(X, Y)
+    alone = []
+    for k in range(2):
+        one = kb.AutoBank()
+        one.run(X, Y[:, k])
+        alone.append(one.ledger.mean_loss)
+    assert np.allclose(np.sqrt(bank.ledger.mean_loss), np.sqrt(alone), rtol=0.05)
+
+
+# --- lags -----------------------------------------------------------------------------------------
+
+
+def test_lagged_targets_are_those_of_all_targets():
+    """The second target is the first one of the row before: only its lag tells."""
+    draw = np.random.default_rng(0)
+    first = draw.normal(size=300)
+    Y = np.column_stack([first, np.concatenate([[0.0], first[:-1]])])
+    X = draw.normal(size=(300, 1))
+    errors = {}
+    for lags in (0, 1):
+        bank, trace = learned(X, Y, lags=lags)
+        assert bank._model.past == 2 * lags
+        errors[lags] = np.mean((trace.predictions[200:, 1] - Y[200:, 1]) ** 2)
+    assert errors[1] < 0.02 * errors[0]
+    assert bank._model.lagged.tolist() == Y[-1].tolist()
+
+
+def test_predictions_of_several_rows_feed_the_lags():
+    X, Y = stream(100)
+    bank, _ = learned(X, Y, lags=2)
+    ahead = bank.predict(X[:4])
+    step = copy.deepcopy(bank)
+    for x, expected in zip(X[:4], ahead, strict=True):
+        assert np.array_equal(step.predict(x[None])[0], expected)
+        step._model.add_targets(expected[None])
+
+
+# --- bounds, levels, changes ----------------------------------------------------------------------
+
+
+def test_bounds_hold_for_all_targets():
+    X, Y = stream()
+    Y = np.abs(Y - Y.mean(axis=0))
+    bank = kb.AutoBank(lower=0, upper=2000, **SMALL)
+    trace = bank.run(X, Y)
+    for name in ("predictions", "lower", "upper"):
+        values = getattr(trace, name)[1:]
+        assert values.min() >= 0
+        assert values.max() <= 2000
+    before = copy.deepcopy(bank)
+    with pytest.raises(InvalidArgument, match="'y' must be at least lower=0; got -1"):
+        bank.learn_one(X[0], [1.0, -1.0])
+    assert_same_state(bank, before)
+
+
+def test_changes_name_their_target():
+    X, Y = stream(400)
+    Y[200:, 1] += 1e6
+    bank, _ = learned(X, Y)
+    levels = [change for change in bank.ledger.changes if change.what.startswith("target level")]
+    assert [(change.row, change.what) for change in levels] == [(205, "target level, target 1")]
+
+
+def test_a_new_level_of_an_input_is_noted_with_its_column():
+    X, Y = stream(300)
+    X[200:, 1] += 1e4
+    bank, _ = learned(X, Y, lags=2)
+    assert [(c.what, c.column) for c in bank.ledger.changes if c.what == "input level"] == [
+        ("input level", 1)
+    ]
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, lambda Y, columns: pl.DataFrame(Y, list(columns))])
+def test_tables_name_targets_and_their_order_does_not_matter(frame):
+    X, Y = stream(60)
+    bank, trace = learned(X, frame(Y, columns=NAMES))
+    assert bank.target_names == trace.target_names == NAMES
+    plain, _ = learned(X, Y)
+    other = kb.AutoBank(**SMALL)
+    other.run(X[:30], frame(Y[:30], columns=NAMES))
+    other.run(X[30:], frame(Y[30:, ::-1], columns=NAMES[::-1]))
+    assert np.array_equal(bank.predict(X), plain.predict(X))
+    assert_same_state(bank, other)
+
+
+def test_rows_by_names_may_have_any_order_and_leave_targets_out():
+    X, Y = with_gaps(60)
+    names = ["a", "b", "c"]
+    bank, _ = learned(X, pd.DataFrame(Y, columns=names))
+    other = kb.AutoBank(**SMALL)
+    for t, (x, y) in enumerate(zip(X, Y, strict=True)):
+        row = dict(zip(names, y.tolist(), strict=True))
+        if t % 2 and t:
+            row = {name: row[name] for name in reversed(names) if not np.isnan(row[name])}
+        elif t:
+            row = {name: None if np.isnan(value) else value for name, value in row.items()}
+        other.learn_one(x, row)
+    assert_same_state(bank, other)
+    series = pd.Series(Y[-1], index=names)
+    bank.learn_one(X[0], series)
+    other.learn_one(X[0], Y[-1].tolist())
+    assert_same_state(bank, other)
+
+
+def test_tables_of_inputs_and_targets_go_together():
+    X, Y = stream(120)
+    table = pd.DataFrame(X, columns=["u", "v", "w"])
+    table["site"] = np.where(X[:, 0] > 0, "north", "south")
+    targets = pd.DataFrame(Y, columns=NAMES)
+    bank, trace = learned(table, targets)
+    assert trace.predictions.shape == (120, 2)
+    single = kb.AutoBank(**SMALL)
+    for row, y in zip(table.to_dict("records"), targets.to_dict("records"), strict=True):
+        single.predict_one(row)
+        single.learn_one(row, y)
+    single._pending.clear()
+    bank._pending.clear()
+    assert_same_state(bank, single)
+    delayed = kb.AutoBank(**SMALL)
+    assert np.isfinite(delayed.run(table, targets, delay=2).predictions[3:]).all()
+
+
+def test_categories_help_and_missing_first_targets_do_not_spoil_them():
+    draw = np.random.default_rng(0)
+    sites = draw.integers(0, 6, 400)
+    level = np.array([-5.0, 3.0, 8.0, -2.0, 0.0, 4.0])[sites]
+    Y = np.column_stack([level, -level]) + 0.1 * draw.normal(size=(400, 2))
+    table = pd.DataFrame({"site": [f"s{k}" for k in sites]})
+    Y[draw.random(400) < 0.5, 0] = np.nan
+    Y[:3, 0] = np.nan
+    bank = kb.AutoBank(**SMALL)
+    trace = bank.run(table, Y)
+    errors = (trace.predictions - Y)[300:]
+    assert (np.sqrt(np.nanmean(errors**2, axis=0)) < 0.3).all()
+    assert len(bank._encoder.categories) == 6
+    assert all(np.isfinite(array).all() for array in bank._encoder.arrays().values())
+
+
+def test_added_inputs_are_used():
+    X, Y = stream(300)
+    bank = kb.AutoBank(lags=1, **SMALL)
+    bank.run(X[:100, :2], Y[:100])
+    bank.predict_one(X[100, :2])
+    bank.add_inputs()
+    other = copy.deepcopy(bank)
+    trace = bank.run(X[100:], Y[100:])
+    assert trace.predictions.shape == (200, 2)
+    for x, y in zip(X[100:], Y[100:], strict=True):
+        other.learn_one(x, y)
+    for one in (bank, other):
+        one._pending.clear()
+    assert_same_state(bank, other)
+    assert bank.input_ranges().shape == (3, 3)
+    assert np.allclose(bank.input_ranges()[:, 0], np.median(X, axis=0), atol=0.3)
+
+
+# --- missing targets ------------------------------------------------------------------------------
+
+
+def test_a_missing_target_is_learned_for_the_others_only():
+    """A target does not notice what is missing of another, nor rows in which it is missing itself
+    beyond the inputs that they show."""
+    X, Y = stream(300)
+    gaps = Y.copy()
+    gaps[np.random.default_rng(0).random(300) < 0.5, 1] = np.nan
+    bank, trace = learned(X, Y)
+    with_missing, other = learned(X, gaps)
+    assert np.array_equal(trace.predictions[:, 0], other.predictions[:, 0], equal_nan=True)
+    assert np.array_equal(trace.lower[:, 0], other.lower[:, 0], equal_nan=True)
+    assert np.isfinite(other.predictions[20:]).all()  # missing ones are predicted
+    full = np.sqrt(np.mean((trace.predictions - Y)[200:, 1] ** 2))
+    half = np.sqrt(np.mean((other.predictions - Y)[200:, 1] ** 2))
+    assert half < 3 * full
+    assert with_missing.ledger.mean_loss[0] == bank.ledger.mean_loss[0]
+    assert with_missing.bank.ledger.missing.tolist()[0] == 0
+
+
+def test_rows_without_any_target_count_and_change_no_target():
+    X, Y = stream(150)
+    bank, _ = learned(X, Y)
+    losses, weights = bank.ledger.mean_loss, bank.bank.weights.copy()
+    bank.learn_one(X[0], [np.nan, np.nan])
+    trace = bank.run(X[:3], np.full((3, 2), np.nan))
+    assert bank.samples == 154
+    assert np.isfinite(trace.predictions).all()
+    assert np.array_equal(bank.ledger.mean_loss, losses)
+    assert np.array_equal(bank.bank.weights, weights)
+
+
+def test_a_target_that_comes_late_is_unknown_before_and_learned_then():
+    X, Y = stream(400)
+    Y[:200, 1] = np.nan
+    bank, trace = learned(X, Y)
+    assert np.isnan(trace.predictions[:201, 1]).all()
+    assert np.isnan(trace.upper[:201, 1]).all()
+    assert np.isfinite(trace.predictions[201:, 1]).all()
+    errors = (trace.predictions - Y)[:, 1]
+    assert np.sqrt(np.mean(errors[250:] ** 2)) < 0.5 * Y[250:, 1].std()
+    assert bank.ledger.mean_loss[1] == pytest.approx(np.mean(errors[201:] ** 2))
+    inside = (trace.lower <= Y) & (trace.upper >= Y)
+    assert inside[250:, 1].mean() > 0.8
+    assert not any(change.what.startswith("target level") for change in bank.ledger.changes)
+
+
+def test_ledger_counts_known_targets():
+    X, Y = with_gaps()
+    bank, trace = learned(X, Y)
+    errors = trace.predictions - Y
+    assert np.allclose(bank.ledger.mean_loss, np.nanmean(errors**2, axis=0))
+    for k in range(3):
+        known = Y[~np.isnan(Y[:, k]), k]
+        assert bank.ledger.baseline_loss[k] == pytest.approx(np.mean(np.diff(known) ** 2))
+    assert "mean loss" in repr(bank.ledger)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"window": 3},
+        {"combiner": kb.combiners.Simplex()},
+        {"seasons": 7},
+    ],
+)
+def test_settings_that_cannot_leave_targets_out_are_refused_at_the_first_row(settings):
+    X, Y = stream(20)
+    bank = kb.AutoBank(**SMALL, **settings)
+    with pytest.raises(InvalidArgument, match="AutoBank for each target"):
+        bank.run(X, Y)
+    assert bank.samples == 0
+    assert bank.target_names == ()
+    bank.run(X, Y[:, 0])  # one target is possible
+
+
+# --- what it shows --------------------------------------------------------------------------------
+
+
+def test_status_has_a_line_for_each_target():
+    X, Y = stream(150)
+    bank, _ = learned(X, pd.DataFrame(Y, columns=NAMES))
+    text = repr(bank)
+    assert text.startswith("AutoBank('regression', size='small'; 2 targets; ")
+    assert "targets        2: 'load', 'price'" in text
+    for k, name in enumerate(NAMES):
+        assert f"RMSE of {name}" in text
+        assert f"{np.sqrt(bank.ledger.mean_loss[k]):.4g}" in text
+    assert "weights, mean over 2 targets" in text
+    assert "RMSE of price" in bank._repr_html_()
+
+
+def test_status_of_many_targets_stays_short():
+    X, _ = stream(20)
+    bank, _ = learned(X, np.tile(X, (1, 4)))
+    text = repr(bank)
+    assert text.count("RMSE of") == auto_status.MAX_LABELS
+    assert "12: 'target 0'" in text
+
+
+def test_frame_of_a_trace_has_the_names_of_targets():
+    X, Y = stream(30)
+    bank, trace = learned(X, pd.DataFrame(Y, columns=NAMES))
+    frame = trace.to_frame()
+    assert list(frame)[:6] == [
+        f"{field}: {name}" for field in ("predictions", "lower", "upper") for name in NAMES
+    ]
+    assert np.array_equal(frame["upper: price"], trace.upper[:, 1], equal_nan=True)
+    slot = bank.names[3]
+    assert np.array_equal(frame[f"weights: price: {slot}"], trace.weights[:, 1, 3])
+    assert frame.shape == (30, 6 + 4 * len(bank.names))
+    assert "predictions: target 1" in learned(X, Y)[1].to_frame()
+
+
+def test_trace_of_one_target_by_index_and_name():
+    X, Y = stream(30)
+    _, trace = learned(X, pd.DataFrame(Y, columns=NAMES))
+    one = trace.of_output(1)
+    assert (one.outputs, one.target_names) == (1, ())
+    for name in trace.fields:
+        assert np.array_equal(getattr(one, name), getattr(trace, name)[:, 1], equal_nan=True)
+    assert np.array_equal(trace.of_output("price").predictions, one.predictions, equal_nan=True)
+    for wrong in (2, -1, "cost"):
+        with pytest.raises(InvalidArgument, match=r"'output' of of_output must .*'load', 'price'"):
+            trace.of_output(wrong)
+    assert repr(trace).startswith("Trace(30 samples, 2 targets; predictions")
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def named_bank():
+    """A bank that no test changes."""
+    X, Y = stream(40)
+    return learned(X, pd.DataFrame(Y, columns=NAMES))[0]
+
+
+WRONG_ROWS = {
+    "too many": ([1.0, 2.0, 3.0], r"'y' must have the shape \(2,\); got \(3,\)"),
+    "one number": (1.0, r"'y' must have the shape \(2,\); got \(\)"),
+    "a matrix": ([[1.0, 2.0]], r"'y' must have the shape \(2,\); got \(1, 2\)"),
+    "infinite": ([1.0, np.inf], "'y' must be finite"),
+    "text": ([1.0, "x"], "'y' must hold numbers"),
+    "text by name": ({"load": "x"}, "'y' must hold numbers for 'load'; got 'x'"),
+    "unknown name": ({"cost": 1.0}, r"'y' must have the targets 'load', 'price'.*got \['cost'\]"),
+    "ragged": ([[1.0], [1.0, 2.0]], "'y' must be a rectangular array"),
+    "nothing": (None, r"'y' must have the shape \(2,\)"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_ROWS)
+def test_wrong_targets_of_a_row_are_refused_and_change_nothing(wrong, named_bank):
+    X, bank = stream(3)[0], named_bank
+    before = copy.deepcopy(bank)
+    y, message = WRONG_ROWS[wrong]
+    with pytest.raises(InvalidArgument, match=message):
+        bank.learn_one(X[0], y)
+    assert_same_state(bank, before)
+
+
+WRONG_TABLES = {
+    "too few columns": (np.ones((3, 1)), r"'y' must have the shape \(3, 2\); got \(3, 1\)"),
+    "one column": (np.ones(3), r"'y' must have the shape \(3, 2\); got \(3,\)"),
+    "too few rows": (np.ones((2, 2)), r"'y' must have the shape \(3, 2\); got \(2, 2\)"),
+    "ragged": ([[1, 2], [3], [4, 5]], "'y' must be a rectangular array"),
+    "missing column": (pd.DataFrame({"load": [1.0] * 3}), r"got \['load'\].*NaN where a target"),
+    "other column": (pd.DataFrame({"load": [1.0] * 3, "cost": 1.0}), "'y' must have the targets"),
+    "text": (pd.DataFrame({"load": ["a", "b", "c"], "price": 1.0}), "numbers for 'load'; got 'a'"),
+    "infinite": (np.full((3, 2), np.inf), "'y' must be finite"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_TABLES)
+def test_wrong_targets_of_a_table_are_refused_and_change_nothing(wrong, named_bank):
+    X, bank = stream(3)[0], named_bank
+    before = copy.deepcopy(bank)
+    y, message = WRONG_TABLES[wrong]
+    with pytest.raises(InvalidArgument, match=message):
+        bank.run(X[:3], y)
+    assert_same_state(bank, before)
+
+
+@pytest.mark.parametrize("y", [{}, [], np.ones((1, 2, 2)), [[1.0], [1.0, 2.0]]])
+def test_wrong_first_targets_leave_the_bank_new(y):
+    X, Y = stream(5)
+    bank = kb.AutoBank(**SMALL)
+    with pytest.raises(InvalidArgument, match="'y' must"):
+        bank.learn_one(X[0], y)
+    with pytest.raises(InvalidArgument, match="'y' must"):
+        bank.run(X, np.ones((5, 0)))
+    bank.learn_one(X[0], Y[0, 0])
+    assert isinstance(bank.predict_one(X[0]), float)
+
+
+def test_a_bank_of_one_target_refuses_several():
+    X, Y = stream(20)
+    bank, _ = learned(X, Y[:, 0])
+    with pytest.raises(InvalidArgument, match="'y' must be one number"):
+        bank.learn_one(X[0], Y[0])
+    with pytest.raises(InvalidArgument, match=r"'y' must have the shape \(n,\)"):
+        bank.run(X, Y)
+
+
+def test_two_targets_of_one_name_are_refused():
+    X, Y = stream(5)
+    with pytest.raises(InvalidArgument, match="two columns 'load'"):
+        kb.AutoBank(**SMALL).run(X, pd.DataFrame(Y, columns=["load", "load"]))
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+FORGED = {
+    "one name": lambda header: {"targets": ["load"]},
+    "three names": lambda header: {"targets": ["a", "b", "c"]},
+    "equal names": lambda header: {"targets": ["a", "a"]},
+    "no names": lambda header: {"targets": None},
+    "numbers": lambda header: {"targets": [1, 2]},
+    "another task": lambda header: {"task": "classification"},
+    "seasons": lambda header: {"seasons": [5]},
+    "no banks": lambda header: {"banks": []},
+    "one output": lambda header: {"banks": [header["banks"][0] | {"outputs": 1}]},
+}
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_forged_files_are_refused(change, named_bank, tmp_path):
+    path = tmp_path / "bank.kb"
+    named_bank.save(path)
+    header, body = unpack(path.read_bytes())
+    path.write_bytes(pack({**header, **FORGED[change](header)}, body))
+    with pytest.raises(FileRefused):
+        kb.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("target1/scaling/target", np.nan),
+        ("target0/error_stats", np.inf),
+        ("target1/scaling/target", -1.0),
+    ],
+)
+def test_files_with_impossible_statistics_are_refused(name, value, named_bank, tmp_path):
+    header, arrays = describe(named_bank)
+    arrays[f"model/{name}"][:] = value
+    checkpoint.write(tmp_path / "bank.kb", header, arrays)
+    with pytest.raises(FileRefused):
+        kb.load(tmp_path / "bank.kb")
