@@ -4,6 +4,11 @@ Each model is made in a process of its own, which learns as many rows as make it
 and says by how much its memory has grown. Prints the table of docs/auto.md.
 
     python benchmarks/model_sizes.py [--size default]
+
+With --stream it prints the time per row and the most memory of a whole stream of many classes,
+which are named from the start, or (--late) appear one after the other:
+
+    python benchmarks/model_sizes.py --stream 1000 20000 [--late]
 """
 
 from __future__ import annotations
@@ -14,11 +19,12 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 
-CLASSES = (2, 10, 30, 60, 100)
+CLASSES = (2, 10, 30, 60, 100, 1000)
 INPUTS = (5, 50)
 ROWS = 300
-"""After the last restart (128 rows) nothing grows any more."""
+"""After the last restart (128 rows) nothing grows any more before the first revision."""
 
 
 def measure(size: str, classes: int, inputs: int) -> tuple[float, float]:
@@ -41,12 +47,52 @@ def measure(size: str, classes: int, inputs: int) -> tuple[float, float]:
         return memory * 1024 / 1e6, os.path.getsize(path) / 1e6
 
 
+def measure_stream(size: str, classes: int, rows: int, *, late: bool) -> None:
+    """Print time and memory of a stream of clusters, one per class, with 5 inputs."""
+    import numpy as np
+
+    import kernelbank as kb
+
+    draw = np.random.default_rng(0)
+    centres = 2 * draw.normal(size=(classes, 5))
+    labels = draw.integers(classes, size=rows)
+    if late:
+        first = np.linspace(0, 0.95 * rows, classes).astype(int)
+        known = np.searchsorted(first, np.arange(rows), side="right")
+        labels = (draw.random(rows) * known).astype(int)
+        labels[first] = np.arange(classes)
+    X = centres[labels] + 0.3 * draw.normal(size=(rows, 5))
+    options = {"max_classes": classes} if late else {"classes": range(classes)}
+    bank = kb.AutoBank("classification", size=size, **options)
+    part = max(rows // 10, 1)
+    begin = time.process_time()
+    for start in range(0, rows, part):
+        before = time.process_time()
+        trace = bank.run(X[start : start + part], labels[start : start + part])
+        took = 1e3 * (time.process_time() - before) / len(trace)
+        wrong = np.mean(trace.predictions != labels[start : start + part])
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+        outputs = 0 if bank.bank is None else bank.bank.outputs
+        print(
+            f"to row {start + len(trace):,}: {took:.1f} ms per row, {wrong:.1%} wrong, "
+            f"{outputs} classes, at most {memory:,.0f} MB",
+            flush=True,
+        )
+    total = 1e3 * (time.process_time() - begin) / rows
+    print(f"all {rows:,} rows: {total:.1f} ms of processor time per row")
+
+
 def main() -> None:
     """Print the table, or the figures of one model."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", default="default")
     parser.add_argument("--one", nargs=2, type=int, metavar=("CLASSES", "INPUTS"))
+    parser.add_argument("--stream", nargs=2, type=int, metavar=("CLASSES", "ROWS"))
+    parser.add_argument("--late", action="store_true")
     given = parser.parse_args()
+    if given.stream:
+        measure_stream(given.size, *given.stream, late=given.late)
+        return
     if given.one:
         print(*measure(given.size, *given.one))
         return

@@ -94,8 +94,8 @@ class AutoBankState(AutoBankView):
     def add_classes(self, classes: Iterable[Any]) -> None:
         """Add labels that may occur from now on, also beyond those named and beyond max_classes.
 
-        Nothing that was learned is lost. More than two classes have a bank each, which starts from
-        the last 512 rows, as for a class that first appears there. Known labels may be among them.
+        Nothing that was learned is lost. A class beyond two starts from the last 512 rows, as one
+        that first appears there. Known labels may be among them.
 
         >>> import kernelbank as kb
         >>> bank = kb.AutoBank("classification", classes=["no", "yes"])

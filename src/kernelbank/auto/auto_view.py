@@ -134,13 +134,14 @@ class AutoBankView:
     def bank(self) -> KernelBank | None:
         """The inner bank, on scaled inputs; None before the fifth row.
 
-        With more than two classes, the bank of the first; all are in `banks`.
+        With more than two classes, these are its outputs; but with lagged labels or seasons each
+        class has a bank, all of which are in `banks`, and this is the first.
         """
         return self.banks[0] if self.banks else None
 
     @property
     def banks(self) -> tuple[KernelBank, ...]:
-        """The inner banks: one, or one per class if there are more than two."""
+        """The inner banks: one; with lags or seasons one per class if there are more than two."""
         return () if self._model is None else tuple(self._model.banks)
 
     @property
@@ -167,7 +168,7 @@ class AutoBankView:
     def weights(self) -> Floats:
         """(slots,): the weights of the next prediction, in the order of `names`.
 
-        0 for slots that do not run; with more than two classes the mean over their banks; empty
+        0 for slots that do not run; with more than two classes the mean over them; empty
         before the slots start, after the fifth row.
         """
         with self._turn:

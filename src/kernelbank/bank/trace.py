@@ -94,9 +94,9 @@ class Trace:
 
     Arrays (n, P), one column per slot, in the order of `names`:
 
-    - weights; with more than two classes, the weights of the first class's bank
+    - weights; with more than two classes, those of the first class
     - slot_predictions: of every slot alone, in the target's units; for classes the scores of the
-      first bank, positive for its class
+      first class, or of the second of two: positive for it
     - slot_cost and slot_loss: of every slot alone (`KernelBank`)
     - slot_classes: the index in `classes` that every slot alone would have predicted, -1 before the
       first label was known (`AutoBank`, classification)
