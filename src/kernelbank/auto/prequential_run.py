@@ -58,8 +58,10 @@ class PrequentialRun:
     def run(self) -> Trace:
         """The trace of all rows, predicted and learned."""
         self._model.collect_forecasts(self._rows, self._tail)
-        records = self.records()
-        forecasts = self._model.collected_forecasts()
+        try:
+            records = self.records()
+        finally:
+            forecasts = self._model.collected_forecasts()
         task = "regression" if self._labels is None else "classification"
         names, outputs = self._model.names, self._model.outputs
         horizons = self._bank.horizons

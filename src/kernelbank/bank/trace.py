@@ -64,6 +64,9 @@ BY_SLOT = frozenset(
 )
 """The arrays with one column per slot."""
 
+BY_HORIZON = ("forecasts", "forecast_lower", "forecast_upper")
+"""The arrays with one column per horizon."""
+
 
 class Trace:
     """The record of a run. Row n holds the prediction of sample n and what made it.
@@ -216,9 +219,9 @@ class Trace:
     def to_frame(self) -> pandas.DataFrame:
         """The trace as a pandas data frame: one row per sample.
 
-        A field with one value per sample is a column of that name. A field with one value per slot
-        or class has as many columns, such as `weights: [3] Gaussian(width=0.5)` or
-        `probabilities: spam`.
+        A field with one value per sample is a column of that name. A field with one value per slot,
+        class or horizon has as many columns, such as `weights: [3] Gaussian(width=0.5)`,
+        `probabilities: spam` or `forecasts: +24`.
 
         >>> import numpy as np, kernelbank as kb
         >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 2))
@@ -233,7 +236,9 @@ class Trace:
         """
         arrays = {name: getattr(self, name) for name in self._fields}
         columns = dict.fromkeys(BY_SLOT, self.names)
-        return frame(len(self), arrays, columns | {"probabilities": tuple(map(str, self.classes))})
+        columns |= {"probabilities": tuple(map(str, self.classes))}
+        columns |= dict.fromkeys(BY_HORIZON, tuple(f"+{horizon}" for horizon in self.horizons))
+        return frame(len(self), arrays, columns)
 
     def plot(self, y: Any = None) -> Figure:
         """Draw the trace: predictions, costs or errors, weights. See `kb.plots.trace`, and
