@@ -18,7 +18,7 @@ from kernelbank.io.sources import open_source
 def open_run(root: Path, source: Path, options: RunOptions) -> Iterator[Runner]:
     """A run whose predictions and state are in a folder; it ends as after an error."""
     checkpoints = CheckpointDir(root / "state")
-    predictions = CsvSink(root / "few-predictions.csv", prediction_columns(options.task))
+    predictions = CsvSink(root / "few-predictions.csv", prediction_columns(options))
     bad_rows = JsonLinesSink(checkpoints.folder / "bad-rows.jsonl")
     run = Runner(options, open_source(source), [predictions], bad_rows, checkpoints)
     try:

@@ -179,7 +179,7 @@ def _engine(options: RunOptions) -> Engine:
 def _prediction_sinks(options: RunOptions, password: str | None) -> list[Sink]:
     if options.predictions is None:
         return []
-    columns = (*prediction_columns(options.task), *options.kept_columns)
+    columns = (*prediction_columns(options), *options.kept_columns)
     if options.predictions.startswith(REDIS_SCHEMES):
         from ...io.sinks.redis import RedisSink
 

@@ -16,7 +16,7 @@ class KeptColumns:
     """Copies columns of the source as text, unchanged; missing values are None."""
 
     def __init__(self, options: RunOptions) -> None:
-        self._task = options.task
+        self._options = options
         self._names = options.keep
         self._with_ids = bool(options.keep) and options.is_broker
         if self._with_ids:
@@ -24,7 +24,7 @@ class KeptColumns:
 
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that do not exist, or would stand in the predictions twice."""
-        taken = [*prediction_columns(self._task), *([ID] if self._with_ids else [])]
+        taken = [*prediction_columns(self._options), *([ID] if self._with_ids else [])]
         for name in self._names:
             if name not in columns:
                 raise RunRefused(
