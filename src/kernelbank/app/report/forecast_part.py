@@ -1,4 +1,4 @@
-"""The part "forecasts" of a report: the fan from the last row, and scores and weights by horizon."""
+"""The part "forecasts" of a report: those from the last row; scores and weights by horizon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..runner.forecast_status import forecast_scores
 from ..runner.status import RunStatus
 from .report_json import ten_thousandths
 
-MOST_SLOTS = 12
+MOST_SLOTS = 10
 """The most slots whose weights are shown; the others are summed up."""
 
 MOST_PAST = 200

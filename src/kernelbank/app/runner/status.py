@@ -15,8 +15,8 @@ import numpy as np
 
 from ...auto import AutoBank
 from ...auto.change_detection import Change
-from ...auto.loading import DAMAGE
 from ...auto.forecasting import HorizonScore
+from ...auto.loading import DAMAGE
 from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
 from ...io.checkpoint import damage_text

@@ -128,7 +128,7 @@ function drawFan({ fan, horizons, known: columns, delay }, run) {
   fanRange = [low - edge, high + edge];
   fanChart.setLegend([
     ["target", "ink"], ["forecast", "model"],
-    [`${percent(run.coverage)} interval`, "model block"], ["50 % interval", "model block"],
+    [`intervals of ${number(100 * run.coverage)} % and 50 %`, "model block"],
   ]);
   const late = delay ? ", the last one whose target is known" : "";
   fanChart.setData([
@@ -173,7 +173,7 @@ function drawHorizonCoverage(forecasts, run) {
 // A line per slot, a column for some of the horizons; the stronger the colour, the larger.
 function horizonWeights({ horizons, weights }) {
   if (!weights.length) return [emptyMessage("The forecasts have no weights yet.")];
-  const count = Math.min(MOST_COLUMNS, horizons.length);
+  const count = Math.min(innerWidth < 600 ? MOST_COLUMNS / 2 : MOST_COLUMNS, horizons.length);
   const places = Array.from({ length: count }, (_, at) =>
     (count > 1 ? Math.round((at * (horizons.length - 1)) / (count - 1)) : 0));
   const heading = (text, className) => create("th", { scope: "col", className }, text);
@@ -187,7 +187,7 @@ function horizonWeights({ horizons, weights }) {
       return cell;
     })));
   return [create("div", { className: "scrolls", tabindex: "0" }, create(
-    "table", { className: "confusion" },
+    "table", { className: "confusion by-horizon" },
     create("caption", {}, "Weights of the slots by rows ahead (columns)"),
     create("thead", {}, create("tr", {},
       heading("slot", ""), ...places.map((place) => heading(`+${horizons[place]}`, "number")))),
