@@ -76,7 +76,7 @@ def of_auto(bank, X, y, **options):
     """The same for an AutoBank."""
     trace = bank.run(X, y, record="all", **options)
     probabilities = bank.predict_proba(X[:20]) if bank.task == "classification" else []
-    intervals = bank.predict_interval(X[:20], 0.8) if bank.task == "regression" else []
+    intervals = bank.predict_at(X[:20], 0.8) if bank.task == "regression" else []
     return fingerprint(
         *(getattr(trace, name) for name in trace.fields),
         bank.predict(X[:20]),

@@ -59,8 +59,9 @@ def test_estimators_predict_as_their_auto_bank():
     bank.run(X[:150], y[:150])
     estimator = KernelBankRegressor(size="small", lags=2).fit(X[:150], y[:150])
     assert np.array_equal(estimator.predict(X[150:]), bank.predict(X[150:]))
+    next_row = X[150:151]  # with lags, intervals are of one row
     assert np.array_equal(
-        estimator.predict_interval(X[150:], 0.5), bank.predict_interval(X[150:], 0.5)
+        estimator.predict_interval(next_row, 0.5), bank.predict_interval(next_row, 0.5)
     )
     labels = np.where(y > 0, 3, 7)
     bank = kb.AutoBank("classification", size="small", classes=[3, 7], seed=seed)

@@ -189,7 +189,10 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
 
     def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
         """(n, 2): the ends of intervals that hold the target with this probability; (n, K, 2) for
-        several targets."""
+        several targets.
+
+        With lags or seasons for one row only; see `AutoBank.predict_interval`.
+        """
         X = self._query(X)
         return self.bank_.predict_interval(X, coverage)
 

@@ -40,6 +40,10 @@ SCENARIOS = {
     "plain": Scenario("../long.csv", "--features a,b --quiet"),
     "messy": Scenario("../messy.csv", f"{MESSY} --lags 2"),
     "late": Scenario("../messy.csv", f"{MESSY} --delay 5"),
+    "forecasts": Scenario(
+        "../messy.csv", f"{MESSY} --lags 2 --horizon 1,4,9 --seasons 7 --coverage 0.8"
+    ),
+    "late forecasts": Scenario("../messy.csv", f"{MESSY} --delay 3 --horizon 3"),
     "classes": Scenario("../labels.csv", f"{MESSY} --task classification"),
     "refused": Scenario(
         "../labels.csv", f"{MESSY} --task classification --max-classes 2 --delay 4"

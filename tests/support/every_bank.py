@@ -134,6 +134,9 @@ def shared_cases():
     cases["AutoBank with lags and missing inputs"] = auto_case(MISSING, NUMBERS, lags=2)
     cases["AutoBank with seasons"] = auto_case(X, NUMBERS, seasons=(5, 12))
     cases["AutoBank that looks for seasons"] = auto_case(X, NUMBERS, seasons="auto", lags=1)
+    cases["AutoBank with forecasts"] = auto_case(
+        MISSING, NUMBERS, lags=2, horizons=(1, 4), seasons=(5, 12)
+    )
     cases["AutoBank for another loss"] = auto_case(X, NUMBERS, loss="absolute")
     cases["AutoBank for two classes"] = auto_case(
         MISSING, LABELS, task="classification", classes=[-1.0, 1.0], lags=1

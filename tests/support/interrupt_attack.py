@@ -67,6 +67,11 @@ def cases() -> dict[str, Case]:
     rows, targets = named(250)
     return {
         "numbers": (lambda: kb.AutoBank(size="small", lags=2), X, y),
+        "forecasts": (
+            lambda: kb.AutoBank(size="small", lags=2, horizons=(1, 4), known=[0], seasons="auto"),
+            X,
+            y,
+        ),
         "classes": (lambda: kb.AutoBank("classification", size="small"), *three),
         "categories": (lambda: kb.AutoBank(size="small"), rows, targets),
         "threads": (lambda: kb.AutoBank(size="small", engine=kb.engines.Threads(2)), X, y),

@@ -271,3 +271,30 @@ def sample_report(
         lines = sample_lines(inputs, 1.0, rng, task)
         report["curves/now"] = {"row": rows, "lines": lines}
     return report
+
+
+def sample_forecasts(count, rows=1000):
+    """The part of a report with forecasts 1 to `count` rows ahead."""
+    horizons = list(range(1, count + 1))
+    return {
+        "horizons": horizons,
+        "known": [],
+        "delay": 0,
+        "seasons": True,
+        "fan": {
+            "rows": rows,
+            "past": [10.0] * 30,
+            "point": [12.0] * count,
+            "low": [10.0 - h / 10 for h in horizons],
+            "high": [14.0 + h / 10 for h in horizons],
+            "inner_low": [11.0] * count,
+            "inner_high": [13.0] * count,
+        },
+        "scored": [500] * count,
+        "error": [h / 10 for h in horizons],
+        "last_value": [h / 5 for h in horizons],
+        "seasonal": [1.5] * count,
+        "coverage": [0.88] * count,
+        "width": [4.0] * count,
+        "weights": [["random features", [6000] * count], ["tree", [4000] * count]],
+    }

@@ -47,6 +47,7 @@ def every_kind(folder: Path) -> Iterator[SavedKind]:
         yield SavedKind(name, path.read_bytes(), _use_bank(case.X, case.y))
     yield from _named_columns(path)
     yield from _few_rows(path)
+    yield _known_inputs(path)
     for labels in (False, True):
         run = SavedRun(folder / f"run-{labels}", labels=labels)
         yield SavedKind(f"run, labels={labels}", run.state, run.use)
@@ -60,6 +61,8 @@ def _use_bank(X: Any, y: Any) -> Callable[[Path], None]:
             bank.learn_one(X[n], y[n])
         bank.run(X[ROWS : ROWS + 6], y[ROWS : ROWS + 6])
         bank.predict(X[:3])
+        if getattr(bank, "horizons", ()):
+            bank.forecast(X[:3] if bank._config.known else None), bank.ledger.horizons
         repr(bank), bank.status()
         bank.save(path)
         kb.load(path, components=every_bank.OWN)
@@ -114,6 +117,15 @@ def _few_rows(path: Path) -> Iterator[SavedKind]:
     bank.predict_one(X[0])
     bank.save(path)
     yield SavedKind("AutoBank, three classes, few slots", path.read_bytes(), _use_bank(X, three))
+
+
+def _known_inputs(path: Path) -> SavedKind:
+    """An AutoBank whose forecasts know an input in advance, and start anew with found periods."""
+    X, y = every_bank.X, every_bank.NUMBERS
+    bank = kb.AutoBank(size="small", horizons=3, known=[1], seasons="auto")
+    bank.run(X[:ROWS], y[:ROWS])
+    bank.save(path)
+    return SavedKind("AutoBank with known inputs", path.read_bytes(), _use_bank(X, y))
 
 
 class SavedRun:

@@ -167,12 +167,11 @@ class AutoBankPredictions(AutoBankState):
                 remedy = "Leave it out, or name such columns: kb.AutoBank(horizons=..., known=...)."
                 rule = "be left out for a bank without known columns"
                 raise check.refuse("X_future", rule, np.shape(X_future), remedy, "forecast")
-            history = forecaster.targets[~np.isnan(forecaster.targets)]
+            history = forecaster.observed[~np.isnan(forecaster.observed)]
             if forecaster.known is not None:
                 future = self._known_rows(X_future, forecaster)
                 output = forecaster.with_known(output, future)
                 levels = forecaster.with_known(levels, future)
-                history = np.zeros(0)
             quantiles = dict(zip(LEVELS, ordered(levels).T.copy(), strict=True))
             point, lower, upper = output.T.copy()
             return Forecast(

@@ -37,6 +37,11 @@ class ForecastColumns:
         return (*self.inputs, *self.lags, *own, *self.phases, *self.later)
 
 
+def rows_back(horizon: int, period: int) -> int:
+    """How many rows before the last one the newest target of the same phase is."""
+    return -(-horizon // period) * period - horizon
+
+
 class ForecastRows:
     """Makes the rows of forecasts, and the scaling for them.
 
@@ -104,8 +109,7 @@ class ForecastRows:
         count = len(self.horizons)
         for i, period in enumerate(self.periods):
             for k, horizon in enumerate(self.horizons):
-                # The newest target of the same phase: horizon - m period rows after the last.
-                back = -(-horizon // period) * period - horizon
+                back = rows_back(horizon, period)
                 out[self.lags + i * count + k] = targets[len(targets) - 1 - back]
         out[self.past - count : self.past] = iterated
         out[self.past :] = recalled

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..utils.validation import Floats
 from .config import AutoConfig
+from .forecast_columns import rows_back
 from .horizon_intervals import HorizonIntervals
 from .horizons import HorizonsModel
 from .iterated_line import IteratedLine
@@ -50,7 +51,8 @@ class Forecaster:
     ) -> None:
         self.known = known
         self._config, self._bounds = config, config.bounds
-        self._recent = deque[tuple[Floats, float]](maxlen=RECENT if config.seasons == AUTO else 0)
+        kept = RECENT if config.seasons == AUTO else 0
+        self._recent = deque[tuple[Floats, float, float]](maxlen=kept)
         """Rows from which the forecasts start anew when periods are found."""
         if known is not None:  # they are of the targets, not of residuals
             config = replace(config, lower=None, upper=None)
@@ -64,7 +66,9 @@ class Forecaster:
         self.begun = 0
         """The first moment whose forecasts count: before it there was no model."""
         self.targets = np.full(max(rows.history, self.line.history, longest) + 1, np.nan)
-        """The last targets, the newest last."""
+        """The last targets, the newest last; with known inputs, what these leave of them."""
+        self.observed = self.targets.copy()
+        """The last targets as they were, the newest last."""
         outputs, slots = len(self.horizons), len(self.model.names)
         self._inputs = np.zeros((longest, dimension))
         self._past = np.zeros((longest, rows.width))
@@ -86,8 +90,8 @@ class Forecaster:
         future : (H, known), the inputs that are known in advance; NaN where they are not known.
         """
         if self.known is None:
-            return self._learn(x, y, tail)
-        found = self._learn(x, self.known.residual(x, y), tail)
+            return self._learn(x, y, y, tail)
+        found = self._learn(x, self.known.residual(x, y), y, tail)
         if future is None:
             return np.full_like(found, np.nan)
         return self.with_known(found, future)
@@ -97,22 +101,26 @@ class Forecaster:
         assert self.known is not None
         return np.clip(output + self.known.predict(future)[:, None], *self._bounds)
 
-    def with_periods(self, periods: tuple[int, ...]) -> Forecaster:
-        """Forecasts that start anew from the last rows, with other periods."""
+    def with_periods(self, periods: tuple[int, ...], tail: float) -> Forecaster:
+        """Forecasts that start anew from the last rows, with other periods.
+
+        tail : probability beyond each end of their intervals.
+        """
         if periods == self.periods:
             return self
         new = Forecaster(self._config, self.dimension, self.horizons, periods, self.known)
-        for x, y in self._recent:
-            new._learn(x, y, 0.05)
+        for x, y, observed in self._recent:
+            new._learn(x, y, observed, tail)
         return new
 
-    def _learn(self, x: Floats, y: float, tail: float) -> Floats:
-        self._recent.append((x.copy(), y))
+    def _learn(self, x: Floats, y: float, observed: float, tail: float) -> Floats:
+        self._recent.append((x.copy(), y, observed))
         model, scale = self.model, np.array(self.model.scaling.target_scale)
         waiting = min(self.samples - self.begun, self.horizons[-1]) if model.banks else 0
-        self.intervals.score(self.samples, y, waiting, scale)
-        self.targets[:-1] = self.targets[1:]
-        self.targets[-1] = y
+        self.intervals.score(self.samples, y, observed, waiting, scale)
+        for ring, newest in ((self.targets, y), (self.observed, observed)):
+            ring[:-1] = ring[1:]
+            ring[-1] = newest
         self.samples += 1
         if self._season_history is not None:
             self._season_history.append_one(self.samples, y)
@@ -151,7 +159,7 @@ class Forecaster:
         output, scores, slots = self._forecast(x, past, tail)
         self._inputs[row], self._past[row] = x, past
         self._scores[row], self._slots[row] = scores, slots
-        self.intervals.issue(moment, output, self._baselines(past))
+        self.intervals.issue(moment, output, self._baselines())
         return output
 
     def _forecast(self, x: Floats, past: Floats, tail: float) -> tuple[Floats, Floats, Floats]:
@@ -180,7 +188,8 @@ class Forecaster:
         """Add `count` inputs behind the others, as if they had been missing so far."""
         self.model.add_inputs(count)
         self._inputs = with_missing(self._inputs, count)
-        wider = [(with_missing(x[None], count)[0], y) for x, y in self._recent]
+        wider = [(with_missing(x[None], count)[0], *rest) for x, *rest in self._recent]
+        self._recent.clear()
         self._recent.extend(wider)
 
     def _row(self) -> Floats:
@@ -195,13 +204,12 @@ class Forecaster:
             iterated = ahead[np.array(self.horizons) - 1]
         return self.model.forecast_rows_of.row(self.targets, iterated, recalled)
 
-    def _baselines(self, past: Floats) -> Floats:
+    def _baselines(self) -> Floats:
         """(H, 2): the last value, and that of the same phase in the longest period."""
-        count, lags = len(self.horizons), self.model.forecast_rows_of.lags
-        found = np.full((count, 2), self.targets[-1])
+        found = np.full((len(self.horizons), 2), self.observed[-1])
         if self.periods:
-            start = lags + (len(self.periods) - 1) * count
-            season = past[start : start + count]
+            back = [rows_back(horizon, self.periods[-1]) for horizon in self.horizons]
+            season = self.observed[len(self.observed) - 1 - np.array(back)]
             found[:, 1] = np.where(np.isnan(season), found[:, 1], season)
         return found
 
@@ -210,9 +218,10 @@ class Forecaster:
     def state(self) -> dict[str, Floats]:
         """The arrays without those of banks, by their names in a file."""
         own = {
-            "recent_inputs": np.array([x for x, _ in self._recent]).reshape(-1, self.dimension),
-            "recent_values": np.array([y for _, y in self._recent]),
+            "recent_inputs": np.array([one[0] for one in self._recent]).reshape(-1, self.dimension),
+            "recent_values": np.array([one[1:] for one in self._recent]).reshape(-1, 2),
             "targets": self.targets,
+            "observed": self.observed,
             "inputs": self._inputs,
             "past": self._past,
             "scores": self._scores,
@@ -228,6 +237,7 @@ class Forecaster:
         return {
             "samples": self.samples,
             "begun": self.begun,
+            "core": self.model.core,
             "periods": list(self.periods),
             "series": self.model.series.tolist(),
             "model": self.model.counters(),
@@ -238,7 +248,7 @@ class Forecaster:
         own = {n.removeprefix("model/"): a for n, a in state.items() if n.startswith("model/")}
         self.model.restore(own, counters["model"])
         rows = zip(state["recent_inputs"], state["recent_values"].tolist(), strict=True)
-        self._recent.extend((x.copy(), y) for x, y in rows)
+        self._recent.extend((x.copy(), *values) for x, values in rows)
         for name, array in self.state().items():
             if not name.startswith(("model/", "recent_")):
                 array[...] = state[name]

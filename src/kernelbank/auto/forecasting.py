@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..bank.trace import BY_HORIZON
 from ..utils.validation import Floats
 from . import horizon_intervals as intervals
 from .calibration import LOSS, ROWS
 from .forecaster import Forecaster
 
-FORECAST_FIELDS = ("forecasts", "forecast_lower", "forecast_upper")
-"""The arrays of a trace with one column per horizon."""
-
-_USUAL_TAIL = 0.05
+_USUAL_TAIL = 0.5 * (1 - 0.9)
+"""Of rows that are learned outside of a run: `tail_of(COVERAGE)`, to the bit."""
 
 
 class HorizonScore(NamedTuple):
@@ -51,6 +50,12 @@ class Forecasting:
         self._upcoming = np.zeros((0, 0))
         self._done = 0
 
+    @staticmethod
+    def _not_collecting() -> dict[str, Any]:
+        """The attributes of a model outside of a run."""
+        none = np.zeros((0, 0))
+        return {"forecasts": None, "_tail": _USUAL_TAIL, "_upcoming": none, "_done": 0}
+
     def collect_forecasts(self, rows: Floats, tail: float) -> None:
         """Begin to collect forecasts; rows (n, d) are those that will be learned, in their order.
 
@@ -62,12 +67,12 @@ class Forecasting:
 
     def collected_forecasts(self) -> dict[str, Floats]:
         """What was collected since, as arrays of a trace (n, H); nothing without horizons."""
-        found, self.forecasts = self.forecasts, None
-        self._tail, self._upcoming = _USUAL_TAIL, np.zeros((0, 0))
-        if found is None:
+        found = self.forecasts
+        self.__dict__ |= self._not_collecting()
+        if not found:
             return {}
         parts = np.moveaxis(np.array(found), 2, 0).copy()
-        return dict(zip(FORECAST_FIELDS, parts, strict=True))
+        return dict(zip(BY_HORIZON, parts, strict=True))
 
     def forecast_after(self, X: Floats, targets: Floats) -> None:
         """Forecast after each of these rows, which have just been learned."""

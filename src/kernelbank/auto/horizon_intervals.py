@@ -71,7 +71,7 @@ INTERVALS = Arguments(
     scores=floats("outputs"),  # scaled forecasts
     spreads=floats("outputs"),
     scale=floats(2),  # of the target: center and scale
-    y=floats(1),
+    y=floats(2),  # what was forecast, and the target: with known inputs the former is a residual
     output=floats("outputs", 3),
 )
 
@@ -124,9 +124,9 @@ def _move_quantiles(a, k, row, error):
 
 @inline
 def _add_totals(a, k, row, y, error):
-    totals, ends = a.totals[k], a.ends[row, k]
-    totals[LAST_LOSS] += (y - a.baselines[row, k, 0]) ** 2
-    totals[SEASON_LOSS] += (y - a.baselines[row, k, 1]) ** 2
+    totals, ends, target = a.totals[k], a.ends[row, k], a.y[1]
+    totals[LAST_LOSS] += (target - a.baselines[row, k, 0]) ** 2
+    totals[SEASON_LOSS] += (target - a.baselines[row, k, 1]) ** 2
     totals[COVERED] += 1.0 if ends[0] <= y <= ends[1] else 0.0
     totals[WIDTHS] += ends[1] - ends[0]
     totals[ABSOLUTE] += abs(error)
@@ -191,7 +191,7 @@ class HorizonIntervals:
             "scores": np.zeros(outputs),
             "spreads": np.zeros(outputs),
             "scale": np.zeros(2),
-            "y": np.zeros(1),
+            "y": np.zeros(2),
             "output": np.zeros((outputs, 3)),
         }
         arguments = {
@@ -226,9 +226,12 @@ class HorizonIntervals:
         self.baselines[moment % len(self.points)] = baselines
         self._batch["issue"].run(moment, 1)
 
-    def score(self, moment: int, y: float, waiting: int, scale: Floats) -> None:
-        """Score the forecasts of y, the target of this moment; the last `waiting` moments count."""
-        self._batch["y"][0] = y
+    def score(self, moment: int, y: float, target: float, waiting: int, scale: Floats) -> None:
+        """Score the forecasts of y, of this moment; the last `waiting` moments count.
+
+        target : the target of this moment, for the baselines; y unless some inputs are known.
+        """
+        self._batch["y"][:] = y, target
         self._batch["scale"][:] = scale
         self._batch["score"].run(moment, waiting)
 

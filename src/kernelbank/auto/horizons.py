@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..bank.engines import Serial
 from ..combiners import Stacking
 from ..losses import Squared
 from ..utils.validation import Floats
@@ -37,7 +38,9 @@ class HorizonsModel(OutputsModel):
         combiner = config.combiner
         if combiner is None and config.loss == Squared():
             combiner = Stacking(DISCOUNT, STACKING_RIDGE)
-        plain = replace(config, seasons=None, slots=None, combiner=combiner)
+        # Rows are learned one by one: processes for every output would only wait.
+        engine = config.engine if config.engine.shares_outputs else Serial()
+        plain = replace(config, seasons=None, slots=None, combiner=combiner, engine=engine)
         super().__init__(plain, dimension, len(horizons), scale_target=True)
 
     def past_size(self, config: AutoConfig) -> int:

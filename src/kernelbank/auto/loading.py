@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.engines import Engine, as_engine
+from ..bank.engines import Engine, Serial, as_engine
 from ..bank.runtime import under
 from ..bank.serialization import KNOWN, check_memory, memory_limit
 from ..errors import FileRefused, KernelBankError
@@ -26,11 +26,11 @@ from .auto_serialization import AUTO_BANK, Arrays, pending_width
 from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import REPLAY, ClassificationModel
 from .column_encoder import ColumnEncoder
-from .forecaster import RECENT
 from .pending_predictions import LARGEST_LIMIT
 from .prediction import Prediction
 from .regression import RegressionModel
 from .running_stats import CHANGE_AFTER
+from .saved_forecasts import check_forecasts, check_scaling, whole_number
 
 RUN = "Run"
 """The `kind` in the header of the state of a run, which contains a bank."""
@@ -194,15 +194,15 @@ def _restore_auto(
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
         template = auto._config.make_bank(model.bank_slots(), bank.outputs)
         model.banks.append(_fitting(bank, template))
-    if header.get("forecaster") is not None:
+    if header.get("forecaster") is not None or getattr(model, "forecaster", None) is not None:
         own = under("forecaster/", arrays)
-        _restore_forecaster(auto, header["forecaster"], own, component, restore_bank, engine)
+        _restore_forecaster(auto, header["forecaster"], own, component, restore_bank)
     if header.get("quantile_part") is not None:
         own = under("quantiles/", arrays)
         _restore_quantiles(auto, header["quantile_part"], own, restore_bank)
     _restore_pending(auto, under("pending/", arrays))
     pending = auto._pending
-    pending.stale = _whole_number(header.get("stale", 0), 0, len(pending.items), "old predictions")
+    pending.stale = whole_number(header.get("stale", 0), 0, len(pending.items), "old predictions")
     return auto
 
 
@@ -211,8 +211,7 @@ def _restore_forecaster(
     header: Mapping[str, Any],
     arrays: Arrays,
     component: RestoreComponent,
-    restore_bank: RestoreBank,
-    engine: Engine,
+    restore_bank: Any,
 ) -> None:
     """The forecasts of an AutoBank, into its model."""
     model, counters, state = auto._model, header["counters"], under("state/", arrays)
@@ -222,30 +221,28 @@ def _restore_forecaster(
     periods = () if model.seasons is None else model.seasons.periods
     if list(periods) != counters["periods"] or forecaster.dimension != model.dimension:
         raise FileRefused("its forecasts do not fit its seasons.")
-    forecaster = model.forecaster = forecaster.with_periods(periods)
-    samples = _whole_number(counters["samples"], 0, 2**53, "rows")
-    _whole_number(counters["begun"], 0, samples, "the first forecast")
-    if len(counters["series"]) > 2 * task_model.RESTARTS[-1] + forecaster.horizons[-1]:
-        raise FileRefused("its series is too long.")
-    wanted = {n: a.shape for n, a in forecaster.state().items() if not n.startswith("recent_")}
-    if {n: a.shape for n, a in state.items() if not n.startswith("recent_")} != wanted:
-        raise FileRefused("its forecasts do not fit its settings.")
-    recent = (len(state["recent_values"]), forecaster.dimension)
-    if state["recent_inputs"].shape != recent or recent[0] > RECENT:
-        raise FileRefused("its last rows do not fit its settings.")
+    forecaster = model.forecaster = forecaster.with_periods(periods, 0.05)
+    core = whole_number(counters["core"], 1, model.dimension, "the first inputs of forecasts")
+    if core < model.dimension:
+        forecaster.model.lay_out(core)
+    check_forecasts(forecaster, state, counters)
     forecaster.restore(state, counters)
+    check_scaling(forecaster)
     inner = forecaster.model
     if (header["bank"] is not None) != inner.started:
         raise FileRefused("its forecasts have the wrong number of banks.")
     if header["bank"] is not None:
         template = inner.config.make_bank(inner.bank_slots(), inner.target_count)
-        inner.banks = [_fitting(restore_bank(header["bank"], under("bank/", arrays)), template)]
+        own = restore_bank(header["bank"], under("bank/", arrays), engine=inner.config.engine)
+        inner.banks = [_fitting(own, template)]
+    restore_bank = partial(restore_bank, engine=Serial())
     line = restore_bank(header["line"], under("line/", arrays))
     forecaster.line.bank = _fitting(line, forecaster.line.bank)
     if forecaster.known is not None:
-        own = under("known/", arrays)
-        bank = _restore_auto(header["known"], own, component, restore_bank, engine)
-        if bank._config != forecaster.known.bank._config:
+        parts = under("known/", arrays)
+        bank = _restore_auto(header["known"], parts, component, restore_bank, Serial())
+        fits = bank._dimension in (None, len(forecaster.known.columns))
+        if bank._config != forecaster.known.bank._config or not fits:
             raise FileRefused("the model of its known inputs does not fit its settings.")
         forecaster.known.bank = bank
 
@@ -261,7 +258,7 @@ def _restore_quantiles(
     shapes = {n: a.shape for n, a in part.state().items()}
     if {n: a.shape for n, a in state.items()} != shapes:
         raise FileRefused("its quantiles do not fit its settings.")
-    _whole_number(header["counters"]["scored"], 0, model.rows, "quantiles")
+    whole_number(header["counters"]["scored"], 0, model.rows, "quantiles")
     part.restore(state, header["counters"])
     inner = part.model
     if inner.rows != model.rows or (header["bank"] is not None) != inner.started:
@@ -300,7 +297,7 @@ def _restored_targets(header: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 def _restore_limit(classes: ClassLabels, header: Mapping[str, Any]) -> None:
     """Which labels may occur. Without "classes_named", max_classes is the number of those named."""
-    limit = _whole_number(header["max_classes"], 0, 10**6, "the most classes")
+    limit = whole_number(header["max_classes"], 0, 10**6, "the most classes")
     classes.named = header.get("classes_named", limit != MAX_CLASSES)
     classes.limit = MAX_CLASSES if classes.named else limit
     if not isinstance(classes.named, bool):
@@ -323,7 +320,7 @@ def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> 
     """The model of an AutoBank, without its banks."""
     counters = header["counters"]
     outputs = tuple(inner.get("outputs", 1) for inner in header["banks"])
-    dimension = _whole_number(header["dimension"], 1, 10**6, "inputs")
+    dimension = whole_number(header["dimension"], 1, 10**6, "inputs")
     rows = REPLAY if auto.task == "classification" else task_model.RESTARTS[-1]
     # Before anything is made for so many inputs: the largest array that depends on them alone.
     if state["replay_inputs"].shape != (rows, dimension):
@@ -332,21 +329,21 @@ def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> 
     if targets is not None and state["replay_targets"].shape != (rows, len(targets)):
         raise FileRefused("its targets do not fit its arrays.")
     model = auto._model_for(dimension)
-    core = _whole_number(header["core"], 1, model.dimension, "the first inputs")
+    core = whole_number(header["core"], 1, model.dimension, "the first inputs")
     if model.seasons is not None:
         model.seasons.restore_periods(counters)
     if core < model.dimension or model.seasons is not None:
         model.lay_out(core)
-    rows = _whole_number(counters["rows"], 0, 2**53, "rows")
-    _whole_number(counters["unscored"], 0, rows, "predictions that do not count")
-    held = _whole_number(counters.get("held", 0), 0, CHANGE_AFTER - 1, "rows held back")
+    rows = whole_number(counters["rows"], 0, 2**53, "rows")
+    whole_number(counters["unscored"], 0, rows, "predictions that do not count")
+    held = whole_number(counters.get("held", 0), 0, CHANGE_AFTER - 1, "rows held back")
     needed: tuple[int, ...] = (model.target_count,)
     if isinstance(model, ClassificationModel):
-        classes = _whole_number(counters["classes"], 0, len(header["classes"]), "classes")
+        classes = whole_number(counters["classes"], 0, len(header["classes"]), "classes")
         for number in outputs:
-            _whole_number(number, 1, max(classes, 1), "the outputs of a bank")
+            whole_number(number, 1, max(classes, 1), "the outputs of a bank")
         model.allocate(classes, sum(outputs))
-        _whole_number(counters["last_class"] + 1, 0, classes, "the last class")
+        whole_number(counters["last_class"] + 1, 0, classes, "the last class")
         needed = model.outputs_per_bank
     if {n: a.shape for n, a in state.items()} != {n: a.shape for n, a in model.state().items()}:
         raise FileRefused("its arrays do not fit its settings.")
@@ -383,7 +380,7 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
         raise FileRefused("its pending predictions do not fit its settings.")
     for i in range(count):
         scores, slots, output = (
-            _whole_number(n, 0, most, "a pending prediction")
+            whole_number(n, 0, most, "a pending prediction")
             for n, most in zip(arrays["sizes"][i], (banks, banks, outputs), strict=True)
         )
         several = model.target_count
@@ -391,16 +388,10 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
         if auto.task == "regression" and (output != length or scores != several):
             raise FileRefused("a pending prediction has no value.")
         prediction = Prediction(
-            _whole_number(arrays["rows_before"][i], 0, model.rows, "rows"),
+            whole_number(arrays["rows_before"][i], 0, model.rows, "rows"),
             arrays["lagged"][i : i + 1].copy(),
             arrays["scores"][i : i + 1, :scores].copy(),
             arrays["slots"][i, :slots, None].copy(),
             arrays["outputs"][i : i + 1, :output].copy(),
         )
         auto._pending.append(arrays["inputs"][i].tobytes(), prediction)
-
-
-def _whole_number(value: Any, least: int, most: int, what: str) -> int:
-    if isinstance(value, bool) or not (least <= value <= most and value == int(value)):
-        raise FileRefused(f"it claims {value!r} for {what}.")
-    return int(value)

@@ -58,13 +58,15 @@ class PrequentialRun:
     def run(self) -> Trace:
         """The trace of all rows, predicted and learned."""
         self._model.collect_forecasts(self._rows, self._tail)
-        records = self.records()
-        forecasts = self._model.collected_forecasts()
+        try:
+            records = self.records()
+        finally:
+            forecasts = self._model.collected_forecasts()
         task = "regression" if self._labels is None else "classification"
         names, targets = self._model.names, self._bank.target_names
-        horizons = self._bank.horizons
+        columns = {"horizons": self._bank.horizons, "levels": self._bank.quantiles}
         return make_trace(
-            task, records, self._fields, names, self._classes, targets, forecasts, horizons
+            task, records, self._fields, names, self._classes, targets, forecasts, columns
         )
 
     def records(self) -> list[Record]:
@@ -134,7 +136,7 @@ def make_trace(
     classes: ClassLabels,
     targets: Sequence[str] = (),
     forecasts: Mapping[str, Floats] | None = None,
-    horizons: tuple[int, ...] = (),
+    columns: Mapping[str, Any] | None = None,
 ) -> Trace:
     """The trace of consecutive records; `targets` are the names of several targets.
 
@@ -163,7 +165,7 @@ def make_trace(
         arrays=arrays,
         outputs=max(len(targets), 1),
         target_names=targets,
-        horizons=horizons,
+        **(columns or {}),
     )
 
 

@@ -54,6 +54,10 @@ class RegressionModel(Forecasting, TaskModel):
         progress.finished()
         return batch
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy and pickle: a copy collects no forecasts."""
+        return super().__getstate__() | self._not_collecting()
+
     def add_inputs(self, count: int) -> None:
         super().add_inputs(count)
         self.held.add_inputs(count)
@@ -73,7 +77,7 @@ class RegressionModel(Forecasting, TaskModel):
     def _find_seasons(self) -> None:
         super()._find_seasons()
         if self.forecaster is not None and self.seasons is not None:
-            self.forecaster = self.forecaster.with_periods(self.seasons.periods)
+            self.forecaster = self.forecaster.with_periods(self.seasons.periods, self._tail)
 
     # --- predicting -----------------------------------------------------------------------------
 

@@ -74,14 +74,28 @@ class TableRun:
 
     def run(self, delay: int) -> Trace:
         """Predict each row, and learn it `delay` rows later."""
-        if delay:
-            self._run_delayed(delay)
-        else:
-            self._run_pieces()
+        codes, bank = self._named.codes, self._bank
+        upcoming = self._encoder.expand(codes) if bank._config.known else np.zeros((0, 0))
+        self._model.collect_forecasts(upcoming, self._tail)
+        try:
+            if delay:
+                self._run_delayed(delay)
+            else:
+                self._run_pieces()
+        finally:
+            forecasts = self._model.collected_forecasts()
         task = "regression" if self._labels is None else "classification"
-        names, classes = self._model.names, self._bank._classes
-        targets = self._bank.target_names
-        return make_trace(task, self._records, self._fields, names, classes, targets)
+        names, targets = self._model.names, bank.target_names
+        return make_trace(
+            task,
+            self._records,
+            self._fields,
+            names,
+            bank._classes,
+            targets,
+            forecasts,
+            {"horizons": bank.horizons, "levels": bank.quantiles},
+        )
 
     def _run_pieces(self) -> None:
         """Pieces in which no row adds inputs. Each piece is done whole."""

@@ -65,6 +65,9 @@ BY_SLOT = frozenset(
 )
 """The arrays with one column per slot."""
 
+BY_HORIZON = ("forecasts", "forecast_lower", "forecast_upper")
+"""The arrays with one column per horizon."""
+
 
 class Trace:
     """The record of a run. Row n holds the prediction of sample n and what made it.
@@ -140,10 +143,13 @@ class Trace:
         arrays: Mapping[str, np.ndarray] | None = None,
         outputs: int = 1,
         horizons: tuple[int, ...] = (),
+        levels: tuple[float, ...] = (),
         target_names: Sequence[str] = (),
     ) -> None:
         self._fields = fields
         self._samples = samples
+        self.levels = levels
+        """Of the columns of `quantiles`."""
         self.horizons = horizons
         """Of the columns of `forecasts`, in rows."""
         self.outputs = outputs
@@ -234,10 +240,10 @@ class Trace:
     def to_frame(self) -> pandas.DataFrame:
         """The trace as a pandas data frame: one row per sample.
 
-        A field with one value per sample is a column of that name. A field with one value per slot
-        or class has as many columns, such as `weights: [3] Gaussian(width=0.5)` or
-        `probabilities: spam`. With several targets their names come first: `predictions: load`,
-        `weights: load: [3] Gaussian(width=0.5)`.
+        A field with one value per sample is a column of that name. A field with one value per slot,
+        class or horizon has as many columns, such as `weights: [3] Gaussian(width=0.5)`,
+        `probabilities: spam` or `forecasts: +24`. With several targets their names come first:
+        `predictions: load`, `weights: load: [3] Gaussian(width=0.5)`.
 
         >>> import numpy as np, kernelbank as kb
         >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 2))
@@ -256,6 +262,9 @@ class Trace:
             name: [*outputs, self.names] if name in BY_SLOT else outputs for name in self._fields
         }
         names["probabilities"] = [tuple(map(str, self.classes))]
+        names["quantiles"] = [tuple(f"{level:g}" for level in self.levels)]
+        ahead = [tuple(f"+{horizon}" for horizon in self.horizons)]
+        names |= dict.fromkeys(BY_HORIZON, ahead)
         return frame(len(self), arrays, names)
 
     def plot(self, y: Any = None) -> Figure:

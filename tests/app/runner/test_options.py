@@ -7,10 +7,10 @@ import click
 import pytest
 
 from kernelbank.app.cli.run_options import run_command
-from kernelbank.app.runner import options
+from kernelbank.app.runner import forecast_options, options
 from kernelbank.app.runner.option_spec import FIXED
 from kernelbank.app.runner.options import DEFAULTS, OPTIONS, RunOptions
-from kernelbank.auto import seasons
+from kernelbank.auto import arguments, seasons
 from kernelbank.errors import FileRefused, RunRefused
 
 OPTION = RunOptions(source="s.csv", target="y", features=("a", "b"), lags=2)
@@ -89,6 +89,13 @@ def test_names_with_an_open_quote_are_refused():
         ("seasons", ("24.0",), "got 24.0."),
         ("seasons", ("2", "3", "4", "5", "6"), "up to 4"),
         ("seasons", "24", "--seasons must be"),
+        ("horizon", ("0",), "--horizon must be a number of rows from 1 to 1000, or several"),
+        ("horizon", ("1001",), "got 1001."),
+        ("horizon", ("6", "6"), "got 6,6."),
+        ("horizon", ("1.5",), "got 1.5."),
+        ("horizon", ("auto",), "such as 1,6,24; got auto."),
+        ("horizon", "24", "--horizon must be"),
+        ("known", ("hour",), "--known needs --horizon"),
         ("coverage", 1.0, "--coverage must be a number above 0 and below 1; got 1.0."),
         ("size", "huge", "--size must be small or default or large"),
         ("features", "a,b", "--features must be column names"),
@@ -115,6 +122,24 @@ def test_seasons_are_periods(text, periods):
 def test_periods_have_the_limits_of_autobank():
     limits = (options.LARGEST_PERIOD, options.MOST_PERIODS)
     assert limits == (seasons.LARGEST_PERIOD, seasons.MOST_PERIODS)
+
+
+@pytest.mark.parametrize(
+    ("text", "horizons"), [("3", (1, 2, 3)), ("24,1", (1, 24)), ("1", (1,)), ("", ())]
+)
+def test_one_horizon_means_all_up_to_it(text, horizons):
+    chosen = replace(OPTION, horizon=given("s.csv", "--horizon", text)["horizon"])
+    assert chosen.horizons == horizons
+    assert RunOptions.from_json(chosen.to_json()).horizons == horizons
+
+
+def test_horizons_have_the_limit_of_autobank():
+    assert forecast_options.LONGEST_HORIZON == arguments.LONGEST_HORIZON
+
+
+def test_horizons_of_labels_are_refused():
+    with pytest.raises(RunRefused, match="--horizon is for numbers"):
+        replace(OPTION, horizon=("3",), task="classification")
 
 
 def test_resuming_with_other_seasons_is_refused():

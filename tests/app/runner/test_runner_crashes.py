@@ -104,8 +104,8 @@ def test_redis_run_killed_while_sending_leaves_the_same_entries(scenarios: Scena
 @pytest.mark.parametrize(
     "name",
     [
-        *("late", "unended", "followed"),
-        *(slow(name) for name in ("plain", "classes", "refused", "input")),
+        *("late", "unended", "followed", "forecasts"),
+        *(slow(name) for name in ("plain", "classes", "refused", "input", "late forecasts")),
     ],
 )
 def test_every_scenario_killed_once_leaves_the_same_bytes(
@@ -123,7 +123,7 @@ def test_saved_bank_after_kills_predicts_the_same(scenarios: ScenarioRunner) -> 
     banks = [kb.load(folder / "state/state.kb") for folder in folders]
     draw = np.random.default_rng(1).normal(size=(20, 2))
     X = pd.DataFrame(draw, columns=["a", "b"]).assign(kind=list("uvwx" * 5))
-    one, other = (bank.predict_interval(X, 0.9) for bank in banks)
+    one, other = (bank.predict_at(X, 0.9) for bank in banks)
     assert one.tobytes() == other.tobytes()
     assert banks[0].predict(X).tobytes() == banks[1].predict(X).tobytes()
 

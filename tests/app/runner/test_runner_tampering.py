@@ -309,6 +309,8 @@ EDITS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "model of another task": (("bank", "task"), "classification"),
     "model with other lags": (("bank", "lags"), 1),
     "model with other seasons": (("bank", "seasons"), [24]),
+    "model with horizons": (("bank", "horizons"), [1, 2]),
+    "model with known columns": (("bank", "known"), ["a"]),
     "tentative columns": (("bank", "columns", "tentative"), True),
     "no model": (("bank",), []),
     "model of 10**8 inputs": (("bank", "dimension"), 10**8),

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from ..runner.forecast_status import chosen_scores, score_text
 from ..runner.runner import Runner
 from ..runner.status import RunStatus
 
@@ -247,6 +248,10 @@ def summary_table(
             area = status.area_under_curve
             known = "" if math.isnan(area) else f", area under the curve {area:.4f}"
             rows.append(("log loss", f"{status.log_loss:.4f}{known}"))
+    for score in chosen_scores(status.forecasts):
+        text = score_text(score, status.options.coverage, seasons=bool(status.bank.periods))
+        ahead = f"RMSE, {score.horizon} row{'s' * (score.horizon != 1)} ahead"
+        rows.append((ahead, text))
     for number, (slot, weight) in enumerate([] if several else status.largest_weights):
         rows.append(("" if number else "largest weights", f"{weight:.2f}  {slot}"))
     changes = status.changes

@@ -29,6 +29,7 @@ _SCRIPTS = (
     "weights.js",
     "curves.js",
     "intervals.js",
+    "forecasts.js",
     "labels.js",
     "tables.js",
     "main.js",

@@ -7,6 +7,7 @@ by itself.
 - run: title, task, settings, names of slots and inputs
 - status: progress, errors and times at this moment
 - recent: the last rows, one by one
+- forecasts: those from the last row, and scores and weights by horizon, with --horizon
 - labels: confusion matrix and reliability, for classification
 - changes: changes of the stream that were detected, in groups; bad_rows: rows that could not be
   used
@@ -33,6 +34,7 @@ from ..runner.recent_rows import FIELDS
 from ..runner.several_targets import DRAWN_TARGETS
 from ..runner.snapshots import drawn_inputs, kept_inputs, take_snapshot
 from ..runner.status import RunStatus
+from .forecast_part import forecast_part
 from .lately import lately
 from .page import render_page
 from .regret import run_regret
@@ -77,6 +79,8 @@ class ReportData:
             "changes": encode(change_groups(_changes(status), status.rows)),
             "bad_rows": encode(_bad_rows(status)),
         }
+        if status.options.horizons:
+            parts["forecasts"] = encode(forecast_part(status))
         history = status.history
         if history is not None:
             parts["recent"] = _recent(history)

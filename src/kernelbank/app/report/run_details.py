@@ -75,6 +75,7 @@ def _details(status: RunStatus) -> list[list[Any]]:
         *_slot_changes(status),
         ["lagged targets", options.lags],
         ["seasons", _seasons(status)],
+        *_forecasts(status),
         ["delay of targets", f"{options.delay} rows"],
         ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skip"],
         ["missing inputs", "allowed" if options.allow_missing else "are bad rows"],
@@ -104,6 +105,18 @@ def _seasons(status: RunStatus) -> str:
     found = ", ".join(map(str, status.bank.periods))
     auto = status.options.periods == "auto"
     return f"{found} rows{' (found)' if auto else ''}" if found else "none found"
+
+
+def _forecasts(status: RunStatus) -> list[list[str]]:
+    """How far ahead the run forecasts, and with which columns; nothing without --horizon."""
+    horizons, known = status.options.horizons, status.options.known
+    if not horizons:
+        return []
+    ahead = ", ".join(map(str, horizons))
+    if len(horizons) > 2 and horizons == tuple(range(1, len(horizons) + 1)):
+        ahead = f"1 to {len(horizons)}"
+    found = [["forecasts", f"{ahead} row{'s' * (horizons[-1] > 1)} ahead"]]
+    return found + ([["known in advance", _listed(known)]] if known else [])
 
 
 def _beyond(counts: Mapping[str, int]) -> str:

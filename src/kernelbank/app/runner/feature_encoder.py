@@ -15,6 +15,7 @@ from ...io.sources import RejectedRow, RowBlock
 from ...io.sources.parsing import MISSING, shown_cell
 from ...io.times import parse_time
 from ...utils.validation import Floats
+from .forecast_options import check_known
 from .options import RunOptions, as_label
 
 
@@ -71,6 +72,7 @@ class FeatureEncoder:
             raise RunRefused(f"{flags}: column {twice!r} is named twice. Use it once.")
         if self._features is None:
             self._features = [name for name in columns if name not in reserved]
+        check_known(options.known, [*self._features, *([options.time] if options.time else [])])
         past = options.lags or options.seasons
         if not (self._features or options.categorical or options.time is not None or past):
             raise RunRefused(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...auto import AutoBank
+from ...auto.auto_predictions import tail_of
 from ...auto.auto_serialization import describe
 from ...auto.category_statistics import category_code
 from ...auto.class_labels import MAX_CLASSES, RefusedLabel
@@ -18,6 +19,7 @@ from ...auto.prediction import best_class
 from ...bank.engines import as_engine
 from ...bank.layout import Slot
 from ...bank.runtime import under
+from ...bank.trace import BY_HORIZON
 from ...combiners import Simplex
 from ...errors import FileRefused, RunRefused
 from ...io.sinks.base import Row
@@ -25,6 +27,7 @@ from ...kernels.dictionary import gaussian_grid
 from ...learners import Norma
 from ...utils.validation import Floats
 from .feature_encoder import Batch
+from .forecast_options import forecast_cells, forecast_columns
 from .history import EARLY, History
 from .options import RunOptions
 from .recent_rows import FIELDS
@@ -37,11 +40,14 @@ CLASSIFICATION_COLUMNS = ("row", "prediction", "probability", "target")
 
 
 def prediction_columns(options: RunOptions) -> tuple[str, ...]:
-    """The columns of the predictions: of several targets, those of each with its name."""
+    """The columns of the predictions, without those that are copied from the source.
+
+    Of several targets those of each have its name.
+    """
     if options.task == "classification":
         return CLASSIFICATION_COLUMNS
     if len(options.targets) == 1:
-        return REGRESSION_COLUMNS
+        return (*REGRESSION_COLUMNS, *forecast_columns(options))
     row, *each = REGRESSION_COLUMNS
     return (row, *(f"{column}:{name}" for name in options.targets for column in each))
 
@@ -58,6 +64,7 @@ def make_model(options: RunOptions, engine: Any) -> AutoBank:
         }
     own |= {"lower": options.lower, "upper": options.upper}
     own |= {"seasons": options.periods}
+    own |= {"horizons": options.horizons or None, "known": options.known or None}
     own |= {"classes": options.labels, "max_classes": options.max_classes}
     return AutoBank(options.task, options.lags, options.size, engine=engine, **own)
 
@@ -131,7 +138,7 @@ class ModelSession:
             if self.options.delay:
                 predictions = self._run_delayed(rows, targets, times)
             elif targets == [None]:
-                predictions = [self._predict_only(rows, times)]
+                predictions = [(*self._predict_only(rows, times), *self._no_forecasts)]
             else:
                 predictions = self._run_batch(rows, targets, times)
         with self.timings.measure(SNAPSHOTS):
@@ -142,7 +149,11 @@ class ModelSession:
 
     def _run_batch(self, rows: EncodedRows, targets: list[Any], times: Floats) -> list[Row]:
         trace = self.bank.run(rows, targets, record="all", coverage=self.options.coverage)
-        return self._record(trace, targets, times)
+        found = self._record(trace, targets, times)
+        if not self.options.horizons:
+            return found
+        cells = forecast_cells({n: getattr(trace, n) for n in BY_HORIZON}, self.options)
+        return [(*row, *own) for row, own in zip(found, cells, strict=True)]
 
     def _run_delayed(self, rows: EncodedRows, targets: list[Any], times: Floats) -> list[Row]:
         predictions: list[Row] = []
@@ -150,20 +161,36 @@ class ModelSession:
             own = {code: rows.texts[code] for code in codes.tolist() if code in rows.texts}
             x = EncodedRows(codes[None], own)
             if target is None:  # it waits like the others: targets are learned `delay` rows later
-                predictions.append(self._predict_only(x, time[None]))
+                row = self._predict_only(x, time[None])
             else:
                 trace = self.bank.predict_trace_one(x, record="all", coverage=self.options.coverage)
-                predictions += self._record(trace, [target], time[None])
+                (row,) = self._record(trace, [target], time[None])
             self._pending.append((x, target))
+            cells = self._no_forecasts
             if len(self._pending) > self.options.delay:
-                self._learn_oldest()
+                cells = self._learn_oldest()
+            predictions.append((*row, *cells))
         return predictions
 
-    def _learn_oldest(self) -> None:
+    def _learn_oldest(self) -> Row:
+        """Learn the oldest row that waits; the cells of the forecasts that are made after it."""
         x, target = self._pending.pop(0)
-        if target is not None:
+        if target is None:
+            return self._no_forecasts
+        model = self.bank._model
+        assert model is not None  # it has predicted the row
+        model.collect_forecasts(np.zeros((0, 0)), tail_of(self.options.coverage))
+        try:
             self.bank.learn_one(x, target)
-            self._last_target = target
+        finally:
+            found = model.collected_forecasts()
+        self._last_target = target
+        return forecast_cells(found, self.options)[0] if found else ()
+
+    @property
+    def _no_forecasts(self) -> Row:
+        """Empty cells, for a row after which nothing was learned."""
+        return (None,) * len(forecast_columns(self.options))
 
     def _predict_only(self, X: EncodedRows, times: Floats) -> Row:
         """A row without a target: predicted and not learned; the bank does not wait for it."""
@@ -270,8 +297,11 @@ class ModelSession:
         """Continue from what `describe` returned."""
         options, engine = self.options, as_engine(self._engine)
         bank = restore(facts["bank"], under("bank/", state), engine, {}, None)
-        wanted = (options.task, options.lags, options.periods)
-        if not isinstance(bank, AutoBank) or (bank.task, bank.lags, bank.seasons) != wanted:
+        wanted = (options.task, options.lags, options.periods, options.horizons, options.known)
+        if not isinstance(bank, AutoBank) or wanted != (
+            *(bank.task, bank.lags, bank.seasons, bank.horizons),
+            bank._config.known,
+        ):
             raise FileRefused("its model does not fit its options.")
         if bank._encoder is not None and bank._encoder.tentative:  # a run knows its columns
             raise FileRefused("its columns are tentative.")

@@ -16,6 +16,7 @@ from typing import Any, get_type_hints
 
 from ...errors import FileRefused, RunRefused
 from ...io.dialect import DECIMAL_RULE, DELIMITER_RULE, delimiter_character
+from .forecast_options import check_forecasts, parsed_horizons
 from .option_combinations import REDIS_SCHEMES, check_combinations
 from .option_spec import (
     FIXED,
@@ -137,6 +138,18 @@ class RunOptions:
         "Periods in rows after which the stream repeats, such as 24,168; or auto to find them.",
         (),
         metavar="N,N",
+        saved=FIXED,
+    )
+    horizon: tuple[str, ...] = _learning(
+        "Forecast so many rows ahead, after every row: 24 for 1 to 24, or some, such as 1,6,24.",
+        (),
+        metavar="N,N",
+        saved=FIXED,
+    )
+    known: tuple[str, ...] = _learning(
+        "Numeric columns, or the time, that forecasts may use of later rows: known in advance.",
+        (),
+        metavar="A,B",
         saved=FIXED,
     )
     delay: int = _learning(
@@ -299,6 +312,7 @@ class RunOptions:
             raise RunRefused(f"--decimal must {DECIMAL_RULE}; got {self.decimal!r}.")
         self._check_targets()
         self._check_seasons()
+        check_forecasts(self)
         check_combinations(self)
 
     def _check_targets(self) -> None:
@@ -362,6 +376,11 @@ class RunOptions:
         if self.seasons == ("auto",):
             return "auto"
         return tuple(sorted(map(int, self.seasons))) or None
+
+    @property
+    def horizons(self) -> tuple[int, ...]:
+        """What --horizon says, as for an AutoBank."""
+        return parsed_horizons(self.horizon) if self.horizon else ()
 
     @property
     def delimiter_character(self) -> str:

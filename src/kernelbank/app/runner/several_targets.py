@@ -51,11 +51,12 @@ class SeveralTargetsSession(ModelSession):
         trace = self.bank.run(rows, Y, record="all", coverage=self.options.coverage)
         return self._record(trace, targets, times)
 
-    def _learn_oldest(self) -> None:
+    def _learn_oldest(self) -> Row:
         x, target = self._pending.pop(0)
         if target is not None:
             self.bank.learn_one(x, _as_array([target])[0])
             self._last_target = _newest([self._last_target, target])
+        return ()  # several targets have no forecasts
 
     def _prediction_of(self, X: EncodedRows) -> Row:
         intervals = self.bank.predict_interval(X, self.options.coverage)[0].tolist()

@@ -15,12 +15,14 @@ import numpy as np
 
 from ...auto import AutoBank
 from ...auto.change_detection import Change
+from ...auto.forecasting import HorizonScore
 from ...auto.loading import DAMAGE
 from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
 from ...io.checkpoint import damage_text
 from ...native.progress import progress
 from .checkpoint_dir import STATE, read_checkpoint
+from .forecast_status import chosen_scores, forecast_scores, scores_to_json
 from .history import TOTALS, History
 from .model_session import saved_count
 from .options import RunOptions
@@ -242,6 +244,11 @@ class RunStatus:
         return math.nan if self.history is None else self.history.labels.area
 
     @cached_property
+    def forecasts(self) -> list[HorizonScore]:
+        """How good the forecasts were, by horizon; errors are RMSE."""
+        return forecast_scores(self.bank)
+
+    @cached_property
     def best_slot(self) -> tuple[str, float]:
         """The name and the error of the slot that alone has the smallest error."""
         if self.history is None or not self.scored:
@@ -306,6 +313,8 @@ class RunStatus:
             "area_under_curve": self.area_under_curve,
             "weights": dict(self.largest_weights),
         }
+        if self.options.horizons:
+            record["forecasts"] = scores_to_json(chosen_scores(self.forecasts))
         return {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in record.items()

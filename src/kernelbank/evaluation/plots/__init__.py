@@ -12,6 +12,7 @@ lowest and the highest value of each interval, weights are means over an interva
 from .banks import bars, function
 from .curves import running_means
 from .dashboard import trace
+from .forecast_plots import forecast, horizon_weights
 from .prediction_plots import predictions
 from .ranks import critical_difference
 from .regret_plot import regret
@@ -49,7 +50,9 @@ __all__ = [
     "critical_difference",
     "cumulative_cost",
     "cumulative_loss",
+    "forecast",
     "function",
+    "horizon_weights",
     "new_figure",
     "predictions",
     "regret",

@@ -3,7 +3,7 @@
 
 const SECTIONS = [
   drawHeader, drawStream, drawTargets, drawError, drawLoss, drawWeights, drawCurves, drawIntervals,
-  drawLabels, drawChanges, drawBadRows, drawTimes, drawDetails,
+  drawForecasts, drawLabels, drawChanges, drawBadRows, drawTimes, drawDetails,
 ];
 
 function draw() {

@@ -1,0 +1,554 @@
+"""Forecasts at several horizons: definitions, same bits, legality, coverage, files, errors."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.auto import calibration
+from kernelbank.auto.forecast import LEVELS
+from kernelbank.auto.forecast_columns import ForecastRows
+from kernelbank.auto.horizon_intervals import COVERED, HorizonIntervals
+from kernelbank.auto.iterated_line import IteratedLine
+from kernelbank.auto.prequential_run import PrequentialRun
+from kernelbank.errors import FileRefused, InvalidArgument
+from kernelbank.io import checkpoint
+from support.auto_streams import assert_same_state, predict_and_learn
+from support.naive import forecasts as naive
+
+HORIZONS = (1, 3, 8)
+FIELDS = ("forecasts", "forecast_lower", "forecast_upper")
+
+
+def small(**settings):
+    return kb.AutoBank(size="small", **({"lags": 3, "horizons": HORIZONS} | settings))
+
+
+def waves(count, seed=0, period=24):
+    """A series with a season that an input, the phase, announces; another input says nothing."""
+    draw = np.random.default_rng(seed)
+    t = np.arange(count)
+    y = 20 + 5 * np.sin(2 * np.pi * t / period) + 0.3 * draw.normal(size=count)
+    return np.column_stack([t % period, draw.normal(size=count)]), y
+
+
+X, Y = waves(150)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """A bank that learned the series in one run, and its trace."""
+    bank = small()
+    return bank, bank.run(X, Y)
+
+
+@pytest.fixture(scope="module")
+def with_known():
+    """The same with an input that is known in advance."""
+    bank = small(known=[0])
+    return bank, bank.run(X, Y)
+
+
+def same_forecasts(one, other, rows=slice(None)):
+    for field in FIELDS:
+        np.testing.assert_array_equal(getattr(one, field)[rows], getattr(other, field)[rows])
+
+
+# --- definitions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 4, 30])
+def test_rows_hold_the_last_targets_and_those_of_the_phase(count):
+    rows = ForecastRows(3, (1, 5, 12), (5, 7))
+    y = np.random.default_rng(0).normal(size=count)
+    targets = np.concatenate([np.full(20, np.nan), y])
+    wanted = naive.forecast_row(y.tolist(), 3, (1, 5, 12), (5, 7), [1.0, 2.0, 3.0], [0.5] * 14)
+    found = rows.row(targets, np.array([1.0, 2.0, 3.0]), np.full(14, 0.5))
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_the_iterated_line_goes_on_from_its_own_forecasts():
+    line, scale = IteratedLine(2, (6,), 9), (20.0, 4.0)
+    series = np.concatenate([np.full(8, np.nan), Y[:60]])
+    for n in range(9, len(series)):
+        line.learn(series[:n], (series[n] - 20.0) / 4.0, scale)
+    back = [1, 2, 5, 6, 7]
+    assert line.back.tolist() == back
+    predict = lambda inputs: line.bank.predict_one(np.array(inputs))  # noqa: E731
+    for known in (1, 4, 60):
+        wanted = naive.iterated(predict, Y[:known].tolist(), back, 9, *scale)
+        found = line.forecast(np.concatenate([np.full(8, np.nan), Y[:known]]), scale)
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_intervals_follow_their_definition():
+    """Forecasts of a walk: each error is compared with the quantiles of its own interval."""
+    draw = np.random.default_rng(0)
+    fast = HorizonIntervals(HORIZONS, np.array([-np.inf, np.inf]))
+    slow = [naive.HorizonCalibration(horizon) for horizon in HORIZONS]
+    # Scaled forecasts are exact: the center is 0 and the scale 1.
+    scale, level, wide = np.array([0.0, 1.0]), 0.0, np.array([-1e9, 1e9])
+    for moment in range(400):
+        level += draw.standard_t(3)
+        if moment:
+            fast.score(moment, level, level, min(moment, HORIZONS[-1]), scale)
+            for one in slow:
+                one.score(level, 1.0)
+        fast.stats[:, [calibration.LOW, calibration.HIGH]] = wide  # no range holds them back
+        values = np.full(3, level) + draw.normal(size=3)
+        output = fast.forecast(values, np.zeros(3), scale, 0.05)
+        fast.issue(moment, output, np.zeros((3, 2)))
+        for own, one, value in zip(output, slow, values, strict=True):
+            np.testing.assert_allclose(own, [value, *one.forecast(value, 0.05)], rtol=1e-12)
+    assert fast.totals[:, COVERED].tolist() == [one.covered for one in slow]
+
+
+def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
+    bank, trace = whole
+    begun = bank._model.forecaster.begun
+    for k, score in enumerate(bank.ledger.horizons):
+        h, rows = score.horizon, np.arange(begun, len(Y) - score.horizon)
+        error = Y[rows + h] - trace.forecasts[rows, k]
+        inside = (trace.forecast_lower[rows, k] <= Y[rows + h]) & (
+            Y[rows + h] <= trace.forecast_upper[rows, k]
+        )
+        widths = (trace.forecast_upper - trace.forecast_lower)[rows, k]
+        wanted = (
+            np.mean(error**2),
+            np.mean((Y[rows + h] - Y[rows]) ** 2),
+            np.mean((Y[rows + h] - Y[rows]) ** 2),
+            np.mean(np.abs(error)),
+            inside.mean(),
+            widths.mean(),
+        )
+        assert score.scored == len(rows)
+        np.testing.assert_allclose(score[2:], wanted, rtol=1e-10)
+
+
+def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
+    bank = small(known=[0], seasons=(24,))
+    bank.run(X[:90], Y[:90])
+    begun = bank._model.forecaster.begun
+    for score in bank.ledger.horizons:
+        rows = np.arange(begun, 90 - score.horizon)
+        last = Y[rows + score.horizon] - Y[rows]
+        season = [
+            Y[t + score.horizon]
+            - (naive.phase_value(Y[: t + 1].tolist(), score.horizon, 24) or Y[t])
+            for t in rows
+        ]
+        wanted = [np.mean(last**2), np.mean(np.square(season))]
+        np.testing.assert_allclose([score.last_value, score.seasonal], wanted, rtol=1e-10)
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+
+def test_predictions_are_the_same_with_and_without_horizons(whole):
+    plain = kb.AutoBank(size="small", lags=3).run(X, Y)
+    for field in ("predictions", "lower", "upper"):
+        np.testing.assert_array_equal(getattr(whole[1], field), getattr(plain, field))
+
+
+@pytest.mark.parametrize("moment", [3, 13, 140])
+def test_saved_at_any_moment_forecasts_go_on(whole, moment, tmp_path):
+    """Before the first bank, at its start, in the middle, after the last restart."""
+    bank = small()
+    first = bank.run(X[:moment], Y[:moment])
+    bank.save(tmp_path / "bank.kb")
+    bank = kb.load(tmp_path / "bank.kb")
+    second = bank.run(X[moment:], Y[moment:])
+    for field in FIELDS:
+        joined = np.concatenate([getattr(first, field), getattr(second, field)])
+        np.testing.assert_array_equal(joined, getattr(whole[1], field))
+    assert_same_state(bank, whole[0])
+
+
+def test_with_known_inputs_bits_are_the_same_too(with_known, tmp_path):
+    """One by one, through files and a copy; forecasts need the known inputs of the next rows."""
+    bank = small(known=[0])
+    _, bank = predict_and_learn(bank, X, Y, files=(20, 100), path=tmp_path / "bank.kb")
+    assert_same_state(bank, with_known[0])
+    future = np.arange(8) % 24
+    twin = copy.deepcopy(bank)
+    for field in ("point", "lower", "upper"):
+        one, other = (getattr(b.forecast(future), field) for b in (twin, with_known[0]))
+        np.testing.assert_array_equal(one, other)
+    twin.learn_one(X[0], Y[0])
+    assert_same_state(bank, with_known[0])
+
+
+def test_forecast_is_the_last_row_of_the_trace_and_changes_nothing(whole):
+    bank, trace = whole
+    for _ in range(2):
+        forecast = bank.forecast()
+        np.testing.assert_array_equal(forecast.point, trace.forecasts[-1])
+        np.testing.assert_array_equal(forecast.lower, trace.forecast_lower[-1])
+        np.testing.assert_array_equal(forecast.upper, trace.forecast_upper[-1])
+    assert forecast.samples == len(Y)
+    np.testing.assert_array_equal(forecast.history, Y[-len(forecast.history) :])
+
+
+def test_delayed_targets_give_the_same_forecasts_later(whole):
+    """Forecasts are made after a row was learned, whenever that is."""
+    bank = small()
+    same_forecasts(bank.run(X, Y, delay=3), whole[1])
+    bank = small()
+    predict_and_learn(bank, X, Y, delay=3)
+    np.testing.assert_array_equal(bank.forecast().point, whole[1].forecasts[-1])
+
+
+def test_a_run_that_fails_collects_no_more():
+    bank = small()
+    bank.run(X[:20], Y[:20])
+    model = bank._model
+    run = PrequentialRun(bank, X[20:40], Y[20:40], None, 0.05, ("predictions",), 0)
+    run._keep = None  # not callable: the first batch fails
+    with pytest.raises(TypeError):
+        run.run()
+    assert model.forecasts is None
+    assert copy.deepcopy(model).forecasts is None
+
+
+# --- legality -------------------------------------------------------------------------------------
+
+
+def test_later_rows_do_not_change_earlier_forecasts(whole):
+    other_x, other_y = X.copy(), Y.copy()
+    other_x[100:] = 1e3
+    other_y[100:] = -50.0
+    same_forecasts(small().run(other_x, other_y), whole[1], slice(0, 100))
+
+
+def test_of_later_rows_only_known_columns_matter(with_known):
+    other_x, other_y = X.copy(), Y.copy()
+    other_x[100:, 1] = 1e3
+    other_y[100:] = -50.0
+    same_forecasts(small(known=[0]).run(other_x, other_y), with_known[1], slice(0, 100))
+    other_x[104, 0] += 6
+    trace = small(known=[0]).run(other_x, other_y)
+    changed = np.argwhere(trace.forecasts[:100] != with_known[1].forecasts[:100])
+    assert changed.tolist() == [[96, 2]]  # 8 rows before; 3 and 1 rows before are later rows
+
+
+def test_forecasts_whose_known_inputs_are_not_given_are_nan(with_known):
+    missing = np.isnan(with_known[1].forecasts)
+    wanted = [[row + h >= len(Y) for h in HORIZONS] for row in range(len(Y))]
+    np.testing.assert_array_equal(missing, wanted)
+
+
+# --- how good they are ----------------------------------------------------------------------------
+
+
+def test_known_inputs_help():
+    """A jump that only the announced input explains."""
+    draw = np.random.default_rng(3)
+    price = draw.integers(0, 2, 220).astype(float)
+    y = 10 + 4 * price + 0.1 * draw.normal(size=220)
+    errors = {}
+    for known in (None, [0]):
+        bank = small(known=known, horizons=(1, 5))
+        bank.run(price, y)
+        errors[known is None] = [score.error for score in bank.ledger.horizons]
+    assert np.all(np.array(errors[False]) < 0.2 * np.array(errors[True]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("persistence", [1.0, 0.9])
+def test_intervals_cover_at_every_horizon(persistence):
+    """The share beyond an end differs from its tail p by at most (range of the quantile) sqrt(p) /
+    (step rows): see `horizon_intervals`. A quantile stays within 4 root mean squares; errors h rows
+    ahead overlap, so that the share has the deviation of n / h independent ones besides."""
+    draw = np.random.default_rng(7)
+    noise, y = draw.normal(size=3000), np.zeros(3000)
+    for n in range(1, len(y)):
+        y[n] = persistence * y[n - 1] + noise[n]
+    bank = small(horizons=(1, 8, 24))
+    bank.run(np.zeros(len(y)), y)
+    for score in bank.ledger.horizons:
+        step = 0.05 / math.sqrt(score.horizon)
+        moved = 4 * math.sqrt(0.05) / (step * score.scored)
+        chance = 3 * math.sqrt(0.9 * 0.1 / (score.scored / score.horizon))
+        assert abs(score.coverage - 0.9) < min(2 * moved, chance) + 0.01, score
+    # A forecast cannot be better than the noise that is to come.
+    future = [np.sum(persistence ** (2 * np.arange(h))) for h in (1, 8, 24)]
+    assert all(
+        0.8 * wanted < score.error < 1.6 * wanted
+        for score, wanted in zip(bank.ledger.horizons, future, strict=True)
+    )
+
+
+def test_found_seasons_restart_the_forecasts():
+    """When the period is found, all is as if it had been known from the first row on."""
+    x, y = waves(230, period=12)
+    found, told = small(seasons="auto"), small(seasons=12)
+    one, other = found.run(x[:, 1], y), told.run(x[:, 1], y)
+    (row,) = (change.row for change in found.ledger.changes if change.what == "season")
+    assert found.periods == found._model.forecaster.periods == (12,)
+    assert np.any(one.forecasts[: row - 1] != other.forecasts[: row - 1])
+    same_forecasts(one, other, slice(row, None))
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def test_forecasts_stay_within_the_bounds():
+    y = np.clip(Y, 16, 24)
+    bank = small(lower=16, upper=24, known=[0])
+    trace = bank.run(X[:120], y[:120])
+    for array in (trace.forecasts, trace.forecast_lower, trace.forecast_upper):
+        known = array[~np.isnan(array)]
+        assert known.min() >= 16
+        assert known.max() <= 24
+    forecast = bank.forecast(X[120:128], coverage=0.999)
+    assert forecast.lower.min() >= 16
+    assert forecast.upper.max() <= 24
+    assert min(values.min() for values in forecast.quantiles.values()) >= 16
+
+
+def test_quantiles_do_not_cross_and_are_the_ends_of_intervals(whole):
+    bank, _ = whole
+    forecast = bank.forecast(coverage=0.9)
+    levels = np.array([forecast.quantiles[level] for level in LEVELS])
+    assert (np.diff(levels, axis=0) >= 0).all()
+    for coverage, low, high in ((0.9, 0.05, 0.95), (0.8, 0.1, 0.9), (0.5, 0.25, 0.75)):
+        own = bank.forecast(coverage=coverage)
+        np.testing.assert_allclose(own.lower, forecast.quantiles[low], rtol=1e-9)
+        np.testing.assert_allclose(own.upper, forecast.quantiles[high], rtol=1e-9)
+
+
+def test_new_inputs_are_taken_up_and_saved(tmp_path):
+    bank = small(seasons="auto")
+    bank.run(X[:60], Y[:60])
+    bank.add_inputs(1)
+    assert len(bank._model.forecaster._recent) == 60
+    wider = np.column_stack([X, X[:, 1]])
+    bank.run(wider[60:70], Y[60:70])
+    bank.save(tmp_path / "bank.kb")
+    again = kb.load(tmp_path / "bank.kb")
+    same_forecasts(bank.run(wider[70:], Y[70:]), again.run(wider[70:], Y[70:]))
+    assert_same_state(bank, again)
+
+
+def test_tables_have_names_times_and_categories(tmp_path):
+    import pandas
+
+    count = 90
+    table = pandas.DataFrame(
+        {
+            "hour": X[:count, 0],
+            "noise": X[:count, 1],
+            "site": ["ab"[n // 5 % 2] for n in range(count)],
+            "time": pandas.date_range("2026-01-01", periods=count, freq="h"),
+        }
+    )
+    bank = small(known=["hour", "time"])
+    trace = bank.run(table[:80], Y[:80])
+    assert np.isnan(trace.forecasts).sum(axis=0).tolist() == list(HORIZONS)
+    assert "forecast_upper: +8" in trace.to_frame()
+    points = bank.forecast(table[80:88]).point
+    only = table[80:88][["time", "hour"]]
+    np.testing.assert_array_equal(bank.forecast(only).point, points)
+    each = only.iloc[[0, 2, 7]]  # a row for each horizon
+    np.testing.assert_array_equal(bank.forecast(each).point, points)
+    with pytest.raises(InvalidArgument, match="'hour'"):
+        bank.forecast(table[80:88][["time"]])
+    bank.save(tmp_path / "bank.kb")
+    again = kb.load(tmp_path / "bank.kb")
+    np.testing.assert_array_equal(again.forecast(only).point, points)
+
+
+def test_weights_are_by_slot_and_horizon(whole):
+    bank, _ = whole
+    weights = bank.forecast_weights
+    assert "last value" in weights
+    assert all(values.shape == (3,) for values in weights.values())
+    assert small().run(X[:3], Y[:3]).horizons == HORIZONS
+    early = small()
+    early.run(X[:3], Y[:3])
+    assert early.forecast_weights == {}
+    np.testing.assert_array_equal(early.forecast().point, Y[2])
+
+
+def test_a_forecast_prints_its_horizons(whole):
+    text = repr(whole[0].forecast())
+    assert "after 150 rows, intervals of 90%" in text
+    assert [line.split()[0] for line in text.splitlines()[1:]] == ["+1", "+3", "+8"]
+    bank = small(horizons=20)
+    bank.run(X[:10], Y[:10])
+    assert repr(bank.forecast()).endswith("... and 8 more")
+    frame = whole[0].forecast().to_frame()
+    assert frame.index.tolist() == list(HORIZONS)
+    assert frame.columns[:4].tolist() == ["point", "lower", "upper", "quantile 0.05"]
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"horizons": 0}, "'horizons'"),
+        ({"horizons": 1001}, "'horizons'"),
+        ({"horizons": "24"}, "'horizons'"),
+        ({"horizons": ()}, "'horizons'.*at least one"),
+        ({"horizons": (1, 1)}, "'horizons'.*none twice"),
+        ({"horizons": (1, 2.5)}, "'horizons'"),
+        ({"horizons": 3, "task": "classification"}, "'horizons'.*classification"),
+        ({"known": [0]}, "'known'.*horizons"),
+        ({"horizons": 3, "known": []}, "'known'"),
+        ({"horizons": 3, "known": [0, 0]}, "'known'.*none twice"),
+        ({"horizons": 3, "known": [-1]}, "'known'"),
+        ({"horizons": 3, "known": [True]}, "'known'"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, message):
+    with pytest.raises(InvalidArgument, match=message):
+        kb.AutoBank(**settings)
+
+
+def test_horizons_are_sorted_and_a_number_means_all_up_to_it():
+    assert kb.AutoBank(horizons=(24, 1, 6)).horizons == (1, 6, 24)
+    assert kb.AutoBank(horizons=np.int64(3)).horizons == (1, 2, 3)
+    assert kb.AutoBank().horizons == ()
+
+
+def test_known_columns_must_be_there():
+    with pytest.raises(InvalidArgument, match=r"'known'.*0, 1"):
+        small(known=[2]).run(X[:5], Y[:5])
+    with pytest.raises(InvalidArgument, match="'known'"):
+        small(known=["hour"]).run(X[:5], Y[:5])
+    rows = [{"site": "a", "hour": 1.0}]
+    with pytest.raises(InvalidArgument, match=r"'known'.*numbers or times"):
+        small(known=["site"]).learn_one(rows[0], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("future", "message"),
+    [
+        (None, "'X_future'.*known columns"),
+        (np.zeros((8, 3)), "'X_future'.*1 column"),
+        (np.zeros(5), "'X_future'.*8 rows"),
+        (np.full(8, np.inf), "'X_future'"),
+        ("abc", "'X_future'"),
+        (np.zeros((2, 2, 2)), "'X_future'"),
+    ],
+)
+def test_wrong_known_rows_are_refused(with_known, future, message):
+    with pytest.raises(InvalidArgument, match=message):
+        with_known[0].forecast(future)
+
+
+def test_forecast_needs_horizons_rows_and_no_future_without_known_columns(whole):
+    bank = kb.AutoBank(size="small")
+    bank.run(X[:3], Y[:3])
+    with pytest.raises(InvalidArgument, match=r"needs horizons.*horizons=24"):
+        bank.forecast()
+    with pytest.raises(InvalidArgument, match="Learn some rows"):
+        small().forecast()
+    with pytest.raises(InvalidArgument, match=r"'X_future'.*known"):
+        whole[0].forecast(X[:8])
+    with pytest.raises(InvalidArgument, match="'coverage'"):
+        whole[0].forecast(coverage=1.0)
+
+
+def test_several_targets_have_no_forecasts():
+    with pytest.raises(InvalidArgument, match=r"'horizons'.*several targets"):
+        small().run(X[:9], np.column_stack([Y[:9], Y[:9]]))
+
+
+def test_intervals_of_several_rows_with_lags_are_refused(whole):
+    with pytest.raises(InvalidArgument, match=r"one row.*horizons=24"):
+        whole[0].predict_interval(X[:2])
+    assert whole[0].predict_interval(X[:1]).shape == (1, 2)
+
+
+# --- files of strangers ---------------------------------------------------------------------------
+
+
+def drop_forecaster(header, arrays):
+    header["forecaster"] = None
+
+
+def counter(name, value):
+    def forge(header, arrays):
+        header["forecaster"]["counters"][name] = value
+
+    return forge
+
+
+def inner_counter(name, value):
+    def forge(header, arrays):
+        header["forecaster"]["counters"]["model"][name] = value
+
+    return forge
+
+
+def entry(name, value):
+    def forge(header, arrays):
+        arrays[f"forecaster/{name}"].flat[-1] = value
+
+    return forge
+
+
+def cut(name):
+    def forge(header, arrays):
+        arrays[f"forecaster/{name}"] = arrays[f"forecaster/{name}"][:-1]
+
+    return forge
+
+
+def other_horizons(header, arrays):
+    header["horizons"] = [1, 3, 9]
+
+
+def no_horizons(header, arrays):
+    header["horizons"] = []
+
+
+FORGED = {
+    "no forecaster": drop_forecaster,
+    "other horizons": other_horizons,
+    "no horizons": no_horizons,
+    "samples": counter("samples", -1),
+    "more samples": counter("samples", 10**6),
+    "begun": counter("begun", 10**6),
+    "no core": counter("core", 0),
+    "periods": counter("periods", [7]),
+    "short series": counter("series", [1.0]),
+    "series of text": counter("series", ["1"] * 61),
+    "rows": inner_counter("rows", 3),
+    "unscored": inner_counter("unscored", 10**6),
+    "lost bank": lambda header, arrays: header["forecaster"].update(bank=None),
+    "lost line": lambda header, arrays: header["forecaster"].update(line=None),
+    "other known": lambda header, arrays: header["forecaster"]["known"].update(lags=4),
+    "nan width": entry("state/intervals/widths", np.nan),
+    "infinite quantile": entry("state/intervals/issued", np.inf),
+    "nan statistics": entry("state/intervals/stats", np.nan),
+    "nan target": entry("state/targets", np.nan),
+    "nan observed": entry("state/observed", np.nan),
+    "nan score": entry("state/scores", np.nan),
+    "shape": cut("state/past"),
+    "shape of stats": cut("state/intervals/stats"),
+}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "bank.kb"
+    bank = small(known=[0])
+    bank.run(X[:60], Y[:60])
+    bank.save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_forecasts_are_refused(name, saved, tmp_path):
+    header, arrays = checkpoint.read(saved)
+    header, arrays = copy.deepcopy(dict(header)), {n: a.copy() for n, a in arrays.items()}
+    FORGED[name](header, arrays)
+    checkpoint.write(tmp_path / "forged.kb", header, arrays)
+    with pytest.raises(FileRefused, match="damaged"):
+        kb.load(tmp_path / "forged.kb")

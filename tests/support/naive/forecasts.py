@@ -1,0 +1,93 @@
+"""Forecasts at several horizons, as one would write them down: lists of all rows, no rings."""
+
+import math
+from statistics import NormalDist
+
+TAILS = [0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5]
+
+
+def phase_value(targets, horizon, period):
+    """The newest target of the same phase as the one `horizon` rows after the last; None if none.
+
+    targets : all so far, the newest last.
+    """
+    row = len(targets) - 1 + horizon
+    while row >= len(targets):
+        row -= period
+    return targets[row] if row >= 0 else None
+
+
+def forecast_row(targets, lags, horizons, periods, iterated, recalled):
+    """What is known at one moment."""
+    missing = math.nan
+    row = [targets[-1 - lag] if lag < len(targets) else missing for lag in range(lags)]
+    for period in periods:
+        for horizon in horizons:
+            value = phase_value(targets, horizon, period)
+            row.append(missing if value is None else value)
+    return [*row, *iterated, *recalled]
+
+
+def iterated(predict, targets, back, steps, mean, sd):
+    """Forecasts that go on from their own predictions.
+
+    predict : of scaled inputs, the scaled next target.
+    back : how many rows before the next one each input is; 0 where there is none.
+    """
+
+    def scaled(value):
+        return min(max((value - mean) / sd, -10.0), 10.0)
+
+    series = list(targets)
+    for _ in range(steps):
+        inputs = [scaled(series[-b]) if b <= len(series) else 0.0 for b in back]
+        series.append(mean + sd * min(max(predict(inputs), -10.0), 10.0))
+    return series[len(targets) :]
+
+
+class HorizonCalibration:
+    """The interval of one horizon: every forecast keeps what its interval was made with."""
+
+    def __init__(self, horizon):
+        self.horizon = horizon
+        self.low = [NormalDist().inv_cdf(1 - tail) for tail in TAILS]
+        self.high = list(self.low)
+        self.variance = self.weight = 0.0
+        self.scored = self.covered = 0
+        self.made = []
+
+    def width(self):
+        return math.sqrt(self.variance)
+
+    def end(self, quantiles, tail):
+        """How far an end is from the forecast, for a tail that is tracked."""
+        return self.width() * max(quantiles[TAILS.index(tail) :])
+
+    def forecast(self, value, tail):
+        """The ends of the interval around a forecast, which is kept."""
+        low, high = value - self.end(self.low, tail), value + self.end(self.high, tail)
+        if low > high:
+            low = high = value
+        self.made.append((value, low, high, self.width(), list(self.low), list(self.high)))
+        return low, high
+
+    def score(self, y, sd):
+        """The target of the forecast made `horizon` rows ago has come, if there was one."""
+        if len(self.made) < self.horizon:
+            return
+        value, low, high, width, lows, highs = self.made[-self.horizon]
+        error = y - value
+        if not self.scored:
+            self.variance, self.weight = max(sd * sd, error * error), 1.0
+        self.covered += low <= y <= high
+        step = max(0.05 / math.sqrt(self.horizon), 1 / (self.scored + 10))
+        for g, tail in enumerate(TAILS if width > 0 else []):
+            move = step / math.sqrt(tail)
+            self.low[g] += move * ((-error > width * lows[g]) - tail)
+            self.high[g] += move * ((error > width * highs[g]) - tail)
+        self.weight = min(self.weight + 1, 50 * self.horizon, 1000)
+        square = error * error
+        if self.variance > 0:
+            square = min(square, 100 * self.variance)
+        self.variance += (square - self.variance) / self.weight
+        self.scored += 1
