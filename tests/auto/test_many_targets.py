@@ -117,8 +117,8 @@ def test_prediction_before_any_target_is_missing():
 @pytest.mark.parametrize(
     ("make", "delay", "count"),
     [
-        (troubled, 0, 150),
-        (with_gaps, 3, 150),
+        (troubled, 0, 134),
+        (with_gaps, 3, 134),
         *(
             pytest.param(make, delay, 600, marks=pytest.mark.slow)
             for make in (stream, with_gaps, troubled)
@@ -132,7 +132,7 @@ def test_blocks_and_single_rows_have_the_same_bits(make, delay, count, tmp_path)
     trace = bank.run(X, Y, delay=delay)
     path = tmp_path / "bank.kb"
     answers, other = predict_and_learn(
-        kb.AutoBank(lags=2, **SMALL), X, Y, delay, files=(2, 30, 140), path=path
+        kb.AutoBank(lags=2, **SMALL), X, Y, delay, files=(2, 130), path=path
     )
     known = slice(1 + delay, None)
     assert np.array_equal(np.array(answers[known]), trace.predictions[known], equal_nan=True)
@@ -313,12 +313,12 @@ def test_rows_by_names_may_have_any_order_and_leave_targets_out():
 
 
 def test_tables_of_inputs_and_targets_go_together():
-    X, Y = stream(120)
+    X, Y = stream(60)
     table = pd.DataFrame(X, columns=["u", "v", "w"])
     table["site"] = np.where(X[:, 0] > 0, "north", "south")
     targets = pd.DataFrame(Y, columns=NAMES)
     bank, trace = learned(table, targets)
-    assert trace.predictions.shape == (120, 2)
+    assert trace.predictions.shape == (60, 2)
     single = kb.AutoBank(**SMALL)
     for row, y in zip(table.to_dict("records"), targets.to_dict("records"), strict=True):
         single.predict_one(row)
@@ -347,21 +347,21 @@ def test_categories_help_and_missing_first_targets_do_not_spoil_them():
 
 
 def test_added_inputs_are_used():
-    X, Y = stream(300)
+    X, Y = stream(160)
     bank = kb.AutoBank(lags=1, **SMALL)
     bank.run(X[:100, :2], Y[:100])
     bank.predict_one(X[100, :2])
     bank.add_inputs()
     other = copy.deepcopy(bank)
     trace = bank.run(X[100:], Y[100:])
-    assert trace.predictions.shape == (200, 2)
+    assert trace.predictions.shape == (60, 2)
     for x, y in zip(X[100:], Y[100:], strict=True):
         other.learn_one(x, y)
     for one in (bank, other):
         one._pending.clear()
     assert_same_state(bank, other)
     assert bank.input_ranges().shape == (3, 3)
-    assert np.allclose(bank.input_ranges()[:, 0], np.median(X, axis=0), atol=0.3)
+    assert np.allclose(bank.input_ranges()[:, 0], np.median(X, axis=0), atol=0.5)
 
 
 # --- missing targets ------------------------------------------------------------------------------
