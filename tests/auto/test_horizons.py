@@ -363,8 +363,11 @@ def test_tables_have_names_times_and_categories(tmp_path):
 def test_weights_are_by_slot_and_horizon(whole):
     bank, _ = whole
     weights = bank.forecast_weights
-    assert "last value" in weights
-    assert all(values.shape == (3,) for values in weights.values())
+    forecaster = bank._model.forecaster
+    slots = dict(zip(weights, forecaster._slots[(len(Y) - 1) % 8].T, strict=True))
+    np.testing.assert_allclose(slots["last value"], Y[-1], rtol=1e-12)
+    combined = sum(weights[name] * slots[name] for name in weights)
+    np.testing.assert_allclose(combined, bank.forecast().point, rtol=1e-9)
     assert small().run(X[:3], Y[:3]).horizons == HORIZONS
     early = small()
     early.run(X[:3], Y[:3])
@@ -500,6 +503,13 @@ def cut(name):
     return forge
 
 
+def first_only(name):
+    def forge(header, arrays):
+        arrays[f"forecaster/{name}"] = arrays[f"forecaster/{name}"][:1]
+
+    return forge
+
+
 def other_horizons(header, arrays):
     header["horizons"] = [1, 3, 9]
 
@@ -519,7 +529,7 @@ FORGED = {
     "periods": counter("periods", [7]),
     "short series": counter("series", [1.0]),
     "series of text": counter("series", ["1"] * 61),
-    "rows": inner_counter("rows", 3),
+    "rows": inner_counter("rows", 57),
     "unscored": inner_counter("unscored", 10**6),
     "lost bank": lambda header, arrays: header["forecaster"].update(bank=None),
     "lost line": lambda header, arrays: header["forecaster"].update(line=None),
@@ -532,6 +542,7 @@ FORGED = {
     "nan score": entry("state/scores", np.nan),
     "shape": cut("state/past"),
     "shape of stats": cut("state/intervals/stats"),
+    "shape that fits by chance": first_only("state/intervals/stats"),
 }
 
 

@@ -144,7 +144,8 @@ class AutoBankPredictions(AutoBankState):
         ----------
         X_future : with `known`, the values of these columns in the next rows: a row for each of the
             next max(horizons) rows, or for each horizon. An array has the known columns only, in
-            their order, or all columns.
+            their order, or all columns. Where they are not given, or had not made forecasts better
+            lately, forecasts are made without them.
         coverage : of the intervals, which are calibrated for each horizon from its past errors.
 
         Learns nothing. Before the first rows are learned forecasts are the last value.
@@ -161,17 +162,14 @@ class AutoBankPredictions(AutoBankState):
         with self._turn:
             forecaster = self._forecaster()
             tail = tail_of(checked_coverage(coverage))
-            output = forecaster.forecast(tail)
-            levels = np.array([forecaster.quantile(level) for level in LEVELS]).T
             if forecaster.known is None and X_future is not None:
                 remedy = "Leave it out, or name such columns: kb.AutoBank(horizons=..., known=...)."
                 rule = "be left out for a bank without known columns"
                 raise check.refuse("X_future", rule, np.shape(X_future), remedy, "forecast")
             history = forecaster.observed[~np.isnan(forecaster.observed)]
-            if forecaster.known is not None:
-                future = self._known_rows(X_future, forecaster)
-                output = forecaster.with_known(output, future)
-                levels = forecaster.with_known(levels, future)
+            future = None if X_future is None else self._known_rows(X_future, forecaster)
+            output = forecaster.forecast(tail, future)
+            levels = np.array([forecaster.quantile(level, future) for level in LEVELS]).T
             quantiles = dict(zip(LEVELS, ordered(levels).T.copy(), strict=True))
             point, lower, upper = output.T.copy()
             return Forecast(
@@ -192,10 +190,10 @@ class AutoBankPredictions(AutoBankState):
         They tell which kernels matter at which distance; see `kb.plots.horizon_weights`.
         """
         with self._turn:
-            model = self._forecaster().model
-            if not model.banks:
+            forecaster = self._forecaster()
+            if not forecaster.model.banks:
                 return {}
-            return dict(zip(model.names, model.weights().T.copy(), strict=True))
+            return dict(zip(forecaster.model.names, forecaster.weights().T.copy(), strict=True))
 
     # --- internals --------------------------------------------------------------------------------
 
@@ -294,9 +292,6 @@ class AutoBankPredictions(AutoBankState):
         assert known is not None
         names = ", ".join(map(str, self._config.known))
         remedy = f"Give the columns {names} of the next {horizons[-1]} rows."
-        if X_future is None:
-            rule = "be given for a bank with known columns"
-            raise check.refuse("X_future", rule, None, remedy, "forecast")
         rows = known_table(X_future, self._config.known, self._encoder, forecaster, remedy)
         if len(rows) >= horizons[-1]:
             return rows[np.array(horizons) - 1]

@@ -92,8 +92,12 @@ def _describe_forecaster(forecaster: Forecaster) -> tuple[dict[str, Any], Arrays
         header[name], own = bank._describe()
         arrays |= {f"{name}/{n}": array for n, array in own.items()}
     if forecaster.known is not None:
-        header["known"], own = describe(forecaster.known.bank)
-        arrays |= {f"known/{n}": array for n, array in own.items()}
+        for name, part in (("known", forecaster.known.bank), ("late", forecaster.known.late)):
+            header[name], own = describe(part)
+            arrays |= {f"{name}/{n}": array for n, array in own.items()}
+    if forecaster.plain is not None:
+        header["plain"], own = _describe_forecaster(forecaster.plain)
+        arrays |= {f"plain/{n}": array for n, array in own.items()}
     return header, arrays
 
 

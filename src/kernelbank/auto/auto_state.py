@@ -254,7 +254,8 @@ class AutoBankState(AutoBankView):
             columns = self._known_columns(dimension)
             slots = known_slots(len(columns), SIZES[config.size], config.seed)
             make: Any = type(self)
-            known = KnownInputs(columns, make(slots=slots, scalings="standard"))
+            banks = [make(slots=slots, scalings="standard") for _ in range(2)]
+            known = KnownInputs(columns, banks[0], banks[1], config.horizons[-1])
         return Forecaster(config, dimension, config.horizons, periods, known)
 
     def _known_columns(self, dimension: int) -> list[int]:

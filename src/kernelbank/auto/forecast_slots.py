@@ -7,7 +7,7 @@ the moments to be forecast, and the phases of the periods. All horizons share it
   before; *iterated*: a line, learned one step ahead, that goes on from its own forecasts.
 - *linear*: least squares on everything; *few lags*: on the inputs, the last six targets and the
   phases.
-- *random features*, *nearest neighbors*, *tree*: on few lags too.
+- *random features*, *nearest neighbors*, *tree*: on few lags too; nearest neighbors alone on many.
 
 Those of the last two lines are there alone, and on the residual of each of the first line.
 """
@@ -27,8 +27,9 @@ from .default_slots import LINEAR_RIDGE, RIDGE, SLOW, WIDE, Size, mixed_kernel
 from .forecast_columns import ForecastColumns
 from .slot_pool import NamedSlots, SlotPool
 
-FEW = 6
-"""How many of the last targets the slots see that are not linear."""
+FEW, MANY = 6, 24
+"""How many of the last targets the slots see that are not linear; and those on nearest neighbors
+of whole rows, which find the same course of a series in the past."""
 
 _FLAT = 1e9
 """A ridge that leaves a line no slope: its forecast is the mean."""
@@ -57,6 +58,7 @@ class _Builder:
     ) -> None:
         self.pool, self.columns, self.size, self.seed, self.loss = pool, columns, size, seed, loss
         self.few = (*columns.inputs, *columns.lags[:FEW], *columns.phases)
+        self.all_lags = (*columns.inputs, *columns.lags[:MANY], *columns.phases)
 
     def _add(self, name: str, slot: Slot) -> int:
         self._add_unit(name, [(name, slot)])
@@ -87,7 +89,7 @@ class _Builder:
             linear = LinearRLS(ridge=LINEAR_RIDGE, **_FASTER)
             self._add(f"{base}linear, few lags", Slot(short, linear, residual_of=index))
             self._add_features(base, index)
-            self._add_neighbors(base, index)
+            self._add_neighbors(base, index, self.few if base else self.all_lags)
             if index is not None:
                 self._add_tree(base, index)
 
@@ -96,13 +98,13 @@ class _Builder:
         rls = FourierRLS(features=self.size.features, ridge=RIDGE, seed=self.seed, **_FORGETTING)
         self._add(f"{base}random features", Slot(kernel, rls, residual_of=index))
 
-    def _add_neighbors(self, base: str, index: int | None) -> None:
-        dimension, count = len(self.few), self.size.neighbors
+    def _add_neighbors(self, base: str, index: int | None, columns: tuple[int, ...]) -> None:
+        dimension, count = len(columns), self.size.neighbors
         memory = min(max(self.size.neighbor_values // dimension, 8 * count), MOST_SAMPLES)
         learner = NearestNeighborGP(count, memory, noise=NOISE)
         named = []
         for width, noise in NEIGHBOR_KERNELS:
-            kernel = ActiveDims((NOISE / noise) * Matern(width * sqrt(dimension)), self.few)
+            kernel = ActiveDims((NOISE / noise) * Matern(width * sqrt(dimension)), columns)
             name = f"{base}nearest neighbors, width {width:g}, noise {noise:g}"
             named.append((name, Slot(kernel, learner, residual_of=index)))
         self._add_unit(f"{base}nearest neighbors", named)

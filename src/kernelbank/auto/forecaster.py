@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..utils.validation import Floats
+from .calibration import VARIANCE
 from .config import AutoConfig
 from .forecast_columns import rows_back
 from .horizon_intervals import HorizonIntervals
@@ -22,6 +23,10 @@ from .seasons import AUTO, SeasonHistory
 
 RECENT = 1000
 """How many of the last rows are kept where periods are to be found."""
+
+
+MEMORY = 1000.0
+"""Rows of the mean squares by which forecasts with and without known inputs are compared."""
 
 
 class Forecaster:
@@ -38,7 +43,7 @@ class Forecaster:
     horizons : in rows, ascending.
     periods : of seasons.
     known : the model of the inputs that are known in advance, if there are any. Forecasts are then
-        of what it leaves.
+        of what it leaves, or without it, whatever had the smaller errors at a horizon.
     """
 
     def __init__(
@@ -54,7 +59,11 @@ class Forecaster:
         kept = RECENT if config.seasons == AUTO else 0
         self._recent = deque[tuple[Floats, float, float]](maxlen=kept)
         """Rows from which the forecasts start anew when periods are found."""
-        if known is not None:  # they are of the targets, not of residuals
+        self.plain: Forecaster | None = None
+        """The forecasts without known inputs, which are better where these explain little."""
+        if known is not None:
+            self.plain = Forecaster(config, dimension, horizons, periods)
+            # Bounds are of the targets, not of residuals.
             config = replace(config, lower=None, upper=None)
         self.model = HorizonsModel(config, dimension, horizons, periods)
         self.horizons, self.periods = self.model.horizons, tuple(periods)
@@ -70,6 +79,8 @@ class Forecaster:
         self.observed = self.targets.copy()
         """The last targets as they were, the newest last."""
         outputs, slots = len(self.horizons), len(self.model.names)
+        self.late_errors = np.zeros((outputs, 2))
+        """Running mean squares of the errors of forecasts with known inputs, and their weights."""
         self._inputs = np.zeros((longest, dimension))
         self._past = np.zeros((longest, rows.width))
         self._scores = np.zeros((longest, outputs))
@@ -89,17 +100,46 @@ class Forecaster:
         tail : probability beyond each end of the intervals.
         future : (H, known), the inputs that are known in advance; NaN where they are not known.
         """
-        if self.known is None:
+        if self.known is None or self.plain is None:
             return self._learn(x, y, y, tail)
-        found = self._learn(x, self.known.residual(x, y), y, tail)
-        if future is None:
-            return np.full_like(found, np.nan)
-        return self.with_known(found, future)
+        without = self.plain.learn(x, y, tail)
+        left, left_late = self.known.residuals(x, y)
+        self._judge(left_late)
+        found = self._learn(x, left, y, tail)
+        return without if future is None else self._better(found, without, future)
 
-    def with_known(self, output: Floats, future: Floats) -> Floats:
-        """Forecasts (H, 3) with what the known inputs (H, known) add, within the bounds."""
+    @property
+    def uses_known(self) -> np.ndarray:
+        """(H,): whether the forecasts with known inputs had smaller errors lately than without."""
+        if self.plain is None:
+            return np.zeros(len(self.horizons), dtype=np.bool_)
+        errors, counts = self.late_errors.T
+        return (counts > 0.0) & (errors < self.plain.intervals.stats[:, VARIANCE])
+
+    def _judge(self, left: float) -> None:
+        """Add the errors of forecasts with known inputs to their running mean squares.
+
+        left : what the late model leaves of the newest target.
+        """
+        moments = self.horizons[-1]
+        waiting = min(self.samples - self.begun, moments) if self.model.banks else 0
+        for k, horizon in enumerate(self.horizons):
+            if horizon <= waiting:
+                error = left - self.intervals.points[(self.samples - horizon) % moments, k]
+                count = min(self.late_errors[k, 1] + 1.0, MEMORY)
+                self.late_errors[k, 0] += (error * error - self.late_errors[k, 0]) / count
+                self.late_errors[k, 1] = count
+
+    def _better(self, output: Floats, without: Floats, future: Floats) -> Floats:
+        """(H, ...): forecasts with what the known inputs (H, known) add, where they are better.
+
+        output : of what the known inputs leave. without : those of the targets themselves, which
+        are also taken where the known inputs of a horizon are missing.
+        """
         assert self.known is not None
-        return np.clip(output + self.known.predict(future)[:, None], *self._bounds)
+        added = self.known.predict(future)[:, None]
+        found = np.clip(output + added, *self._bounds)
+        return np.where(self.uses_known[:, None] & ~np.isnan(added), found, without)
 
     def with_periods(self, periods: tuple[int, ...], tail: float) -> Forecaster:
         """Forecasts that start anew from the last rows, with other periods.
@@ -109,6 +149,8 @@ class Forecaster:
         if periods == self.periods:
             return self
         new = Forecaster(self._config, self.dimension, self.horizons, periods, self.known)
+        if self.plain is not None:
+            new.plain = self.plain.with_periods(periods, tail)
         for x, y, observed in self._recent:
             new._learn(x, y, observed, tail)
         return new
@@ -171,22 +213,44 @@ class Forecaster:
         scale = np.array(model.scaling.target_scale)
         return self.intervals.forecast(scores[0], spreads[0], scale, tail), scores[0], slots[:, 0]
 
-    def forecast(self, tail: float) -> Floats:
-        """(H, 3): the forecasts from the newest row; changes nothing."""
+    def forecast(self, tail: float, future: Floats | None = None) -> Floats:
+        """(H, 3): the forecasts from the newest row; changes nothing. See `learn`."""
         row = (self.samples - 1) % self.horizons[-1]
-        return self._forecast(self._inputs[row], self._past[row], tail)[0]
+        own = self._forecast(self._inputs[row], self._past[row], tail)[0]
+        if self.plain is None:
+            return own
+        without = self.plain.forecast(tail)
+        return without if future is None else self._better(own, without, future)
 
-    def quantile(self, level: float) -> Floats:
+    def quantile(self, level: float, future: Floats | None = None) -> Floats:
         """(H,): the quantile of the forecasts at a level; changes nothing."""
-        below = self.forecast(min(level, 0.5))[:, 1]
+        below = self.forecast(min(level, 0.5), future)[:, 1]
         if level < 0.5:
             return below
-        above = self.forecast(min(1.0 - level, 0.5))[:, 2]
+        above = self.forecast(min(1.0 - level, 0.5), future)[:, 2]
         return above if level > 0.5 else 0.5 * (below + above)
+
+    def weights(self) -> Floats:
+        """(H, slots): of the forecasts at every horizon."""
+        own = self.model.weights()
+        if self.plain is None:
+            return own
+        return np.where(self.uses_known[:, None], own, self.plain.model.weights())
+
+    def scores(self) -> tuple[Floats, Floats]:
+        """Statistics and totals of the errors of every horizon; see `HorizonIntervals`."""
+        own = self.intervals
+        if self.plain is None:
+            return own.stats, own.totals
+        known, other = self.uses_known[:, None], self.plain.intervals
+        stats = np.where(known, own.stats, other.stats)
+        return stats, np.where(known, own.totals, other.totals)
 
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs behind the others, as if they had been missing so far."""
         self.model.add_inputs(count)
+        if self.plain is not None:
+            self.plain.add_inputs(count)
         self._inputs = with_missing(self._inputs, count)
         wider = [(with_missing(x[None], count)[0], *rest) for x, *rest in self._recent]
         self._recent.clear()
@@ -229,6 +293,8 @@ class Forecaster:
         }
         if self._season_history is not None:
             own |= self._season_history.state()
+        if self.known is not None:
+            own |= {"known_waiting": self.known.waiting, "late_errors": self.late_errors}
         own |= {f"intervals/{name}": a for name, a in self.intervals.state().items()}
         return own | {f"model/{name}": a for name, a in self.model.state().items()}
 
@@ -253,4 +319,6 @@ class Forecaster:
             if not name.startswith(("model/", "recent_")):
                 array[...] = state[name]
         self.samples, self.begun = int(counters["samples"]), int(counters["begun"])
+        if self.known is not None:
+            self.known.rows = self.samples
         self.model.series = np.array(counters["series"], dtype=np.float64)

@@ -101,11 +101,11 @@ class Forecasting:
         """How good the forecasts were, by horizon."""
         if self.forecaster is None:
             return ()
-        own = self.forecaster.intervals
+        all_stats, all_totals = self.forecaster.scores()
         return tuple(
             _score(horizon, stats, totals)
             for horizon, stats, totals in zip(
-                self.forecaster.horizons, own.stats, own.totals, strict=True
+                self.forecaster.horizons, all_stats, all_totals, strict=True
             )
         )
 

@@ -113,7 +113,7 @@ def issue(a, first, count):
 def _move_quantiles(a, k, row, error):
     """Each quantile q of tail p moves by step / sqrt(p) * ((error > its end) - p)."""
     stats, width, issued = a.stats[k], a.widths[row, k], a.issued[row, k]
-    step = max(_STEP / math.sqrt(float(a.horizons[k])), 1.0 / (stats[ROWS] + _START))
+    step = max(_STEP / math.sqrt(math.sqrt(float(a.horizons[k]))), 1.0 / (stats[ROWS] + _START))
     for g in range(a.tracked if width > 0.0 else 0):
         move = step / math.sqrt(a.tails[g])
         below = 1.0 if -error > width * issued[0, g] else 0.0

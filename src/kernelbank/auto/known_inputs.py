@@ -38,32 +38,49 @@ def known_slots(inputs: int, size: Size, seed: int) -> list[Slot]:
     return found
 
 
+def _or_zero(predicted: float) -> float:
+    """A prediction; 0 before the first target."""
+    return 0.0 if np.isnan(predicted) else float(predicted)
+
+
 class KnownInputs:
     """A model of the inputs that are known in advance.
 
     Parameters
     ----------
     columns : their indices among the inputs of a row.
-    bank : an `AutoBank` that has learned nothing, without lags.
+    bank, late : two `AutoBank`s that have learned nothing, without lags. The second learns every
+        row so many rows later as the longest horizon is. What it leaves of a target follows from
+        targets that were known when the target was forecast: by it forecasts are judged.
+    delay : the longest horizon.
     """
 
-    def __init__(self, columns: Sequence[int], bank: Any) -> None:
+    def __init__(self, columns: Sequence[int], bank: Any, late: Any, delay: int) -> None:
         self.columns = tuple(columns)
-        self.bank = bank
+        self.bank, self.late = bank, late
+        self.rows = 0
+        self.waiting = np.zeros((delay, len(self.columns) + 1))
+        """Inputs and targets of the last rows: those of row n in row n % delay."""
 
-    def residual(self, x: Floats, y: float) -> float:
-        """What the model leaves of the target of a row (d,), which it learns then."""
-        own = x[list(self.columns)]
-        predicted = self.bank.predict_one(own)
+    def residuals(self, x: Floats, y: float) -> tuple[float, float]:
+        """What the model, and the late one, leave of the target of a row (d,)."""
+        own, row = x[list(self.columns)], self.rows % len(self.waiting)
+        left = y - _or_zero(self.bank.predict_one(own))
+        left_late = y - _or_zero(self.late.predict_at(own[None])[0, 0])
         self.bank.learn_one(own, y)
-        return y if np.isnan(predicted) else y - float(predicted)
+        if self.rows >= len(self.waiting):
+            self.late.learn_one(self.waiting[row, :-1], float(self.waiting[row, -1]))
+        self.waiting[row] = [*own, y]
+        self.rows += 1
+        return left, left_late
 
     def predict(self, rows: Floats) -> Floats:
         """(n,): the prediction from known inputs (n, columns); NaN where a row is not known."""
         known = ~np.isnan(rows).all(axis=1)
         out = np.full(len(rows), np.nan)
         if known.any():
-            out[known] = self.bank.predict(rows[known])
+            predicted = self.bank.predict(rows[known])
+            out[known] = np.where(np.isnan(predicted), 0.0, predicted)  # before the first target
         return out
 
 

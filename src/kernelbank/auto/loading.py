@@ -26,6 +26,7 @@ from .auto_serialization import AUTO_BANK, Arrays, pending_width
 from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import REPLAY, ClassificationModel
 from .column_encoder import ColumnEncoder
+from .forecaster import Forecaster
 from .pending_predictions import LARGEST_LIMIT
 from .prediction import Prediction
 from .regression import RegressionModel
@@ -214,16 +215,28 @@ def _restore_forecaster(
     restore_bank: Any,
 ) -> None:
     """The forecasts of an AutoBank, into its model."""
-    model, counters, state = auto._model, header["counters"], under("state/", arrays)
+    model = auto._model
     if not isinstance(model, RegressionModel) or model.forecaster is None:
         raise FileRefused("it has forecasts but no horizons.")
-    forecaster = model.forecaster
     periods = () if model.seasons is None else model.seasons.periods
-    if list(periods) != counters["periods"] or forecaster.dimension != model.dimension:
+    model.forecaster = model.forecaster.with_periods(periods, 0.05)
+    _restore_forecasts(model.forecaster, model.dimension, header, arrays, component, restore_bank)
+
+
+def _restore_forecasts(
+    forecaster: Forecaster,
+    dimension: int,
+    header: Mapping[str, Any],
+    arrays: Arrays,
+    component: RestoreComponent,
+    restore_bank: Any,
+) -> None:
+    """Forecasts for inputs of this width, with those without known inputs if there are any."""
+    counters, state = header["counters"], under("state/", arrays)
+    if list(forecaster.periods) != counters["periods"] or forecaster.dimension != dimension:
         raise FileRefused("its forecasts do not fit its seasons.")
-    forecaster = model.forecaster = forecaster.with_periods(periods, 0.05)
-    core = whole_number(counters["core"], 1, model.dimension, "the first inputs of forecasts")
-    if core < model.dimension:
+    core = whole_number(counters["core"], 1, dimension, "the first inputs of forecasts")
+    if core < dimension:
         forecaster.model.lay_out(core)
     check_forecasts(forecaster, state, counters)
     forecaster.restore(state, counters)
@@ -235,16 +248,21 @@ def _restore_forecaster(
         template = inner.config.make_bank(inner.bank_slots(), inner.target_count)
         own = restore_bank(header["bank"], under("bank/", arrays), engine=inner.config.engine)
         inner.banks = [_fitting(own, template)]
+    if forecaster.plain is not None:
+        parts = under("plain/", arrays)
+        plain = (forecaster.plain, dimension, header["plain"], parts)
+        _restore_forecasts(*plain, component, restore_bank)
     restore_bank = partial(restore_bank, engine=Serial())
     line = restore_bank(header["line"], under("line/", arrays))
     forecaster.line.bank = _fitting(line, forecaster.line.bank)
     if forecaster.known is not None:
-        parts = under("known/", arrays)
-        bank = _restore_auto(header["known"], parts, component, restore_bank, Serial())
-        fits = bank._dimension in (None, len(forecaster.known.columns))
-        if bank._config != forecaster.known.bank._config or not fits:
-            raise FileRefused("the model of its known inputs does not fit its settings.")
-        forecaster.known.bank = bank
+        for name, field in (("known", "bank"), ("late", "late")):
+            parts = under(f"{name}/", arrays)
+            bank = _restore_auto(header[name], parts, component, restore_bank, Serial())
+            fits = bank._dimension in (None, len(forecaster.known.columns))
+            if bank._config != forecaster.known.bank._config or not fits:
+                raise FileRefused("the model of its known inputs does not fit its settings.")
+            setattr(forecaster.known, field, bank)
 
 
 def _restore_quantiles(
@@ -306,7 +324,7 @@ def _restore_limit(classes: ClassLabels, header: Mapping[str, Any]) -> None:
 
 def _of_bank(name: str) -> bool:
     """Whether an array belongs to a KernelBank, perhaps of a part."""
-    return any(part.startswith("bank") for part in name.split("/")[:3])
+    return any(part.startswith("bank") for part in name.split("/")[:4])
 
 
 def check_precision(arrays: Mapping[str, Any]) -> None:

@@ -98,8 +98,9 @@ def test_rows_after_which_nothing_was_learned_have_no_forecasts(delay, tmp_path)
     targets = [repr(float(y)) for y in Y]
     targets[50] = targets[51] = ""
     source, out = write_csv(tmp_path / "rows.csv", targets), tmp_path / "out.csv"
-    options = (*OPTIONS, "--horizon", 2, "--predict-missing", "--delay", delay)
+    options = (*OPTIONS, "--horizon", 2, "--predict-missing", "--delay", delay, "--keep", "hour")
     succeed(source, *options, "--predictions", out)
+    assert [float(row["hour"]) for row in cells(out)] == X[:, 0].tolist()
     found = written(cells(out), (1, 2))
     empty = np.flatnonzero(np.isnan(found).all(axis=(1, 2)))
     assert empty.tolist() == [*range(delay), 50 + delay, 51 + delay]
