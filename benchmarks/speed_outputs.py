@@ -11,6 +11,7 @@ import numpy as np
 from measuring import Measurement, interleaved, microseconds, noise
 
 import kernelbank as kb
+from kernelbank.auto.auto_serialization import describe
 
 K, L, C = kb.kernels, kb.learners, kb.combiners
 
@@ -25,7 +26,7 @@ def _bank(kernels: Any, learner: Any, **options: Any) -> Callable[[int], kb.Kern
     return lambda outputs: kb.KernelBank(kernels, learner, outputs=outputs, **options)
 
 
-BANKS: dict[str, tuple[Callable[[int], kb.KernelBank], float | None]] = {
+BANKS: dict[str, tuple[Callable[[int], Any], float | None]] = {
     "20 x FourierRLS(100)": (_bank(GRID, L.FourierRLS(100), window=1), 2.0),
     "20 x FourierRLS(100), window 10": (_bank(GRID, L.FourierRLS(100)), 2.0),
     "20 x FourierRLS(100), Stacking": (
@@ -40,6 +41,7 @@ BANKS: dict[str, tuple[Callable[[int], kb.KernelBank], float | None]] = {
     "20 x FourierSGD(100)": (_bank(GRID, L.FourierSGD(100), window=1), None),
     "20 x Norma(), window 10": (_bank(GRID, L.Norma()), None),
     "2 x PartitionTree()": (_bank(TREES, L.PartitionTree(), window=1), None),
+    "AutoBank()": (lambda outputs: kb.AutoBank(), 4.0),
 }
 """A bank for a number of outputs, and the goal for ten against one."""
 
@@ -68,7 +70,7 @@ def several_outputs(repeats: int) -> Iterator[Measurement]:
 
 
 def _seconds(
-    make: Callable[[int], kb.KernelBank],
+    make: Callable[[int], Any],
     X: np.ndarray,
     Y: np.ndarray,
     outputs: int,
@@ -78,7 +80,8 @@ def _seconds(
     bank = make(outputs)
     y = Y[:, 0] if outputs == 1 else np.ascontiguousarray(Y[:, :outputs])
     bank.run(X[:WARM_UP], y[:WARM_UP], record="light")
-    sizes[outputs] = sum(array.nbytes for array in bank._state().values())
+    arrays = describe(bank)[1] if isinstance(bank, kb.AutoBank) else bank._state()
+    sizes[outputs] = sum(array.nbytes for array in arrays.values())
     start = time.process_time()
     bank.run(X[WARM_UP:], y[WARM_UP:], record="light")
     return (time.process_time() - start) / SAMPLES
