@@ -43,7 +43,7 @@ def outputs_trace():
 TRACES = [
     outputs_trace,
     kernel_bank_trace,
-    lambda: auto_bank_trace("regression"),
+    lambda: auto_bank_trace("regression", horizons=(1, 4)),
     lambda: auto_bank_trace("classification"),
     lambda: auto_bank_trace("classification", ["probabilities"]),
     lambda: kernel_bank_trace(["loss", "slot_loss"]),
@@ -76,8 +76,8 @@ def test_frame_has_all_fields():
     )
     found = {
         column.split(":")[0]
-        for task in ("regression", "classification")
-        for column in auto_bank_trace(task).to_frame()
+        for task, horizons in (("regression", (1, 4)), ("classification", None))
+        for column in auto_bank_trace(task, horizons=horizons).to_frame()
     }
     assert found == {*traces.FIELDS["regression"], *traces.FIELDS["classification"]}
 

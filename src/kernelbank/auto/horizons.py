@@ -15,6 +15,7 @@ from ..bank.engines import Serial
 from ..combiners import Stacking
 from ..losses import Squared
 from ..utils.validation import Floats
+from . import task_model
 from .config import AutoConfig
 from .default_slots import SIZES
 from .forecast_columns import ForecastRows
@@ -23,7 +24,6 @@ from .outputs_model import OutputsModel
 from .prediction import Prediction, Record
 from .scaling import Scaling
 from .slot_pool import SlotPool
-from .task_model import RESTARTS
 
 
 class HorizonsModel(OutputsModel):
@@ -68,7 +68,7 @@ class HorizonsModel(OutputsModel):
 
     def observe(self, x: Floats, y: float) -> None:
         """Add the newest row (d,) and its target to the running statistics."""
-        if self.rows <= RESTARTS[-1]:
+        if self.rows <= task_model.RESTARTS[-1]:
             self.series = np.append(self.series, y)
         if not self.banks:
             return

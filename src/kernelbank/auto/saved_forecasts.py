@@ -9,9 +9,9 @@ import numpy as np
 
 from ..errors import FileRefused
 from ..utils.validation import Floats
+from . import task_model
 from .forecaster import RECENT, Forecaster
 from .running_stats import CHANGE_AFTER, STREAK
-from .task_model import RESTARTS
 
 _MAY_MISS = ("inputs", "recent_inputs", "past", "slots", "targets", "observed", "season_targets")
 """Arrays that may hold NaN. Of the last targets all must be numbers that have come."""
@@ -44,8 +44,8 @@ def check_forecasts(
         come = min(samples, len(state[name]))
         if not np.isfinite(state[name][len(state[name]) - come :]).all():
             raise FileRefused(f"its last {name} are not numbers.")
-    series = counters["series"]
-    if len(series) != min(samples, RESTARTS[-1] + longest + 1) or not all(map(_is_number, series)):
+    series, kept = counters["series"], min(samples, task_model.RESTARTS[-1] + longest + 1)
+    if len(series) != kept or not all(map(_is_number, series)):
         raise FileRefused("its series does not fit its rows.")
 
 

@@ -85,6 +85,15 @@ def test_forecasts_are_in_parquet(source, tmp_path):
     assert str(table.schema.field("forecast+1").type) == "double"
 
 
+def test_forecasts_are_in_redis(source, redis_server):
+    address = f"redis://127.0.0.1:{redis_server.port}/forecasts"
+    succeed(source, *OPTIONS, "--horizon", 2, "--predictions", address, "--max-rows", 30)
+    entries = [fields for _, fields in redis_server.client.xrange("forecasts")]
+    found = [float(fields[b"lower+2"]) for fields in entries]
+    trace = bank(horizons=2).run(X[:30], Y[:30], coverage=0.8)
+    assert found == trace.forecast_lower[:, 1].tolist()
+
+
 def test_delayed_targets_have_forecasts_from_the_last_known_row(source, tmp_path):
     out = tmp_path / "out.csv"
     succeed(source, *OPTIONS, "--horizon", "1,4,9", "--delay", 3, "--predictions", out)
