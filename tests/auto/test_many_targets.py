@@ -453,7 +453,7 @@ def test_status_has_a_line_for_each_target():
     for k, name in enumerate(NAMES):
         assert f"RMSE of {name}" in text
         assert f"{np.sqrt(bank.ledger.mean_loss[k]):.4g}" in text
-    assert "weights, mean over 2 targets" in text
+    assert "weights, mean of 2 targets" in text
     assert "RMSE of price" in bank._repr_html_()
 
 

@@ -15,7 +15,7 @@ def test_bars_show_the_present_weights(regression_run, classification_run):
     drawn = [bar.get_width() for bar in P.bars(bank).axes[0].patches]
     assert drawn == bank.weights[bank.weights != 0].tolist()
     for auto, *_ in (regression_run, classification_run):
-        weights = np.mean([one.weights for one in auto.banks], axis=0)
+        weights = np.mean([np.atleast_2d(one.weights) for one in auto.banks], axis=(0, 1))
         axes = auto.plot_weights(most=3).axes[0]
         assert sorted(bar.get_width() for bar in axes.patches) == sorted(weights)[-3:]
         rest = weights.sum() - sum(sorted(weights)[-3:])

@@ -79,7 +79,14 @@ def test_frame_has_all_fields():
         for task, horizons in (("regression", (1, 4)), ("classification", None))
         for column in auto_bank_trace(task, horizons=horizons).to_frame()
     }
-    assert found == {*traces.FIELDS["regression"], *traces.FIELDS["classification"]}
+    own = {*traces.FIELDS["regression"], *traces.FIELDS["classification"]}
+    assert found == own - {"quantiles"}
+
+
+def test_quantiles_are_named_by_their_levels():
+    bank = kb.AutoBank(size="small", quantiles=(0.25, 0.75))
+    trace = bank.run(np.zeros(20), np.arange(20.0), record=["quantiles"])
+    assert list(trace.to_frame()) == ["quantiles: 0.25", "quantiles: 0.75"]
 
 
 def test_columns_are_named_for_slots_and_classes():

@@ -14,7 +14,7 @@ from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from . import calibration, scaling_steps, softmax
+from . import calibration, scaling_steps, softmax, task_model
 from .config import AutoConfig
 from .prediction import Prediction, Record, best_class
 from .scaling import CHUNK
@@ -22,7 +22,7 @@ from .season_steps import INPUTS, PAST, RECALLED
 from .single_row import SingleRowCalls
 from .single_row_steps import count_class
 from .slot_pool import START
-from .task_model import RESTARTS, ModelBatch, TaskModel
+from .task_model import ModelBatch, TaskModel
 
 REPLAY = 512
 """Rows from which the output of a class that appears late starts."""
@@ -127,7 +127,7 @@ class ClassificationModel(TaskModel):
         self.classes += 1
         self.class_counts = np.append(self.class_counts, 0.0)
         self.pool.outputs = self.outputs_per_pool
-        if self.banks and self._one_bank and self.rows < RESTARTS[-1]:
+        if self.banks and self._one_bank and self.rows < task_model.RESTARTS[-1]:
             self._learn_again()
         else:
             if self.outputs == 1 and self.outputs_needed > 1:

@@ -209,7 +209,8 @@ class Forecaster:
         model = self.model
         scores, spreads, slots = model.predict_scores(x[None], past[None])
         if not model.banks:
-            return np.full((len(self.horizons), 3), self.targets[-1]), scores[0], slots[:, 0]
+            nothing = np.zeros((len(self.horizons), len(model.names)))
+            return np.full((len(self.horizons), 3), self.targets[-1]), scores[0], nothing
         scale = np.array(model.scaling.target_scale)
         return self.intervals.forecast(scores[0], spreads[0], scale, tail), scores[0], slots[:, 0]
 

@@ -204,13 +204,15 @@ class TargetsModel(OutputsModel):
 
     def mean_error(self) -> Floats:
         """(K,): the mean squared error of the predictions of every target; NaN before the first."""
-        return np.array([_mean(track, calibration.LOSS, track.scored) for track in self.tracks])
+        return np.array([_mean(track, calibration.LOSS) for track in self.tracks])
 
     def baseline_error(self) -> Floats:
         """(K,): the same of the last target as a prediction."""
-        entry = calibration.BASELINE_LOSS
-        return np.array([_mean(track, entry, track.scored - 1) for track in self.tracks])
+        return np.array([_mean(track, calibration.BASELINE_LOSS) for track in self.tracks])
 
 
-def _mean(track: ScaledTarget, entry: int, count: int) -> float:
+def _mean(track: ScaledTarget, entry: int) -> float:
+    """The mean of squared errors that are summed up in one entry of the statistics."""
+    rows = int(track.error_stats[calibration.ROWS])
+    count = track.scored if entry == calibration.LOSS else rows - 1
     return float(track.error_stats[entry] / count) if count > 0 else float("nan")

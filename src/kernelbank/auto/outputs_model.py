@@ -89,7 +89,7 @@ class OutputsModel(TaskModel):
         The third, (K, n, slots), is in the targets' units, and empty unless n is 1.
         """
         count, outputs = len(X), self.target_count
-        slots = np.zeros((outputs, int(count == 1), len(self.names)))
+        slots = np.zeros((outputs, 0, len(self.names)))
         if not self.banks:
             return np.zeros((count, outputs)), np.zeros((count, outputs)), slots
         bank, rows = self.banks[0], self._scaled_rows(X, lagged)

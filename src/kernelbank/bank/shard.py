@@ -338,7 +338,7 @@ class Shard:
 
     def _start(self, group: ShardGroup) -> None:
         """Set the arrays of a group that do not start at zero."""
-        if group.leader is None:
+        if group.leader is None or not group.learner.shared_arrays:
             group.learner.prepare(group.trained)
         if self.layout.initial is not None:
             self.layout.initial.start(group.learner, group.trained)

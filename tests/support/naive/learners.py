@@ -689,7 +689,7 @@ class NearestNeighborGP(Estimate):
 class LastValue(Estimate):
     """The last target again."""
 
-    def __init__(self, kernel, loss, regularization, column=None):
+    def __init__(self, kernel, loss, regularization, column=None, per_output=False):
         super().__init__(loss, regularization)
         self.last, self.column, self.started = 0.0, column, False
 
