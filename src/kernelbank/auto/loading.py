@@ -191,6 +191,7 @@ def _restore_auto(
         raise FileRefused("its columns do not fit its inputs.")
     template = auto._config.make_bank(model.bank_slots(), model.outputs)
     for number, inner in enumerate(header["banks"]):
+        _check_outputs(inner, model.outputs)
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
         model.banks.append(_fitting(bank, template))
     if header.get("forecaster") is not None or getattr(model, "forecaster", None) is not None:
@@ -229,9 +230,11 @@ def _restore_forecaster(
         raise FileRefused("its forecasts have the wrong number of banks.")
     if header["bank"] is not None:
         template = inner.config.make_bank(inner.bank_slots(), inner.outputs)
+        _check_outputs(header["bank"], inner.outputs)
         own = restore_bank(header["bank"], under("bank/", arrays), engine=inner.config.engine)
         inner.banks = [_fitting(own, template)]
     restore_bank = partial(restore_bank, engine=Serial())
+    _check_outputs(header["line"], 1)
     line = restore_bank(header["line"], under("line/", arrays))
     forecaster.line.bank = _fitting(line, forecaster.line.bank)
     if forecaster.known is not None:
@@ -241,6 +244,12 @@ def _restore_forecaster(
         if bank._config != forecaster.known.bank._config or not fits:
             raise FileRefused("the model of its known inputs does not fit its settings.")
         forecaster.known.bank = bank
+
+
+def _check_outputs(header: Mapping[str, Any], outputs: int) -> None:
+    """Refuse a bank of another number of outputs, before anything is made for them."""
+    if header.get("outputs", 1) != outputs:
+        raise FileRefused("an inner bank does not fit its settings.")
 
 
 def _fitting(bank: KernelBank, template: KernelBank) -> KernelBank:
