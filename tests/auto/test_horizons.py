@@ -532,6 +532,8 @@ FORGED = {
     "rows": inner_counter("rows", 57),
     "unscored": inner_counter("unscored", 10**6),
     "lost bank": lambda header, arrays: header["forecaster"].update(bank=None),
+    "many outputs": lambda header, arrays: header["forecaster"]["bank"].update(outputs=10**6),
+    "lines of many outputs": lambda header, arrays: header["forecaster"]["line"].update(outputs=9),
     "lost line": lambda header, arrays: header["forecaster"].update(line=None),
     "other known": lambda header, arrays: header["forecaster"]["known"].update(lags=4),
     "nan width": entry("state/intervals/widths", np.nan),

@@ -192,6 +192,7 @@ def _restore_auto(
     ):
         raise FileRefused("its columns do not fit its inputs.")
     for number, inner in enumerate(header["banks"]):
+        _check_outputs(inner, model.outputs)
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
         template = auto._config.make_bank(model.bank_slots(), bank.outputs)
         model.banks.append(_fitting(bank, template))
@@ -246,6 +247,7 @@ def _restore_forecasts(
         raise FileRefused("its forecasts have the wrong number of banks.")
     if header["bank"] is not None:
         template = inner.config.make_bank(inner.bank_slots(), inner.target_count)
+        _check_outputs(header["bank"], inner.target_count)
         own = restore_bank(header["bank"], under("bank/", arrays), engine=inner.config.engine)
         inner.banks = [_fitting(own, template)]
     if forecaster.plain is not None:
@@ -253,6 +255,7 @@ def _restore_forecasts(
         plain = (forecaster.plain, dimension, header["plain"], parts)
         _restore_forecasts(*plain, component, restore_bank)
     restore_bank = partial(restore_bank, engine=Serial())
+    _check_outputs(header["line"], 1)
     line = restore_bank(header["line"], under("line/", arrays))
     forecaster.line.bank = _fitting(line, forecaster.line.bank)
     if forecaster.known is not None:
@@ -284,6 +287,12 @@ def _restore_quantiles(
     if header["bank"] is not None:
         template = inner.config.make_bank(inner.bank_slots(), inner.target_count)
         inner.banks = [_fitting(restore_bank(header["bank"], under("bank/", arrays)), template)]
+
+
+def _check_outputs(header: Mapping[str, Any], outputs: int) -> None:
+    """Refuse a bank of another number of outputs, before anything is made for them."""
+    if header.get("outputs", 1) != outputs:
+        raise FileRefused("an inner bank does not fit its settings.")
 
 
 def _fitting(bank: KernelBank, template: KernelBank) -> KernelBank:
