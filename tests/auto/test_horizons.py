@@ -10,6 +10,7 @@ import kernelbank as kb
 from kernelbank.auto import calibration
 from kernelbank.auto.forecast import LEVELS
 from kernelbank.auto.forecast_columns import ForecastRows
+from kernelbank.auto.forecaster import Forecaster
 from kernelbank.auto.horizon_intervals import COVERED, HorizonIntervals
 from kernelbank.auto.iterated_line import IteratedLine
 from kernelbank.auto.prequential_run import PrequentialRun
@@ -222,21 +223,36 @@ def test_later_rows_do_not_change_earlier_forecasts(whole):
     same_forecasts(small().run(other_x, other_y), whole[1], slice(0, 100))
 
 
-def test_of_later_rows_only_known_columns_matter(with_known):
+def test_of_later_rows_only_known_columns_matter(monkeypatch):
+    always = property(lambda self: np.full(len(self.horizons), self.plain is not None))
+    monkeypatch.setattr(Forecaster, "uses_known", always)
+    first = small(known=[0]).run(X[:110], Y[:110])
     other_x, other_y = X[:110].copy(), Y[:110].copy()
     other_x[100:, 1] = 1e3
     other_y[100:] = -50.0
-    same_forecasts(small(known=[0]).run(other_x, other_y), with_known[1], slice(0, 100))
+    same_forecasts(small(known=[0]).run(other_x, other_y), first, slice(0, 100))
     other_x[104, 0] += 6
     trace = small(known=[0]).run(other_x, other_y)
-    changed = np.argwhere(trace.forecasts[:100] != with_known[1].forecasts[:100])
+    changed = np.argwhere(trace.forecasts[:100] != first.forecasts[:100])
     assert changed.tolist() == [[96, 2]]  # 8 rows before; 3 and 1 rows before are later rows
 
 
-def test_forecasts_whose_known_inputs_are_not_given_are_nan(with_known):
-    missing = np.isnan(with_known[1].forecasts)
-    wanted = [[row + h >= len(Y) for h in HORIZONS] for row in range(len(Y))]
-    np.testing.assert_array_equal(missing, wanted)
+def test_forecasts_whose_known_inputs_are_not_given_are_made_without_them(with_known, whole):
+    bank, trace = with_known
+    late = np.array([[row + h >= len(Y) for h in HORIZONS] for row in range(len(Y))])
+    plain = small().run(X, Y)
+    np.testing.assert_array_equal(trace.forecasts[late], plain.forecasts[late])
+    np.testing.assert_array_equal(bank.forecast().point, plain.forecasts[-1])
+
+
+def test_known_inputs_are_used_where_they_help():
+    draw = np.random.default_rng(5)
+    price, walk = draw.integers(0, 2, 200).astype(float), np.cumsum(draw.normal(size=200))
+    useful, useless = small(known=[0], horizons=(1, 5)), small(known=[0], horizons=(1, 5))
+    useful.run(price, 10 + 4 * price + 0.1 * draw.normal(size=200))
+    useless.run(price, walk)
+    assert useful._model.forecaster.uses_known.all()
+    assert not useless._model.forecaster.uses_known[0]
 
 
 # --- how good they are ----------------------------------------------------------------------------
@@ -346,7 +362,7 @@ def test_tables_have_names_times_and_categories(tmp_path):
     )
     bank = small(known=["hour", "time"])
     trace = bank.run(table[:80], Y[:80])
-    assert np.isnan(trace.forecasts).sum(axis=0).tolist() == list(HORIZONS)
+    assert np.isfinite(trace.forecasts).all()
     assert "forecast_upper: +8" in trace.to_frame()
     points = bank.forecast(table[80:88]).point
     only = table[80:88][["time", "hour"]]
@@ -431,7 +447,6 @@ def test_known_columns_must_be_there():
 @pytest.mark.parametrize(
     ("future", "message"),
     [
-        (None, "'X_future'.*known columns"),
         (np.zeros((8, 3)), "'X_future'.*1 column"),
         (np.zeros(5), "'X_future'.*8 rows"),
         (np.full(8, np.inf), "'X_future'"),

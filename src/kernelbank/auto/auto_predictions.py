@@ -66,7 +66,8 @@ class AutoBankPredictions(AutoBankState):
         if inputs are equal.
         """
         with self._turn:
-            fields = chosen_fields(record, self._task, without=self._no_fields)
+            missing = ("forecast", *self._no_fields)  # forecasts are made after learning
+            fields = chosen_fields(record, self._task, without=missing)
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             assert self._model is not None
             found = self._model.record(prediction)

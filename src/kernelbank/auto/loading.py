@@ -192,7 +192,6 @@ def _restore_auto(
     ):
         raise FileRefused("its columns do not fit its inputs.")
     for number, inner in enumerate(header["banks"]):
-        _check_outputs(inner, model.outputs)
         bank = restore_bank(inner, under(f"bank{number}/", arrays))
         template = auto._config.make_bank(model.bank_slots(), bank.outputs)
         model.banks.append(_fitting(bank, template))

@@ -80,7 +80,7 @@ class HorizonCalibration:
         if not self.scored:
             self.variance, self.weight = max(sd * sd, error * error), 1.0
         self.covered += low <= y <= high
-        step = max(0.05 / math.sqrt(self.horizon), 1 / (self.scored + 10))
+        step = max(0.05 / math.sqrt(math.sqrt(self.horizon)), 1 / (self.scored + 10))
         for g, tail in enumerate(TAILS if width > 0 else []):
             move = step / math.sqrt(tail)
             self.low[g] += move * ((-error > width * lows[g]) - tail)
