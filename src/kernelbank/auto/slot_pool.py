@@ -26,10 +26,10 @@ from ..utils.validation import Floats
 
 NamedSlots = Sequence[tuple[str, Slot]]
 
-SEVERAL_OUTPUTS, EACH_OUTPUT = 3.0, 1 / 8
+SEVERAL_OUTPUTS, EACH_OUTPUT = 2.5, 1 / 8
 """How many times more a row may cost with several outputs, or with each of many."""
 
-START = 2.0
+START = 1.5
 """How many times more it may cost before the first revision, which finds out what is needed."""
 
 LARGEST_STATE = 300_000_000
