@@ -164,7 +164,9 @@ class RunningSlots:
         self.pool.outputs = self.outputs_per_pool
         several = self.config.revises and self.pool.outputs > 1
         if several and not self.pool.fits(self.units.running, factor):
+            self.pool.outputs += self.pool.outputs // 2  # more may come soon
             self.units = RunningUnits(self.pool)
+            self.pool.outputs = self.outputs_per_pool
             self._use_members()
 
     def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:

@@ -26,10 +26,10 @@ from ..utils.validation import Floats
 
 NamedSlots = Sequence[tuple[str, Slot]]
 
-SEVERAL_OUTPUTS, EACH_OUTPUT = 2.0, 1 / 8
+SEVERAL_OUTPUTS, EACH_OUTPUT = 2.5, 1 / 8
 """How many times more a row may cost with several outputs, or with each of many."""
 
-START = 2.0
+START = 1.5
 """How many times more it may cost before the first revision, which finds out what is needed."""
 
 LARGEST_STATE = 300_000_000
@@ -222,11 +222,11 @@ def slot_price(slot: Slot, width: int) -> float:
 def output_price(slot: Slot, width: int) -> float:
     """Roughly how many microseconds more a row takes for each further output."""
     learner = slot.learner
+    if isinstance(learner, NearestNeighborGP):  # neighbors and their systems follow from the inputs
+        return 4e-3 * learner.neighbors**2
     if not learner.follows(_OBJECTIVE, _OBJECTIVE):
         return slot_price(slot, width)
     columns = len(active_coordinates(slot.kernel, width))
-    if isinstance(learner, NearestNeighborGP):
-        return 4e-3 * learner.neighbors**2
     return 0.1 + 2.5e-3 * (getattr(learner, "features", 0) + columns + 1)
 
 
