@@ -83,6 +83,8 @@ def test_outputs_of_one_bank_are_like_one_bank_per_class(slots, delay, monkeypat
     X, y = late_classes(400)
     y = np.where(X[:, 1] > 0.8, "top", y)
     monkeypatch.setattr("kernelbank.auto.slot_pool.SEVERAL_OUTPUTS", 100.0)  # all slots run
+    # A bank per class has no relevant columns, since these are the same for all classes.
+    monkeypatch.setattr(ClassificationModel, "previous_inputs", lambda self, dimension: 0)
     options = {"slots": slots, "classes": ["left", "right", "top"], "size": "small"}
     one = kb.AutoBank("classification", **options)
     trace = one.run(X, y, delay=delay, record="all")
@@ -116,7 +118,10 @@ def test_third_class_leaves_the_output_of_two_as_it_is_and_adds_its_negative(slo
     y = np.where(X[:, 0] > 0, "right", "left")
     bank = kb.AutoBank("classification", slots=slots, **SMALL)
     bank.run(X, y)
-    inner, rows = bank.bank, bank._model.scaling.scale_rows(X[:50], np.zeros((50, 0)))
+    inner, rows = (
+        bank.bank,
+        bank._model.scaling.scale_rows(X[:50], np.zeros((50, bank._model.past))),
+    )
     before, slots_before = inner.predict(rows), inner.predict_slots(rows)
     bank.add_classes(["top"])
     assert bank.bank.outputs == 3

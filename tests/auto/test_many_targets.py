@@ -11,6 +11,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.auto import auto_status
 from kernelbank.auto.auto_serialization import describe
+from kernelbank.auto.regression import RegressionModel
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import SMALL, assert_same_state, predict_and_learn
@@ -179,11 +180,14 @@ def test_copies_and_saved_banks_continue_with_the_same_bits(tmp_path):
         assert_same_state(bank, other)
 
 
-def test_learned_alone_a_target_has_the_same_bits_up_to_the_first_revision():
+def test_learned_alone_a_target_has_the_same_bits_up_to_the_first_revision(monkeypatch):
     """Inputs are scaled alike, and each output is a bank of its own; only slots are chosen for all.
 
-    Far targets are different: alone they are held back and may be learned later.
+    Far targets are different: alone they are held back and may be learned later. And alone there
+    are slots on relevant columns, which are left out here.
     """
+    monkeypatch.setattr(RegressionModel, "previous_inputs", lambda self, dimension: 0)
+    monkeypatch.setattr(RegressionModel, "remembered_targets", lambda self: self.config.lags)
     X, Y = stream(300)
     bank, trace = learned(X, Y)
     for k in range(2):

@@ -351,7 +351,7 @@ def test_a_row_is_counted_from_the_row_that_was_learned_last(rows, tmp_path):
     bank = kb.load(tmp_path / "bank.kb")
     bank.predict_one(X[rows])
     prediction = bank._pending.items[-1][1]
-    np.testing.assert_allclose(prediction.lagged[0, 3:], phase(rows, 24), atol=1e-15)
+    np.testing.assert_allclose(prediction.lagged[0, 6:10], phase(rows, 24), atol=1e-15)
 
 
 # --- arguments ------------------------------------------------------------------------------------

@@ -162,6 +162,29 @@ def test_new_residual_slot_starts_as_its_base_and_learns_the_residual(learner):
     assert np.abs(learned).max() > 0.01
 
 
+@pytest.mark.parametrize("window", [1, 10])
+@pytest.mark.parametrize("given", [True, False])
+def test_new_slots_on_the_residual_of_new_ones_learn_together_with_them(window, given):
+    """They are then as in a bank that has had them from the first of these samples on."""
+    X, y = np.linspace(0, 9, 180)[:, None], np.sin(np.linspace(0, 9, 180))
+    slots = [NEW, kb.Slot(K.Gaussian(0.1), L.Norma(0.1, 20), residual_of=0)]
+    before = kb.KernelBank(K.Gaussian(1.0), L.Norma(0.1, 20), window=window)
+    before.run(X[:150], y[:150])
+    bank = before.with_slots(slots, [None] * 2, replay=(X[:150], y[:150]) if given else None)
+    expected = kb.KernelBank(slots=slots, window=window)
+    expected.run(X[:150], y[:150])
+    found, wanted = (one.run(X[150:], y[150:], record="all") for one in (bank, expected))
+    assert_go_on(found, wanted, [0, 1])
+
+
+def test_given_samples_are_checked():
+    bank = kb.KernelBank(K.Gaussian(1.0))
+    bank.run(X[:50], X[:50, 0])
+    for replay in ((X[:5], X[:4, 0]), (X[:5], X[:5])):
+        with pytest.raises(InvalidArgument, match="replay"):
+            bank.with_slots([NEW], [None], replay=replay)
+
+
 def test_new_slot_learns_only_samples_that_the_bank_has_held():
     """A slot with a longer history was added shortly before: the buffer has room for more."""
     y = instances.stream(3, len(X), 2)[1]

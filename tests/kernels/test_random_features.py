@@ -232,3 +232,19 @@ def test_feature_map_of_many_subsets_draws_subsets_of_the_order():
 def test_feature_map_with_bad_arguments_names_them(make, name):
     with pytest.raises(ValueError, match=name):
         make()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [K.Gaussian(1.5), K.Gaussian(0.7) + K.Linear(2.0), K.ActiveDims(K.Matern(2.0), [2, 0])],
+)
+def test_squared_gradients_are_those_of_the_naive_derivative(kernel):
+    draw = np.random.default_rng(0)
+    phi = K.feature_map(kernel, 12, 3, draw)
+    weights, points = draw.normal(size=phi.total), draw.normal(size=(7, len(phi.coordinates)))
+    angles = points @ phi.frequencies + phi.phases  # (7, total)
+    slopes = -np.sin(angles)
+    slopes[:, phi.trigonometric :] = 1.0
+    gradients = (slopes * phi.amplitudes * weights) @ phi.frequencies.T
+    found = phi.squared_gradients(points, weights)
+    assert np.allclose(found, np.mean(gradients**2, axis=0), rtol=1e-12, atol=1e-13)

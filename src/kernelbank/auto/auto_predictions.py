@@ -263,15 +263,17 @@ class AutoBankPredictions(AutoBankState):
                 raise check.refuse("X", rule, rows.shape, remedy)
             model = self._model_for(rows.shape[1])
             past = model.forecast_rows(len(rows), self._pending.fresh)
-            if not self.lags:
+            goes_on = self.lags or (model.previous and self.seasons is not None)
+            if not goes_on:
                 return model.predict(rows, past, tail_of(coverage)).output
-            lags = self.lags * model.target_count
-            lagged = model.lagged[:lags]
+            known, own_inputs = model.remembered * model.target_count, model.past - model.previous
+            lagged, before = model.lagged[:known], model.last_inputs
             outputs = []
             for row, own in zip(rows, past, strict=True):
-                own[:lags] = lagged
+                own[:known], own[own_inputs:] = lagged, before
                 prediction = model.predict(row[None], own[None], tail_of(coverage))
-                lagged = np.append(model.as_target(prediction), lagged)[:lags]
+                lagged = np.append(model.as_target(prediction), lagged)[:known]
+                before = row[: model.previous]
                 outputs.append(prediction.output)
             return np.concatenate(outputs)
 

@@ -59,6 +59,7 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
         return header, arrays
     header["dimension"] = model.dimension
     header["core"] = model.core
+    header["previous"] = model.previous
     header["counters"] = model.counters()
     header["stale"] = auto._pending.stale
     arrays |= {f"model/{name}": array.copy() for name, array in model.state().items()}

@@ -16,16 +16,15 @@ from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import calibration, scaling_steps, softmax, task_model
 from .config import AutoConfig
+from .default_slots import WIDE
 from .prediction import Prediction, Record, best_class
+from .replay_buffer import REPLAY
 from .scaling import CHUNK
 from .season_steps import INPUTS, PAST, RECALLED
 from .single_row import SingleRowCalls
 from .single_row_steps import count_class
 from .slot_pool import START
 from .task_model import ModelBatch, TaskModel
-
-REPLAY = 512
-"""Rows from which the output of a class that appears late starts."""
 
 
 class ClassificationBatch(ModelBatch):
@@ -188,6 +187,18 @@ class ClassificationModel(TaskModel):
         self.buffer.replay(self.rows, output, rows, labels, chosen)
         return output
 
+    # --- the past ---------------------------------------------------------------------------------
+
+    def previous_inputs(self, dimension: int) -> int:
+        known = self.config.revises and self._one_bank and dimension <= WIDE
+        return dimension if known else 0
+
+    def replay_samples(self) -> tuple[Floats, Floats] | None:
+        if not (self.previous and self.banks):
+            return None
+        X, lagged, targets = self.buffer.latest(self.rows)
+        return self.scaling.scale_rows(X, lagged), _labels(targets, self._positives())
+
     def _with_lags(self, rows: Floats, lagged: Floats, positive: int) -> Floats:
         """Write the lagged classes into scaled rows as labels for a bank: 1, -1, 0 if unknown."""
         lags, scaling = self.config.lags, self.scaling
@@ -242,26 +253,21 @@ class ClassificationModel(TaskModel):
     # --- single rows ----------------------------------------------------------------------------
 
     def _make_row_calls(self) -> SingleRowCalls:
-        batch, steps, replay = self._batch, self.scaling.batch, self.buffer
+        batch, steps = self._batch, self.scaling.batch
         count = Phase(
             count_class,
-            inputs=self.dimension,
-            past=self.config.past,
             classes=self.classes,
-            size=replay.size,
-            rows=self.row_count,
             probabilities=batch.out,
             labels=batch.labels,
             errors=batch.errors,
             class_counts=self.class_counts,
             wrong=self.wrong,
             last_class=self._last_class,
-            x=steps.X,
-            lagged=steps.lagged,
-            **replay.state(),
         )
+        keep = self._keep_row(batch.labels)
         update_scaling = steps.phase(scaling_steps.update_scaled_row)
-        learning = [count, batch.copy_weights(self), batch.update_platt, batch.detect_changes]
+        learning = [count, keep, batch.copy_weights(self)]
+        learning += [batch.update_platt, batch.detect_changes]
         return SingleRowCalls(
             self,
             self._positives().tolist(),
@@ -308,7 +314,7 @@ class ClassificationModel(TaskModel):
         fields: Collection[str],
     ) -> Record:
         first, count = self.rows, len(X)
-        lagged = self.past_rows(targets)
+        lagged = self.past_rows(X, targets)
         rows, _, _, new_levels = self.scaling.scale_and_update(X, lagged, None)
         scores = np.empty((count, self.outputs))
         wanted = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)

@@ -101,11 +101,19 @@ class AutoConfig:
         return None if self.seasons is None else SeasonHistory(self.seasons)
 
     def make_scaling(
-        self, dimension: int, core: int | None = None, *, target: bool, periods: int | None = None
+        self,
+        dimension: int,
+        core: int | None = None,
+        *,
+        target: bool,
+        periods: int | None = None,
+        **past: int,
     ) -> Scaling:
         """The scaling of inputs of this width; inputs beyond `core` were added later.
 
         periods : how many periods are known; by default those that were named.
+        past : more of the past for slots on relevant columns: `remembered` and `previous` of
+            `Scaling`.
         """
         named = 0 if self.seasons is None or self.seasons == AUTO else len(self.seasons)
         return Scaling(
@@ -116,6 +124,8 @@ class AutoConfig:
             core=core,
             seasons=season_places(self.seasons),
             periods=named if periods is None else periods,
+            relevant=bool(past),
+            **past,
         )
 
     @property

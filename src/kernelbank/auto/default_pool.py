@@ -7,6 +7,11 @@
   noise a part of the target's variance. In the standard scaling neighbors are near in the lagged
   targets too; in that by ranks only in the inputs.
 
+- *relevant: random features, wide* (*medium*, *narrow*): kernels of all relevant columns, the
+  inputs, last targets and inputs of the row before by their relevance (`relevance`); *relevant:
+  random features, medium + nearest neighbors*: neighbors in this metric, on its residual.
+- *past: linear, ...*: least squares on the same columns as they are, which is an autoregression.
+
 Reserves do not run from the start; `slot_revision` tries them when others have no weight:
 
 - *... + nearest neighbors, ...*: neighbors on the residual of another slot;
@@ -30,6 +35,7 @@ from ..kernels import ActiveDims, Gaussian, Linear, Matern, NoKernel, TreeKernel
 from ..learners import FourierRLS, LastValue, LinearRLS, NearestNeighborGP, PartitionTree
 from ..losses import Loss, Squared
 from .default_slots import (
+    FAST,
     LINEAR_RIDGE,
     NARROWEST,
     RIDGE,
@@ -63,6 +69,9 @@ LARGER_TREES, LARGEST_TREE = 8, 4_000_000
 SUBSETS = 3
 """How many random halves of the inputs there are."""
 
+RELEVANT_WIDTHS = {"wide": 2.0, "medium": 1.0, "narrow": 0.5}
+"""Of the kernels of all relevant columns: in standard deviations, times sqrt(columns)."""
+
 _FORGETTING: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
 
 
@@ -85,6 +94,7 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: i
     builder = _Builder(pool, scaling, columns_of, size, seed, loss)
     builder.add_last_value()
     builder.add_neighbors()
+    builder.add_relevant()
     first = len(pool.units)
     pool.add(season_slots(scaling, size, seed, loss))
     pool.season_units = tuple(range(first, len(pool.units)))
@@ -169,6 +179,25 @@ class _Builder:
         inputs = self.columns_of[other][: self.scaling.core]
         if inputs != self.columns:
             self._neighbors(f"{other}: nearest neighbors", inputs, None, initial=True)
+
+    def add_relevant(self) -> None:
+        """Slots on the relevant columns, and lines on the same columns as they are."""
+        columns = self.scaling.relevant_columns
+        if not columns:
+            return
+        first = len(self.pool)
+        for name, width in RELEVANT_WIDTHS.items():
+            kernel = ActiveDims(Gaussian(width * sqrt(len(columns))), columns)
+            self._add(f"relevant: random features, {name}", Slot(kernel, self._rls(**_FORGETTING)))
+        base = "relevant: random features, medium"
+        index = self.pool.index(base)
+        self._neighbors(f"{base} + nearest neighbors", columns, index, initial=True)
+        self.pool.relevant_slots = tuple(range(first, len(self.pool)))
+        self.pool.metric_slot = index
+        line = ActiveDims(Linear(1.0), (*self.columns, *self.scaling.past_columns))
+        for name, fast in (("forgetting", None), ("adaptive bias", FAST)):
+            linear = LinearRLS(ridge=LINEAR_RIDGE, constant_forgetting=fast, **_FORGETTING)
+            self._add(f"past: linear, {name}", Slot(line, linear))
 
     def add_reserves(self) -> None:
         """Slots that do not run from the start."""

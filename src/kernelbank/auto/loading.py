@@ -24,12 +24,13 @@ from . import task_model
 from .auto_bank import AutoBank
 from .auto_serialization import AUTO_BANK, Arrays, pending_width
 from .class_labels import MAX_CLASSES, ClassLabels
-from .classification import REPLAY, ClassificationModel
+from .classification import ClassificationModel
 from .column_encoder import ColumnEncoder
 from .forecaster import Forecaster
 from .pending_predictions import LARGEST_LIMIT
 from .prediction import Prediction
 from .regression import RegressionModel
+from .replay_buffer import REPLAY
 from .running_stats import CHANGE_AFTER
 from .saved_forecasts import check_forecasts, check_scaling, whole_number
 
@@ -347,18 +348,21 @@ def _restore_model(auto: AutoBank, header: Mapping[str, Any], state: Arrays) -> 
     counters = header["counters"]
     outputs = tuple(inner.get("outputs", 1) for inner in header["banks"])
     dimension = whole_number(header["dimension"], 1, 10**6, "inputs")
-    rows = REPLAY if auto.task == "classification" else task_model.RESTARTS[-1]
+    targets = auto._target_names
+    kept = auto.task == "classification" or (targets is None and auto._config.revises)
+    rows = REPLAY if kept else task_model.RESTARTS[-1]
     # Before anything is made for so many inputs: the largest array that depends on them alone.
     if state["replay_inputs"].shape != (rows, dimension):
         raise FileRefused("its inputs do not fit its arrays.")
-    targets = auto._target_names
     if targets is not None and state["replay_targets"].shape != (rows, len(targets)):
         raise FileRefused("its targets do not fit its arrays.")
     model = auto._model_for(dimension)
     core = whole_number(header["core"], 1, model.dimension, "the first inputs")
     if model.seasons is not None:
         model.seasons.restore_periods(counters)
-    if core < model.dimension or model.seasons is not None:
+    previous = whole_number(header["previous"], 0, model.previous, "inputs of the row before")
+    model.use_previous(previous)
+    if core < model.dimension or previous < model.dimension or model.seasons is not None:
         model.lay_out(core)
     rows = whole_number(counters["rows"], 0, 2**53, "rows")
     whole_number(counters["unscored"], 0, rows, "predictions that do not count")

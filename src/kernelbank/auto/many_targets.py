@@ -129,7 +129,7 @@ class TargetsModel(OutputsModel):
         self, X: Floats, targets: Floats, tail: float, fields: Collection[str]
     ) -> Record:
         first, count = self.rows, len(X)
-        lagged = self.past_rows(targets)
+        lagged = self.past_rows(X, targets)
         columns, none = self._columns(X, lagged), np.zeros((count, 0))
         rows, _, _, levels = self.scaling.scale_and_update(columns, none, None)
         scaled, scales = np.empty((count, self.target_count)), []

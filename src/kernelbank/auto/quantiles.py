@@ -64,7 +64,7 @@ class QuantilesModel(TargetsModel):
             newest = targets[::-1, 0]
             self.lagged[:lags] = np.concatenate([newest, self.lagged[:lags]])[:lags]
 
-    def past_rows(self, targets: Floats) -> Floats:
+    def past_rows(self, X: Floats, targets: Floats) -> Floats:
         return lagged_rows(targets[:, 0], self.lagged)
 
 

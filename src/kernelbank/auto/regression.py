@@ -13,16 +13,21 @@ from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import calibration, scaling_steps
 from .config import AutoConfig
+from .default_slots import WIDE
 from .forecasting import Forecasting
 from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
 from .normal_tails import normal_quantiles_of_tails
 from .prediction import Prediction, Record
 from .quantiles import Quantiles
 from .regression_batch import RegressionBatch
+from .replay_buffer import REPLAY
 from .scaling import CHUNK
 from .single_row import SingleRowCalls
 from .single_row_steps import NUMBER, spread_of_rows
 from .task_model import TaskModel
+
+REMEMBERED = 3
+"""How many of the last targets the slots on relevant columns see, whatever `lags` is."""
 
 UNUSUAL = 3.0
 """Root mean square of the inputs, in standard deviations, beyond which they may explain a far
@@ -40,7 +45,7 @@ class RegressionModel(Forecasting, TaskModel):
         Forecasting.__init__(self)
         self.quantile_part: Quantiles | None = None
         """The quantiles beside predictions and intervals, if they are asked for."""
-        TaskModel.__init__(self, config, dimension, scale_target=True, replay=None)
+        TaskModel.__init__(self, config, dimension, scale_target=True, replay=self._replay(config))
         self.error_stats = np.zeros(calibration.ERROR_STATS)
         self.quantiles = np.tile(normal_quantiles_of_tails(), (2, 1))
         """(2, tails): quantiles of the errors below and above, in their root mean squares."""
@@ -150,6 +155,8 @@ class RegressionModel(Forecasting, TaskModel):
         batch = self._batch
         update_scaling = self.scaling.batch.phase(scaling_steps.update_scaled_row)
         before = [batch.copy_weights(self), batch.score_rows, batch.detect_changes, update_scaling]
+        if self.buffer.until > self.rows:
+            before.append(self._keep_row(batch.targets))
         return SingleRowCalls(
             self,
             [NUMBER],
@@ -196,7 +203,7 @@ class RegressionModel(Forecasting, TaskModel):
         self, X: Floats, targets: Floats, tail: float, fields: Collection[str]
     ) -> Record:
         first = self.rows
-        lagged = self.past_rows(targets)
+        lagged = self.past_rows(X, targets)
         rows, scaled, scale, new_levels = self.scaling.scale_and_update(X, lagged, targets)
         count = len(rows)  # up to the first far target
         targets = targets[:count]
@@ -321,21 +328,44 @@ class RegressionModel(Forecasting, TaskModel):
             self.banks[0].run(inputs, targets, record="light")
 
     def restart(self) -> None:
-        X, lagged, targets = self.buffer.latest(self.rows)
+        X, _, targets = self.buffer.latest(self.rows)
         self._drop_banks()
         self.scaling.fit(X, targets)
         self.banks = [self.new_bank()]
         self.held.release()
+        self.buffer.replay(self.rows, self.banks[0], *self._usual_rows())
+
+    def _usual_rows(self) -> tuple[Floats, Floats, list[int]]:
+        """The rows of the replay buffer and their targets, scaled, without extreme targets.
+
+        The last part: their indices among the rows of the buffer.
+        """
+        X, lagged, targets = self.buffer.latest(self.rows)
         usual = [t for t, y in enumerate(targets) if not is_extreme(y, self.scaling)]
         rows = self.scaling.scale_rows(X[usual], lagged[usual])
-        scaled = self.scaling.scale_targets(targets[usual])
-        self.buffer.replay(self.rows, self.banks[0], rows, scaled, usual)
+        return rows, self.scaling.scale_targets(targets[usual]), usual
+
+    # --- the past ---------------------------------------------------------------------------------
+
+    @staticmethod
+    def _replay(config: AutoConfig) -> int | None:
+        """How many of the newest rows are kept for slots that start anew."""
+        return REPLAY if config.revises else None
+
+    def remembered_targets(self) -> int:
+        return max(self.config.lags, REMEMBERED) if self.config.revises else self.config.lags
+
+    def previous_inputs(self, dimension: int) -> int:
+        return dimension if self.config.revises and dimension <= WIDE else 0
+
+    def replay_samples(self) -> tuple[Floats, Floats] | None:
+        return self._usual_rows()[:2] if self.config.revises else None
 
     # --- saving ---------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Floats]:
         own = {"error_stats": self.error_stats, "quantiles": self.quantiles}
-        held = self.held.state(self.dimension, self.config.past)
+        held = self.held.state(self.dimension, self.past)
         return super().state() | own | held
 
     def counters(self) -> dict[str, Any]:

@@ -9,6 +9,9 @@ import numpy as np
 from ..bank.bank import KernelBank
 from ..utils.validation import Floats
 
+REPLAY = 512
+"""How many of the newest rows are kept for outputs and slots that start later."""
+
 
 class ReplayBuffer:
     """The newest `size` rows, kept as long as a bank may start from them: up to row `until`.

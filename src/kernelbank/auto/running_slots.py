@@ -8,6 +8,7 @@ where its target comes after the slot has started, the prediction of the bank st
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,8 @@ from ..bank.layout import Slot
 from ..utils.validation import Floats
 from . import slot_revision
 from .config import AutoConfig
+from .relevance import ROWS as RELEVANCE_ROWS
+from .relevance import new_relevance
 from .scaling import Scaling
 from .slot_pool import START, SlotPool
 from .slot_revision import RunningUnits
@@ -132,10 +135,11 @@ class RunningSlots:
         """Go on with a pool of as many slots."""
         self.pool = self.units.pool = pool
 
-    def _change_banks(self, before: dict[int, Slot]) -> None:
+    def _change_banks(self, before: dict[int, Slot], anew: Collection[int] = ()) -> None:
         """Let the banks go on with the units that run now.
 
         before : the slots so far, by their indices in the pool.
+        anew : those that start anew, in their old place.
         """
         self._use_members()
         members, slots = self.members.tolist(), self.bank_slots()
@@ -146,8 +150,10 @@ class RunningSlots:
             same = old is not None and replace(old, residual_of=None) == replace(
                 slot, residual_of=None
             )
-            kept.append(place[index] if same else None)
-        self.banks = [bank.with_slots(slots, kept) for bank in self.banks]
+            kept.append(place[index] if same and index not in anew else None)
+        elders = [place.get(index) for index in members]
+        replay = self.replay_samples()
+        self.banks = [bank.with_slots(slots, kept, elders, replay) for bank in self.banks]
         self._spare_banks = []
 
     # --- revisions ------------------------------------------------------------------------------
@@ -176,7 +182,30 @@ class RunningSlots:
             return False
         weights = np.maximum(self.mean_weights_of_outputs(), self.mean_weights[1])
         before = dict(zip(self.members.tolist(), self.bank_slots(), strict=True))
-        if not self.units.revise(rows, weights):
+        anew = self.pool.relevant_slots if self.learn_relevance() else ()
+        changed = self.units.revise(rows, weights)
+        if not (changed or set(anew) & before.keys()):
             return False
-        self._change_banks(before)
+        self._change_banks(before, anew)
         return True
+
+    # --- relevance ------------------------------------------------------------------------------
+
+    def replay_samples(self) -> tuple[Floats, Floats] | None:
+        """Scaled rows and targets that new slots learn first; None for those of the banks."""
+        return None
+
+    def learn_relevance(self) -> bool:
+        """Compute the relevance of the columns anew, if slots use it; whether it has changed."""
+        running = self.members.tolist()
+        samples = None
+        if self.banks and self.pool.metric_slot in running:
+            samples = self.replay_samples()
+        if samples is None or not len(samples[0]):
+            return False
+        rows, relevance = samples[0][-RELEVANCE_ROWS:], self.scaling.relevance
+        slot = running.index(self.pool.metric_slot)
+        found = new_relevance(self.banks[0], slot, rows, relevance)
+        changed = not np.array_equal(found, relevance)
+        relevance[:] = found
+        return changed

@@ -94,14 +94,20 @@ class ScalingBatch:
         target_ring: Floats,
         places: np.ndarray,
         *,
+        width: int | None = None,
+        shown: int | None = None,
         seasons: int = 0,
         season_column: int = 0,
+        previous_columns: Sequence[int] = (),
+        relevant_columns: Sequence[int] = (),
+        relevant_sources: Sequence[int] = (),
+        relevance: Floats | None = None,
         has_target: bool = True,
     ) -> None:
         inputs = len(columns)
         lags = places.shape[1] - inputs
-        past = lags + seasons * PAST
-        width = max(int(places.max()) + 1, season_column + seasons * INPUTS)
+        past = lags + seasons * PAST + len(previous_columns)
+        width = int(places.max()) + 1 if width is None else width
         self.X = np.zeros((CHUNK, inputs))
         self.lagged = np.zeros((CHUNK, past))
         self.y = np.zeros(CHUNK)
@@ -117,9 +123,16 @@ class ScalingBatch:
             **self.__dict__,
             "inputs": inputs,
             "lags": lags,
+            "shown": lags if shown is None else shown,
             "past": past,
             "seasons": seasons,
             "season_column": season_column,
+            "previous": len(previous_columns),
+            "previous_column": previous_columns[0] if previous_columns else 0,
+            "relevant": len(relevant_columns),
+            "relevant_column": relevant_columns[0] if relevant_columns else 0,
+            "relevant_sources": np.array(relevant_sources, dtype=np.int64),
+            "relevance": np.zeros(0) if relevance is None else relevance,
             "width": width,
             "has_target": has_target,
             "columns": columns,
@@ -159,9 +172,12 @@ class Scaling:
     A scaled row has `width` columns: the scalings side by side. Lagged targets follow the inputs,
     normalized by the target's statistics, in all scalings but asinh (unless it is the only one):
     some slots should not see them, since on a stream whose targets do not depend on the last ones
-    they are noise. After all scalings come the columns of seasons (`season_steps`). Inputs beyond
-    the first `core` were added later: they are at the end, one after the other in all their
-    scalings, so that all other columns keep their index.
+    they are noise. After all scalings come the columns of seasons (`season_steps`), and for slots
+    that see more of the past the *past columns*, in the first scaling: targets before the lagged
+    ones, and the inputs of the row before. The *relevant columns* are those of the first scaling
+    and the past columns again, each multiplied by its relevance (`relevance`). Inputs beyond the
+    first `core` were added later: they are at the end, one after the other in all their scalings,
+    so that all other columns keep their index.
 
     Parameters
     ----------
@@ -172,6 +188,9 @@ class Scaling:
     core : number of inputs at the start; all by default.
     seasons : number of places for periods.
     periods : how many of them are known.
+    remembered : number of targets that a row knows, at least `lags`.
+    previous : number of inputs of the row before that a row knows.
+    relevant : whether there are relevant columns.
     """
 
     def __init__(
@@ -184,11 +203,15 @@ class Scaling:
         core: int | None = None,
         seasons: int = 0,
         periods: int = 0,
+        remembered: int = 0,
+        previous: int = 0,
+        relevant: bool = False,
     ) -> None:
+        remembered = max(remembered, lags)
         self.dimension = dimension
         self.core = core = dimension if core is None else core
         self.lags = lags
-        self.past = lags + seasons * PAST
+        self.past = remembered + seasons * PAST + previous
         self.seasons = seasons
         self.periods = periods
         self.names = tuple(names)
@@ -197,8 +220,8 @@ class Scaling:
         self.rings = np.zeros((dimension, RING if "rank" in names else CHANGE_AFTER))
         self.target = np.zeros(STATS)
         self.ring = np.zeros(RING if lags and target and "rank" in names else CHANGE_AFTER)
-        self._places = np.full((steps.SCALINGS, dimension + lags), -1)
-        """The column of a scaled row for each scaling of each input and lagged target, or -1."""
+        self._places = np.full((steps.SCALINGS, dimension + remembered), -1)
+        """The column of a scaled row for each scaling of each input and past target, or -1."""
         self.columns_of: dict[str, tuple[int, ...]] = {}
         """The columns of each scaling: its first inputs, lagged targets, later inputs."""
         self.lag_columns: list[int] = []
@@ -214,6 +237,19 @@ class Scaling:
         self.season_columns = tuple(range(width, width + seasons * INPUTS))
         """The columns of all places for periods."""
         width += len(self.season_columns)
+        older = tuple(range(width, width + remembered - lags))
+        self._places[_INDEX[self.names[0]], dimension + lags :] = older
+        width += len(older)
+        self._previous_columns = tuple(range(width, width + previous))
+        width += previous
+        self.past_columns = (*older, *self._previous_columns)
+        """The columns of the past beyond lagged targets and seasons."""
+        first = self.columns_of[self.names[0]]
+        self._relevant_sources = (*first, *self.past_columns) if relevant else ()
+        self.relevance = np.ones(len(self._relevant_sources))
+        """The factor of each relevant column."""
+        self.relevant_columns = tuple(range(width, width + len(self.relevance)))
+        width += len(self.relevance)
         for column in range(core, dimension):
             for name in self.names:
                 self.columns_of[name] += (width,)
@@ -230,8 +266,14 @@ class Scaling:
             self.target,
             self.ring,
             self._places,
+            width=self.width,
+            shown=self.lags,
             seasons=self.seasons,
             season_column=self.season_columns[0] if self.seasons else 0,
+            previous_columns=self._previous_columns,
+            relevant_columns=self.relevant_columns,
+            relevant_sources=self._relevant_sources,
+            relevance=self.relevance,
             has_target=self.has_target,
         )
 
@@ -386,6 +428,7 @@ class Scaling:
         return bool(
             (both[:, [COUNT, SCALE]] >= 0.0).all()
             and (sizes <= 1000.0 * LARGEST).all()
+            and ((self.relevance > 0.0) & (self.relevance <= len(self.relevance))).all()
             and self.target[STREAK] == held
         )
 
@@ -395,12 +438,15 @@ class Scaling:
         self.rings[: before.dimension] = before.rings
         self.target[:] = before.target
         self.ring[:] = before.ring
+        if len(self.relevance) == len(before.relevance):  # not if all inputs are new
+            self.relevance[:] = before.relevance
 
     def state(self) -> dict[str, Floats]:
         """The arrays, by their names in a file."""
-        return {
+        own = {
             "columns": self.columns,
             "rings": self.rings,
             "target": self.target,
             "ring": self.ring,
         }
+        return own | {"relevance": self.relevance} if len(self.relevance) else own

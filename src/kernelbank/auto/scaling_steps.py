@@ -49,7 +49,14 @@ BATCH = Arguments(
     "scaling_batch",
     inputs=int,
     lags=int,
-    past=int,  # numbers that a row knows of the past: lagged targets, then those of seasons
+    past=int,  # numbers that a row knows of the past: targets, those of seasons, inputs
+    shown=int,  # how many of the targets are columns of the scalings
+    previous=int,  # how many of the numbers are inputs of the row before
+    previous_column=int,  # the first of their columns in a scaled row
+    relevant=int,  # relevant columns
+    relevant_column=int,  # the first of them
+    relevant_sources=ints("relevant"),  # the columns that they repeat,
+    relevance=floats("relevant"),  # each times this factor
     seasons=int,  # places for periods
     season_column=int,  # the first of their columns in a scaled row
     width=int,
@@ -131,7 +138,10 @@ def _scale_row(a, t):
         own = a.target_forms
         for form in range(FORMS):
             own[form] = 0.0
-        if not math.isnan(a.lagged[t, i]):
+        # A far target is held back until it is clear what it means: only columns that the user
+        # asked for have it meanwhile.
+        far = i >= a.shown and abs(deviation(a.target, a.lagged[t, i])) > FAR_DEVIATIONS
+        if not (math.isnan(a.lagged[t, i]) or far):
             normalize(a.target, a.target_ring, a.quantiles, a.lagged[t, i], own)
         k = a.inputs + i
         if places[STANDARD, k] >= 0:
@@ -148,6 +158,13 @@ def _scale_row(a, t):
         fill_phases(past, own)
         if a.has_target:
             _fill_recalled(a.target, past, own)
+    for k in range(a.previous):
+        value = a.lagged[t, a.past - a.previous + k]
+        known = not (math.isnan(value) or is_extreme(a.columns[k], value))
+        z = clipped(deviation(a.columns[k], value), CLIP) if known else 0.0
+        out[a.previous_column + k] = z
+    for j in range(a.relevant):
+        out[a.relevant_column + j] = a.relevance[j] * out[a.relevant_sources[j]]
 
 
 @inline

@@ -55,7 +55,7 @@ class SingleRowCalls:
         self._tail = np.zeros(1) if tail is None else tail
         self.last_key = b""
         """The bytes of the row that was predicted last."""
-        self.last_lagged = np.zeros(config.past)
+        self.last_lagged = np.zeros(model.past)
         self.last_scores = np.zeros(banks)
         self.last_slots = np.zeros((banks, slots))
         """Of every bank, as it predicts: for numbers, in units of `last_scale`."""
@@ -65,8 +65,9 @@ class SingleRowCalls:
         diagnose = np.zeros(1, dtype=np.int64)
         arguments: dict[str, Any] = {
             "inputs": model.dimension,
-            "lags": config.lags,
-            "past": config.past,
+            "lags": model.remembered,
+            "previous": model.previous,
+            "past": model.past,
             "width": scaling.width,
             "banks": banks,
             "outputs": output.shape[1],
@@ -133,8 +134,8 @@ class SingleRowCalls:
         return {
             "width": model.scaling.width,
             "slots": len(model.members),
-            "lags": model.config.lags,
-            "past": model.config.past,
+            "lags": model.remembered,
+            "past": model.past,
             "seasons": model.scaling.seasons,
             "season_column": model.scaling.season_columns[0] if model.scaling.seasons else 0,
             "positive": positive,

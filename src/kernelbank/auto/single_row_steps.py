@@ -166,21 +166,15 @@ def copy_weights(a, first, count):
         a.out[0, a.members[i]] = a.source[i]
 
 
-CLASS_ROW = Arguments(
-    "class_row",
+KEEP_ROW = Arguments(
+    "keep_row",
     inputs=int,
     past=int,
-    classes=int,
     size=int,  # of the replay buffer
     rows=ints(1),
-    probabilities=floats(None, "classes"),
-    labels=floats(None),
-    errors=floats(None),
-    class_counts=floats("classes"),
-    wrong=floats(2),
-    last_class=ints(1),
     x=floats(None, "inputs"),
     lagged=floats(None, "past"),
+    targets=floats(None),
     replay_inputs=floats("size", "inputs"),
     replay_lagged=floats("size", "past"),
     replay_targets=floats("size"),
@@ -188,9 +182,31 @@ CLASS_ROW = Arguments(
 )
 
 
+@native(KEEP_ROW)
+def keep_row(a, first, count):
+    """Put row 0 into the replay buffer; see `ReplayBuffer.append`."""
+    place = a.rows[0] % a.size
+    _copy(a.x[0], a.replay_inputs[place])
+    _copy(a.lagged[0], a.replay_lagged[place])
+    a.replay_targets[place] = a.targets[0]
+    a.replay_predicted_at[place] = a.rows[0]
+
+
+CLASS_ROW = Arguments(
+    "class_row",
+    classes=int,
+    probabilities=floats(None, "classes"),
+    labels=floats(None),
+    errors=floats(None),
+    class_counts=floats("classes"),
+    wrong=floats(2),
+    last_class=ints(1),
+)
+
+
 @native(CLASS_ROW)
 def count_class(a, first, count):
-    """Count the class and the error of row 0, and put the row into the replay buffer."""
+    """Count the class and the error of row 0."""
     target, guess = np.int64(a.labels[0]), 0
     for k in range(1, a.classes):
         if a.probabilities[0, k] > a.probabilities[0, guess]:
@@ -200,11 +216,6 @@ def count_class(a, first, count):
     a.wrong[0] += guess != target
     a.wrong[1] += a.last_class[0] != target and a.last_class[0] >= 0
     a.last_class[0] = target
-    place = a.rows[0] % a.size
-    _copy(a.x[0], a.replay_inputs[place])
-    _copy(a.lagged[0], a.replay_lagged[place])
-    a.replay_targets[place] = target
-    a.replay_predicted_at[place] = a.rows[0]
 
 
 # --- the row --------------------------------------------------------------------------------------
@@ -212,8 +223,9 @@ def count_class(a, first, count):
 ROW = Arguments(
     "single_row",
     inputs=int,
-    lags=int,
-    past=int,  # numbers that a row knows of the past
+    lags=int,  # targets that a row knows
+    previous=int,  # inputs of the last row that it knows
+    past=int,  # numbers that it knows of the past: targets, those of seasons, inputs
     width=int,  # of a scaled row
     banks=int,
     outputs=int,
@@ -327,6 +339,8 @@ def learn_row(a, first, count):
         a.lagged[i] = a.lagged[i - 1]
     if a.lags > 0:
         a.lagged[0] = y
+    for k in range(a.previous):
+        a.lagged[a.past - a.previous + k] = a.x[k]
     a.rows[0] += 1
     a.result[1] = a.error_signals[0] != 0 or a.weight_signals[0] != 0 or a.scaling_result[1] != 0
     a.result[0] = DIAGNOSE if a.diagnose[0] or a.result[1] else LEARNED

@@ -2,8 +2,8 @@
 
 Slots come in *units*, which are added and retired together: one slot, or the four on nearest
 neighbors, which share their search. A unit may learn the residual of a slot of another one, its
-base. Its price is roughly how many microseconds a row takes. `slot_revision` decides which units
-run.
+base. Its price is roughly how many microseconds a row takes; a search among past rows costs the
+more the more rows there have been. `slot_revision` decides which units run.
 
 With several outputs (classes) some slots compute most of what they need once, and others, such as
 trees, once per output: so a unit has a second price, that of each further output, and a size.
@@ -50,11 +50,14 @@ class SlotUnit:
     name : of the unit, for people.
     slots : their indices in the pool.
     base : the unit that has the slot whose residual they learn, or None.
-    price : roughly how many microseconds they take per row, with one output.
+    price : roughly how many microseconds they take per row, with one output, if there is nothing
+        to search.
     initial : whether it runs from the start, with one output.
     further : how many microseconds more each further output takes.
     size : roughly how many bytes each further output has.
     turn : the place among the slots of its scaling, where units of all scalings take turns.
+    search : how many microseconds more a row takes for each past row that is searched.
+    memory : how many past rows are searched at most.
     """
 
     name: str
@@ -65,6 +68,8 @@ class SlotUnit:
     further: float = 0.0
     size: int = 0
     turn: int = 0
+    search: float = 0.0
+    memory: int = 0
 
 
 class SlotPool:
@@ -80,7 +85,10 @@ class SlotPool:
     names, slots : of every slot; `residual_of` is an index into them.
     units : every slot is in one of them; a base comes before the units that need it.
     limit : the most that all running units may cost, in microseconds per row.
+    rows : how many rows there will have been when the units are revised next.
     season_units : the units for seasons.
+    relevant_slots : the slots on relevant columns, which start anew with another relevance.
+    metric_slot : the one of them whose function gives the relevance; None without them.
     """
 
     def __init__(self, width: int, outputs: int = 1) -> None:
@@ -89,9 +97,12 @@ class SlotPool:
         self.names: list[str] = []
         self.slots: list[Slot] = []
         self.units: list[SlotUnit] = []
+        self.rows = 0
         self.first_limit = np.inf
         """The limit with one output."""
         self.season_units: tuple[int, ...] = ()
+        self.relevant_slots: tuple[int, ...] = ()
+        self.metric_slot: int | None = None
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -122,14 +133,18 @@ class SlotPool:
         slots = [slot for _, slot in named]
         base = slots[0].residual_of
         further, size = 0.0, 0
+        search, memory = 0.0, 0
         if price is None:
             price = max(slot_price(slot, self.width) for slot in slots)
+            search, memory = search_price(slots[0], self.width)
             further = max(output_price(slot, self.width) for slot in slots)
             size = output_size(slots, self.width)
         indices = tuple(range(first, first + len(named)))
         unit = None if base is None else self._unit_of[base]
         self._unit_of += [len(self.units)] * len(named)
-        self.units.append(SlotUnit(name, indices, unit, price, initial, further, size, turn))
+        self.units.append(
+            SlotUnit(name, indices, unit, price, initial, further, size, turn, search, memory)
+        )
         self.names += [name for name, _ in named]
         self.slots += [slot for _, slot in named]
 
@@ -163,7 +178,10 @@ class SlotPool:
         """What units cost together."""
         further = self.outputs - 1
         chosen = [self.units[number] for number in units]
-        return sum(unit.price + further * unit.further for unit in chosen)
+        return sum(
+            unit.price + unit.search * min(unit.memory, self.rows) + further * unit.further
+            for unit in chosen
+        )
 
     def fits(self, units: Iterable[int], factor: float = 1.0) -> bool:
         """Whether units cost no more than this factor times the limit, and are not too large."""
@@ -199,7 +217,7 @@ class SlotPool:
 
 
 def slot_price(slot: Slot, width: int) -> float:
-    """Roughly how many microseconds a row takes, on a processor of today.
+    """Roughly how many microseconds a row takes, on a processor of today, without a search.
 
     Four slots on nearest neighbors that share their search cost as much as one. `make costs`
     measures the same for all learners.
@@ -207,16 +225,23 @@ def slot_price(slot: Slot, width: int) -> float:
     learner = slot.learner
     columns = len(active_coordinates(slot.kernel, width))
     if isinstance(learner, FourierRLS):
-        count = learner.features + columns + 1
+        count = learner.capacity(slot.kernel, width)
         return 1.2e-4 * count**2 + 4e-3 * count
     if isinstance(learner, LinearRLS):
         return 0.2 + 1.5e-4 * (columns + 1) ** 2
     if isinstance(learner, PartitionTree):
         return 0.7 + 0.02 * columns
     if isinstance(learner, NearestNeighborGP):
-        search = 1.3e-4 * learner.memory * columns
-        return search + 4e-4 * learner.neighbors**3 + 0.006 * learner.neighbors * columns
+        return 4e-4 * learner.neighbors**3 + 0.006 * learner.neighbors * columns
     return 0.3
+
+
+def search_price(slot: Slot, width: int) -> tuple[float, int]:
+    """How many microseconds a row takes for each past row that is searched, and how many may be."""
+    learner = slot.learner
+    if not isinstance(learner, NearestNeighborGP):
+        return 0.0, 0
+    return 1.3e-4 * len(active_coordinates(slot.kernel, width)), learner.memory
 
 
 def output_price(slot: Slot, width: int) -> float:

@@ -88,6 +88,7 @@ class RunningUnits:
         weights : (slots of the pool,), 0 for those that do not run.
         """
         before = set(self.running)
+        self.pool.rows = rows + rows_to_revision(rows)
         kept = self._heaviest(self.pool.unit_weights(weights))
         added = self._candidates(kept, weights)
         chosen = kept | set(added)

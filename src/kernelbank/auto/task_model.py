@@ -24,7 +24,7 @@ from .replay_buffer import ReplayBuffer
 from .running_slots import RunningSlots
 from .scaling import CHUNK, Scaling
 from .single_row import SingleRowCalls
-from .single_row_steps import copy_weights
+from .single_row_steps import copy_weights, keep_row
 
 RESTARTS = (5, 32, 128)
 """After these numbers of rows, scaling and banks start anew from all rows so far: what was learned
@@ -85,12 +85,12 @@ class TaskModel(PastTargets, RunningSlots, ABC):
     ) -> None:
         """`replay` : how many of the newest rows new banks start from, at any time; None if banks
         are new at restarts only."""
-        PastTargets.__init__(self, config)
+        PastTargets.__init__(self, config, dimension)
         RunningSlots.__init__(self)
         self.dimension = dimension
         self._scale_target = scale_target
-        size, until = (RESTARTS[-1], RESTARTS[-1]) if replay is None else (replay, np.inf)
-        self.buffer = ReplayBuffer(size, dimension, self.past, until, self.target_count)
+        self._replay_rows = replay
+        self.buffer = self._make_buffer()
         self.unscored = 0
         """How many predictions were made before the first target was known: they do not count."""
         self.changes: list[Change] = []
@@ -100,6 +100,19 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         self.detection_stats = np.zeros(detection.STATS)
         self.recent_errors = np.zeros(detection.RECENT_ERRORS)
         self.lay_out(dimension)
+
+    def _make_buffer(self) -> ReplayBuffer:
+        rows, until = (self._replay_rows, np.inf)
+        if rows is None:
+            rows = until = RESTARTS[-1]
+        return ReplayBuffer(rows, self.dimension, self.past, until, self.target_count)
+
+    def use_previous(self, count: int) -> None:
+        """Before anything is learned: let rows know this many inputs of the row before."""
+        self.previous = count
+        self.past = self.past_size(self.config)
+        self.lagged = np.full(self.past, np.nan)
+        self.buffer = self._make_buffer()
 
     @cached_property
     @abstractmethod
@@ -215,6 +228,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
 
     def _restart_if_due(self) -> None:
         if self.rows in RESTARTS:
+            self.learn_relevance()
             self.restart()
             self.warn_if_large()
         if self.seasons is not None and self.seasons.is_due(self.rows):
@@ -237,7 +251,7 @@ class TaskModel(PastTargets, RunningSlots, ABC):
         """Count learned rows, keep them for restarts, and let their targets be the lagged ones."""
         self.rows += len(X)
         self.buffer.append(self.rows, X, lagged, targets, predicted_at)
-        self.add_targets(targets)
+        self.add_rows(X, targets)
 
     def collect_forecasts(self, rows: Floats, tail: float) -> None:
         """Begin to collect forecasts; see `Forecasting`."""
@@ -295,6 +309,21 @@ class TaskModel(PastTargets, RunningSlots, ABC):
                 with defer_signals():
                     self._calls = self._make_row_calls()
         return self._calls
+
+    def _keep_row(self, targets: Floats) -> Phase:
+        """A phase that puts row 0 of a batch with these targets into the replay buffer."""
+        rows, buffer = self.scaling.batch, self.buffer
+        return Phase(
+            keep_row,
+            inputs=self.dimension,
+            past=self.past,
+            size=buffer.size,
+            rows=self.row_count,
+            x=rows.X,
+            lagged=rows.lagged,
+            targets=targets,
+            **buffer.state(),
+        )
 
     def finish_row(self, calls: SingleRowCalls) -> None:
         """What Python has to do after a row was learned by a compiled call."""
@@ -354,7 +383,8 @@ class TaskModel(PastTargets, RunningSlots, ABC):
     def _make_scaling(self, dimension: int, core: int) -> Scaling:
         periods = 0 if self.seasons is None else len(self.seasons.periods)
         target = self._scale_target
-        return self.config.make_scaling(dimension, core, target=target, periods=periods)
+        past = {"remembered": self.remembered, "previous": self.previous} if self.previous else {}
+        return self.config.make_scaling(dimension, core, target=target, periods=periods, **past)
 
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs behind the others, as if they had been missing so far."""
@@ -405,11 +435,13 @@ class TaskModel(PastTargets, RunningSlots, ABC):
     def state(self) -> dict[str, Floats]:
         """The arrays that the next prediction depends on, without those of the banks."""
         own = {
-            "lagged": self.lagged[: self.config.lags * self.target_count],
+            "lagged": self.lagged[: self.remembered * self.target_count],
             "detection_stats": self.detection_stats,
             "recent_errors": self.recent_errors,
             "mean_weights": self.mean_weights,
         }
+        if self.previous:
+            own["last_inputs"] = self.last_inputs
         own |= self.buffer.state()
         if self.seasons is not None:
             own |= self.seasons.state()

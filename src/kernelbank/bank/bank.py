@@ -37,7 +37,7 @@ from .output_changes import (
 )
 from .outputs import make_runtime
 from .settings import BankSettings
-from .slot_changes import SlotPlan, changed_settings, continue_with, plan_change
+from .slot_changes import Samples, SlotPlan, changed_settings, continue_with, plan_change
 from .slot_history import SlotHistory
 from .status import Status, bank_status, bank_title
 from .trace import Trace, chosen_fields
@@ -510,13 +510,15 @@ class KernelBank:
         slots: Iterable[Slot],
         kept: Iterable[int | None],
         elders: Iterable[int | None] | None = None,
+        replay: tuple[Any, Any] | None = None,
     ) -> KernelBank:
         """A bank with other slots that continues from this one.
 
-        A slot that is kept goes on bit for bit, whatever its index. A new slot with `residual_of`
-        starts at the function of its base. Every other new slot first learns the samples that the
-        bank still holds, as if the stream had begun with the oldest of them: those since the last
-        multiple of 256, and before them as many as the slots need (`budget` of Norma) or a window.
+        A slot that is kept goes on bit for bit, whatever its index. A new slot on the residual of
+        one that is kept starts at the function of its base. Every other new slot first learns the
+        samples that the bank still holds, as if the stream had begun with the oldest of them: those
+        since the last multiple of 256, and before them as many as the slots need (`budget` of
+        Norma) or a window.
 
         New slots have weight 0 until the next sample, and the weights of the others are scaled to
         sum 1, if the combiner keeps them on the simplex; without any weight left, all weights are
@@ -534,6 +536,8 @@ class KernelBank:
             count. None, for one or all: the base for a slot with `residual_of`, else the slot of
             the highest cumulative cost, so that a new slot has to earn its weight. In the place of
             an elder that is quarantined it is also that one.
+        replay : the newest samples of the stream, inputs (m, d) and targets, which new slots learn
+            instead of those that the bank holds.
 
         >>> import kernelbank as kb
         >>> bank = kb.KernelBank([kb.kernels.Gaussian(w) for w in (0.1, 1.0, 10.0)])
@@ -550,8 +554,19 @@ class KernelBank:
         given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
         plan = plan_change(self._settings, self._slot_costs(), given, kept, elders)
         other = KernelBank(**self._settings.arguments() | {"slots": given})
-        other._use(*self._continued(given, plan, {}))
+        samples = None if replay is None else self._checked_replay(*replay)
+        other._use(*self._continued(given, plan, {}, replay=samples))
         return other
+
+    def _checked_replay(self, X: Any, y: Any) -> tuple[Floats, Floats]:
+        """(m, d) and (m, outputs): the newest samples, for new slots to begin with."""
+        points, targets = self._checked_inputs(X), np.asarray(y, dtype=np.float64)
+        targets = targets.reshape(len(targets), -1)
+        if targets.shape != (len(points), self.outputs):
+            remedy = "Give as many targets as inputs."
+            rule = f"have {len(points)} rows of {self.outputs}"
+            raise check.refuse("replay", rule, targets.shape, remedy, "with_slots")
+        return points, targets
 
     @_exclusive
     def _new_output(self, first: int, first_input: Floats, past_target: float) -> KernelBank:
@@ -598,10 +613,11 @@ class KernelBank:
         plan: SlotPlan,
         reasons: Mapping[str, Mapping[int, str]],
         state: DictionaryState | None = None,
+        replay: Samples | None = None,
     ) -> tuple[BankSettings, Any]:
         """Settings and runtime that continue with other slots."""
         new = changed_settings(self._settings, self.samples, slots, plan, reasons, state)
-        return new, continue_with(self._runtime, self._settings, new, plan)
+        return new, continue_with(self._runtime, self._settings, new, plan, replay)
 
     @_exclusive
     def reset(self) -> None:

@@ -223,6 +223,10 @@ class OutputRuntime:
         """(n, K): the predictions at the rows of X."""
         return self._stacked(lambda runtime: runtime.predict(X))
 
+    def slot_arrays(self, index: int) -> list[dict[str, Floats]]:
+        """See `Runtime.slot_arrays`."""
+        return [own for runtime in self.runtimes for own in runtime.slot_arrays(index)]
+
     def evaluate(self, X: Floats, wanted: Floats) -> Floats:
         """(n, K, P): the slots' values at the rows of X, for leaves that have wanted[p] != 0."""
         return self._stacked(lambda runtime: runtime.evaluate(X, wanted))

@@ -521,6 +521,14 @@ class Runtime:
             found |= {f"slots/{name}": array for name, array in self.executor.state().items()}
         return found
 
+    def slot_arrays(self, index: int) -> list[dict[str, Floats]]:
+        """Copies of the arrays of the leaf that a slot is in; of several outputs, one entry each.
+
+        The first output has those that all share.
+        """
+        group, leaf, _ = self._settings.layout.place(index)
+        return [{name: array[leaf] for name, array in self.executor.group_state(group).items()}]
+
     def changed_arrays(
         self, other: Runtime, change: Callable[[Any, Any], dict[str, Floats]]
     ) -> dict[str, Floats]:

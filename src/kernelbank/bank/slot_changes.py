@@ -1,8 +1,9 @@
 """Continuing a bank with other slots: some go on bit for bit, some are retired, some are new.
 
-A new slot that learns the residual of another starts at 0 beside it, so its function is that of its
-base. Any other new slot first learns the samples that the sample buffer still holds, as if the
-stream had begun with the oldest of them.
+A new slot that learns the residual of one that goes on starts at 0 beside it, so its function is
+that of its base. Any other new slot first learns some samples, together with its base if it has
+one, as if the stream had begun with the oldest of them: those that are given, or those that the
+sample buffer still holds.
 """
 
 from __future__ import annotations
@@ -175,8 +176,21 @@ def _oldest_held(history: SlotHistory, history_length: int, samples: int) -> int
 # --- arrays ---------------------------------------------------------------------------------------
 
 
-def continue_with(runtime: Any, settings: BankSettings, new: BankSettings, plan: SlotPlan) -> Any:
-    """A runtime with other slots that continues from another; `settings` are those of that one."""
+Samples = tuple[Floats, Floats]
+"""Inputs (m, d) and targets (m, outputs): the newest ones of a stream."""
+
+
+def continue_with(
+    runtime: Any,
+    settings: BankSettings,
+    new: BankSettings,
+    plan: SlotPlan,
+    replay: Samples | None = None,
+) -> Any:
+    """A runtime with other slots that continues from another; `settings` are those of that one.
+
+    replay : what new slots begin with; by default the samples that the buffer holds.
+    """
     result = make_runtime(new)
     result.warned = runtime.warned
     samples = runtime.ledger.samples
@@ -186,7 +200,9 @@ def continue_with(runtime: Any, settings: BankSettings, new: BankSettings, plan:
     new.check_width(runtime.dimension, "slots")
     result.open(np.zeros(runtime.dimension))
     runtimes, others = _runtimes(runtime), _runtimes(result)
-    begun = _begin_slots(runtimes, settings, new, plan)
+    if replay is None:
+        replay = _held_samples(settings, runtimes)
+    begun = _begin_slots(samples, new, plan, *(part[-samples:] for part in replay))
     leader, fresh = runtimes[0].arrays(), others[0].arrays()
     for k, (before, after) in enumerate(zip(runtimes, others, strict=True)):
         old, start = (before.arrays(), after.arrays()) if k else (leader, fresh)
@@ -218,31 +234,37 @@ class _Begun:
 
 
 def _begin_slots(
-    runtimes: Sequence[Runtime], settings: BankSettings, new: BankSettings, plan: SlotPlan
+    samples: int, new: BankSettings, plan: SlotPlan, X: Floats, y: Floats
 ) -> list[_Begun]:
-    """Let the new slots of all outputs begin with the samples that the buffer holds.
+    """Let the new slots of all outputs begin with the newest of `samples` samples.
 
-    A slot beside its base has to begin at 0. If it reads the whole window in each step, it learns
-    the inputs with targets 0; if not, it learns none.
+    A slot beside a base that goes on has to begin at 0. If it reads the whole window in each step,
+    it learns the inputs with targets 0; if not, it learns none.
     """
     fresh = [index for index, source in enumerate(plan.kept) if source is None]
-    if not fresh:
-        return []
-    slots = new.slots
-    beside = [index for index in fresh if slots[index].residual_of is not None]
-    reading = [index for index in beside if slots[index].learner.learns_window]
-    X, y = _held_samples(settings, runtimes)
+    beside = _beside(new.slots, plan)
+    reading = [index for index in beside if new.slots[index].learner.learns_window]
     parts = (
         ([index for index in fresh if index not in beside], X, y),
         (reading, X, np.zeros_like(y)),
         ([index for index in beside if index not in reading], X[:0], y[:0]),
     )
-    samples = runtimes[0].ledger.samples
     return [_begin(new, indices, samples, *own) for indices, *own in parts if indices]
 
 
-def _held_samples(settings: BankSettings, runtimes: Sequence[Runtime]) -> tuple[Floats, Floats]:
-    """(m, d) and (m, outputs): the samples that the buffers still hold."""
+def _beside(slots: Sequence[Slot], plan: SlotPlan) -> list[int]:
+    """The new slots on the residual of one that goes on."""
+    return [
+        index
+        for index, (slot, source) in enumerate(zip(slots, plan.kept, strict=True))
+        if source is None
+        and slot.residual_of is not None
+        and plan.kept[slot.residual_of] is not None
+    ]
+
+
+def _held_samples(settings: BankSettings, runtimes: Sequence[Runtime]) -> Samples:
+    """The samples that the buffers still hold."""
     samples = runtimes[0].ledger.samples
     length = settings.layout.history_length(settings.objective)
     first = _oldest_held(settings.history, length, samples)
@@ -255,7 +277,9 @@ def _held_samples(settings: BankSettings, runtimes: Sequence[Runtime]) -> tuple[
 
 def _begin(new: BankSettings, indices: Sequence[int], samples: int, X: Floats, y: Floats) -> _Begun:
     """Let new slots learn these samples, the last of the `samples` so far; y : (m, outputs)."""
-    slots = [replace(new.slots[index], residual_of=None) for index in indices]
+    place: dict[int | None, int] = {index: i for i, index in enumerate(indices)}
+    chosen = [new.slots[index] for index in indices]
+    slots = [replace(slot, residual_of=place.get(slot.residual_of)) for slot in chosen]
     identities = tuple(new.layout.identities[index] for index in indices)
     first = samples - len(X)
     layout = replace(Layout.of(slots), identities=identities, first_sample=first)
@@ -294,8 +318,8 @@ class _Change:
         """Those of slots whose state is not arrays, by leaf."""
         self.layout, self.new_layout = settings.layout, new_settings.layout
         objective = settings.objective
-        self._filled: set[Any] = set()
-        """The arrays of leaves that have been copied, for all slots of a leaf."""
+        self._filled: dict[Any, int] = {}
+        """The arrays of leaves that have been copied, for all slots of a leaf: from which leaf."""
         self.length = self.layout.history_length(objective)
         self.new_length = self.new_layout.history_length(objective)
 
@@ -324,9 +348,12 @@ class _Change:
         combiner.change_slots(under("combiner/", old), state, self.plan.kept, self.plan.elders)
         new |= {f"combiner/{name}": array for name, array in state.items()}
 
-    def _align(self, old: Floats, new: Floats) -> None:
-        """Copy the newest entries of a sliding array to one for another history length."""
-        count = min(self.length, self.new_length) + SLIDE_PERIOD
+    def _align(self, old: Floats, new: Floats, length: int | None = None) -> None:
+        """Copy the newest entries of a sliding array to one for another history length.
+
+        length : the history length of the old one; by default that of the bank before.
+        """
+        count = min(self.length if length is None else length, self.new_length) + SLIDE_PERIOD
         new[len(new) - count :] = old[len(old) - count :]
 
     def _weights(self, old: Floats) -> Floats:
@@ -371,8 +398,8 @@ class _Change:
                 target[leaf, ...] = array[old_leaf]
                 continue
             if name in learner.leaf_arrays:
-                kept = layout is self.layout
-                self._copy_of_leaf(target[leaf, ...], array[old_leaf], (group, leaf, name), kept)
+                own, kept = target[leaf, ...], layout is self.layout
+                self._copy_of_leaf(own, array, old_leaf, (group, leaf, name), kept)
                 continue
             if array.shape[-1] != WIDTH:
                 rule = f"have arrays whose last axis is the slot's lane (its {name} have not)"
@@ -383,12 +410,16 @@ class _Change:
         if number in before:
             self.models[self.new_layout.first_leaves[group] + leaf] = before[number]
 
-    def _copy_of_leaf(self, target: Floats, array: Floats, place: Any, kept: bool) -> None:
+    def _copy_of_leaf(
+        self, target: Floats, array: Floats, leaf: int, place: Any, kept: bool
+    ) -> None:
         """Copy an array that the slots of a leaf share; a new slot takes that of the others."""
         if place not in self._filled:
-            self._filled.add(place)
-            target[...] = array
-        elif kept and not np.array_equal(target, array, equal_nan=True):
+            self._filled[place] = leaf
+            target[...] = array[leaf]
+            return
+        same = not kept or self._filled[place] == leaf  # they were together before
+        if not same and not np.array_equal(target, array[leaf], equal_nan=True):
             rule = "keep slots together that share what they have learned"
             remedy = "Keep the order of the slots, or retire all that share it."
             raise check.refuse("slots", rule, place[2], remedy, _OWNER)
@@ -415,15 +446,19 @@ class _Change:
         """The arrays and models of new slots."""
         runtime = begun.runtimes[output]
         arrays, models = runtime.arrays(), runtime.copy_models()
+        length = begun.layout.history_length(self.settings.objective)
         for source, index in enumerate(begun.indices):
             self.copy(index, begun.layout, source, arrays, models)
+            group, old_group = self.new_layout.place(index)[0], begun.layout.place(source)[0]
+            known = arrays.get(f"slots/group{old_group}/residual_targets")
+            if known is not None:
+                for targets in self.new[f"slots/group{group}/residual_targets"]:
+                    self._align(known[0], targets, length)
 
     def start_beside(self) -> None:
-        """Let new residual slots start beside their bases."""
-        slots = self.new_settings.slots
-        for index, source in enumerate(self.plan.kept):
-            if source is None and slots[index].residual_of is not None:
-                self._start_beside(index)
+        """Let new residual slots of bases that go on start beside them."""
+        for index in _beside(self.new_settings.slots, self.plan):
+            self._start_beside(index)
 
     def _start_beside(self, index: int) -> None:
         """Let a new residual slot, which has the values of its learner, have those of base + it."""

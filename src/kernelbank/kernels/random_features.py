@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..native.arguments import Arguments, floats
+from ..native.dense import dot
 from ..native.functions import native
 from ..native.jit import inline
 from ..native.simd import WIDTH, fma
@@ -94,6 +95,28 @@ class FeatureMap:
             out=out,
         )
         return out
+
+    def squared_gradients(self, points: Floats, weights: Floats) -> Floats:
+        """(len(coordinates),): the mean over points of the squared partial derivatives of f.
+
+        f(x) = weights . phi(x). points : (n, len(coordinates)), n at least 1; weights : (total,).
+        """
+        total = np.zeros(len(self.coordinates))
+        add_squared_gradients(
+            len(points),
+            dimension=len(self.coordinates),
+            total=self.total,
+            trigonometric=self.trigonometric,
+            points=np.ascontiguousarray(points),
+            frequencies=self.frequencies,
+            phases=self.phases,
+            amplitudes=self.amplitudes,
+            weights=weights,
+            row=np.zeros(self.total),
+            slopes=np.zeros(self.total),
+            sums=total,
+        )
+        return total / len(points)
 
 
 def feature_map(
@@ -363,3 +386,39 @@ def feature_rows(a, first, count):
     """out[t] = the features of points[t], for t < count."""
     for t in range(count):
         features(a.points[t], a.frequencies, a.phases, a.amplitudes, a.trigonometric, a.out[t])
+
+
+@native(
+    Arguments(
+        "squared_gradients",
+        dimension=int,
+        total=int,
+        trigonometric=int,
+        points=floats(None, "dimension"),
+        frequencies=floats("dimension", "total"),
+        phases=floats("total"),
+        amplitudes=floats("total"),
+        weights=floats("total"),
+        row=floats("total"),  # scratch: phi,
+        slopes=floats("total"),  # and weights_m times the derivative of phi_m by its angle
+        sums=floats("dimension"),
+    )
+)
+def add_squared_gradients(a, first, count):
+    """sums[k] += (d f / d x_k)^2 at points[t], for t < count; f = weights . phi.
+
+    A block of eight has amplitude cos(angle) and amplitude sin(angle), whose derivatives by the
+    angle are minus the second and the first; all its slopes are put into the first half.
+    """
+    slopes, weights = a.slopes, a.weights
+    for m in range(a.trigonometric, a.total):
+        slopes[m] = weights[m] * a.amplitudes[m]
+    for t in range(count):
+        features(a.points[t], a.frequencies, a.phases, a.amplitudes, a.trigonometric, a.row)
+        for m in range(0, a.trigonometric, _BLOCK):
+            for i in range(m, m + WIDTH):
+                slopes[i] = weights[i + WIDTH] * a.row[i] - weights[i] * a.row[i + WIDTH]
+                slopes[i + WIDTH] = 0.0
+        for k in range(a.dimension):
+            slope = dot(a.frequencies[k], slopes, a.total)
+            a.sums[k] += slope * slope

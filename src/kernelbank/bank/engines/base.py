@@ -235,6 +235,12 @@ class Executor:
         """Copies of all arrays, in leaf order, whatever the shards."""
         raise NotImplementedError
 
+    def group_state(self, group: int) -> dict[str, Floats]:
+        """Those of the slots of one group, by their own names."""
+        prefix = f"group{group}/"
+        every = self.state().items()
+        return {name[len(prefix) :]: array for name, array in every if name.startswith(prefix)}
+
     def restore(self, state: Mapping[str, Floats]) -> None:
         """Continue from what `state` returned."""
         raise NotImplementedError

@@ -123,11 +123,20 @@ class LocalExecutor(Executor):
         return np.asarray(sum(shard.dropped() for shard in self._shards))
 
     def state(self) -> dict[str, Floats]:
-        result = {name: array.copy() for name, array in self._buffer.arrays().items()}
+        return {name: a.copy() for name, a in self._buffer.arrays().items()} | self._slots("")
+
+    def group_state(self, group: int) -> dict[str, Floats]:
+        prefix = f"group{group}/"
+        return {name[len(prefix) :]: array for name, array in self._slots(prefix).items()}
+
+    def _slots(self, prefix: str) -> dict[str, Floats]:
+        """Copies of the slots' arrays whose names begin so, with all leaves in their order."""
+        result: dict[str, Floats] = {}
         pieces: dict[str, list[tuple[np.ndarray, Floats]]] = {}
         for shard in self._shards:
             for name, (numbers, array) in shard.state().items():
-                pieces.setdefault(name, []).append((numbers, array))
+                if name.startswith(prefix):
+                    pieces.setdefault(name, []).append((numbers, array))
         for name, parts in pieces.items():
             if len(parts) == 1:  # in the order of the leaves
                 result[name] = parts[0][1].copy()
