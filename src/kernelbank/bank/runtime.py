@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import nan
 from typing import Any
 
@@ -377,23 +377,23 @@ class Runtime:
         """(P,): the slots' predictions at the point of the last `predict_one`."""
         return self.workspace.slot_values.copy()
 
-    def record(self, trace: Trace, row: int, count: int, output: int | None = None) -> None:
-        """Write what the trace keeps of the last block, from this row on.
+    def record(self, trace: Trace, row: int, count: int) -> None:
+        """Write what the trace keeps of the last block, from this row on."""
+        trace.write(row, self.rows(count, trace.fields))
 
-        output : which of several outputs this is.
-        """
+    def rows(self, count: int, fields: Sequence[str]) -> dict[str, Floats]:
+        """What a trace of these fields keeps of the last block."""
         workspace = self.workspace
-        trace.write(
-            row,
-            output,
-            weights=workspace.proposed[:count],
-            slot_cost=workspace.slot_cost[:count],
-            slot_loss=workspace.slot_loss[:count],
-            slot_predictions=workspace.slot_predictions[:count],
-            curvature=workspace.curvature[:count],
-            window_loss=workspace.window_loss[:count],
-            **self.ledger.rows(workspace, count),
-        )
+        rows = self.ledger.rows(workspace, count)
+        slot_rows = {
+            "weights": workspace.proposed,
+            "slot_cost": workspace.slot_cost,
+            "slot_loss": workspace.slot_loss,
+            "slot_predictions": workspace.slot_predictions,
+            "curvature": workspace.curvature,
+            "window_loss": workspace.window_loss,
+        }
+        return {name: rows[name] if name in rows else slot_rows[name][:count] for name in fields}
 
     @property
     def single_sample_calls(self) -> SingleSampleCalls | None:
