@@ -10,6 +10,7 @@ from kernelbank.auto.config import AutoConfig
 from kernelbank.auto.default_pool import default_pool
 from kernelbank.auto.default_slots import SCALINGS, SIZES
 from kernelbank.auto.slot_pool import LARGEST_STATE, START
+from kernelbank.auto.slot_revision import RunningUnits
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from kernelbank.losses import Squared
@@ -231,6 +232,19 @@ def pool_for(outputs, size="default", dimension=20):
 def trees(pool, units):
     slots = [pool.slots[index] for index in pool.members(units)]
     return sum(isinstance(slot.learner, L.PartitionTree) for slot in slots)
+
+
+@pytest.mark.parametrize("outputs", [2, 3, 5, 10])
+def test_slots_that_are_not_shared_have_at_most_four_times_the_bytes_of_one_output(outputs):
+    pool = pool_for(outputs, size="small")
+    one_output = sum(unit.size for unit in pool.units if unit.initial)
+    running = RunningUnits(pool)
+    for rows in (0, 512, 4096, 8192, 16384):
+        if rows:
+            on_trees = [isinstance(slot.learner, L.PartitionTree) for slot in pool.slots]
+            running.revise(rows, np.where(np.isin(range(len(pool)), running.members), on_trees, 0))
+        own = [pool.units[n].size for n in running.running if not pool.units[n].is_shared]
+        assert outputs * sum(own) <= 4 * one_output
 
 
 @pytest.mark.parametrize("dimension", [2, 20, 100])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.bank import bank as module
+from kernelbank.bank import bank_changes as module
 from kernelbank.bank.adaptive_dictionary import DictionaryState
 from kernelbank.errors import FileRefused, InvalidArgument, KernelBankError
 from support import forged_files, instances, naive

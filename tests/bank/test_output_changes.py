@@ -128,7 +128,7 @@ def test_added_output_goes_on_like_a_bank_of_its_own(room, monkeypatch):
     added.run(X, y[:, -1])
     before = bank._runtime
     assert has_room(before)
-    monkeypatch.setattr("kernelbank.bank.bank.has_room", lambda _: room)
+    monkeypatch.setattr("kernelbank.bank.bank_changes.has_room", lambda _: room)
     bank._add_output(added)
     assert bank.outputs == 3
     assert (bank._runtime is before) == room

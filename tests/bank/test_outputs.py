@@ -63,6 +63,34 @@ def test_a_query_is_that_of_the_rows():
         assert np.allclose(bank.predict_one(x), bank.predict(x[None])[0], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("window", [1, 2, 4, 5, 10, 11, 23])
+def test_values_on_a_window_of_any_length_are_those_of_banks_of_their_own(window):
+    learners = [
+        L.FourierRLS(features=14),
+        L.FourierRLS(features=16, forgetting=0.99),
+        L.FourierRLS(features=18, forgetting=0.99, forget="prior"),
+        L.FourierRLS(features=14, forgetting=0.99, forget="random_walk"),
+        L.FourierSGD(features=14),
+    ]
+    slots = [kb.Slot(K.Gaussian(0.8), learner) for learner in learners]
+    bank = kb.KernelBank(slots=slots, window=window, outputs=OUTPUTS)
+    for a, b in [(0, 3), (3, 10), (10, 11), (11, 300)]:
+        bank.run(X[a:b], Y[a:b])
+    for k in range(OUTPUTS):
+        own = kb.KernelBank(slots=slots, window=window)
+        own.run(X, Y[:, k])
+        assert_same_output(bank, k, own)
+
+
+@pytest.mark.parametrize("window", [1, 10])
+def test_state_of_ten_outputs_on_random_features_is_at_most_twice_that_of_one(window):
+    def state_bytes(outputs):
+        bank = kb.KernelBank(GRID, L.FourierRLS(100), window=window, outputs=outputs)
+        return bank._runtime.state_bytes(dimension=5)
+
+    assert state_bytes(10) <= 2 * state_bytes(1)
+
+
 # --- changes of a bank ------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..bank.engines import Engine, Serial, as_engine
-from ..bank.runtime import under
+from ..bank.runtime_state import under
 from ..bank.serialization import KNOWN, check_memory, memory_limit
 from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint

@@ -35,6 +35,10 @@ START = 1.5
 LARGEST_STATE = 300_000_000
 """How many bytes the slots of all outputs but the first may have."""
 
+SEVERAL_STATES = 4
+"""How many times more bytes than the initial slots of one output those slots of all outputs may
+have that are not shared, such as trees: they cost little time for their size."""
+
 SHARED = 0.5
 """A unit is shared if a further output costs less than this part of the first one."""
 
@@ -70,6 +74,11 @@ class SlotUnit:
     turn: int = 0
     search: float = 0.0
     memory: int = 0
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether further outputs cost little more time than one."""
+        return self.further < SHARED * self.price
 
 
 class SlotPool:
@@ -165,7 +174,7 @@ class SlotPool:
 
         def order(number: int) -> tuple[int, int, int]:
             unit = self.units[number]
-            return (int(unit.further >= SHARED * unit.price), unit.turn, number)
+            return (int(not unit.is_shared), unit.turn, number)
 
         chosen: set[int] = set()
         for number in sorted(initial, key=order):
@@ -186,8 +195,17 @@ class SlotPool:
     def fits(self, units: Iterable[int], factor: float = 1.0) -> bool:
         """Whether units cost no more than this factor times the limit, and are not too large."""
         chosen = sorted(units)
-        size = (self.outputs - 1) * sum(self.units[number].size for number in chosen)
-        return self.price(chosen) <= factor * self.limit and size <= LARGEST_STATE
+        return self.price(chosen) <= factor * self.limit and self._has_room(chosen)
+
+    def _has_room(self, chosen: Sequence[int]) -> bool:
+        """Whether units of several outputs are not too large."""
+        if self.outputs == 1:
+            return True
+        units = [self.units[number] for number in chosen]
+        own = sum(unit.size for unit in units if not unit.is_shared)
+        first = sum(unit.size for unit in self.units if unit.initial)
+        further = (self.outputs - 1) * sum(unit.size for unit in units)
+        return further <= LARGEST_STATE and self.outputs * own <= SEVERAL_STATES * first
 
     def with_bases(self, unit: int) -> list[int]:
         """A unit and all that it needs, the last base first."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import SlotQuarantined, TruncationMatters, UnstableStep
+from ..learners import Learner
 from ..losses import Loss, Squared
 from ..native.workspace import SLIDE_PERIOD
 from ..utils.validation import Floats
@@ -23,6 +24,9 @@ class Diagnostics:
     def __init__(self, slots: Sequence[Slot], loss: Loss) -> None:
         self._slots = slots
         self._loss = loss
+        self._has_steps = any(
+            type(slot.learner).step_ratio is not Learner.step_ratio for slot in slots
+        )
         self.warned: set[str] = set()
         """The kinds of warnings that have been given."""
         self.quarantined = 0
@@ -66,7 +70,7 @@ class Diagnostics:
         )
 
     def _check_steps(self, ledger: Ledger, executor: Executor) -> None:
-        if "step" in self.warned:
+        if "step" in self.warned or not self._has_steps:
             return
         ratios = np.where(np.isfinite(ledger.slot_cumulative_cost), executor.step_ratio(), 0.0)
         unstable = int((ratios >= 1).sum())

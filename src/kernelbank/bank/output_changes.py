@@ -18,7 +18,8 @@ from ..utils.validation import Floats
 from . import bank_cost
 from .engines import Serial
 from .outputs import OutputRuntime
-from .runtime import Runtime, under
+from .runtime import Runtime
+from .runtime_state import under
 from .settings import BankSettings
 
 

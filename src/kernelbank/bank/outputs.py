@@ -196,8 +196,9 @@ class OutputRuntime:
 
     def record(self, trace: Trace, row: int, count: int) -> None:
         """Write what the trace keeps of the last block, from this row on."""
-        for output, runtime in enumerate(self.runtimes):
-            runtime.record(trace, row, count, output)
+        found = [runtime.rows(count, trace.fields) for runtime in self.runtimes]
+        joined = {name: np.stack([own[name] for own in found], axis=1) for name in trace.fields}
+        trace.write(row, joined)
 
     # --- predicting -------------------------------------------------------------------------------
 

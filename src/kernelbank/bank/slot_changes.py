@@ -25,7 +25,8 @@ from .engines import Serial
 from .layout import Layout, Slot
 from .naming import SlotNames
 from .outputs import OutputRuntime, make_runtime
-from .runtime import Runtime, under
+from .runtime import Runtime
+from .runtime_state import under
 from .settings import BankSettings
 from .slot_history import SlotChange, SlotHistory
 

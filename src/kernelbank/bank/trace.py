@@ -310,15 +310,10 @@ class Trace:
         several = f", {self.outputs} {what}" if self.outputs > 1 else ""
         return f"Trace({len(self)} samples{several}; {', '.join(self._fields)})"
 
-    def write(self, start: int, output: int | None = None, **arrays: Floats) -> None:
-        """Fill rows start, start + 1, ... of the arrays that are recorded.
-
-        output : of which of several outputs they are.
-        """
+    def write(self, start: int, arrays: Mapping[str, Floats]) -> None:
+        """Fill rows start, start + 1, ... of the arrays that are given."""
         for name, rows in arrays.items():
-            if name in self._fields:
-                own = getattr(self, name)
-                (own if output is None else own[:, output])[start : start + len(rows)] = rows
+            getattr(self, name)[start : start + len(rows)] = rows
 
 
 def _numbered(outputs: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .layout import Layout, Slot
 from .residual import extend_state
-from .runtime import under
+from .runtime_state import under
 
 _OWNER = "with_inputs"
 

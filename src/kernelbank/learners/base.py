@@ -18,6 +18,7 @@ from ..kernels.base import Kernel
 from ..kernels.program import PackedProgram
 from ..kernels.sample_buffer import SampleBlock, SampleBuffer
 from ..losses.objective import Objective
+from ..native.aligned import aligned_zeros
 from ..native.phases import Phase
 from ..native.simd import WIDTH
 from ..native.workspace import Workspace
@@ -54,14 +55,14 @@ class LeafArrays:
 
     def __init__(self, leaves: int, size: int, window: int) -> None:
         self.size = size
-        self.values = np.zeros((leaves, size + 1, window, WIDTH))
-        self.norms = np.zeros((leaves, size + 1, WIDTH))
-        self.predictions = np.zeros((leaves, size, WIDTH))
+        self.values = aligned_zeros((leaves, size + 1, window, WIDTH))
+        self.norms = aligned_zeros((leaves, size + 1, WIDTH))
+        self.predictions = aligned_zeros((leaves, size, WIDTH))
         self.variances = np.full((leaves, size, WIDTH), np.nan)
-        self.effects = np.zeros((leaves, size, WIDTH))
-        self.losses_before = np.zeros((leaves, size, WIDTH))
+        self.effects = aligned_zeros((leaves, size, WIDTH))
+        self.losses_before = aligned_zeros((leaves, size, WIDTH))
         self.alive = np.ones((leaves, WIDTH))
-        self.query_values = np.zeros((leaves, WIDTH))
+        self.query_values = aligned_zeros((leaves, WIDTH))
 
     @property
     def leaves(self) -> int:
@@ -121,7 +122,7 @@ class SlotGroup(LeafArrays):
         """Number of the first sample that the slots learn."""
         self.dimension = dimension
         self.state = {
-            name: np.zeros(shape, dtype=learner.dtype_of(name, objective))
+            name: aligned_zeros(shape, learner.dtype_of(name, objective))
             for name, shape in shapes.items()
         }
         self.borrowed: frozenset[str] = frozenset()

@@ -19,6 +19,7 @@ from ..kernels.base import Kernel
 from ..kernels.sample_buffer import SampleBuffer
 from ..losses import Logistic, Loss, Squared
 from ..losses.objective import Objective
+from ..native.aligned import aligned_zeros
 from ..native.arguments import ArrayKind
 from ..native.functions import NativeFunction
 from ..native.phases import Phase, Phases
@@ -161,22 +162,25 @@ class FeatureLearner(Learner):
         constant = all(self._curvature_rule(o.loss) == CONSTANT for o in (objective, leader))
         return constant or not self.second_order
 
-    def kept_shapes(self, capacity: int) -> Shapes:
-        """What `step` keeps of a sample for other outputs, without the axes (leaves, n)."""
-        return {"kept_features": (capacity,), "kept_self_kernels": ()}
+    def kept_shapes(self, capacity: int, samples: int, window: int) -> Shapes:
+        """What slots keep of a block for other outputs, without the axis of leaves."""
+        return {"kept_features": (window + samples, capacity), "kept_self_kernels": (samples,)}
 
     def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
         if not self.follows(objective, objective):
             return 0
-        return sum(map(prod, self.kept_shapes(self.capacity(kernel, dimension)).values()))
+        capacity = self.capacity(kernel, dimension)
+        one, two = (sum(map(prod, self.kept_shapes(capacity, n, 1).values())) for n in (1, 2))
+        return two - one
 
     def _kept_arrays(self, leader: SlotGroup) -> dict[str, Floats]:
         """What the slots of the first output keep of a block for those of the others."""
         capacity = leader.state["coefficients"].shape[1]
-        for name, shape in self.kept_shapes(capacity).items():
+        shapes = self.kept_shapes(capacity, leader.size, leader.objective.window)
+        for name, shape in shapes.items():
             if name not in leader.scratch:
-                leader.scratch[name] = np.zeros((leader.leaves, leader.size, *shape))
-        return {name: leader.scratch[name] for name in self.kept_shapes(capacity)}
+                leader.scratch[name] = aligned_zeros((leader.leaves, *shape))
+        return {name: leader.scratch[name] for name in shapes}
 
     def follow_phases(
         self, group: SlotGroup, leader: SlotGroup, buffer: SampleBuffer, workspace: Workspace
@@ -204,7 +208,7 @@ class FeatureLearner(Learner):
         dimension = len(self.active_dims(leader.kernels[0][0], leader.dimension))
         shapes = self._scratch_shapes(capacity, dimension)
         for name, shape in shapes.items():
-            leader.scratch.setdefault(f"follow_{name}", np.zeros(shape))
+            leader.scratch.setdefault(f"follow_{name}", aligned_zeros(shape))
         return {name: leader.scratch[f"follow_{name}"] for name in shapes}
 
     def follow_predict_phases(
@@ -302,10 +306,10 @@ class FeatureLearner(Learner):
             "memo": None,
             "memo_features": None,
             "followed": 0,
-            **dict.fromkeys(self.kept_shapes(capacity)),
+            **dict.fromkeys(self.kept_shapes(capacity, 1, 1)),
             "sample": np.zeros(SAMPLE_SIZE),
             "loss_lanes": np.zeros((3, WIDTH)),
-            **{name: np.zeros(shape) for name, shape in scratch.items() if name not in arrays},
+            **{name: aligned_zeros(shape) for name, shape in scratch.items() if name not in arrays},
             **group.state,
             **self._settings(),
             **self.step_arguments(group, dimension),

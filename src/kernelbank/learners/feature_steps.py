@@ -17,7 +17,7 @@ import numpy as np
 
 from ..kernels.sample_buffer import USED
 from ..native.arguments import Arguments, floats, ints, lanes
-from ..native.dense import add_and_dot_rows, dot, dot_rows
+from ..native.dense import dot, dot_nine, dot_three, norm_and_dot_two
 from ..native.formulas import address_of, call_loss, call_phase
 from ..native.functions import native
 from ..native.jit import inline
@@ -85,7 +85,9 @@ FIELDS = Arguments(
     memo=ints(3),  # of the last query, see `SampleBuffer`
     memo_features=floats("leaves", "capacity"),  # its features, if cycle > 1 or followed
     followed=int,  # 1 if slots of other outputs follow these, 2 if these follow others
-    kept_features=floats("leaves", "steps - 1", "capacity"),  # of the block, for them
+    # for them: the features of the block's samples, after those of the window before the block;
+    # the last row is never used
+    kept_features=floats("leaves", "window + steps - 1", "capacity"),
     kept_self_kernels=floats("leaves", "steps - 1"),
     size=floats("leaves"),  # features in use
     coefficients=floats("leaves", "capacity"),
@@ -247,6 +249,8 @@ def learn_block(a, first, count):
     for leaf in range(a.leaves):
         if not size_of(a, leaf) <= a.max_size:  # from a forged file only
             a.size[leaf] = 0.0
+        if a.followed == 1:
+            _keep_window(a, leaf, first)
         for t in range(count):
             number = first + t
 
@@ -259,9 +263,18 @@ def learn_block(a, first, count):
                     _look_ahead(a, leaf, number, t, count - t)
                 _copy(a.cycle_features[number % a.cycle], a.point_features, a.capacity)
             if a.followed == 1:
-                _copy(a.point_features, a.kept_features[leaf, t], a.capacity)
+                _copy(a.point_features, a.kept_features[leaf, a.window - 1 + t], a.capacity)
                 a.kept_self_kernels[leaf, t] = a.sample[SELF_KERNEL]
             _learn_sample(a, leaf, t, number, a.targets[position + t, 0])
+
+
+@inline
+def _keep_window(a, leaf, first):
+    """Keep the features of the window before sample `first`, oldest first."""
+    kept, rows = a.kept_features[leaf], a.window_features[leaf]
+    newest = a.window - 1
+    for age in range(1, min(first, newest) + 1):
+        _copy(rows[(first - age) % a.window], kept[newest - age], a.capacity)
 
 
 @inline
@@ -301,79 +314,45 @@ def _step(a, leaf, t, number, prediction, target):
 
 
 @inline
-def window_row(kept, rows, first, t, age, window):
-    """The features of the sample `age` before sample t of the block: of the block, or older.
+def window_values(weights, rows, row, older, size, out):
+    """Write the values on the window of the `older` samples before sample `row`.
 
-    kept: (n, capacity) of the block; rows: (window, capacity) of the samples before it.
+    rows: (n, capacity), features of consecutive samples; out: (window, 4), that of `row` last.
     """
-    if age <= t:
-        return kept[t - age]
-    return rows[(first + t - age) % window]
-
-
-@inline
-def follow_values(a, leaf, first, t, count, changes, factor, vector):
-    """Write the values on the window after sample t of the block.
-
-    If `changes`, factor * vector is added to the coefficients before. Returns norm^2 and the
-    prediction of the next sample of the block. Six sums at a time.
-    """
-    weights, size, window = a.coefficients[leaf], size_of(a, leaf), a.window
-    kept, rows, out = a.kept_features[leaf], a.window_features[leaf], a.values[leaf, t + 1]
-    newest, oldest = window - 1, min(first + t, window - 1)  # position of age 0; the last age
-    one, two, three = min(1, oldest), min(2, oldest), min(3, oldest)
-    r0, r1 = kept[t], window_row(kept, rows, first, t, one, window)
-    r2 = window_row(kept, rows, first, t, two, window)
-    r3 = window_row(kept, rows, first, t, three, window)
-    r4 = kept[min(t + 1, count - 1)]
-    if changes:
-        norm, v0, v1, v2, v3, following = add_and_dot_rows(
-            weights, factor, vector, r0, r1, r2, r3, r4, size
-        )
-    else:
-        norm, v0, v1, v2, v3, following = dot_rows(weights, weights, r0, r1, r2, r3, r4, size)
-    out[newest, 0], out[newest - one, 0] = v0, v1
-    out[newest - two, 0], out[newest - three, 0] = v2, v3
-    for age in range(4, oldest + 1, 6):
-        a1, a2, a3 = min(age + 1, oldest), min(age + 2, oldest), min(age + 3, oldest)
-        a4, a5 = min(age + 4, oldest), min(age + 5, oldest)
-        sums = dot_rows(
-            weights,
-            window_row(kept, rows, first, t, age, window),
-            window_row(kept, rows, first, t, a1, window),
-            window_row(kept, rows, first, t, a2, window),
-            window_row(kept, rows, first, t, a3, window),
-            window_row(kept, rows, first, t, a4, window),
-            window_row(kept, rows, first, t, a5, window),
-            size,
-        )
-        out[newest - age, 0], out[newest - a1, 0] = sums[0], sums[1]
-        out[newest - a2, 0], out[newest - a3, 0] = sums[2], sums[3]
-        out[newest - a4, 0], out[newest - a5, 0] = sums[4], sums[5]
-    return norm, following
-
-
-@inline
-def end_following(a, leaf, first, count):
-    """Keep the features of the newest samples, for the window of the next block."""
-    window, rows, kept = a.window, a.window_features[leaf], a.kept_features[leaf]
-    for t in range(max(count - window, 0), count):
-        _copy(kept[t], rows[(first + t) % window], size_of(a, leaf))
+    first, place = row - older, len(out) - 1 - older  # of the oldest
+    done = 0
+    while done + 9 <= older:
+        sums = dot_nine(weights, rows[first + done :], size)
+        own = out[place + done :]
+        own[0, 0], own[1, 0], own[2, 0] = sums[0], sums[1], sums[2]
+        own[3, 0], own[4, 0], own[5, 0] = sums[3], sums[4], sums[5]
+        own[6, 0], own[7, 0], own[8, 0] = sums[6], sums[7], sums[8]
+        done += 9
+    while done + 3 <= older:
+        sums = dot_three(weights, rows[first + done :], size)
+        own = out[place + done :]
+        own[0, 0], own[1, 0], own[2, 0] = sums
+        done += 3
+    while done < older:
+        out[place + done, 0] = dot(weights, rows[first + done], size)
+        done += 1
 
 
 @native(FIELDS)
 def follow_block(a, first, count):
     """The same for another output: features, and what the step keeps, are those of the first."""
-    position = a.history_length + first % a.slide_period
+    position, newest = a.history_length + first % a.slide_period, a.window - 1
     for leaf in range(a.leaves):
-        kept = a.kept_features[leaf]  # (n, capacity)
-        prediction = dot(a.coefficients[leaf], kept[0], size_of(a, leaf))
+        weights, rows = a.coefficients[leaf], a.kept_features[leaf]
+        size = size_of(a, leaf)
+        prediction = dot(weights, rows[newest], size)
         for t in range(count):
-            _copy(kept[t], a.point_features, a.capacity)
+            row, out = newest + t, a.values[leaf, t + 1]
+            _copy(rows[row], a.point_features, a.capacity)
             a.sample[SELF_KERNEL] = a.kept_self_kernels[leaf, t]
             _step(a, leaf, t, first + t, prediction, a.targets[position + t, 0])
-            _, prediction = follow_values(a, leaf, first, t, count, False, 0.0, kept[t])
-        end_following(a, leaf, first, count)
+            _, out[newest, 0], prediction = norm_and_dot_two(weights, rows[row:], size)
+            window_values(weights, rows, row, min(first + t, newest), size, out)
 
 
 @native(FIELDS)

@@ -37,7 +37,7 @@ class FourierBase(FeatureLearner):
     """f(x) = weights . phi(x). Subclasses have settings `features` (how many) and `seed`."""
 
     fixed_features = True
-    shared_arrays = frozenset({"frequencies", "phases", "amplitudes", "size"})
+    shared_arrays = frozenset({"frequencies", "phases", "amplitudes", "size", "window_features"})
     features: int
     seed: int
 

@@ -89,7 +89,7 @@ class RecursiveLeastSquares(FeatureLearner):
 
     second_order = True
     odd_arrays = frozenset({"coefficients"})
-    shared_arrays = frozenset({"covariance", "factors", "vectors", "size"})
+    shared_arrays = frozenset({"covariance", "factors", "vectors", "size", "window_features"})
     forgetting: float
     ridge: float
     forget: str
@@ -243,10 +243,14 @@ class RecursiveLeastSquares(FeatureLearner):
         """A block of another output: P is that of the first."""
         follow_recursive_block(a, first, count)
 
-    def kept_shapes(self, capacity: int) -> Shapes:
+    def kept_shapes(self, capacity: int, samples: int, window: int) -> Shapes:
         columns = capacity if self._forget_rule == EXPONENTIAL else 0
-        own: Shapes = {"kept_gains": (capacity,), "kept_columns": (columns,)}
-        return {**super().kept_shapes(capacity), **own, "kept_divisors": (3,)}
+        return {
+            **super().kept_shapes(capacity, samples, window),
+            "kept_gains": (samples, capacity),
+            "kept_columns": (samples, columns),
+            "kept_divisors": (samples, 3),
+        }
 
 
 @inline

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..native.dense import add_multiple, dot, multiply_by
+from ..native.dense import add_and_dot_two, add_multiple, dot, multiply_by, norm_and_dot_two
 from ..native.jit import inline
-from .feature_steps import end_following, follow_values, size_of
+from .feature_steps import size_of, window_values
 
 NEVER, EXPONENTIAL, PRIOR, RANDOM_WALK = range(4)
 FORGET_RULES = {"exponential": EXPONENTIAL, "prior": PRIOR, "random_walk": RANDOM_WALK}
@@ -27,40 +27,40 @@ def forget_row(row, scale, constant_scale, size, constant):
 
 
 @inline
-def _last_change(a, leaf, t, number, error, size):
-    """All that `recursive.recursive_step` does with the weights but the last change.
-
-    Returns whether there is one, its factor and its vector: weights += factor * vector.
-    """
-    weights, divisors, rule = a.coefficients[leaf], a.kept_divisors[leaf, t], a.forget_rule
-    gain, s = a.kept_gains[leaf, t], divisors[0]
-    change = error / s if s > 0.0 else 0.0
-    if rule not in (PRIOR, EXPONENTIAL):
-        return True, change, gain
-    add_multiple(weights, change, gain, size)
-    if rule == PRIOR:
-        forget_row(weights, a.powers[1, 0], a.powers[1, 1], size, a.constant)
-        return False, 0.0, gain
-    return True, -weights[number % size] / divisors[2], a.kept_columns[leaf, t]
-
-
-@inline
 def follow_recursive_block(a, first, count):
     """Samples first .. first + count - 1 of every leaf, as by `feature_steps.learn_block`.
 
-    The weights after a sample give norm^2, the values on the window and the next prediction.
+    The weights after a sample give norm^2, the values on the window and the next prediction. (What
+    is read by way of `a` is read anew after every number that is written: so not in the loop.)
     """
-    position = a.history_length + first % a.slide_period
+    rule, constant, newest = a.forget_rule, a.constant, a.window - 1
+    scale, constant_scale = a.powers[1, 0], a.powers[1, 1]
+    targets = a.targets[a.history_length + first % a.slide_period :]  # (n, 4)
     for leaf in range(a.leaves):
-        size = size_of(a, leaf)
-        prediction = dot(a.coefficients[leaf], a.kept_features[leaf, 0], size)
+        weights, size = a.coefficients[leaf], size_of(a, leaf)
+        rows, gains, columns = a.kept_features[leaf], a.kept_gains[leaf], a.kept_columns[leaf]
+        divisors, values, norms = a.kept_divisors[leaf], a.values[leaf], a.norms[leaf]
+        predictions, variances, effects = a.predictions[leaf], a.variances[leaf], a.effects[leaf]
+        prediction = dot(weights, rows[newest], size)
         for t in range(count):
-            target = a.targets[position + t, 0]
+            target, s = targets[t, 0], divisors[t, 0]
             error = 0.0 if np.isnan(target) else target - prediction
-            a.predictions[leaf, t, 0] = prediction
-            a.variances[leaf, t, 0] = a.kept_divisors[leaf, t, 1]
-            a.effects[leaf, t, 0] = 0.0
-            changes, factor, vector = _last_change(a, leaf, t, first + t, error, size)
-            norm, prediction = follow_values(a, leaf, first, t, count, changes, factor, vector)
-            a.norms[leaf, t + 1, 0] = norm
-        end_following(a, leaf, first, count)
+            change, vector = error / s if s > 0.0 else 0.0, gains[t]
+            predictions[t, 0] = prediction
+            variances[t, 0] = divisors[t, 1]
+            effects[t, 0] = 0.0
+            if rule == EXPONENTIAL:
+                add_multiple(weights, change, vector, size)
+                change = -weights[(first + t) % size] / divisors[t, 2]
+                vector = columns[t]
+            row = newest + t
+            if rule == PRIOR:
+                add_multiple(weights, change, vector, size)
+                forget_row(weights, scale, constant_scale, size, constant)
+                norm, value, prediction = norm_and_dot_two(weights, rows[row:], size)
+            else:
+                norm, value, prediction = add_and_dot_two(weights, change, vector, rows[row:], size)
+            norms[t + 1, 0] = norm
+            values[t + 1, newest, 0] = value
+            if newest > 0:
+                window_values(weights, rows, row, min(first + t, newest), size, values[t + 1])

@@ -25,60 +25,95 @@ def dot(one, other, count):
 
 
 @inline
-def add_and_dot_rows(out, factor, vector, r1, r2, r3, r4, r5, count):
-    """`add_multiple`, then the dot products of `out` with itself and five others: one loop."""
+def add_and_dot_two(out, factor, vector, rows, count):
+    """`add_multiple`, then `norm_and_dot_two` of `out`, in one loop."""
     s0, s1, s2 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
-    s3, s4, s5 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
     even = count - count % WIDTH
     for m in range(0, even, WIDTH):
         x = fma(factor, load_four(vector, m), load_four(out, m))
         store_four(out, m, x)
-        s0, s1 = fma(x, x, s0), fma(x, load_four(r1, m), s1)
-        s2, s3 = fma(x, load_four(r2, m), s2), fma(x, load_four(r3, m), s3)
-        s4, s5 = fma(x, load_four(r4, m), s4), fma(x, load_four(r5, m), s5)
+        s0 = fma(x, x, s0)
+        s1, s2 = fma(x, load_four(rows[0], m), s1), fma(x, load_four(rows[1], m), s2)
     d0, d1, d2 = _add_lanes(s0), _add_lanes(s1), _add_lanes(s2)
-    d3, d4, d5 = _add_lanes(s3), _add_lanes(s4), _add_lanes(s5)
     for m in range(even, count):
         out[m] += factor * vector[m]
         x1 = out[m]
         d0 += x1 * x1
-        d1 += x1 * r1[m]
-        d2 += x1 * r2[m]
-        d3 += x1 * r3[m]
-        d4 += x1 * r4[m]
-        d5 += x1 * r5[m]
-    return d0, d1, d2, d3, d4, d5
+        d1 += x1 * rows[0, m]
+        d2 += x1 * rows[1, m]
+    return d0, d1, d2
+
+
+@inline
+def norm_and_dot_two(one, rows, count):
+    """The dot products of a (count,) vector with itself and two rows, each as by `dot`."""
+    s0, s1, s2 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    even = count - count % WIDTH
+    for m in range(0, even, WIDTH):
+        x = load_four(one, m)
+        s0 = fma(x, x, s0)
+        s1, s2 = fma(x, load_four(rows[0], m), s1), fma(x, load_four(rows[1], m), s2)
+    d0, d1, d2 = _add_lanes(s0), _add_lanes(s1), _add_lanes(s2)
+    for m in range(even, count):
+        d0 += one[m] * one[m]
+        d1 += one[m] * rows[0, m]
+        d2 += one[m] * rows[1, m]
+    return d0, d1, d2
+
+
+@inline
+def dot_three(one, rows, count):
+    """The dot products of a (count,) vector with the first three rows, each as by `dot`.
+
+    Three sums at once: an addition to one need not wait for the last one.
+    """
+    s0, s1, s2 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    even = count - count % WIDTH
+    for m in range(0, even, WIDTH):
+        x = load_four(one, m)
+        s0, s1 = fma(x, load_four(rows[0], m), s0), fma(x, load_four(rows[1], m), s1)
+        s2 = fma(x, load_four(rows[2], m), s2)
+    d0, d1, d2 = _add_lanes(s0), _add_lanes(s1), _add_lanes(s2)
+    for m in range(even, count):
+        d0 += one[m] * rows[0, m]
+        d1 += one[m] * rows[1, m]
+        d2 += one[m] * rows[2, m]
+    return d0, d1, d2
+
+
+@inline
+def dot_nine(one, rows, count):
+    """`dot_three` for the first nine rows."""
+    s0, s1, s2 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    s3, s4, s5 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    s6, s7, s8 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
+    even = count - count % WIDTH
+    for m in range(0, even, WIDTH):
+        x = load_four(one, m)
+        s0, s1 = fma(x, load_four(rows[0], m), s0), fma(x, load_four(rows[1], m), s1)
+        s2, s3 = fma(x, load_four(rows[2], m), s2), fma(x, load_four(rows[3], m), s3)
+        s4, s5 = fma(x, load_four(rows[4], m), s4), fma(x, load_four(rows[5], m), s5)
+        s6, s7 = fma(x, load_four(rows[6], m), s6), fma(x, load_four(rows[7], m), s7)
+        s8 = fma(x, load_four(rows[8], m), s8)
+    d0, d1, d2 = _add_lanes(s0), _add_lanes(s1), _add_lanes(s2)
+    d3, d4, d5 = _add_lanes(s3), _add_lanes(s4), _add_lanes(s5)
+    d6, d7, d8 = _add_lanes(s6), _add_lanes(s7), _add_lanes(s8)
+    for m in range(even, count):
+        d0 += one[m] * rows[0, m]
+        d1 += one[m] * rows[1, m]
+        d2 += one[m] * rows[2, m]
+        d3 += one[m] * rows[3, m]
+        d4 += one[m] * rows[4, m]
+        d5 += one[m] * rows[5, m]
+        d6 += one[m] * rows[6, m]
+        d7 += one[m] * rows[7, m]
+        d8 += one[m] * rows[8, m]
+    return d0, d1, d2, d3, d4, d5, d6, d7, d8
 
 
 @inline
 def _add_lanes(total):
     return (lane(total, 0) + lane(total, 1)) + (lane(total, 2) + lane(total, 3))
-
-
-@inline
-def dot_rows(one, r0, r1, r2, r3, r4, r5, count):
-    """The dot products of a (count,) vector with six others, each the same sum as by `dot`.
-
-    Six sums at once: an addition to one need not wait for the last one.
-    """
-    s0, s1, s2 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
-    s3, s4, s5 = broadcast(0.0), broadcast(0.0), broadcast(0.0)
-    even = count - count % WIDTH
-    for m in range(0, even, WIDTH):
-        x = load_four(one, m)
-        s0, s1 = fma(x, load_four(r0, m), s0), fma(x, load_four(r1, m), s1)
-        s2, s3 = fma(x, load_four(r2, m), s2), fma(x, load_four(r3, m), s3)
-        s4, s5 = fma(x, load_four(r4, m), s4), fma(x, load_four(r5, m), s5)
-    d0, d1, d2 = _add_lanes(s0), _add_lanes(s1), _add_lanes(s2)
-    d3, d4, d5 = _add_lanes(s3), _add_lanes(s4), _add_lanes(s5)
-    for m in range(even, count):
-        d0 += one[m] * r0[m]
-        d1 += one[m] * r1[m]
-        d2 += one[m] * r2[m]
-        d3 += one[m] * r3[m]
-        d4 += one[m] * r4[m]
-        d5 += one[m] * r5[m]
-    return d0, d1, d2, d3, d4, d5
 
 
 @inline

@@ -18,7 +18,7 @@ from ...auto.loading import check_precision, restore
 from ...auto.prediction import best_class
 from ...bank.engines import as_engine
 from ...bank.layout import Slot
-from ...bank.runtime import under
+from ...bank.runtime_state import under
 from ...bank.trace import BY_HORIZON
 from ...combiners import Simplex
 from ...errors import FileRefused, RunRefused

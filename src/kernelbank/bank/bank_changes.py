@@ -1,0 +1,251 @@
+"""Banks that continue from another one, with other inputs, slots or outputs; and starting again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..utils import validation as check
+from ..utils.interrupts import defer_signals
+from ..utils.validation import Floats
+from ..utils.whole_steps import whole_step
+from .adaptive_dictionary import DictionaryState
+from .bank_state import BankState
+from .exclusive import exclusive
+from .layout import Slot, given_slots
+from .output_changes import has_room, negated, output_sources, start_output, with_outputs
+from .outputs import make_runtime
+from .settings import BankSettings
+from .slot_changes import Samples, SlotPlan, changed_settings, continue_with, plan_change
+from .widening import check_wider, widened_arrays
+
+_NO_SLOTS: dict[str, Any] = {"dictionary": None, "learner": None, "slots": None}
+
+
+class ChangingBank(BankState):
+    """The part of `KernelBank` that makes other banks of it."""
+
+    def fresh(self) -> Self:
+        """A bank with the same settings that has learned nothing."""
+        return type(self)(**self._settings.arguments())
+
+    @exclusive
+    def with_inputs(self, dimension: int, slots: Iterable[Slot] | None = None) -> Self:
+        """A bank on inputs with more columns that continues from this one.
+
+        The new columns come after the others, and count as 0 until now. They are seen by slots
+        that can use them: those with a learner that is not on random features, and a kernel that
+        does not change by columns of zeros. Other slots must have a kernel `ActiveDims` on the
+        columns that they know.
+
+        Parameters
+        ----------
+        dimension : the number of columns from now on.
+        slots : as many as there are, each with its kernel from now on; by default the present
+            ones, which see the new columns unless their kernels are `ActiveDims`.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
+        >>> for n in range(20):
+        ...     bank.learn_one([n / 10], n / 5)
+        >>> wider = bank.with_inputs(2)
+        >>> wider.predict_one([1.0, 0.0]) == bank.predict_one([1.0])
+        True
+        """
+        known = self._runtime.dimension
+        remedy = "Give how many columns inputs have from now on."
+        width = check.count(
+            "dimension", dimension, "with_inputs", remedy, least=self._dimension or 1
+        )
+        self._refuse_revised("with_inputs")
+        given = self.slots if slots is None else tuple(slots)
+        arguments = {**self._settings.arguments(), "slots": given}
+        if self._settings.initial is not None:
+            arguments["initial"] = self._settings.initial.with_columns(width).argument()
+        wider = type(self)(**arguments)
+        wider._use_history(self._settings.history, None)
+        if known is not None:
+            wider._settings.check_width(width, "dimension")
+            layout = wider._settings.layout
+            check_wider(self._settings.layout, known, layout, width)
+            wider._runtime.open(np.zeros(width))
+            arrays = self._runtime.changed_arrays(
+                wider._runtime, lambda old, new: widened_arrays(layout, old, new)
+            )
+            models = self._runtime.copy_models()
+            wider._continue_from(width, self._runtime.warned, arrays, models)
+        return wider
+
+    @exclusive
+    def with_slots(
+        self,
+        slots: Iterable[Slot],
+        kept: Iterable[int | None],
+        elders: Iterable[int | None] | None = None,
+        replay: tuple[Any, Any] | None = None,
+    ) -> Self:
+        """A bank with other slots that continues from this one.
+
+        A slot that is kept goes on bit for bit, whatever its index. A new slot on the residual of
+        one that is kept starts at the function of its base. Every other new slot first learns the
+        samples that the bank still holds, as if the stream had begun with the oldest of them: those
+        since the last multiple of 256, and before them as many as the slots need (`budget` of
+        Norma) or a window.
+
+        New slots have weight 0 until the next sample, and the weights of the others are scaled to
+        sum 1, if the combiner keeps them on the simplex; without any weight left, all weights are
+        those of a new bank. The combiner judges a new slot like its
+        elder at first, and the ledger's totals of a new slot go on from those of its elder, so
+        that all totals are over all samples; `ledger.slot_since` tells when each slot was added.
+
+        Parameters
+        ----------
+        slots : all slots from now on, with `residual_of` in their new order. A slot cannot be
+            retired while another learns its residual.
+        kept : for each of them the index, in this bank, of the slot that it continues, or None if
+            it is new.
+        elders : for each of them the index, in this bank, of its elder; only those of new slots
+            count. None, for one or all: the base for a slot with `residual_of`, else the slot of
+            the highest cumulative cost, so that a new slot has to earn its weight. In the place of
+            an elder that is quarantined it is also that one.
+        replay : the newest samples of the stream, inputs (m, d) and targets, which new slots learn
+            instead of those that the bank holds.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank([kb.kernels.Gaussian(w) for w in (0.1, 1.0, 10.0)])
+        >>> for n in range(100):
+        ...     bank.learn_one(n / 10, n % 20 < 10)
+        >>> finer = kb.Slot(kb.kernels.Gaussian(0.5), kb.learners.Norma())
+        >>> other = bank.with_slots([bank.slots[0], finer, bank.slots[1]], kept=[0, None, 1])
+        >>> other.samples, other.ledger.slot_since
+        (100, (0, 100, 0))
+        >>> other.predict_slots_one(3.0)[1][2] == bank.predict_slots_one(3.0)[1][1]
+        np.True_
+        """
+        self._refuse_revised("with_slots")
+        given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
+        plan = plan_change(self._settings, self._slot_costs(), given, kept, elders)
+        other = type(self)(**self._settings.arguments() | {"slots": given})
+        samples = None if replay is None else self._checked_replay(*replay)
+        other._use(*self._continued(given, plan, {}, replay=samples))
+        return other
+
+    def _checked_replay(self, X: Any, y: Any) -> Samples:
+        """(m, d) and (m, outputs): the newest samples, for new slots to begin with."""
+        points, targets = self._checked_inputs(X), np.asarray(y, dtype=np.float64)
+        targets = targets.reshape(len(targets), -1)
+        if targets.shape != (len(points), self.outputs):
+            remedy = "Give as many targets as inputs."
+            rule = f"have {len(points)} rows of {self.outputs}"
+            raise check.refuse("replay", rule, targets.shape, remedy, "with_slots")
+        return points, targets
+
+    def _revise_if_due(self) -> None:
+        """Exchange slots at the sample numbers that an adaptive dictionary has for it.
+
+        A revision that fails leaves the slots as they are; it is made before the next sample.
+        """
+        dictionary, state = self._settings.dictionary, self._settings.dictionary_state
+        if dictionary is None or state is None or not dictionary.is_due(state, self.samples):
+            return
+        with whole_step(self):
+            sums, settings = self._runtime.weight_sums, self._settings
+            revision = dictionary.revise(state, sums, self.quarantined, self.samples)
+            if not revision.added:
+                self._settings = replace(settings, dictionary_state=revision.state)
+                self._runtime.clear_weight_sums()
+                return
+            slots = settings.member_slots(revision.state)
+            places = range(len(slots))
+            kept = [None if place in revision.added else place for place in places]
+            plan = plan_change(settings, self._slot_costs(), slots, kept, places)
+            reasons = {"retired": revision.retired, "added": revision.added}
+            self._use(*self._continued(slots, plan, reasons, revision.state))
+
+    def _slot_costs(self) -> Floats:
+        """(P,): the slots' cumulative costs, summed over the outputs."""
+        costs: Floats = self.ledger.slot_cumulative_cost
+        return costs if self.outputs == 1 else costs.sum(axis=0)
+
+    @exclusive
+    def _new_output(self, first: int, first_input: Floats, past_target: float) -> Self:
+        """A bank for one more output with targets (n,), alone; see `_add_output`.
+
+        first : the number of the first sample that it learns, up to the present one.
+        past_target : the target of those before it.
+        """
+        bank = type(self)(**self._settings.arguments() | {"outputs": 1, "loss": self.loss})
+        bank._use(*start_output(self._settings, first, first_input, past_target))
+        return bank
+
+    @exclusive
+    def _add_output(self, other: Self) -> None:
+        """Have one more output, that of a bank which has learned its targets up to now."""
+        (source,) = output_sources(other._runtime)
+        settings = replace(self._settings, outputs=self.outputs + 1)
+        if has_room(self._runtime):
+            source.restore(self._runtime.add(settings))
+            self._use(settings, self._runtime)
+        else:
+            sources = [*output_sources(self._runtime), source]
+            self._use(*with_outputs(self._settings, self._runtime, sources))
+
+    @exclusive
+    def _add_first_output(self, other: Self | None) -> None:
+        """Have an output before the present one: that of a bank, or by default its negative."""
+        (present,) = output_sources(self._runtime)
+        if other is None:
+            first = negated(self._settings, present)
+        else:
+            (first,) = output_sources(other._runtime)
+        self._use(*with_outputs(self._settings, self._runtime, [first, present]))
+
+    def _refuse_revised(self, method: str) -> None:
+        if self._settings.dictionary is not None:
+            remedy = "Give all columns from the start, and a pool with all kernels."
+            rule = "be a plain one for a bank whose inputs or slots are changed from outside"
+            raise check.refuse("dictionary", rule, self._settings.dictionary, remedy, method)
+
+    def _continued(
+        self,
+        slots: Sequence[Slot],
+        plan: SlotPlan,
+        reasons: Mapping[str, Mapping[int, str]],
+        state: DictionaryState | None = None,
+        replay: Samples | None = None,
+    ) -> tuple[BankSettings, Any]:
+        """Settings and runtime that continue with other slots."""
+        new = changed_settings(self._settings, self.samples, slots, plan, reasons, state)
+        return new, continue_with(self._runtime, self._settings, new, plan, replay)
+
+    @exclusive
+    def reset(self) -> None:
+        """Forget everything that was learned: the bank is then as `fresh` would make it.
+
+        It keeps its arrays, so this is faster. A bank with models behind an `Adapter` cannot
+        reset them, and refuses.
+        """
+        self._settings.check_saveable("reset", "Make a new one: bank.fresh().")
+        with defer_signals():
+            if self._settings.dictionary is not None:
+                settings = BankSettings.checked(**_NO_SLOTS | self._settings.arguments())
+                self._use(settings, make_runtime(settings))
+            else:
+                self._runtime.reset()
+
+    def _reset_for(self, outputs: int) -> bool:
+        """Be a bank with that many outputs that has learned nothing, if that is cheap; whether."""
+        if outputs < self.outputs or (outputs > self.outputs == 1):
+            return False
+        self.reset()
+        with defer_signals():
+            while self.outputs < outputs:
+                if not has_room(self._runtime):
+                    return False
+                settings = replace(self._settings, outputs=self.outputs + 1)
+                self._runtime.add(settings)
+                self._use(settings, self._runtime)
+        return True

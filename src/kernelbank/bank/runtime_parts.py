@@ -1,0 +1,219 @@
+"""What a runtime is made of: it opens with the first sample, and fills the phases of a block."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from ..kernels.sample_buffer import ArraySpec
+from ..learners import Learner
+from ..native.phases import Phase, Phases
+from ..native.progress import progress
+from ..native.workspace import Workspace
+from ..utils.interrupts import defer_signals
+from ..utils.validation import Floats
+from . import bank_cost, slot_metrics
+from .delayed import past_predictions_phase
+from .diagnostics import Diagnostics
+from .engines.base import CombineStage, Executor, output_block_length
+from .gating import Gate
+from .ledger import Ledger
+from .settings import BankSettings
+from .single_sample import SingleSampleCalls
+
+
+class RuntimeParts:
+    """Everything that changes while a bank learns, and the code that changes it.
+
+    It is closed until the first sample, which says how many columns the inputs have. Then it makes
+    the workspace and, by the engine, an executor with the state of the slots.
+    """
+
+    def __init__(
+        self, settings: BankSettings, leader: RuntimeParts | None = None, output: int = 0
+    ) -> None:
+        """`leader`: the runtime of the bank's first output, for another output.
+
+        It is opened first, and works first on each block and query.
+        """
+        self._leader = leader
+        self._output = output
+        self._objective = settings.objective
+        self._layout = settings.layout
+        self._combiner = settings.combiner
+        self._engine = settings.engine
+        self._settings = settings
+        self._columns = self._layout.columns(list(self._layout.leaves))
+        self.weights = settings.first_weights()
+        """(P,): the weights of the next prediction; written in place."""
+        self.ledger = Ledger(
+            settings.objective,
+            len(settings.slots),
+            settings.combiner.on_simplex,
+            self.dropped,
+            settings.history,
+        )
+        self.weight_sums = None if settings.dictionary is None else np.zeros(len(settings.slots))
+        """(P,), for a bank whose slots are revised: sums of |weight| since the last revision."""
+        self.diagnostics = Diagnostics(settings.slots, settings.loss)
+        self.dimension: int | None = None
+        """Columns of the inputs; None while the runtime is closed."""
+        self.busy = False
+        """Whether a block or query that may call a user's function is running."""
+        self.workspace: Workspace
+        self.executor: Executor
+        self._was_reset = False
+        self._known_specs: dict[Any, dict[str, ArraySpec]] = {}
+        """What `array_specs` has found before, for the outputs that this one leads too."""
+        self._single: SingleSampleCalls | None = None
+        self._gate: Gate | None = None
+
+    @property
+    def leader(self) -> RuntimeParts:
+        """The runtime of the bank's first output."""
+        return self if self._leader is None else self._leader
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a sample has been learned, or a state restored."""
+        return self.dimension is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is open, and no reset was the last that happened to it."""
+        return self.is_open and not self._was_reset
+
+    # --- opening --------------------------------------------------------------------------------
+
+    def open(self, first_input: Floats) -> None:
+        """Make workspace and executor, unless they exist; start again after a reset.
+
+        With an initial function the state at the start must not depend on who opens: its first
+        point takes the place of the first input.
+        """
+        if self._settings.initial is not None:
+            first_input = self._settings.initial.points[0]
+        if not self.is_open:
+            with defer_signals():  # compiling must not be interrupted: LLVM does not survive it
+                Phases([]).run(0, 0)
+                self._make(first_input)
+                self.dimension = len(first_input)
+            progress.finished()
+        elif self._was_reset:
+            self.executor.start(first_input)
+            self._was_reset = False
+
+    def _make(self, first_input: Floats) -> None:
+        objective, layout, combiner = self._objective, self._layout, self._combiner
+        slots, dimension = len(layout.slots), len(first_input)
+        leader, outputs = self._leader, self._settings.outputs
+        self.workspace = Workspace(
+            objective,
+            self.block_length(dimension, outputs) if leader is None else leader.workspace.size,
+            dimension,
+            slots,
+            len(layout.leaves),
+            needs=combiner.needs,
+            workers=self._engine.workers,
+            outputs=outputs,
+            output=self._output,
+            leader=None if leader is None else leader.workspace,
+        )
+        self._combiner_state = {n: np.zeros(s) for n, s in combiner.shapes(slots).items()}
+        self._query_prediction = np.zeros(1)
+        self._was_reset = False
+        shared = leader.executor if leader is not None and self._engine.shares_outputs else None
+        self.executor = self._engine.open(objective, layout, self.workspace, first_input, shared)
+        stage = self._combine_stage()
+        self.executor.connect(stage)
+        parts: list[Any] = [objective.loss, *(slot.kernel for slot in layout.slots)]
+        own = [callback for part in parts for callback in part.callbacks]
+        choosing = (*stage.choose_weights.callbacks, *stage.combine_query.callbacks)
+        self._callbacks = (*dict.fromkeys(own), *self.executor.callbacks, *choosing)
+        in_python = any(
+            type(group.learner).learn is not Learner.learn and group.learner.saveable
+            for group in layout.groups
+        )
+        # Models behind an Adapter raise into it, and never make a block fail.
+        self._snapshot_models = bool(own or choosing or in_python)
+        self._single = None
+        phases = self.executor.single_sample_phases()
+        plain_checks = not self._settings.restricted_kernels  # which compiled code can do
+        if plain_checks and phases is not None and not self._callbacks and outputs == 1:
+            self._single = SingleSampleCalls(
+                *phases, objective, self.ledger, self.workspace, self._query_prediction
+            )
+
+    def plain_phases(self) -> tuple[Phases, Phases] | None:
+        """The phases of a block and of a query, if nothing but these phases has to run."""
+        found = self.executor.single_sample_phases()
+        return None if found is None or self._callbacks else (found[0], found[2])
+
+    def block_length(self, dimension: int, outputs: int) -> int:
+        """The longest block with that many columns of inputs and outputs."""
+        length = self._engine.length(self._layout, self._objective, dimension)
+        if outputs == 1:
+            return length
+        parts = (self._layout, self._objective, dimension, outputs)
+        return min(length, output_block_length(*parts))
+
+    def _combine_stage(self) -> CombineStage:
+        """The phases that run once for all slots."""
+        workspace, combiner, ledger = self.workspace, self._combiner, self.ledger
+        state, weights = self._combiner_state, self.weights
+        slots, leaves = len(self._layout.slots), len(self._layout.leaves)
+        append_targets, add_slot_costs, charge_bank = ledger.phases(workspace, leaves)
+        propose_weights = Phase(
+            bank_cost.propose_weights,
+            slots=slots,
+            on_simplex=int(combiner.on_simplex),
+            weights=weights,
+            chosen=workspace.chosen,
+            gates=int(combiner.gates),
+            slot_predictions=workspace.slot_predictions,
+            proposed=workspace.proposed,
+        )
+        combine_query = Phase(
+            slot_metrics.combine_query,
+            slots=slots,
+            columns=self._columns,
+            on_simplex=int(combiner.on_simplex),
+            weights=workspace.query_weights if combiner.gates else weights,
+            scratch=np.zeros(slots),
+            slot_values=workspace.slot_values,
+            out=self._query_prediction,
+        )
+        self._gate = None
+        gating: list[Phase] = []
+        if combiner.gates:
+            self._gate = Gate(combiner, state, workspace, self._query_variance)
+            gating.append(self._gate.phase())
+        summed = copy.copy(workspace)  # as if there were one leaf, which holds the sums of all
+        summed.sums = np.zeros((1, *workspace.sums.shape[1:]))
+        return CombineStage(
+            prepare=Phases([past_predictions_phase(self._objective, workspace), append_targets]),
+            choose_weights=Phases(combiner.phases(self._objective, workspace, state, weights)),
+            propose_weights=Phases([propose_weights]),
+            add_slot_costs=Phases([add_slot_costs]),
+            charge_bank=Phases([charge_bank]),
+            charge_bank_from_totals=Phases([ledger.phases(summed, 1)[2]]),
+            combine_query=Phases([*gating, combine_query]),
+            leaf_totals=summed.sums[0],
+            weights=weights,
+            slot_totals=ledger.totals,
+            qp_terms=state["qp_terms"] if combiner.supports_distributed_qp else None,
+        )
+
+    def _query_variance(self, X: Floats) -> Floats:
+        return self.executor.variance(self.ledger.samples, X)
+
+    def dropped(self) -> Floats:
+        """(P,): norm^2 of all terms that each slot has dropped."""
+        return self.executor.dropped() if self.is_open else np.zeros(len(self.weights))
+
+    def open_for_queries(self) -> None:
+        """Open before the first sample if there is something to predict with."""
+        if self._settings.initial is not None:
+            self.open(self._settings.initial.points[0])
