@@ -38,11 +38,6 @@ _FORGETTING: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
 _FASTER: dict[str, Any] = {"forgetting": 0.998, "forget": "prior"}
 
 
-DISCOUNT, STACKING_RIDGE = 0.9995, 0.02
-"""Settings of the combiner. Errors of neighboring rows overlap: it must look at more rows than for
-predictions one step ahead."""
-
-
 def forecast_pool(columns: ForecastColumns, size: Size, seed: int, loss: Loss) -> SlotPool:
     """All slots of the forecasts."""
     pool = SlotPool(columns.width)

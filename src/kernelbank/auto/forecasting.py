@@ -101,7 +101,7 @@ class Forecasting:
         """How good the forecasts were, by horizon."""
         if self.forecaster is None:
             return ()
-        all_stats, all_totals = self.forecaster.scores()
+        all_stats, all_totals = self.forecaster.intervals.stats, self.forecaster.intervals.totals
         return tuple(
             _score(horizon, stats, totals)
             for horizon, stats, totals in zip(
