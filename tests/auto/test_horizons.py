@@ -8,11 +8,11 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto import calibration
-from kernelbank.auto.forecast import LEVELS
-from kernelbank.auto.forecast_columns import ForecastRows
-from kernelbank.auto.horizon_intervals import COVERED, HorizonIntervals
-from kernelbank.auto.horizon_stacking import HorizonStacking
-from kernelbank.auto.iterated_line import IteratedLine
+from kernelbank.auto.forecasts.forecast import LEVELS
+from kernelbank.auto.forecasts.forecast_columns import ForecastRows
+from kernelbank.auto.forecasts.horizon_intervals import COVERED, HorizonIntervals
+from kernelbank.auto.forecasts.horizon_stacking import HorizonStacking
+from kernelbank.auto.forecasts.iterated_line import IteratedLine
 from kernelbank.auto.prequential_run import PrequentialRun
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..utils.validation import Floats
-from .config import AutoConfig
+from ...utils.validation import Floats
+from ..config import AutoConfig
+from ..prediction import Prediction
+from ..replay_buffer import with_missing
+from ..seasons import AUTO, SeasonHistory
 from .forecast_columns import rows_back
 from .horizon_intervals import HorizonIntervals
 from .horizon_stacking import HorizonStacking
 from .horizons import HorizonsModel
 from .iterated_line import IteratedLine
 from .known_inputs import KnownInputs
-from .prediction import Prediction
-from .replay_buffer import with_missing
-from .seasons import AUTO, SeasonHistory
 
 RECENT = 1000
 """How many of the last rows are kept where periods are to be found."""

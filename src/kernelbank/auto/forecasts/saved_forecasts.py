@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileRefused
-from ..utils.validation import Floats
-from . import task_model
+from ...errors import FileRefused
+from ...utils.validation import Floats
+from .. import task_model
+from ..running_stats import CHANGE_AFTER, STREAK
 from .forecaster import RECENT, Forecaster
-from .running_stats import CHANGE_AFTER, STREAK
 
 _TARGETS = ("targets", "late_targets", "observed")
 _MAY_MISS = ("inputs", "recent_inputs", "past", "slots", "season_targets", *_TARGETS)

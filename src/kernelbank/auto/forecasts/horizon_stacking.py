@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from ..combiners.pairwise_solver import PAIRWISE, normalise, pairwise_scratch
-from ..combiners.stacking import LARGEST_ERROR, WORST_RATIO, solve_weights
-from ..native.arguments import Arguments, floats, ints
-from ..native.functions import native
-from ..native.phases import Phase
-from ..utils.validation import Floats
+from ...combiners.pairwise_solver import PAIRWISE, normalise, pairwise_scratch
+from ...combiners.stacking import LARGEST_ERROR, WORST_RATIO, solve_weights
+from ...native.arguments import Arguments, floats, ints
+from ...native.functions import native
+from ...native.phases import Phase
+from ...utils.validation import Floats
 
 MEMORY = 500.0
 """Rows that the weights one row ahead look at; sqrt(h) times as many h rows ahead."""

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from ..bank.engines import Serial
-from ..combiners import Uniform
-from ..kernels import NoKernel
-from ..losses import Squared
-from ..utils.validation import Floats
-from . import task_model
-from .config import AutoConfig
-from .default_slots import SIZES
+from ...bank.engines import Serial
+from ...combiners import Uniform
+from ...kernels import NoKernel
+from ...losses import Squared
+from ...utils.validation import Floats
+from .. import task_model
+from ..config import AutoConfig
+from ..default_slots import SIZES
+from ..outputs_model import OutputsModel
+from ..prediction import Prediction, Record
+from ..scaling import Scaling
+from ..slot_pool import SlotPool
 from .forecast_columns import ForecastRows
 from .forecast_slots import forecast_pool
-from .outputs_model import OutputsModel
-from .prediction import Prediction, Record
-from .scaling import Scaling
-from .slot_pool import SlotPool
 
 
 class HorizonsModel(OutputsModel):

@@ -18,14 +18,14 @@ from dataclasses import replace
 from math import sqrt
 from typing import Any
 
-from ..bank.layout import Slot
-from ..kernels import ActiveDims, Linear, Matern, NoKernel, TreeKernel
-from ..learners import FourierRLS, LastValue, LinearRLS, NearestNeighborGP, PartitionTree
-from ..losses import Loss, Squared
-from .default_pool import MOST_SAMPLES, NEIGHBOR_KERNELS, NOISE
-from .default_slots import LINEAR_RIDGE, RIDGE, SLOW, WIDE, Size, mixed_kernel
+from ...bank.layout import Slot
+from ...kernels import ActiveDims, Linear, Matern, NoKernel, TreeKernel
+from ...learners import FourierRLS, LastValue, LinearRLS, NearestNeighborGP, PartitionTree
+from ...losses import Loss, Squared
+from ..default_pool import MOST_SAMPLES, NEIGHBOR_KERNELS, NOISE
+from ..default_slots import LINEAR_RIDGE, RIDGE, SLOW, WIDE, Size, mixed_kernel
+from ..slot_pool import NamedSlots, SlotPool
 from .forecast_columns import ForecastColumns
-from .slot_pool import NamedSlots, SlotPool
 
 FEW, MANY = 6, 24
 """How many of the last targets the slots see that are not linear; and those on nearest neighbors

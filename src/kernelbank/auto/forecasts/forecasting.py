@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..bank.trace import BY_HORIZON
-from ..utils.validation import Floats
+from ...bank.trace import BY_HORIZON
+from ...utils.validation import Floats
+from ..calibration import LOSS, ROWS
 from . import horizon_intervals as intervals
-from .calibration import LOSS, ROWS
 from .forecaster import Forecaster
 
 _USUAL_TAIL = 0.5 * (1 - 0.9)
