@@ -129,7 +129,7 @@ def test_stacking_with_one_slot_of_large_errors_solves_for_the_others(power, rid
     for n in range(5, 60):
         matrix = moments(predictions[: n + 1], targets[: n + 1], 0.95)
         losses = matrix.diagonal()
-        active = losses <= module._WORST_RATIO * losses.min()
+        active = losses <= module.WORST_RATIO * losses.min()
         assert active[[0, 1, 3, 4]].all()
         assert (result.weights[n, ~active] == 0).all()
         own = result.weights[n, active], matrix[np.ix_(active, active)]

@@ -26,7 +26,7 @@ def _without_discount(a):
             a.moments[p, q] += a.errors[p] * a.errors[q]
 
 
-_solve = stacking._solve
+_solve = stacking.solve_weights
 
 
 @inline
@@ -39,9 +39,9 @@ def _ridge_with_a_unit(a, penalty, w):
     ("instead", "finds"),
     [
         ({"_add_errors": _without_discount}, lambda: check_definition(0.95, 0.1)),
-        ({"_solve": _ridge_with_a_unit}, lambda: check_scale(2.0**3)),
-        ({"_LARGEST_ERROR": np.inf}, lambda: check_sizes(1e160)),
-        ({"_WORST_RATIO": np.inf}, check_extreme_prediction),
+        ({"solve_weights": _ridge_with_a_unit}, lambda: check_scale(2.0**3)),
+        ({"LARGEST_ERROR": np.inf}, lambda: check_sizes(1e160)),
+        ({"WORST_RATIO": np.inf}, check_extreme_prediction),
     ],
     ids=["no discount", "ridge with a unit", "errors without bound", "no limit of the loss ratio"],
 )

@@ -9,7 +9,7 @@ import numpy as np
 from . import calibration
 from .change_detection import Change
 from .classification import ClassificationModel
-from .forecasting import HorizonScore
+from .forecasts.forecasting import HorizonScore
 from .many_targets import TargetsModel
 from .quantiles import Quantiles, QuantileScore
 from .regression import RegressionModel

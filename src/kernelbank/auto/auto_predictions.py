@@ -13,9 +13,9 @@ from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from .arguments import checked_coverage, checked_inputs
 from .auto_state import AutoBankState
-from .forecast import LEVELS, Forecast, ordered
-from .forecaster import Forecaster
-from .known_inputs import known_table
+from .forecasts.forecast import LEVELS, Forecast, ordered
+from .forecasts.forecaster import Forecaster
+from .forecasts.known_inputs import known_table
 from .prediction import Prediction
 from .prequential_run import make_trace
 from .single_row import SingleRowCalls

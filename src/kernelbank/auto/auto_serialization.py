@@ -11,7 +11,7 @@ from ..utils.validation import Floats
 
 if TYPE_CHECKING:
     from .auto_state import AutoBankState
-    from .forecaster import Forecaster
+    from .forecasts.forecaster import Forecaster
 
 Arrays = dict[str, Floats]
 

@@ -24,8 +24,8 @@ from .class_labels import checked_labels
 from .classification import ClassificationModel
 from .column_encoder import NUMBER, ColumnEncoder
 from .default_slots import SIZES
-from .forecaster import Forecaster
-from .known_inputs import KnownInputs, known_slots
+from .forecasts.forecaster import Forecaster
+from .forecasts.known_inputs import KnownInputs, known_slots
 from .many_targets import TargetsModel
 from .named_inputs import NamedInputs, read_named
 from .pending_predictions import PendingPredictions

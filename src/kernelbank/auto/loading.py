@@ -26,13 +26,13 @@ from .auto_serialization import AUTO_BANK, Arrays, pending_width
 from .class_labels import MAX_CLASSES, ClassLabels
 from .classification import ClassificationModel
 from .column_encoder import ColumnEncoder
-from .forecaster import Forecaster
+from .forecasts.forecaster import Forecaster
+from .forecasts.saved_forecasts import check_forecasts, check_scaling, whole_number
 from .pending_predictions import LARGEST_LIMIT
 from .prediction import Prediction
 from .regression import RegressionModel
 from .replay_buffer import REPLAY
 from .running_stats import CHANGE_AFTER
-from .saved_forecasts import check_forecasts, check_scaling, whole_number
 
 RUN = "Run"
 """The `kind` in the header of the state of a run, which contains a bank."""

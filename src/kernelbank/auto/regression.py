@@ -14,7 +14,7 @@ from ..utils.validation import Floats
 from . import calibration, scaling_steps
 from .config import AutoConfig
 from .default_slots import WIDE
-from .forecasting import Forecasting
+from .forecasts.forecasting import Forecasting
 from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
 from .normal_tails import normal_quantiles_of_tails
 from .prediction import Prediction, Record

@@ -153,11 +153,11 @@ STACKING = Arguments(
     chosen=floats(None, "slots"),
 )
 
-_LARGEST_ERROR = 2.0**470
+LARGEST_ERROR = 2.0**470
 """Larger errors count as this: its square, summed over 2^30 samples and times a ridge of 2^30, is
 finite, so that one extreme prediction does not make the moments infinite for good."""
 
-_WORST_RATIO = 2.0**60
+WORST_RATIO = 2.0**60
 """A slot with more than this times the best slot's loss is left out. It could use a weight of at
 most 2^-30, to cancel errors of the others by its own, and the rounding of its large moments would
 hide from the certificate whether the others are solved."""
@@ -218,7 +218,7 @@ def _gap_rounding(a, w, s):
 
 
 @inline
-def _solve(a, penalty, w):
+def solve_weights(a, penalty, w):
     """Move the weights w to the minimiser of E(w) = w'M w + penalty |w|^2; write `certificate`."""
     g, diag, active, certificate = a.gradient, a.diagonal, a.active, a.certificate
     tolerance = a.tolerance
@@ -263,8 +263,8 @@ def update_weights(a, t):
         chosen[p] = before[p]
         active[p] = 1.0 if a.window_loss[t, p] < np.inf else 0.0
         error = errors[p]
-        if not abs(error) <= _LARGEST_ERROR:
-            error = -_LARGEST_ERROR if error < 0.0 else _LARGEST_ERROR
+        if not abs(error) <= LARGEST_ERROR:
+            error = -LARGEST_ERROR if error < 0.0 else LARGEST_ERROR
         errors[p] = error if active[p] > 0.0 else 0.0
     _add_errors(a)
     for k in range(4):
@@ -274,10 +274,10 @@ def update_weights(a, t):
         if active[p] > 0.0:
             least = min(least, moments[p, p])
     for p in range(a.slots):
-        if moments[p, p] > _WORST_RATIO * least:
+        if moments[p, p] > WORST_RATIO * least:
             active[p] = 0.0
     if normalise(chosen, active) > 0:
-        _solve(a, a.ridge * least, chosen)
+        solve_weights(a, a.ridge * least, chosen)
 
 
 @native(STACKING)

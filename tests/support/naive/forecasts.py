@@ -68,7 +68,8 @@ class HorizonCalibration:
         low, high = value - self.end(self.low, tail), value + self.end(self.high, tail)
         if low > high:
             low = high = value
-        self.made.append((value, low, high, self.width(), list(self.low), list(self.high)))
+        ends = [[max(side[g:]) for g in range(len(TAILS))] for side in (self.low, self.high)]
+        self.made.append((value, low, high, self.width(), *ends))
         return low, high
 
     def score(self, y, sd):
@@ -80,7 +81,7 @@ class HorizonCalibration:
         if not self.scored:
             self.variance, self.weight = max(sd * sd, error * error), 1.0
         self.covered += low <= y <= high
-        step = max(0.05 / math.sqrt(math.sqrt(self.horizon)), 1 / (self.scored + 10))
+        step = max(0.05 / math.sqrt(self.horizon), 1 / (self.scored + 10))
         for g, tail in enumerate(TAILS if width > 0 else []):
             move = step / math.sqrt(tail)
             self.low[g] += move * ((-error > width * lows[g]) - tail)
@@ -91,3 +92,26 @@ class HorizonCalibration:
             square = min(square, 100 * self.variance)
         self.variance += (square - self.variance) / self.weight
         self.scored += 1
+
+
+def stacking_matrix(errors, horizon, prices):
+    """The matrix Q of the weights of one horizon, which minimise w'Q w on the simplex.
+
+    errors : (n, slots), of all forecasts so far, the newest last.
+    """
+    discount = 1 - 1 / (500 * math.sqrt(horizon))
+    shares = [discount ** (len(errors) - 1 - i) for i in range(len(errors))]
+    slots = range(len(prices))
+    total = [
+        [sum(s * e[p] * e[q] for s, e in zip(shares, errors, strict=True)) for q in slots]
+        for p in slots
+    ]
+    least = min(total[p][p] for p in slots)
+    price = 2 * least * horizon / (sum(shares) + horizon)
+    return [
+        [
+            total[p][q] + 0.005 * least * (p == q) + price * (prices[p] + prices[q]) / 2
+            for q in slots
+        ]
+        for p in slots
+    ]

@@ -9,32 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from ..utils.validation import Floats
-from .calibration import VARIANCE
-from .config import AutoConfig
+from ...utils.validation import Floats
+from ..config import AutoConfig
+from ..prediction import Prediction
+from ..replay_buffer import with_missing
+from ..seasons import AUTO, SeasonHistory
 from .forecast_columns import rows_back
 from .horizon_intervals import HorizonIntervals
+from .horizon_stacking import HorizonStacking
 from .horizons import HorizonsModel
 from .iterated_line import IteratedLine
 from .known_inputs import KnownInputs
-from .prediction import Prediction
-from .replay_buffer import with_missing
-from .seasons import AUTO, SeasonHistory
 
 RECENT = 1000
 """How many of the last rows are kept where periods are to be found."""
 
 
-MEMORY = 1000.0
-"""Rows of the mean squares by which forecasts with and without known inputs are compared."""
-
-
 class Forecaster:
     """Makes forecasts after every row.
 
-    They are scored when their targets come. A row is learned when the targets of all horizons are
-    known, so that all horizons share it. Moments that wait are in rings: moment n in row n % (the
-    longest horizon).
+    They are scored when their targets come, and then each horizon learns its weights. The slots
+    learn a row when the targets of all horizons are known, so that all horizons share it. Moments
+    that wait are in rings: moment n in row n % (the longest horizon).
 
     Parameters
     ----------
@@ -42,8 +38,8 @@ class Forecaster:
     dimension : number of inputs.
     horizons : in rows, ascending.
     periods : of seasons.
-    known : the model of the inputs that are known in advance, if there are any. Forecasts are then
-        of what it leaves, or without it, whatever had the smaller errors at a horizon.
+    known : the model of the inputs that are known in advance, if there are any. Forecasts of what
+        it leaves and forecasts without it are then combined.
     """
 
     def __init__(
@@ -57,10 +53,10 @@ class Forecaster:
         self.known = known
         self._config, self._bounds = config, config.bounds
         kept = RECENT if config.seasons == AUTO else 0
-        self._recent = deque[tuple[Floats, float, float]](maxlen=kept)
+        self._recent = deque[tuple[Floats, float, float, float]](maxlen=kept)
         """Rows from which the forecasts start anew when periods are found."""
         self.plain: Forecaster | None = None
-        """The forecasts without known inputs, which are better where these explain little."""
+        """The forecasts without known inputs. Their slots are combined with those of this one."""
         if known is not None:
             self.plain = Forecaster(config, dimension, horizons, periods)
             # Bounds are of the targets, not of residuals.
@@ -69,7 +65,12 @@ class Forecaster:
         self.horizons, self.periods = self.model.horizons, tuple(periods)
         rows, longest = self.model.forecast_rows_of, self.horizons[-1]
         self.line = IteratedLine(rows.lags, periods, longest)
-        self.intervals = HorizonIntervals(self.horizons, config.bounds)
+        prices = [self.model.prices()] * (1 if known is None else 2)
+        with_known = 0 if known is None else len(prices[0])
+        self.stacking = HorizonStacking(self.horizons, np.concatenate(prices), with_known)
+        self.intervals = HorizonIntervals(self.horizons, config.bounds, ranged=known is None)
+        self._lateness = (np.array(self.horizons) - 1.0) / max(longest - 1.0, 1.0)
+        """(H,): how much of the late model is in what known inputs leave; see `_left`."""
         self.samples = 0
         """How many rows have come."""
         self.begun = 0
@@ -78,9 +79,9 @@ class Forecaster:
         """The last targets, the newest last; with known inputs, what these leave of them."""
         self.observed = self.targets.copy()
         """The last targets as they were, the newest last."""
-        outputs, slots = len(self.horizons), len(self.model.names)
-        self.late_errors = np.zeros((outputs, 2))
-        """Running mean squares of the errors of forecasts with known inputs, and their weights."""
+        self.late_targets = self.targets.copy()
+        """What the late model of known inputs leaves of them."""
+        outputs, slots = len(self.horizons), 0 if self.model.stacked else len(self.model.names)
         self._inputs = np.zeros((longest, dimension))
         self._past = np.zeros((longest, rows.width))
         self._scores = np.zeros((longest, outputs))
@@ -101,45 +102,21 @@ class Forecaster:
         future : (H, known), the inputs that are known in advance; NaN where they are not known.
         """
         if self.known is None or self.plain is None:
-            return self._learn(x, y, y, tail)
+            return self._learn(x, y, y, y, tail)
         without = self.plain.learn(x, y, tail)
-        left, left_late = self.known.residuals(x, y)
-        self._judge(left_late)
-        found = self._learn(x, left, y, tail)
-        return without if future is None else self._better(found, without, future)
+        found = self._learn(x, *self.known.residuals(x, y), y, tail)
+        return without if future is None else self._with_known(found, without, future)
 
-    @property
-    def uses_known(self) -> np.ndarray:
-        """(H,): whether the forecasts with known inputs had smaller errors lately than without."""
-        if self.plain is None:
-            return np.zeros(len(self.horizons), dtype=np.bool_)
-        errors, counts = self.late_errors.T
-        return (counts > 0.0) & (errors < self.plain.intervals.stats[:, VARIANCE])
+    def _with_known(self, output: Floats, without: Floats, future: Floats) -> Floats:
+        """(H, ...): forecasts with the part of the known inputs (H, known).
 
-    def _judge(self, left: float) -> None:
-        """Add the errors of forecasts with known inputs to their running mean squares.
-
-        left : what the late model leaves of the newest target.
-        """
-        moments = self.horizons[-1]
-        waiting = min(self.samples - self.begun, moments) if self.model.banks else 0
-        for k, horizon in enumerate(self.horizons):
-            if horizon <= waiting:
-                error = left - self.intervals.points[(self.samples - horizon) % moments, k]
-                count = min(self.late_errors[k, 1] + 1.0, MEMORY)
-                self.late_errors[k, 0] += (error * error - self.late_errors[k, 0]) / count
-                self.late_errors[k, 1] = count
-
-    def _better(self, output: Floats, without: Floats, future: Floats) -> Floats:
-        """(H, ...): forecasts with what the known inputs (H, known) add, where they are better.
-
-        output : of what the known inputs leave. without : those of the targets themselves, which
-        are also taken where the known inputs of a horizon are missing.
+        output : without that part. without : the forecasts that do not need them, which are taken
+        where the known inputs of a horizon are missing.
         """
         assert self.known is not None
         added = self.known.predict(future)[:, None]
-        found = np.clip(output + added, *self._bounds)
-        return np.where(self.uses_known[:, None] & ~np.isnan(added), found, without)
+        found = np.clip(output + self.stacking.share[:, None] * added, *self._bounds)
+        return np.where(np.isnan(added), without, found)
 
     def with_periods(self, periods: tuple[int, ...], tail: float) -> Forecaster:
         """Forecasts that start anew from the last rows, with other periods.
@@ -149,23 +126,24 @@ class Forecaster:
         if periods == self.periods:
             return self
         new = Forecaster(self._config, self.dimension, self.horizons, periods, self.known)
-        if self.plain is not None:
-            new.plain = self.plain.with_periods(periods, tail)
-        for x, y, observed in self._recent:
-            new._learn(x, y, observed, tail)
+        for x, y, late, observed in self._recent:
+            if new.plain is not None:
+                new.plain._learn(x, observed, observed, observed, tail)
+            new._learn(x, y, late, observed, tail)
         return new
 
-    def _learn(self, x: Floats, y: float, observed: float, tail: float) -> Floats:
-        self._recent.append((x.copy(), y, observed))
-        model, scale = self.model, np.array(self.model.scaling.target_scale)
-        waiting = min(self.samples - self.begun, self.horizons[-1]) if model.banks else 0
-        self.intervals.score(self.samples, y, observed, waiting, scale)
-        for ring, newest in ((self.targets, y), (self.observed, observed)):
+    def _learn(self, x: Floats, y: float, late: float, observed: float, tail: float) -> Floats:
+        """Take the newest row; y and late are what known inputs leave of the observed target."""
+        self._recent.append((x.copy(), y, late, observed))
+        self._score(y, late, observed)
+        rings = ((self.targets, y), (self.late_targets, late), (self.observed, observed))
+        for ring, newest in rings:
             ring[:-1] = ring[1:]
             ring[-1] = newest
         self.samples += 1
         if self._season_history is not None:
             self._season_history.append_one(self.samples, y)
+        model = self.model
         model.observe(x, y)
         if model.banks:
             scaled = float(model.scaling.scale_targets(np.array([y]))[0])
@@ -174,14 +152,35 @@ class Forecaster:
             self._learn_oldest()
         return self._issue(x, tail)
 
+    def _left(self, y: Any, late: Any) -> Floats:
+        """(H,): what known inputs leave of a target, as they were known h rows before it.
+
+        One row before, that is what the model leaves, and at the longest horizon what the late one
+        leaves. The horizons between are interpolated.
+        """
+        return np.asarray(y + self._lateness * (late - y))
+
+    def _score(self, y: float, late: float, observed: float) -> None:
+        """Score the forecasts of the newest target, and learn their weights."""
+        longest = self.horizons[-1]
+        waiting = min(self.samples - self.begun, longest) if self.model.banks else 0
+        left = self._left(y, late)
+        rows = (self.samples - np.array(self.horizons)) % longest
+        shares = self.stacking.shares[rows, np.arange(len(rows))]
+        wanted = observed - shares * (observed - left)
+        scale = np.array(self.model.scaling.target_scale)
+        self.intervals.score(self.samples, wanted, observed, waiting, scale)
+        self.stacking.learn(self.samples, waiting, left, observed)
+
     def _learn_oldest(self) -> None:
         """Learn the oldest row that waits: all its targets are known now."""
         longest, model = self.horizons[-1], self.model
         row = (self.samples - 1) % longest
         last = len(self.targets) - 1
-        target = self.targets[[last - longest + horizon for horizon in self.horizons]]
+        rows = last - longest + np.array(self.horizons)
+        target = self._left(self.targets[rows], self.late_targets[rows])
         started = bool(model.banks)
-        known = started and self.samples - 1 - longest >= self.begun
+        known = started and not model.stacked and self.samples - 1 - longest >= self.begun
         slots = self._slots[row][:, None] if known else np.zeros((len(self.horizons), 0, 0))
         past = Prediction(
             max(model.rows - longest, 0),
@@ -198,30 +197,31 @@ class Forecaster:
         """Make the forecasts of this moment, and keep them until their targets come."""
         moment, past = self.samples - 1, self._row()
         row = moment % self.horizons[-1]
-        output, scores, slots = self._forecast(x, past, tail)
         self._inputs[row], self._past[row] = x, past
-        self._scores[row], self._slots[row] = scores, slots
+        if self.model.banks:
+            columns, self._scores[row], slots = self.model.forecasts(x, past)
+            self._slots[row] = slots[:, : self._slots.shape[2]]
+            if self.plain is not None:
+                columns = np.hstack([columns, self.plain.stacking.made[row]])
+            known = np.isfinite(columns)
+            self.stacking.keep(moment, np.where(known, columns, self.observed[-1]))
+        output = self._output(tail)
         self.intervals.issue(moment, output, self._baselines())
         return output
 
-    def _forecast(self, x: Floats, past: Floats, tail: float) -> tuple[Floats, Floats, Floats]:
-        """Forecasts and intervals (H, 3), scaled forecasts (H,), those of the slots (H, slots)."""
-        model = self.model
-        scores, spreads, slots = model.predict_scores(x[None], past[None])
-        if not model.banks:
-            nothing = np.zeros((len(self.horizons), len(model.names)))
-            return np.full((len(self.horizons), 3), self.targets[-1]), scores[0], nothing
-        scale = np.array(model.scaling.target_scale)
-        return self.intervals.forecast(scores[0], spreads[0], scale, tail), scores[0], slots[:, 0]
+    def _output(self, tail: float) -> Floats:
+        """(H, 3): forecasts and intervals from the newest row, without the part of known inputs."""
+        if not self.model.banks:
+            return np.full((len(self.horizons), 3), self.targets[-1])
+        made = self.stacking.made[(self.samples - 1) % self.horizons[-1]]
+        return self.intervals.forecast(*self.stacking.combine(made), tail)
 
     def forecast(self, tail: float, future: Floats | None = None) -> Floats:
         """(H, 3): the forecasts from the newest row; changes nothing. See `learn`."""
-        row = (self.samples - 1) % self.horizons[-1]
-        own = self._forecast(self._inputs[row], self._past[row], tail)[0]
         if self.plain is None:
-            return own
+            return self._output(tail)
         without = self.plain.forecast(tail)
-        return without if future is None else self._better(own, without, future)
+        return without if future is None else self._with_known(self._output(tail), without, future)
 
     def quantile(self, level: float, future: Floats | None = None) -> Floats:
         """(H,): the quantile of the forecasts at a level; changes nothing."""
@@ -232,20 +232,12 @@ class Forecaster:
         return above if level > 0.5 else 0.5 * (below + above)
 
     def weights(self) -> Floats:
-        """(H, slots): of the forecasts at every horizon."""
-        own = self.model.weights()
-        if self.plain is None:
-            return own
-        return np.where(self.uses_known[:, None], own, self.plain.model.weights())
-
-    def scores(self) -> tuple[Floats, Floats]:
-        """Statistics and totals of the errors of every horizon; see `HorizonIntervals`."""
-        own = self.intervals
-        if self.plain is None:
-            return own.stats, own.totals
-        known, other = self.uses_known[:, None], self.plain.intervals
-        stats = np.where(known, own.stats, other.stats)
-        return stats, np.where(known, own.totals, other.totals)
+        """(H, slots): of the forecasts at every horizon, with and without known inputs together."""
+        own, count = self.stacking.weights, len(self.model.prices())
+        if self.model.stacked:
+            return own if self.plain is None else own[:, :count] + own[:, count:]
+        found = own[:, :1] * self.model.weights()
+        return found if self.plain is None else found + own[:, 1:] * self.plain.model.weights()
 
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs behind the others, as if they had been missing so far."""
@@ -284,7 +276,7 @@ class Forecaster:
         """The arrays without those of banks, by their names in a file."""
         own = {
             "recent_inputs": np.array([one[0] for one in self._recent]).reshape(-1, self.dimension),
-            "recent_values": np.array([one[1:] for one in self._recent]).reshape(-1, 2),
+            "recent_values": np.array([one[1:] for one in self._recent]).reshape(-1, 3),
             "targets": self.targets,
             "observed": self.observed,
             "inputs": self._inputs,
@@ -295,7 +287,8 @@ class Forecaster:
         if self._season_history is not None:
             own |= self._season_history.state()
         if self.known is not None:
-            own |= {"known_waiting": self.known.waiting, "late_errors": self.late_errors}
+            own |= {"known_waiting": self.known.waiting, "late_targets": self.late_targets}
+        own |= {f"stacking/{name}": a for name, a in self.stacking.state().items()}
         own |= {f"intervals/{name}": a for name, a in self.intervals.state().items()}
         return own | {f"model/{name}": a for name, a in self.model.state().items()}
 
@@ -319,6 +312,8 @@ class Forecaster:
         for name, array in self.state().items():
             if not name.startswith(("model/", "recent_")):
                 array[...] = state[name]
+        if self.known is None:
+            self.late_targets[...] = self.targets
         self.samples, self.begun = int(counters["samples"]), int(counters["begun"])
         if self.known is not None:
             self.known.rows = self.samples

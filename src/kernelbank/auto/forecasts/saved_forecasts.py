@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileRefused
-from ..utils.validation import Floats
-from . import task_model
+from ...errors import FileRefused
+from ...utils.validation import Floats
+from .. import task_model
+from ..running_stats import CHANGE_AFTER, STREAK
 from .forecaster import RECENT, Forecaster
-from .running_stats import CHANGE_AFTER, STREAK
 
-_MAY_MISS = ("inputs", "recent_inputs", "past", "slots", "targets", "observed", "season_targets")
+_TARGETS = ("targets", "late_targets", "observed")
+_MAY_MISS = ("inputs", "recent_inputs", "past", "slots", "season_targets", *_TARGETS)
 """Arrays that may hold NaN. Of the last targets all must be numbers that have come."""
 
 
@@ -40,10 +41,14 @@ def check_forecasts(
     learned = max(samples - longest, 0)
     whole_number(inner_counters["rows"], learned, learned, "the rows of its forecasts")
     whole_number(inner_counters["unscored"], 0, learned, "forecasts that do not count")
-    for name in ("targets", "observed"):
+    for name in {*_TARGETS} & {*state}:
         come = min(samples, len(state[name]))
         if not np.isfinite(state[name][len(state[name]) - come :]).all():
             raise FileRefused(f"its last {name} are not numbers.")
+    weights, diagonal = state["stacking/weights"], np.diagonal(state["stacking/sums"], 0, 1, 2)
+    on_simplex = (weights >= 0).all() and np.allclose(weights.sum(axis=1), 1)
+    if not on_simplex or (diagonal < 0).any() or (state["stacking/counts"] < 0).any():
+        raise FileRefused("its forecasts have weights that nothing gives.")
     series, kept = counters["series"], min(samples, task_model.RESTARTS[-1] + longest + 1)
     if len(series) != kept or not all(map(_is_number, series)):
         raise FileRefused("its series does not fit its rows.")
@@ -53,7 +58,7 @@ def _check_shapes(forecaster: Forecaster, state: Mapping[str, Floats]) -> None:
     shapes = {name: array.shape for name, array in state.items()}
     recent = len(state["recent_values"])
     wanted = {name: array.shape for name, array in forecaster.state().items()}
-    wanted |= {"recent_inputs": (recent, forecaster.dimension), "recent_values": (recent, 2)}
+    wanted |= {"recent_inputs": (recent, forecaster.dimension), "recent_values": (recent, 3)}
     if shapes != wanted or recent > RECENT:
         raise FileRefused("its forecasts do not fit its settings.")
 

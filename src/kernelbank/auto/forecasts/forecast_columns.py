@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..utils.validation import Floats
-from .scaling import Scaling
-from .season_steps import INPUTS, PAST
+from ...utils.validation import Floats
+from ..scaling import Scaling
+from ..season_steps import INPUTS, PAST
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ..bank.engines import Serial
-from ..combiners import Stacking
-from ..losses import Squared
-from ..utils.validation import Floats
-from . import task_model
-from .config import AutoConfig
-from .default_slots import SIZES
+from ...bank.engines import Serial
+from ...combiners import Uniform
+from ...kernels import NoKernel
+from ...losses import Squared
+from ...utils.validation import Floats
+from .. import task_model
+from ..config import AutoConfig
+from ..default_slots import SIZES
+from ..outputs_model import OutputsModel
+from ..prediction import Prediction, Record
+from ..scaling import Scaling
+from ..slot_pool import SlotPool
 from .forecast_columns import ForecastRows
-from .forecast_slots import DISCOUNT, STACKING_RIDGE, forecast_pool
-from .outputs_model import OutputsModel
-from .prediction import Prediction, Record
-from .scaling import Scaling
-from .slot_pool import SlotPool
+from .forecast_slots import forecast_pool
 
 
 class HorizonsModel(OutputsModel):
@@ -35,9 +37,9 @@ class HorizonsModel(OutputsModel):
         self.forecast_rows_of = ForecastRows(max(config.lags, 1), horizons, periods)
         self.series = np.zeros(0)
         """The targets of the series up to the last restart, the newest last."""
-        combiner = config.combiner
-        if combiner is None and config.loss == Squared():
-            combiner = Stacking(DISCOUNT, STACKING_RIDGE)
+        self.stacked = config.combiner is None and config.loss == Squared()
+        """Whether the weights are those of a `HorizonStacking`, not of the bank."""
+        combiner = Uniform() if self.stacked else config.combiner
         # Rows are learned one by one: processes for every output would only wait.
         engine = config.engine if config.engine.shares_outputs else Serial()
         plain = replace(config, seasons=None, slots=None, combiner=combiner, engine=engine)
@@ -64,7 +66,26 @@ class HorizonsModel(OutputsModel):
     def _target_scales(self) -> Floats:
         return np.tile(self.scaling.target_scale, (self.target_count, 1))
 
+    def prices(self) -> Floats:
+        """(columns,): what `HorizonStacking` is told of the columns of `forecasts`."""
+        if not self.stacked:
+            return np.zeros(1)
+        read_off = [isinstance(slot.kernel, NoKernel) for slot in self.bank_slots()]
+        return np.where(read_off, 0.0, 1.0)
+
     # --- the newest row -------------------------------------------------------------------------
+
+    def forecasts(self, x: Floats, past: Floats) -> tuple[Floats, Floats, Floats]:
+        """What is to be combined (H, columns), scaled forecasts (H,), those of slots (H, slots).
+
+        Columns and slots are in the units of the target. Columns are the slots, or, where the bank
+        combines them by itself, its forecast.
+        """
+        count = self.target_count
+        center, scale = self.scaling.target_scale
+        first, own = self.banks[0].predict_slots_one(self._scaled_rows(x[None], past[None])[0])
+        scores, slots = np.reshape(first, count), np.reshape(own, (count, -1)) * scale + center
+        return slots if self.stacked else scores[:, None] * scale + center, scores, slots
 
     def observe(self, x: Floats, y: float) -> None:
         """Add the newest row (d,) and its target to the running statistics."""
@@ -104,9 +125,13 @@ class HorizonsModel(OutputsModel):
         if prediction.slots.size:
             slots = prediction.slots[:, 0]
             scaled = self.scaling.scale_targets(slots.ravel()).reshape(slots.shape)
-            past = self.past_slots(scaled, prediction.scores[0])
+            past = self._of_outputs(self.past_slots(scaled, prediction.scores[0]))
         inputs = self._scaled_rows(row, lagged)[0]
-        self.banks[0].learn_one(inputs, self.scaling.scale_targets(target), past)
+        self.banks[0].learn_one(inputs, self._of_outputs(self.scaling.scale_targets(target)), past)
+
+    def _of_outputs(self, values: Floats) -> Any:
+        """What a bank takes for values (H, ...): for one output those of the first."""
+        return values if self.target_count > 1 else values[0]
 
     def restart(self) -> None:
         X, lagged, targets = self.buffer.latest(self.rows)

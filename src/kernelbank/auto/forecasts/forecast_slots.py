@@ -18,14 +18,14 @@ from dataclasses import replace
 from math import sqrt
 from typing import Any
 
-from ..bank.layout import Slot
-from ..kernels import ActiveDims, Linear, Matern, NoKernel, TreeKernel
-from ..learners import FourierRLS, LastValue, LinearRLS, NearestNeighborGP, PartitionTree
-from ..losses import Loss, Squared
-from .default_pool import MOST_SAMPLES, NEIGHBOR_KERNELS, NOISE
-from .default_slots import LINEAR_RIDGE, RIDGE, SLOW, WIDE, Size, mixed_kernel
+from ...bank.layout import Slot
+from ...kernels import ActiveDims, Linear, Matern, NoKernel, TreeKernel
+from ...learners import FourierRLS, LastValue, LinearRLS, NearestNeighborGP, PartitionTree
+from ...losses import Loss, Squared
+from ..default_pool import MOST_SAMPLES, NEIGHBOR_KERNELS, NOISE
+from ..default_slots import LINEAR_RIDGE, RIDGE, SLOW, WIDE, Size, mixed_kernel
+from ..slot_pool import NamedSlots, SlotPool
 from .forecast_columns import ForecastColumns
-from .slot_pool import NamedSlots, SlotPool
 
 FEW, MANY = 6, 24
 """How many of the last targets the slots see that are not linear; and those on nearest neighbors
@@ -36,11 +36,6 @@ _FLAT = 1e9
 
 _FORGETTING: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
 _FASTER: dict[str, Any] = {"forgetting": 0.998, "forget": "prior"}
-
-
-DISCOUNT, STACKING_RIDGE = 0.9995, 0.02
-"""Settings of the combiner. Errors of neighboring rows overlap: it must look at more rows than for
-predictions one step ahead."""
 
 
 def forecast_pool(columns: ForecastColumns, size: Size, seed: int, loss: Loss) -> SlotPool:

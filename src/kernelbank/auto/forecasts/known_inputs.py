@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..bank.layout import Slot
-from ..losses import Squared
-from ..utils import validation as check
-from ..utils.validation import Floats
-from . import tables
-from .default_slots import Size, default_slots
+from ...bank.layout import Slot
+from ...losses import Squared
+from ...utils import validation as check
+from ...utils.validation import Floats
+from .. import tables
+from ..default_slots import Size, default_slots
 
 
 def known_slots(inputs: int, size: Size, seed: int) -> list[Slot]:
@@ -50,8 +50,8 @@ class KnownInputs:
     ----------
     columns : their indices among the inputs of a row.
     bank, late : two `AutoBank`s that have learned nothing, without lags. The second learns every
-        row so many rows later as the longest horizon is. What it leaves of a target follows from
-        targets that were known when the target was forecast: by it forecasts are judged.
+        row so many rows later as the longest horizon is, less one: it is the first as that was when
+        the target of a row was forecast at the longest horizon.
     delay : the longest horizon.
     """
 
@@ -65,11 +65,11 @@ class KnownInputs:
     def residuals(self, x: Floats, y: float) -> tuple[float, float]:
         """What the model, and the late one, leave of the target of a row (d,)."""
         own, row = x[list(self.columns)], self.rows % len(self.waiting)
+        if self.rows >= len(self.waiting):
+            self.late.learn_one(self.waiting[row, :-1], float(self.waiting[row, -1]))
         left = y - _or_zero(self.bank.predict_one(own))
         left_late = y - _or_zero(self.late.predict_at(own[None])[0, 0])
         self.bank.learn_one(own, y)
-        if self.rows >= len(self.waiting):
-            self.late.learn_one(self.waiting[row, :-1], float(self.waiting[row, -1]))
         self.waiting[row] = [*own, y]
         self.rows += 1
         return left, left_late

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..bank.trace import BY_HORIZON
-from ..utils.validation import Floats
+from ...bank.trace import BY_HORIZON
+from ...utils.validation import Floats
+from ..calibration import LOSS, ROWS
 from . import horizon_intervals as intervals
-from .calibration import LOSS, ROWS
 from .forecaster import Forecaster
 
 _USUAL_TAIL = 0.5 * (1 - 0.9)
@@ -101,7 +101,7 @@ class Forecasting:
         """How good the forecasts were, by horizon."""
         if self.forecaster is None:
             return ()
-        all_stats, all_totals = self.forecaster.scores()
+        all_stats, all_totals = self.forecaster.intervals.stats, self.forecaster.intervals.totals
         return tuple(
             _score(horizon, stats, totals)
             for horizon, stats, totals in zip(

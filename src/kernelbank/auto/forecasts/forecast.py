@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import KernelBankError
-from ..utils.lazy import plots
-from ..utils.validation import Floats
+from ...errors import KernelBankError
+from ...utils.lazy import plots
+from ...utils.validation import Floats
 
 if TYPE_CHECKING:
     import pandas

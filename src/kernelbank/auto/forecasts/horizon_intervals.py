@@ -2,10 +2,12 @@
 
 As in `calibration`, quantiles of the error in units of its running root mean square move after
 every target. But the target of a forecast comes h rows later, and errors of neighboring rows are
-alike. So each error is compared with the quantiles and the width *with which its interval was
-made*: then the share of errors beyond a quantile differs from its tail by (how far the quantile has
-moved) * sqrt(tail) / (step * samples), whatever the delay. Steps are shorter, and the mean square
-is over more rows, the longer the horizon.
+alike. So each error is compared with the ends of intervals *as they were made*, with the width and
+the quantiles of that time, in their order (see `calibration.quantile`): then the share of errors
+beyond an end differs from its tail by (how far the quantile has moved) * sqrt(tail) / (step *
+samples), whatever the delay. An error that repeats for h rows moves a quantile h times. So that it
+moves no farther than independent errors would, steps are divided by sqrt(h); and the mean square is
+over more rows, the longer the horizon.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -18,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from ..native.arguments import Arguments, floats, ints
-from ..native.functions import native
-from ..native.jit import inline
-from ..native.phases import Phase
-from ..utils.validation import Floats
-from .calibration import (
+from ...native.arguments import Arguments, floats, ints
+from ...native.functions import native
+from ...native.jit import inline
+from ...native.phases import Phase
+from ...utils.validation import Floats
+from ..calibration import (
     ERROR_STATS,
     HIGH,
     LOSS,
@@ -35,8 +37,8 @@ from .calibration import (
     quantile,
     within,
 )
-from .normal_tails import TAILS, normal_quantiles_of_tails
-from .running_stats import FAR_DEVIATIONS
+from ..normal_tails import TAILS, normal_quantiles_of_tails
+from ..running_stats import FAR_DEVIATIONS
 
 _STEP = 0.05
 _START = 10.0
@@ -55,6 +57,7 @@ INTERVALS = Arguments(
     moments=int,  # the longest horizon: that many moments wait for targets
     horizons=ints("outputs"),
     tails=floats("tracked"),
+    ranged=int,  # whether forecasts stay near the range of the targets
     tail=floats(1),  # the probability beyond each end of an interval
     bounds=floats(2),
     # State of every horizon:
@@ -66,12 +69,13 @@ INTERVALS = Arguments(
     ends=floats("moments", "outputs", 2),
     baselines=floats("moments", "outputs", 2),  # last value, last value of the phase
     widths=floats("moments", "outputs"),
-    issued=floats("moments", "outputs", 2, "tracked"),  # the quantiles at that time
+    issued=floats("moments", "outputs", 2, "tracked"),  # the quantiles at that time, in order
     # The present moment:
-    scores=floats("outputs"),  # scaled forecasts
-    spreads=floats("outputs"),
+    points_now=floats("outputs"),  # forecasts
+    spreads=floats("outputs"),  # of the slots around them
     scale=floats(2),  # of the target: center and scale
-    y=floats(2),  # what was forecast, and the target: with known inputs the former is a residual
+    y=floats("outputs"),  # what was forecast: with known inputs, what these leave of the target
+    target=floats(1),
     output=floats("outputs", 3),
 )
 
@@ -80,7 +84,9 @@ INTERVALS = Arguments(
 def _forecast(a, k):
     """output[k]: the forecast and the ends of its interval, within the bounds."""
     stats, out = a.stats[k], a.output[k]
-    value = predict_value(a.scores[k], a.spreads[k], a.scale[0], a.scale[1], stats, a.bounds)
+    value = within(a.points_now[k], a.bounds)
+    if a.ranged == 1:
+        value = predict_value(a.points_now[k], a.spreads[k], 0.0, 1.0, stats, a.bounds)
     width = math.sqrt(stats[VARIANCE])
     low = value - width * quantile(a.tails, a.quantiles[k, 0], a.tail[0])
     high = value + width * quantile(a.tails, a.quantiles[k, 1], a.tail[0])
@@ -105,15 +111,17 @@ def issue(a, first, count):
         a.ends[row, k, 0], a.ends[row, k, 1] = a.output[k, 1], a.output[k, 2]
         a.widths[row, k] = math.sqrt(a.stats[k, VARIANCE])
         for side in range(2):
-            for g in range(a.tracked):
-                a.issued[row, k, side, g] = a.quantiles[k, side, g]
+            highest = -np.inf
+            for g in range(a.tracked - 1, -1, -1):
+                highest = max(highest, a.quantiles[k, side, g])
+                a.issued[row, k, side, g] = highest
 
 
 @inline
 def _move_quantiles(a, k, row, error):
     """Each quantile q of tail p moves by step / sqrt(p) * ((error > its end) - p)."""
     stats, width, issued = a.stats[k], a.widths[row, k], a.issued[row, k]
-    step = max(_STEP / math.sqrt(math.sqrt(float(a.horizons[k]))), 1.0 / (stats[ROWS] + _START))
+    step = max(_STEP / math.sqrt(float(a.horizons[k])), 1.0 / (stats[ROWS] + _START))
     for g in range(a.tracked if width > 0.0 else 0):
         move = step / math.sqrt(a.tails[g])
         below = 1.0 if -error > width * issued[0, g] else 0.0
@@ -124,7 +132,7 @@ def _move_quantiles(a, k, row, error):
 
 @inline
 def _add_totals(a, k, row, y, error):
-    totals, ends, target = a.totals[k], a.ends[row, k], a.y[1]
+    totals, ends, target = a.totals[k], a.ends[row, k], a.target[0]
     totals[LAST_LOSS] += (target - a.baselines[row, k, 0]) ** 2
     totals[SEASON_LOSS] += (target - a.baselines[row, k, 1]) ** 2
     totals[COVERED] += 1.0 if ends[0] <= y <= ends[1] else 0.0
@@ -134,14 +142,14 @@ def _add_totals(a, k, row, y, error):
 
 @native(INTERVALS)
 def score(a, first, count):
-    """Score the forecasts whose target is y[0], that of moment `first`; `count` forecasts wait."""
-    y, mean, sd = a.y[0], a.scale[0], a.scale[1]
+    """Score the forecasts whose target is that of moment `first`; `count` forecasts wait."""
+    mean, sd = a.scale[0], a.scale[1]
     far = FAR_DEVIATIONS * sd
-    usual = y if sd == 0.0 else min(max(y, mean - far), mean + far)
     for k in range(a.outputs):
-        horizon, stats = a.horizons[k], a.stats[k]
+        horizon, stats, y = a.horizons[k], a.stats[k], a.y[k]
         if horizon > count:
             continue
+        usual = y if sd == 0.0 else min(max(y, mean - far), mean + far)
         row = (first - horizon) % a.moments
         error = y - a.points[row, k]
         if stats[ROWS] == 0.0:
@@ -167,12 +175,13 @@ class HorizonIntervals:
     ----------
     horizons : in rows, ascending.
     bounds : (2,), of the targets.
+    ranged : whether forecasts stay near the range of the targets so far.
     """
 
-    def __init__(self, horizons: Sequence[int], bounds: Floats) -> None:
+    def __init__(self, horizons: Sequence[int], bounds: Floats, ranged: bool = True) -> None:
         outputs, tracked, moments = len(horizons), len(TAILS), horizons[-1]
         self._horizons = np.array(horizons, dtype=np.int64)
-        self._bounds = bounds
+        self._bounds, self._ranged = bounds, ranged
         self.stats = np.zeros((outputs, ERROR_STATS))
         normal = normal_quantiles_of_tails()
         self.quantiles = np.tile(normal, (outputs, 2, 1))
@@ -188,10 +197,11 @@ class HorizonIntervals:
         outputs = len(self._horizons)
         arrays: dict[str, Any] = {
             "tail": np.zeros(1),
-            "scores": np.zeros(outputs),
+            "points_now": np.zeros(outputs),
             "spreads": np.zeros(outputs),
             "scale": np.zeros(2),
-            "y": np.zeros(2),
+            "y": np.zeros(outputs),
+            "target": np.zeros(1),
             "output": np.zeros((outputs, 3)),
         }
         arguments = {
@@ -202,6 +212,7 @@ class HorizonIntervals:
             "moments": len(self.points),
             "horizons": self._horizons,
             "tails": TAILS,
+            "ranged": int(self._ranged),
             "bounds": self._bounds,
         }
         steps = {name: Phase(step, **arguments) for name, step in _STEPS.items()}
@@ -211,10 +222,10 @@ class HorizonIntervals:
         """For copy and pickle: everything but what holds the addresses of arrays."""
         return {name: value for name, value in self.__dict__.items() if name != "_batch"}
 
-    def forecast(self, scores: Floats, spreads: Floats, scale: Floats, tail: float) -> Floats:
-        """(H, 3): forecasts and the ends of their intervals, from scaled forecasts (H,)."""
+    def forecast(self, points: Floats, spreads: Floats, tail: float) -> Floats:
+        """(H, 3): forecasts and the ends of their intervals, from combined forecasts (H,)."""
         batch = self._batch
-        batch["scores"][:], batch["spreads"][:], batch["scale"][:] = scores, spreads, scale
+        batch["points_now"][:], batch["spreads"][:] = points, spreads
         batch["tail"][0] = tail
         batch["forecast"].run(0, 1)
         found: Floats = batch["output"].copy()
@@ -226,12 +237,12 @@ class HorizonIntervals:
         self.baselines[moment % len(self.points)] = baselines
         self._batch["issue"].run(moment, 1)
 
-    def score(self, moment: int, y: float, target: float, waiting: int, scale: Floats) -> None:
-        """Score the forecasts of y, of this moment; the last `waiting` moments count.
+    def score(self, moment: int, y: Floats, target: float, waiting: int, scale: Floats) -> None:
+        """Score the forecasts of y (H,), of this moment; the last `waiting` moments count.
 
         target : the target of this moment, for the baselines; y unless some inputs are known.
         """
-        self._batch["y"][:] = y, target
+        self._batch["y"][:], self._batch["target"][0] = y, target
         self._batch["scale"][:] = scale
         self._batch["score"].run(moment, waiting)
 

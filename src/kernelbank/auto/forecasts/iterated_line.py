@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..bank.bank import KernelBank
-from ..bank.layout import Slot
-from ..combiners import Stacking
-from ..kernels import ActiveDims, Linear
-from ..learners import LinearRLS
-from ..utils.validation import Floats
+from ...bank.bank import KernelBank
+from ...bank.layout import Slot
+from ...combiners import Stacking
+from ...kernels import ActiveDims, Linear
+from ...learners import LinearRLS
+from ...utils.validation import Floats
 
 _RIDGE = 1.0
 _FORGETTING = (1.0, 0.998)

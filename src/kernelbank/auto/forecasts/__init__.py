@@ -1,0 +1,1 @@
+"""Forecasts at several horizons; `forecaster` is the way in."""
