@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -15,19 +14,12 @@ from support.crash_scenarios import (
     ScenarioRunner,
     check_one_line,
     drawn_moment,
-    open_scenarios,
     slow,
 )
 from support.fault_injection import Fault
 
 HOW_MANY = 32
 """Kills at random for each case, of which there are eight: over 250."""
-
-
-@pytest.fixture(scope="module")
-def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScenarioRunner]:
-    with open_scenarios(tmp_path_factory.mktemp("crashes")) as found:
-        yield found
 
 
 def need_server(scenarios: ScenarioRunner, name: str) -> None:
