@@ -258,6 +258,7 @@ def test_known_inputs_are_used_where_they_help():
 # --- how good they are ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_known_inputs_help():
     """A jump that only the announced input explains."""
     draw = np.random.default_rng(3)

@@ -14,9 +14,9 @@ from support.crash_scenarios import (
     ScenarioRunner,
     check_one_line,
     drawn_moment,
-    slow,
 )
 from support.fault_injection import Fault
+from support.marks import slow
 
 HOW_MANY = 32
 """Kills at random for each case, of which there are eight: over 250."""
