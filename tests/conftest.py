@@ -3,7 +3,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from support import source_fixtures
+from support import crash_scenarios, source_fixtures
 
 # Examples are drawn the same way in every run, so that a failure here is a failure everywhere.
 settings.register_profile("house", deadline=None, max_examples=60, derandomize=True)
@@ -70,3 +70,10 @@ def redis_server(tmp_path_factory):
 @pytest.fixture(scope="session")
 def kafka_broker():
     return source_fixtures.KafkaBroker()
+
+
+@pytest.fixture(scope="session")
+def scenarios(tmp_path_factory):
+    """Runs in processes that can be killed, in folders of their own; what they read is not changed."""
+    with crash_scenarios.open_scenarios(tmp_path_factory.mktemp("scenarios")) as found:
+        yield found
