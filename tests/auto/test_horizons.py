@@ -567,7 +567,8 @@ FORGED = {
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "bank.kb"
-    bank = small(known=[0])
+    slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())]
+    bank = small(known=[0], slots=slots)
     bank.run(X[:60], Y[:60])
     bank.save(path)
     return path

@@ -117,7 +117,7 @@ def test_resumed_run_has_the_same_bytes(source, tmp_path, more):
     whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
     succeed(source, *OPTIONS, *more, "--predictions", whole, "--state", tmp_path / "one")
     state = ("--predictions", cut, "--state", tmp_path / "two", "--checkpoint-every", 50)
-    for most in (1, 30, 131, 200):
+    for most in (1, 131):
         succeed(source, *OPTIONS, *more, *state, "--max-rows", most)
     succeed(source, *OPTIONS, *more, *state)
     assert cut.read_bytes() == whole.read_bytes()
