@@ -8,6 +8,8 @@ LINKER := $(if $(shell command -v cc),,ziglang)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 OUT ?= reproduction
 DEMO ?= demo
+# Tests and builds start many processes: without bytecode each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-all attack lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation classes forecasts gallery docs wheel release clean
 

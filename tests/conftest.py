@@ -3,7 +3,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from support import source_fixtures
+from support import crash_scenarios, source_fixtures
 
 # Examples are drawn the same way in every run, so that a failure here is a failure everywhere.
 settings.register_profile("house", deadline=None, max_examples=60, derandomize=True)
@@ -12,32 +12,50 @@ settings.load_profile("house")
 # These compile functions of their own: tests/native/test_just_in_time.py runs them.
 collect_ignore = [] if os.environ.get("KERNELBANK_NATIVE") == "jit" else ["jit"]
 
-ON_RAY = (
-    "test_ray.py",
-    "test_ray_authentication.py",
-    "test_ray_faults.py",
-    "test_ray_outputs.py",
-    "test_ray_processes.py",
-    "test_runner_ray.py",
-    "docs/test_notebooks.py",
-    "docs/test_site.py",
-    "docs/test_tutorials.py",
+# Files that one process runs one after another: Ray's, so that there is one cluster at a time, and
+# those that share the process that `kernelbank run` is forked from.
+TOGETHER = {
+    "test_ray.py": "ray",
+    "test_ray_authentication.py": "ray",
+    "test_ray_faults.py": "ray",
+    "test_ray_outputs.py": "ray",
+    "test_ray_processes.py": "ray",
+    "test_runner_ray.py": "ray",
+    "test_notebooks.py": "ray",
+    "test_site.py": "ray",
+    "test_tutorials.py": "ray",
+    "test_runner_crashes.py": "scenarios",
+    "test_runner_faults.py": "scenarios",
+    "test_runner_follow.py": "scenarios",
+    "test_runner_tampering.py": "scenarios",
+}
+
+# Long files whose tests share nothing: any process takes the next one. They come last.
+APART = (
+    "test_checks.py",
+    "test_definition.py",
+    "test_learners.py",
+    "test_output_bits.py",
+    "test_river.py",
+    "test_same_bits.py",
 )
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """One process runs all tests that start a Ray cluster, so that there is one at a time.
+    """One process runs all tests of a file, so that a fixture of a module is made once.
 
     (With `--dist loadgroup`; the marks of that name have no effect in newer versions of pytest.)
     """
     from xdist.scheduler import LoadGroupScheduling
 
-    class OneCluster(LoadGroupScheduling):
+    class ByFile(LoadGroupScheduling):
         def _split_scope(self, nodeid):
-            return "ray" if nodeid.partition("::")[0].endswith(ON_RAY) else nodeid
+            path = nodeid.partition("::")[0]
+            name = path.rpartition("/")[2]
+            return nodeid if name in APART else TOGETHER.get(name, path)
 
-    return OneCluster(config, log) if config.getvalue("dist") == "loadgroup" else None
+    return ByFile(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +70,10 @@ def redis_server(tmp_path_factory):
 @pytest.fixture(scope="session")
 def kafka_broker():
     return source_fixtures.KafkaBroker()
+
+
+@pytest.fixture(scope="session")
+def scenarios(tmp_path_factory):
+    """Runs in processes that can be killed, in folders of their own; what they read is not changed."""
+    with crash_scenarios.open_scenarios(tmp_path_factory.mktemp("scenarios")) as found:
+        yield found

@@ -48,8 +48,8 @@ def river_checks(estimators):
 
 
 def slow(estimator, check, number):
-    """Seven classes, each with a bank of its own, and the long streams."""
-    many = isinstance(estimator, KernelBankClassifier) and number > 1
+    """Seven classes or several targets of many inputs, and the long streams."""
+    many = not isinstance(estimator, KernelBankRegressor) and number > 1
     long = check.__name__ == "check_bounded_memory_growth"
     return [pytest.mark.slow] if estimator.size == "default" or many or long else []
 

@@ -1,22 +1,23 @@
 """The same bits, however a stream is run: the promise that everything else stands on.
 
 Every component is run in one call of `run`, and then in each of the other ways: in blocks, one by
-one, in shards, in threads, on Ray, copied, pickled, saved and loaded at any moment. Traces are
+one, in shards, in threads, copied, pickled, saved and loaded at any moment (on Ray:
+`tests/bank/engines/test_ray.py`). Traces are
 compared bit by bit, and so are the files that the banks are saved to: they hold the whole state.
 """
 
 import copy
+import functools
 import itertools
 import pickle
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from support import ray_cluster
-from support.every_bank import OWN, SAMPLES, all_cases, few_cases
+from support.every_bank import OWN, SAMPLES, all_cases
+from support.same_bits import assert_same_bits, run_whole
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -53,11 +54,6 @@ def run_in_shards(case, moment, path):
 
 def run_in_threads(case, moment, path):
     bank = case.make(kb.engines.Threads(2, block=1 + moment % 200))
-    return bank, [bank.run(case.X, case.y, record="all")]
-
-
-def run_on_ray(case, moment, path):
-    bank = case.make(kb.engines.Ray(shards=2, block=1 + moment % 200))
     return bank, [bank.run(case.X, case.y, record="all")]
 
 
@@ -100,24 +96,10 @@ WAYS = {
 # --- the promise -----------------------------------------------------------------------------
 
 
-def saved_bytes(bank, folder):
-    path = folder / "compared.kb"
-    bank.save(path)
-    return path.read_bytes()
-
-
-def assert_same_bits(case, way, moment, folder):
-    whole = case.make("serial")
-    expected = whole.run(case.X, case.y, record="all")
-    bank, traces = way(case, moment, folder / "bank.kb")
-    done = 0
-    for trace in traces:
-        rows = slice(done, done + len(trace))
-        for name in expected.fields:
-            one, other = getattr(trace, name), getattr(expected, name)[rows]
-            assert one.tobytes() == other.tobytes() or np.array_equal(one, other), name
-        done += len(trace)
-    assert saved_bytes(bank, folder) == saved_bytes(whole, folder)
+@functools.lru_cache(maxsize=2)
+def whole_run(name):
+    """The run that all ways are compared with."""
+    return run_whole(CASES[name])
 
 
 def in_turn(number):
@@ -135,30 +117,7 @@ def test_every_instance_in_every_way_has_the_same_bits(name, way, tmp_path_facto
     @settings(max_examples=2)
     @given(st.integers(0, SAMPLES - 1))
     def check(moment):
-        assert_same_bits(CASES[name], WAYS[way], moment, folder)
+        done = WAYS[way](CASES[name], moment, folder / "bank.kb")
+        assert_same_bits(whole_run(name), *done)
 
     check()
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    with ray_cluster.private_token(tmp_path_factory):
-        yield
-        import ray
-
-        ray.shutdown()
-
-
-QUICK = ("combiner Simplex()", "loss Huber(delta=0.4)", "adaptive dictionary")
-"""Banks that `make test` runs on Ray; the others are slow."""
-
-RAY_CASES = few_cases()
-"""Processes of a bank on Ray take seconds to start, so kernels and learners share banks."""
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in RAY_CASES]
-)
-def test_every_instance_on_ray_has_the_same_bits(name, cluster, tmp_path):
-    assert_same_bits(RAY_CASES[name], run_on_ray, 100, tmp_path)
-    ray_cluster.release_processes()

@@ -17,10 +17,10 @@ from support.auto_streams import (
     predict_and_learn,
     troubled,
 )
+from support.marks import slow
 
 
-@pytest.mark.parametrize("lags", [0, 2])
-@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize(("lags", "delay"), [(0, 0), (2, 3), slow(0, 3), slow(2, 0)])
 def test_run_of_troubled_numbers_equals_predict_one_and_learn_one(lags, delay, tmp_path):
     X, y = troubled(260)
     whole = kb.AutoBank(lags=lags, **SMALL)
@@ -34,8 +34,8 @@ def test_run_of_troubled_numbers_equals_predict_one_and_learn_one(lags, delay, t
     assert_same_state(whole, loop)
 
 
-@pytest.mark.parametrize("kind", ["two", "three", "late"])
-@pytest.mark.parametrize("delay", [pytest.param(0, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("kind", ["two", slow("three"), "late"])
+@pytest.mark.parametrize("delay", [slow(0), 2])
 def test_run_of_labels_equals_predict_one_and_learn_one(kind, delay, tmp_path):
     X, y = labelled(200, kind)
     whole = kb.AutoBank("classification", lags=1, **SMALL)

@@ -16,6 +16,7 @@ from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from support.auto_streams import SMALL, numbers, troubled
 from support.column_pair import ColumnPair, batch_of
+from support.marks import slow
 
 NAN = math.nan
 
@@ -181,7 +182,7 @@ def test_forged_streak_does_not_hold_rows_back_for_ever():
         assert changed[4]
 
 
-@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("task", [slow("regression"), "classification"])
 def test_forged_arrays_are_refused_or_give_finite_predictions(task, tmp_path):
     """Any number in any array: the file is refused, or the bank predicts finite numbers."""
     draw = np.random.default_rng(0)

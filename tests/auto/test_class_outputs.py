@@ -15,6 +15,7 @@ from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from kernelbank.losses import Squared
 from support.auto_streams import SMALL, assert_same_state, predict_and_learn
+from support.marks import slow
 
 K, L = kb.kernels, kb.learners
 THIRD, FOURTH = 150, 560
@@ -48,7 +49,7 @@ def whole():
     return bank, bank.run(X, y, record="all")
 
 
-@pytest.mark.parametrize("way", ["pieces", "threads", "one by one", "files"])
+@pytest.mark.parametrize("way", ["pieces", "threads", slow("one by one"), "files"])
 def test_late_classes_have_the_same_bits_in_every_way(way, whole, tmp_path):
     X, y = late_classes()
     expected, trace = whole
@@ -78,8 +79,11 @@ def test_delayed_classes_have_the_same_bits_one_by_one_and_through_files(tmp_pat
     assert_same_state(single, whole)
 
 
-@pytest.mark.parametrize("slots", [None, own_slots()], ids=["default", "own"])
-@pytest.mark.parametrize("delay", [0, 5])
+@pytest.mark.parametrize(
+    ("slots", "delay"),
+    [(None, 0), (own_slots(), 5), slow(None, 5), slow(own_slots(), 0)],
+    ids=["default-0", "own-5", "default-5", "own-0"],
+)
 def test_outputs_of_one_bank_are_like_one_bank_per_class(slots, delay, monkeypatch):
     X, y = late_classes(400)
     y = np.where(X[:, 1] > 0.8, "top", y)
@@ -161,19 +165,19 @@ def test_class_of_the_first_rows_is_as_if_it_had_been_named():
     np.testing.assert_array_equal(found.bank.predict(X), named.bank.predict(X))
 
 
-def test_classes_can_be_added_all_at_once_at_any_time():
+@pytest.mark.parametrize("rows", [slow(0), 3, slow(20), 140])
+def test_classes_can_be_added_all_at_once_at_any_time(rows):
     X, y = late_classes(300)
-    for rows in (0, 3, 20, 140):
-        bank = kb.AutoBank("classification", **SMALL)
-        if rows:
-            bank.run(X[:rows], y[:rows])
-        bank.add_classes([*"abcdefgh", "left", "right"])
-        bank.run(X[rows:], y[rows:])
-        assert len(bank.classes) == 11
-        assert bank.bank.outputs == 11
-        assert bank.predict_proba(X).shape == (300, 11)
-        later = y[200:] != "top"
-        assert np.mean(bank.predict(X[200:])[later] == y[200:][later]) > 0.8
+    bank = kb.AutoBank("classification", **SMALL)
+    if rows:
+        bank.run(X[:rows], y[:rows])
+    bank.add_classes([*"abcdefgh", "left", "right"])
+    bank.run(X[rows:], y[rows:])
+    assert len(bank.classes) == 11
+    assert bank.bank.outputs == 11
+    assert bank.predict_proba(X).shape == (300, 11)
+    later = y[200:] != "top"
+    assert np.mean(bank.predict(X[200:])[later] == y[200:][later]) > 0.8
 
 
 # --- many classes ---------------------------------------------------------------------------------

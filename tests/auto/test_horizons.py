@@ -343,6 +343,7 @@ def test_known_inputs_are_used_where_they_help():
 # --- how good they are ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_known_inputs_help():
     """A jump that only the announced input explains."""
     draw = np.random.default_rng(3)
@@ -656,7 +657,8 @@ FORGED = {
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "bank.kb"
-    bank = small(known=[0])
+    slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())]
+    bank = small(known=[0], slots=slots)
     bank.run(X[:60], Y[:60])
     bank.save(path)
     return path

@@ -14,6 +14,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
+from support.marks import slow
 
 ROWS = 150
 SMALL = {"size": "small"}
@@ -50,7 +51,7 @@ LABELS = np.where(Y > 5, "high", np.where(Y > 2, "mid", "low"))
 
 @pytest.mark.parametrize(
     ("task", "lags"),
-    [pytest.param("regression", 0, marks=pytest.mark.slow), ("classification", 2)],
+    [slow("regression", 0), ("classification", 2)],
 )
 def test_every_way_to_give_a_table_has_the_same_bits(task, lags, tmp_path):
     y = Y if task == "regression" else LABELS
@@ -79,7 +80,7 @@ def test_every_way_to_give_a_table_has_the_same_bits(task, lags, tmp_path):
     assert bank.feature_names_in_.tolist() == list(X)
 
 
-@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("task", ["regression", slow("classification")])
 def test_delayed_targets_of_tables_row_by_row_have_the_bits_of_run(task, tmp_path):
     y = Y if task == "regression" else LABELS
     expected = kb.AutoBank(task, **SMALL).run(X, y, delay=3).predictions
@@ -95,7 +96,7 @@ def test_delayed_targets_of_tables_row_by_row_have_the_bits_of_run(task, tmp_pat
     assert same(found, expected)
 
 
-@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("task", ["regression", slow("classification")])
 def test_rows_that_were_not_predicted_are_learned_with_the_same_bits(task, tmp_path):
     y = Y if task == "regression" else LABELS
     whole, single = kb.AutoBank(task, **SMALL), kb.AutoBank(task, **SMALL)
@@ -116,9 +117,16 @@ def test_numbers_with_names_have_the_bits_of_arrays():
     assert bank.predict_one(array[3]) == bank.predict_one({"on": array[3, 1], "load": array[3, 0]})
 
 
-def test_reordered_columns_are_read_by_name():
+@pytest.fixture(scope="module")
+def learned():
+    """A bank that learned the table; tests do not change it."""
     bank = kb.AutoBank(**SMALL)
     bank.run(X, Y)
+    return bank
+
+
+def test_reordered_columns_are_read_by_name(learned):
+    bank = learned
     turned = X[list(X)[::-1]]
     assert same(bank.predict(turned), bank.predict(X))
     assert same(bank.predict_at(turned).ravel(), bank.predict_at(X).ravel())
@@ -138,9 +146,8 @@ def test_reordered_columns_are_read_by_name():
         (pd.concat([X, X[["load"]]], axis=1), "'X' has two columns 'load'"),
     ],
 )
-def test_other_columns_are_refused_by_name_and_change_nothing(table, words, tmp_path):
-    bank = kb.AutoBank(**SMALL)
-    bank.run(X, Y)
+def test_other_columns_are_refused_by_name_and_change_nothing(table, words, learned, tmp_path):
+    bank = learned
     bank.save(tmp_path / "before.kb")
     for call in (bank.predict, lambda one: bank.run(one, Y[: len(one)])):
         with pytest.raises(InvalidArgument, match=words):

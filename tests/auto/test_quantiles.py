@@ -8,6 +8,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.auto.quantiles import Quantiles
 from kernelbank.errors import InvalidArgument
+from support.marks import slow
 
 LEVELS = (0.1, 0.5, 0.9)
 
@@ -95,7 +96,7 @@ def test_quantiles_follow_noise_that_depends_on_inputs_better_than_calibrated_en
     assert high.pinball < high.conformal
 
 
-@pytest.mark.parametrize("lags", [0, 2])
+@pytest.mark.parametrize("lags", [slow(0), 2])
 def test_blocks_single_rows_files_and_copies_have_the_same_bits(lags, tmp_path, stream):
     X, y = stream
     whole, rows = small(lags=lags), small(lags=lags)

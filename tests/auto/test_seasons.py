@@ -10,6 +10,7 @@ from kernelbank.auto import calibration, seasons
 from kernelbank.auto.seasons import SeasonHistory, find_periods
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import assert_same_state, predict_and_learn
+from support.marks import slow
 from support.naive.seasons import daily_and_weekly, phase, recalled, season_columns
 
 
@@ -264,10 +265,17 @@ def make(task, **settings):
 
 
 @pytest.mark.parametrize(
-    "task", ["regression", "two", pytest.param("three", marks=pytest.mark.slow)]
+    ("task", "setting"),
+    [
+        ("regression", "auto"),
+        ("two", (7, 100)),
+        slow("regression", (7, 100)),
+        slow("two", "auto"),
+        slow("three", (7, 100)),
+        slow("three", "auto"),
+    ],
 )
-@pytest.mark.parametrize("setting", [(7, 100), "auto"])
-@pytest.mark.parametrize("lags", [pytest.param(0, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("lags", [slow(0), 2])
 def test_blocks_rows_and_files_give_the_same_bits(task, setting, lags, tmp_path):
     X, y = daily_and_weekly(540)
     if task == "regression":
@@ -309,9 +317,10 @@ def test_a_season_found_late_gives_the_same_bits(task, tmp_path):
     assert_same_state(whole, pieces)
 
 
-@pytest.mark.parametrize("task", ["regression", pytest.param("three", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("setting", [(7, 24), "auto"])
-@pytest.mark.parametrize("delay", [2, 30])
+@pytest.mark.parametrize("task", ["regression", slow("three")])
+@pytest.mark.parametrize(
+    ("setting", "delay"), [((7, 24), 30), ("auto", 2), slow((7, 24), 2), slow("auto", 30)]
+)
 def test_delayed_targets_give_the_same_bits(task, setting, delay, tmp_path):
     X, y = daily_and_weekly(300)
     y = labels(y, task)

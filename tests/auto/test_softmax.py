@@ -8,6 +8,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.auto import calibration, softmax
 from support.auto_streams import SMALL
+from support.marks import slow
 from support.naive import auto as naive
 
 EPS = np.finfo(float).eps
@@ -74,9 +75,10 @@ def log_loss(p, labels):
 # --- against the naive form -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("classes", [3, 8])
 @pytest.mark.parametrize("sharp", [0.0, 0.3, 1.0, 100.0])
-@pytest.mark.parametrize("rare", [False, True])
+@pytest.mark.parametrize(
+    ("classes", "rare"), [(3, True), slow(3, False), slow(8, True), slow(8, False)]
+)
 def test_probabilities_equal_the_naive_form(classes, sharp, rare):
     """A step adds at most some 100 eps to a parameter, because |z| < 100.
 

@@ -14,6 +14,7 @@ from kernelbank.bank.adaptive_dictionary import DictionaryState
 from kernelbank.errors import FileRefused, InvalidArgument, KernelBankError
 from support import forged_files, instances, naive
 from support.every_bank import NORMAS, all_cases
+from support.marks import slow
 from support.naive import adaptive as oracle
 
 K, L, C = kb.kernels, kb.learners, kb.combiners
@@ -48,7 +49,7 @@ def members(bank):
         {"size": 4, "every": 25, "threshold": 0.5, "retire": 0.5, "patience": 1},
         {"size": 5, "every": 40, "threshold": 0.9, "retire": 1.0, "patience": 2},
         {"size": 1, "every": 50, "threshold": 1.0, "retire": 0.1, "patience": 1},
-        {"size": 12, "every": 45, "threshold": 1.0, "retire": 0.4, "patience": 1},
+        slow({"size": 12, "every": 45, "threshold": 1.0, "retire": 0.4, "patience": 1}),
     ],
 )
 def test_bank_is_what_the_naive_definition_says(options):
@@ -123,8 +124,18 @@ def result(bank, tmp_path):
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("block", [1, 7, 59, 60, 61, 256, 700])
-@pytest.mark.parametrize("engine", ["serial", kb.engines.Serial(3, 11), kb.engines.Threads(2)])
+BLOCKS = (1, 7, 59, 60, 61, 256, 700)
+ENGINES = ("serial", kb.engines.Serial(3, 11), kb.engines.Threads(2))
+
+
+@pytest.mark.parametrize(
+    ("engine", "block"),
+    [
+        (engine, block) if n % 3 == k else slow(engine, block)
+        for k, engine in enumerate(ENGINES)
+        for n, block in enumerate(BLOCKS)
+    ],
+)
 def test_blocks_of_any_length_have_the_same_bits(block, engine, tmp_path):
     whole = make()
     expected = whole.run(X, Y)
@@ -138,7 +149,7 @@ def test_blocks_of_any_length_have_the_same_bits(block, engine, tmp_path):
     assert whole.ledger.slot_change_count > 10
 
 
-@pytest.mark.parametrize("moment", [1, EVERY - 1, EVERY, EVERY + 1, 300, 301])
+@pytest.mark.parametrize("moment", [slow(1), EVERY - 1, EVERY, EVERY + 1, slow(300), slow(301)])
 def test_saved_copied_and_single_samples_around_a_revision_have_the_same_bits(moment, tmp_path):
     whole = make()
     whole.run(X[:400], Y[:400])

@@ -70,7 +70,7 @@ def data(bank, seed, samples):
     return X, y
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(banks(), st.integers(0, 100), st.sampled_from(ENGINES), st.data())
 def test_blocks_of_any_length_give_the_bits_of_the_loop(make, seed, engine, draw):
     whole, ragged, loop = make(), make(engine), make()
@@ -92,7 +92,7 @@ def test_blocks_of_any_length_give_the_bits_of_the_loop(make, seed, engine, draw
     assert_same_state(whole, loop)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(banks(), st.integers(0, 100), st.integers(0, 290))
 def test_bank_saved_and_loaded_at_any_moment_continues_with_the_same_bits(
     tmp_path_factory, make, seed, moment
@@ -113,7 +113,7 @@ def test_bank_saved_and_loaded_at_any_moment_continues_with_the_same_bits(
     assert_same_state(undisturbed, resumed)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(banks(), st.integers(0, 100), st.integers(0, 200))
 def test_predictions_leave_the_state_unchanged(make, seed, moment):
     bank = make()

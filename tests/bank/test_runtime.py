@@ -10,14 +10,23 @@ import pytest
 import kernelbank as kb
 from support.comparing import assert_same_state
 from support.instances import cauchy, stream
+from support.marks import slow
 
 K = kb.kernels
 Norma = kb.learners.Norma
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
 
-@pytest.mark.parametrize("engine", [kb.engines.Serial(1), kb.engines.Threads(2)], ids=repr)
-@pytest.mark.parametrize("custom", [False, True])
+@pytest.mark.parametrize(
+    ("engine", "custom"),
+    [
+        (kb.engines.Serial(1), True),
+        (kb.engines.Threads(2), False),
+        slow(kb.engines.Serial(1), False),
+        slow(kb.engines.Threads(2), True),
+    ],
+    ids=repr,
+)
 def test_interrupt_leaves_a_block_learned_or_not_at_all(engine, custom):
     draw = np.random.default_rng(0)
     x, y = np.arange(40_000.0), draw.normal(size=40_000)

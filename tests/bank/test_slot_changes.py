@@ -8,7 +8,7 @@ import pytest
 from river import linear_model
 
 import kernelbank as kb
-from kernelbank.bank.slot_history import MOST_CHANGES
+from kernelbank.bank import slot_history
 from kernelbank.errors import FileRefused, InvalidArgument
 from support import forged_files, instances
 from support.every_bank import LABELLED, NORMAS, OWN, X, bank_case, learners_and_losses, mixed_slots
@@ -340,7 +340,9 @@ def test_quarantined_slot_is_no_elder_and_can_be_retired():
     assert new.quarantined == ()
 
 
-def test_ledger_tells_when_slots_were_added_and_retired():
+def test_ledger_tells_when_slots_were_added_and_retired(monkeypatch):
+    most = 40
+    monkeypatch.setattr(slot_history, "MOST_CHANGES", most)
     bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3))
     bank.run(X[:20], X[:20, 0])
     other = bank.with_slots([bank.slots[2], NEW], [2, None])
@@ -353,10 +355,10 @@ def test_ledger_tells_when_slots_were_added_and_retired():
     ]
     assert other.ledger.copy().slot_changes == other.ledger.slot_changes
     assert other.fresh().ledger.slot_changes == ()
-    for _ in range(MOST_CHANGES // 2):
+    for _ in range(most // 2):
         other = other.with_slots(other.slots, [None, 1])
-    assert len(other.ledger.slot_changes) == MOST_CHANGES
-    assert other.ledger.slot_change_count == MOST_CHANGES + 3
+    assert len(other.ledger.slot_changes) == most
+    assert other.ledger.slot_change_count == most + 3
 
 
 def test_slots_can_change_before_the_first_sample():
@@ -371,7 +373,7 @@ def test_slots_can_change_before_the_first_sample():
 # --- the same bits --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("moment", [100, 256])
+@pytest.mark.parametrize("moment", [pytest.param(100, marks=SLOW), 256])
 def test_change_does_not_depend_on_how_the_stream_was_cut(moment, tmp_path):
     def again(bank):
         bank.save(tmp_path / "bank.kb")

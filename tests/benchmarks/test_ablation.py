@@ -131,6 +131,7 @@ def test_full_variant_has_the_bits_of_an_auto_bank(task, lags):
     assert (_predictions("full, seed 2", stream)[1:] == other[1:]).all()
 
 
+@pytest.mark.slow
 def test_starts_are_left_out_and_restored():
     stream = _stream()
     full = _predictions("full", stream)

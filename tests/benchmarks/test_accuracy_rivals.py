@@ -12,6 +12,7 @@ from accuracy_competitors import LARGE, ONLINE
 
 import kernelbank as kb
 from kernelbank.evaluation.run_cache import RunCache
+from support.marks import slow
 
 Stream = kb.datasets.Stream
 SHORT = refitted.Schedule(first=3, often=5, until=15, rarely=10)
@@ -83,7 +84,7 @@ def test_before_the_first_fit_the_most_frequent_label_is_predicted():
     assert found.tolist() == [0.0, 1.0, 1.0, 2.0, 2.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("task", ["regression", slow("classification")])
 @pytest.mark.parametrize("rival", refitted.refitted_rivals(), ids=lambda one: one.name)
 def test_refitted_rivals_learn_and_repeat_their_bits(rival, task):
     if "lightgbm" in rival.libraries:

@@ -10,6 +10,8 @@ import pytest
 import statsforecast_rivals
 from forecasters import Forecaster, Task
 
+from support.marks import slow, slow_unless
+
 ROWS, START = 90, 40
 
 
@@ -201,8 +203,12 @@ def _differs_only_after(stream, t):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("rival", [*_installed(), STAND_IN], ids=lambda one: one.name)
-@pytest.mark.parametrize("t", [60, 67], ids=["at a fit", "between two fits"])
+@pytest.mark.parametrize(
+    "rival",
+    slow_unless(lambda one: "arima" not in one.name, [*_installed(), STAND_IN]),
+    ids=lambda one: one.name,
+)
+@pytest.mark.parametrize("t", [slow(60), 67], ids=["at a fit", "between two fits"])
 def test_no_forecast_depends_on_later_rows(rival, t):
     stream = _stream()
     runs = [

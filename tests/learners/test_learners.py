@@ -25,12 +25,16 @@ KERNEL_PAIRS = [
 ]
 
 
-CASES = [  # other losses and kernels are slow
+CASES = [  # other losses and kernels, and most step sizes, are slow
     pytest.param(
         learner,
         loss,
         pair,
-        marks=[] if loss == "squared" and pair in (None, KERNEL_PAIRS[0]) else [pytest.mark.slow],
+        marks=[]
+        if loss == "squared"
+        and pair in (None, KERNEL_PAIRS[0])
+        and (learner in LEARNERS or isinstance(learner, L.KLMS))
+        else [pytest.mark.slow],
     )
     for learner in [*LEARNERS, *STEP_SIZES]
     if hasattr(naive_learners, type(learner).__name__)

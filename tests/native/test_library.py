@@ -15,6 +15,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.native import library
 from support.failing_calls import CallFault, need_failing_calls
+from support.marks import slow_unless
 
 PACKAGE = Path(kb.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -93,6 +94,7 @@ DAMAGE = {
     "description a pipe": lambda path: in_its_place(path.with_suffix(".json"), os.mkfifo),
     "description missing": lambda path: path.with_suffix(".json").unlink(),
 }
+QUICK = ("truncated", "one bit", "a pipe", "missing", "cannot be loaded", "description nested")
 
 
 def flipped(data):
@@ -100,7 +102,7 @@ def flipped(data):
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
-@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("kind", slow_unless(QUICK.__contains__, DAMAGE))
 def test_damaged_library_without_numba_is_refused_with_file_and_remedy(copied, kind):
     folder, path = copied
     DAMAGE[kind](path)

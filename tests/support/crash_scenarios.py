@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 from kernelbank.io import checkpoint
 from support.failing_calls import CallFault
@@ -199,11 +198,6 @@ def open_scenarios(root: Path, failing_calls: Path | None = None) -> Iterator[Sc
         if redis is not None:
             redis.client.close()
             redis.stop()
-
-
-def slow(*values: object) -> Any:
-    """Values with which a test is slow."""
-    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def check_one_line(ended: CommandEnd, *words: str) -> None:

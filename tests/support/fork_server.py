@@ -199,6 +199,7 @@ def serve() -> None:
         job = json.loads(line)
         if not job:
             warm()
+            gc.freeze()  # a child looks for garbage among its own objects only
             found: Any = "ready"
         elif "wait" in job:
             found = waited(job["wait"], job["seconds"])

@@ -17,6 +17,7 @@ from support.auto_streams import assert_same_state as assert_same_auto
 from support.auto_streams import labelled, numbers
 from support.instances import cauchy
 from support.interrupt_attack import attack, cases
+from support.marks import slow, slow_unless
 
 # An exception may come while Python collects garbage: there it is told and ignored.
 pytestmark = [
@@ -25,7 +26,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", slow_unless(lambda name: name != "forecasts", cases()))
 def test_an_interrupt_leaves_no_bank_between_two_samples(name):
     found = attack(25, 1, (name,))
     assert found["interrupts"] >= 25
@@ -199,7 +200,7 @@ def in_child(code):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("name", ["numbers", "bank", "bank in threads"])
+@pytest.mark.parametrize("name", [slow("numbers"), slow("bank"), "bank in threads"])
 def test_fork_while_another_thread_is_inside_a_bank(name):
     make, X, y = cases()[name]
     bank, other = make(), make()

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import kernelbank as kb
 from kernelbank.app.cli import commands, component_parser
+from support.marks import slow
 from support.streams import noisy_stream, write_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
@@ -75,7 +76,9 @@ def test_default_bank_and_auto_bank_run_without_a_warning(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(("loss", "most"), [("logistic", 0.4), ("hinge", 0.4), ("absolute", 0.9)])
+@pytest.mark.parametrize(
+    ("loss", "most"), [("logistic", 0.4), slow("hinge", 0.4), ("absolute", 0.9)]
+)
 def test_auto_bank_is_compared_by_every_loss(loss, most, tmp_path):
     draw = np.random.default_rng(0)
     lines = [f"{x},{1 if x > 3 else -1}" for x in draw.uniform(2, 4, 150)]
@@ -90,8 +93,8 @@ def test_auto_bank_is_compared_by_every_loss(loss, most, tmp_path):
 @pytest.mark.parametrize(
     ("learners", "combiners", "names"),
     [
-        ("Norma", "Best", {"Norma Best"}),
-        ("Norma,Norma(budget=30)", "Best", {"Norma", "Norma(budget=30)"}),
+        slow("Norma", "Best", {"Norma Best"}),
+        slow("Norma,Norma(budget=30)", "Best", {"Norma", "Norma(budget=30)"}),
         ("Norma,Norma(budget=30)", "Best,Uniform", {"Norma Best", "Norma(budget=30) Uniform"}),
     ],
 )
@@ -181,7 +184,7 @@ def _figures(path):
     return {row["name"]: row["mean_loss"] for row in rows}
 
 
-@pytest.mark.parametrize("rows", [0, 30])
+@pytest.mark.parametrize("rows", [slow(0), 30])
 def test_path_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
     X, y = noisy_stream(5, 120)
     X, y = 40 + 7 * X, 500 + 90 * y

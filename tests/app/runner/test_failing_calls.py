@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from support.call_faults import CallFaults
-from support.crash_scenarios import SCENARIOS, check_one_line, open_scenarios, slow
+from support.crash_scenarios import SCENARIOS, check_one_line, open_scenarios
 from support.failing_calls import ERRORS, CallFault, need_failing_calls
+from support.marks import slow
 
 HOW_MANY = 5
 """Faults at random for each scenario."""

@@ -9,6 +9,7 @@ from kernelbank.app.runner import model_session
 from kernelbank.app.runner.status import RunStatus
 from kernelbank.errors import InvalidArgument
 from kernelbank.io import checkpoint
+from support.marks import slow
 from support.run_command import (
     make_rows,
     one_slot_model,
@@ -52,8 +53,10 @@ def files(folder):
     return content, header, {name: array.tobytes() for name, array in arrays.items()}
 
 
-@pytest.mark.parametrize("delay", [0, 7])
-@pytest.mark.parametrize("every", [1, 9, 10_000])
+@pytest.mark.parametrize(
+    ("delay", "every"),
+    [(7, 1), (0, 9), (0, 10_000), slow(0, 1), slow(7, 9), slow(7, 10_000)],
+)
 def test_label_beyond_the_limit_is_a_bad_row(delay, every, tmp_path):
     # Labels 0 to 5 come, then x (the seventh) twice among known ones.
     labels = [f"k{n % 6}" for n in range(40)] + ["x", "k1", "x", "k2", "z"] + ["k3"] * 10

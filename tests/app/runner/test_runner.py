@@ -177,20 +177,21 @@ def test_baseline_with_delay_uses_only_known_targets(tmp_path):
         assert json.loads(done.err.splitlines()[-1])["baseline_error"] == delay + 1
 
 
-@pytest.mark.parametrize("delay", [0, 3])
-def test_classification_gives_the_models_labels_and_probabilities(delay, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("delay", "count"), [(0, 1100), (3, 300)])
+def test_classification_gives_the_models_labels_and_probabilities(
+    delay, count, tmp_path, monkeypatch
+):
     if delay:  # row by row: one slot is enough
         monkeypatch.setattr(model_session, "make_model", one_slot_model)
-    count = 1100  # more than the first snapshot needs
     inputs, _ = make_rows(count)
     labels = np.where(inputs[:, 0] * inputs[:, 1] > 0, "yes", "no").astype(object)
-    labels[500::50] = "perhaps, so"
+    labels[count // 2 :: 50] = "perhaps, so"
     path = write_csv(
         tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([inputs.astype(object), labels])
     )
     options = ("--target", "y", "--task", "classification", "--delay", delay)
     files = []
-    for every in (10_000, 400):
+    for every in (10_000, count // 3):
         files.append(tmp_path / f"{every}.csv")
         succeed(path, *options, "--predictions", files[-1], "--checkpoint-every", every)
     assert files[0].read_bytes() == files[1].read_bytes()
@@ -272,25 +273,24 @@ def test_missing_library_is_refused_with_its_install_command(tmp_path, monkeypat
     assert "kernelbank[files]" in refusal(tmp_path / "s.parquet", "--target", "y")
 
 
-@pytest.mark.parametrize("delay", [0, 2])
-def test_checkpoint_interval_changes_no_bit(delay, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("delay", "count"), [(0, 1060), (2, 290)])
+def test_checkpoint_interval_changes_no_bit(delay, count, tmp_path, monkeypatch):
     if delay:  # row by row: one slot is enough
         monkeypatch.setattr(model_session, "make_model", one_slot_model)
-    count = 1060
     inputs, targets = make_rows(count)
-    words = [f"k{n // 500}" for n in range(count)]
+    words = [f"k{2 * n // count}" for n in range(count)]
     path = write_csv(
         tmp_path / "s.csv", ["a", "k", "y"], zip(inputs[:, 0], words, targets, strict=True)
     )
     options = ("--target", "y", "--categorical", "k", "--lags", 1, "--delay", delay)
     found = {}
-    for every in (10_000, 700, 190):
+    for every in (10_000, 2 * count // 3, count // 5):
         out, state = tmp_path / f"{every}.csv", tmp_path / f"{every}"
         succeed(path, *options, "--predictions", out, "--state", state, "--checkpoint-every", every)
         header, arrays = read_state(state)
         found[every] = (out.read_bytes(), header["history"], header["bank"]["columns"], arrays)
     first = found.pop(10_000)
-    assert first[1]["snapshots"] == [64, 128, 256, 512, 1024]
+    assert first[1]["snapshots"] == [n for n in (64, 128, 256, 512, 1024) if n < count]
     for other in found.values():
         assert other[:3] == first[:3]
         assert other[3].keys() == first[3].keys()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -15,19 +14,12 @@ from support.crash_scenarios import (
     ScenarioRunner,
     check_one_line,
     drawn_moment,
-    open_scenarios,
-    slow,
 )
 from support.fault_injection import Fault
+from support.marks import slow
 
 HOW_MANY = 32
 """Kills at random for each case, of which there are eight: over 250."""
-
-
-@pytest.fixture(scope="module")
-def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScenarioRunner]:
-    with open_scenarios(tmp_path_factory.mktemp("crashes")) as found:
-        yield found
 
 
 def need_server(scenarios: ScenarioRunner, name: str) -> None:
@@ -104,8 +96,11 @@ def test_redis_run_killed_while_sending_leaves_the_same_entries(scenarios: Scena
 @pytest.mark.parametrize(
     "name",
     [
-        *("late", "unended", "followed", "forecasts"),
-        *(slow(name) for name in ("plain", "classes", "refused", "input", "late forecasts")),
+        *("late", "followed", "forecasts"),
+        *(
+            slow(name)
+            for name in ("plain", "unended", "classes", "refused", "input", "late forecasts")
+        ),
     ],
 )
 def test_every_scenario_killed_once_leaves_the_same_bytes(

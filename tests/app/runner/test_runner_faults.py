@@ -6,7 +6,6 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,9 @@ import pytest
 from kernelbank.errors import RunRefused
 from kernelbank.io import checkpoint
 from kernelbank.io.sinks.csv import CsvSink
-from support.crash_scenarios import SCENARIOS, ScenarioRunner, check_one_line, open_scenarios, slow
+from support.crash_scenarios import SCENARIOS, ScenarioRunner, check_one_line
 from support.fault_injection import FULL, Fault
-
-
-@pytest.fixture(scope="module")
-def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScenarioRunner]:
-    with open_scenarios(tmp_path_factory.mktemp("faults")) as found:
-        yield found
-
+from support.marks import slow
 
 # --- full disks -----------------------------------------------------------------------------------
 

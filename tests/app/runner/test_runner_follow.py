@@ -6,23 +6,16 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.crash_scenarios import SCENARIOS, ScenarioRunner, check_one_line, open_scenarios
+from support.crash_scenarios import SCENARIOS, ScenarioRunner, check_one_line
 from support.fault_injection import Fault
 from support.run_command import read_jsonl, read_state
 
 FOLLOW = "--follow --stop-when-idle 0.1"
-
-
-@pytest.fixture(scope="module")
-def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScenarioRunner]:
-    with open_scenarios(tmp_path_factory.mktemp("follow")) as found:
-        yield found
 
 
 class GrowingRun:

@@ -8,8 +8,6 @@ from kernelbank.app.runner import model_session
 from support import ray_cluster
 from support.run_command import make_rows, one_slot_model, read_state, refusal, succeed, write_csv
 
-pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
-
 X, Y = make_rows(300)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import struct
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -24,17 +23,10 @@ from support.crash_scenarios import (
     SCENARIOS,
     ScenarioRunner,
     check_one_line,
-    open_scenarios,
     read_files,
 )
 from support.fault_injection import Fault
 from support.run_in_process import open_run, run_to_end
-
-
-@pytest.fixture(scope="module")
-def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScenarioRunner]:
-    with open_scenarios(tmp_path_factory.mktemp("tampering")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

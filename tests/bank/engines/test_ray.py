@@ -16,7 +16,9 @@ from kernelbank.bank.engines import as_engine
 from kernelbank.bank.engines.ray import authentication, executor
 from kernelbank.bank.engines.ray import cluster as ray_setup
 from support import instances, ray_cluster
+from support.every_bank import few_cases
 from support.ray_cluster import assert_same_banks, assert_same_traces, run_both
+from support.same_bits import assert_same_bits, run_whole
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 
@@ -212,7 +214,25 @@ def test_ray_settings_out_of_range_are_refused():
             Ray(**{name: value})
 
 
-# --- slow: all instances --------------------------------------------------------------------------------
+# --- all instances --------------------------------------------------------------------------------------
+
+
+QUICK = ("loss Huber(delta=0.4)", "adaptive dictionary")
+"""Banks that `make test` runs on Ray; the others are slow."""
+
+CASES = few_cases()
+"""Processes of a bank on Ray take seconds to start, so kernels and learners share banks."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in CASES]
+)
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_every_instance_on_ray_has_the_same_bits(name, cluster):
+    case = CASES[name]
+    bank = case.make(Ray(shards=2, block=101))
+    traces = [bank.run(case.X, case.y, record="all")]
+    assert_same_bits(run_whole(case), bank, traces)
 
 
 SHARDS = (1, 3, 7)
@@ -220,8 +240,7 @@ SHARDED = [
     *((C.Simplex(), shards) for shards in SHARDS),
     *((combiner, SHARDS[n % 3]) for n, (combiner, _) in enumerate(instances.COMBINERS)),
 ]
-"""Every combiner, with numbers of shards in turn: it runs in the driver, and sees no shards. Two
-shards are in `test_same_bits.py`."""
+"""Every combiner, with numbers of shards in turn: it runs in the driver, and sees no shards."""
 
 
 @pytest.mark.slow

@@ -7,8 +7,6 @@ from kernelbank.bank.engines.ray import cluster as ray_setup
 from support import ray_processes
 from support.run_command import make_rows, write_csv
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 OPEN = ray_processes.environment(RAY_AUTH_MODE="disabled")
 
 

@@ -12,8 +12,6 @@ from support import ray_processes
 from support.ray_processes import descendants, is_running, wait_for
 from support.run_command import make_rows, read_state, succeed, write_csv
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 AGENTS = {"gcs_server", "raylet", "ray::DashboardA", "ray::RuntimeEnv"}
 
 
