@@ -103,7 +103,7 @@ def kept_pool(pool: SlotPool, keep: Keep) -> SlotPool:
     for number, unit in enumerate(pool.units):
         named = [(pool.names[i], pool.slots[i]) for i in unit.slots]
         base = named[0][1].residual_of
-        if not all(keep(name.split(": ", 1)[-1]) for name, _ in named):
+        if not all(keep(without_scaling(name)) for name, _ in named):
             continue
         if base is not None and base not in places:
             continue
@@ -113,7 +113,14 @@ def kept_pool(pool: SlotPool, keep: Keep) -> SlotPool:
         if number in pool.season_units:
             found.season_units = (*found.season_units, len(found.units))
         found.add_unit(unit.name, slots, initial=unit.initial)
+    found.relevant_slots = tuple(places[i] for i in pool.relevant_slots if i in places)
+    found.metric_slot = None if pool.metric_slot is None else places.get(pool.metric_slot)
     return found
+
+
+def without_scaling(name: str) -> str:
+    """The name of a slot without its scaling; slots on the past have none."""
+    return name if name.startswith(("relevant", "past")) else name.split(": ", 1)[-1]
 
 
 def _without(*parts: str) -> Keep:
@@ -126,7 +133,7 @@ def _slot_variants() -> list[Variant]:
 
     def reserve(name: str) -> bool:
         parts = ("tree 3", "tree 4", "narrow", "all inputs", "some inputs", "+ nearest neighbors")
-        return any(part in name for part in parts)
+        return not name.startswith("relevant") and any(part in name for part in parts)
 
     found: dict[str, Keep] = {
         "no random features, no forgetting": _without("random features, no forgetting"),
@@ -140,6 +147,8 @@ def _slot_variants() -> list[Variant]:
         "one tree of each kind": lambda name: not tree(name) or name.endswith("tree 1"),
         "no nearest neighbors": lambda name: "nearest neighbors" not in name,
         "no last value": lambda name: not name.startswith("last value"),
+        "no relevant columns": lambda name: not name.startswith("relevant"),
+        "nothing on the past": lambda name: not name.startswith(("relevant", "past")),
         "no reserves": lambda name: not reserve(name),
     }
     return [Variant(name, "slots", keep) for name, keep in found.items()]
