@@ -4,6 +4,8 @@
 moved after every sample towards their tail probability, each by itself (Gibbs and Candes 2021;
 Angelopoulos, Candes and Tibshirani 2023). Whatever the stream does, the share of errors beyond a
 quantile differs from its tail by (how far the quantile has moved) * sqrt(tail) / (step * samples).
+At first the aim is a smaller share: a quantile with a share s of n errors beyond it has the next
+one beyond it with probability (s n + 1) / (n + 1), as in split conformal prediction.
 
 *Probabilities* of two classes are a logistic curve of one score, fitted online (Platt 1999), and
 those of more classes a softmax of one score per class, fitted online too (see `softmax`).
@@ -139,7 +141,7 @@ def _predict(a, t):
 def _score(a, t):
     """Score the prediction of row t; errors[t].
 
-    Each quantile q of tail p moves by step / sqrt(p) * ((error > width q) - p).
+    Each quantile q of tail p moves by step / sqrt(p) * ((error > width q) - s), s near p.
     """
     stats, tails, quantiles = a.stats, a.tails, a.quantiles
     y, mean, sd = a.targets[t], a.scale[t, 0], a.scale[t, 1]
@@ -163,11 +165,14 @@ def _score(a, t):
     width = math.sqrt(stats[VARIANCE])
     # A target that never moved has no width; its quantiles stay, else they would fall for ever.
     for g in range(a.tracked if width > 0.0 else 0):
-        move = step / math.sqrt(tails[g])
+        tail = tails[g]
+        move = step / math.sqrt(tail)
+        # s = p - (1 - p) / n leaves p for the next error; at least half of p
+        tail -= min(0.5 * tail, (1.0 - tail) / (stats[ROWS] + 1.0))
         below = 1.0 if -error > width * quantiles[0, g] else 0.0
         above = 1.0 if error > width * quantiles[1, g] else 0.0
-        quantiles[0, g] += move * (below - tails[g])
-        quantiles[1, g] += move * (above - tails[g])
+        quantiles[0, g] += move * (below - tail)
+        quantiles[1, g] += move * (above - tail)
     stats[WEIGHT] = min(stats[WEIGHT] + 1.0, _MEMORY)
     square = error * error
     if stats[VARIANCE] > 0.0:

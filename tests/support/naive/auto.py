@@ -263,6 +263,14 @@ class Calibration:
             value = np.clip(value, low - room, high + room)
         return float(np.clip(value, *self.bounds))
 
+    def aimed(self):
+        """The share of errors beyond each quantile so far that leaves its tail for the next one.
+
+        Of n + 1 exchangeable errors the last is beyond a quantile that has a share s of the n
+        others beyond it with probability (s n + 1) / (n + 1); here n + 1 for n, and at least half.
+        """
+        return np.maximum(self.levels - (1 - self.levels) / (self.rows + 1), self.levels / 2)
+
     def quantile(self, side, tail):
         """Smaller tails never have smaller quantiles; beyond the smallest the last line goes on."""
         rising = np.maximum.accumulate(self.quantiles[side][::-1])[::-1]
@@ -284,7 +292,7 @@ class Calibration:
             step = max(0.05, 1 / (self.rows + 10)) / np.sqrt(self.levels)
             for side, beyond in enumerate([-error, error]):
                 missed = beyond > unit * self.quantiles[side]
-                self.quantiles[side] += step * (missed - self.levels)
+                self.quantiles[side] += step * (missed - self.aimed())
         self.weight = min(self.weight + 1, 50)
         square = min(error**2, 100 * self.variance) if self.variance > 0 else error**2
         self.variance += (square - self.variance) / self.weight
