@@ -11,11 +11,12 @@ from functools import partial
 from typing import Any
 
 import kernelbank as kb
-from kernelbank.auto import config, slot_revision, task_model
-from kernelbank.auto import default_pool as default_pool_module
-from kernelbank.auto.default_pool import LIMIT, default_pool
-from kernelbank.auto.default_slots import SCALINGS
-from kernelbank.auto.slot_pool import SlotPool
+from kernelbank.auto import config, task_model
+from kernelbank.auto.slots import default_pool as default_pool_module
+from kernelbank.auto.slots import slot_revision
+from kernelbank.auto.slots.default_pool import LIMIT, default_pool
+from kernelbank.auto.slots.default_slots import SCALINGS
+from kernelbank.auto.slots.slot_pool import SlotPool
 from kernelbank.combiners import Combiner
 from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
 from kernelbank.evaluation.datasets import Stream

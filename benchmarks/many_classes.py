@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.auto import calibration, softmax
+from kernelbank.auto.calibration import calibration, softmax
 
 SKIP = 100
 """The first rows, which are learned but not scored."""

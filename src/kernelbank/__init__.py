@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import checks, combiners, errors, kernels, learners, losses
     from .auto import AutoBank, AutoLedger, Change
-    from .auto.loading import load
+    from .auto.loading.loading import load
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex_qp import kkt_residual, simplex_qp
     from .evaluation import datasets, plots, presets, regret
@@ -58,7 +58,7 @@ _NAMES = {
     "compare": "evaluation.comparison",
     "gaussian_grid": "kernels.dictionary",
     "kkt_residual": "combiners.simplex_qp",
-    "load": "auto.loading",
+    "load": "auto.loading.loading",
     "simplex_qp": "combiners.simplex_qp",
 }
 """Public names and the modules that define them."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from .auto.auto_bank import AutoBank
 from .auto.auto_predictions import COVERAGE
-from .auto.tables import text_columns
+from .auto.encoding.tables import text_columns
 from .integration import make_bank
 from .utils.validation import Floats
 

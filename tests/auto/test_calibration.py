@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from kernelbank.auto import calibration
-from kernelbank.auto.normal_tails import TAILS
+from kernelbank.auto.calibration import calibration
+from kernelbank.auto.calibration.normal_tails import TAILS
 from kernelbank.native.phases import Phase, Phases
 from support.naive import auto as naive
 

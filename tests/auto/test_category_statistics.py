@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from kernelbank.auto import category_statistics as module
-from kernelbank.auto.category_statistics import CategoryStatistics, category_code
+from kernelbank.auto.encoding import category_statistics as module
+from kernelbank.auto.encoding.category_statistics import CategoryStatistics, category_code
 from kernelbank.errors import FileRefused
 
 

@@ -7,10 +7,10 @@ import kernelbank as kb
 from kernelbank.auto.auto_serialization import describe
 from kernelbank.auto.classification import ClassificationModel
 from kernelbank.auto.config import AutoConfig
-from kernelbank.auto.default_pool import default_pool
-from kernelbank.auto.default_slots import SCALINGS, SIZES
-from kernelbank.auto.slot_pool import LARGEST_STATE, START
-from kernelbank.auto.slot_revision import RunningUnits
+from kernelbank.auto.slots.default_pool import default_pool
+from kernelbank.auto.slots.default_slots import SCALINGS, SIZES
+from kernelbank.auto.slots.slot_pool import LARGEST_STATE, START
+from kernelbank.auto.slots.slot_revision import RunningUnits
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from kernelbank.losses import Squared
@@ -87,7 +87,7 @@ def test_delayed_classes_have_the_same_bits_one_by_one_and_through_files(tmp_pat
 def test_outputs_of_one_bank_are_like_one_bank_per_class(slots, delay, monkeypatch):
     X, y = late_classes(400)
     y = np.where(X[:, 1] > 0.8, "top", y)
-    monkeypatch.setattr("kernelbank.auto.slot_pool.SEVERAL_OUTPUTS", 100.0)  # all slots run
+    monkeypatch.setattr("kernelbank.auto.slots.slot_pool.SEVERAL_OUTPUTS", 100.0)  # all slots run
     # A bank per class has no relevant columns, since these are the same for all classes.
     monkeypatch.setattr(ClassificationModel, "previous_inputs", lambda self, dimension: 0)
     options = {"slots": slots, "classes": ["left", "right", "top"], "size": "small"}
@@ -118,7 +118,9 @@ def test_classes_with_lagged_labels_have_a_bank_each():
 
 @pytest.mark.parametrize("slots", [None, own_slots()], ids=["default", "own"])
 def test_third_class_leaves_the_output_of_two_as_it_is_and_adds_its_negative(slots, monkeypatch):
-    monkeypatch.setattr("kernelbank.auto.slot_pool.SEVERAL_OUTPUTS", 100.0)  # no slot is retired
+    monkeypatch.setattr(
+        "kernelbank.auto.slots.slot_pool.SEVERAL_OUTPUTS", 100.0
+    )  # no slot is retired
     X, y = late_classes(400)
     y = np.where(X[:, 0] > 0, "right", "left")
     bank = kb.AutoBank("classification", slots=slots, **SMALL)

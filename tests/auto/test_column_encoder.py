@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from kernelbank.auto.category_statistics import category_code
-from kernelbank.auto.column_encoder import (
+from kernelbank.auto.encoding.category_statistics import category_code
+from kernelbank.auto.encoding.column_encoder import (
     OWN_INPUTS,
     PERIODS,
     ColumnEncoder,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import softmax
+from kernelbank.auto.calibration import softmax
 
 K, L = kb.kernels, kb.learners
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import scaling_steps, task_model
+from kernelbank.auto import task_model
 from kernelbank.auto.config import AutoConfig
 from kernelbank.auto.regression import RegressionModel
+from kernelbank.auto.scaling import scaling_steps
 from kernelbank.bank.engines import as_engine
 from support.column_pair import ColumnPair, hostile_values, target_scale
 from support.marks import slow_unless

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import calibration
+from kernelbank.auto.calibration import calibration
 from kernelbank.auto.forecasts.forecast import LEVELS
 from kernelbank.auto.forecasts.forecast_columns import ForecastRows
 from kernelbank.auto.forecasts.horizon_intervals import COVERED, HorizonIntervals

@@ -3,7 +3,7 @@
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.auto.calibration import AGREEMENT, MARGIN
+from kernelbank.auto.calibration.calibration import AGREEMENT, MARGIN
 
 
 def staircase(seed=0, level=100.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import loss_slots
+from kernelbank.auto.slots import loss_slots
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import HOSTILE, SMALL
 

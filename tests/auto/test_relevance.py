@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import relevance
 from kernelbank.auto.regression import REMEMBERED
-from kernelbank.auto.scaling import Scaling
-from kernelbank.auto.slot_revision import FIRST_REVISION
+from kernelbank.auto.scaling.scaling import Scaling
+from kernelbank.auto.slots import relevance
+from kernelbank.auto.slots.slot_revision import FIRST_REVISION
 
 K, L = kb.kernels, kb.learners
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.replay_buffer import ReplayBuffer
+from kernelbank.auto.model_parts.replay_buffer import ReplayBuffer
 
 
 def new_bank():

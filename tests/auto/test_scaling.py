@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from kernelbank.auto import running_stats
 from kernelbank.auto.prediction import lagged_rows
-from kernelbank.auto.scaling import Scaling
+from kernelbank.auto.scaling import running_stats
+from kernelbank.auto.scaling.scaling import Scaling
 from support.column_pair import NAN
 from support.naive import auto as naive
 

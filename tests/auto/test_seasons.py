@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import calibration, seasons
+from kernelbank.auto import seasons
+from kernelbank.auto.calibration import calibration
 from kernelbank.auto.seasons import SeasonHistory, find_periods
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import assert_same_state, predict_and_learn

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.single_row import DECLINED, SingleRowCalls
+from kernelbank.auto.model_parts.single_row import DECLINED, SingleRowCalls
 from kernelbank.auto.task_model import TaskModel
 
 ROWS = 260

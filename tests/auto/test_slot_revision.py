@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.auto import slot_revision
-from kernelbank.auto.slot_pool import SlotPool
-from kernelbank.auto.slot_revision import FIRST_REVISION, NEGLIGIBLE, RunningUnits
+from kernelbank.auto.slots import slot_revision
+from kernelbank.auto.slots.slot_pool import SlotPool
+from kernelbank.auto.slots.slot_revision import FIRST_REVISION, NEGLIGIBLE, RunningUnits
 from kernelbank.io import checkpoint
 
 K, L = kb.kernels, kb.learners

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import calibration, softmax
+from kernelbank.auto.calibration import calibration, softmax
 from support.auto_streams import SMALL
 from support.marks import slow
 from support.naive import auto as naive

@@ -8,8 +8,8 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto.config import AutoConfig
-from kernelbank.auto.default_pool import default_pool
-from kernelbank.auto.default_slots import SCALINGS, SIZES
+from kernelbank.auto.slots.default_pool import default_pool
+from kernelbank.auto.slots.default_slots import SCALINGS, SIZES
 from kernelbank.bank.output_changes import can_negate, has_room
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint

@@ -154,7 +154,7 @@ def test_starts_are_left_out_and_restored():
 
 def test_restarts_are_read_from_one_module():
     """A module that imported RESTARTS by name would have a copy of its own."""
-    files = Path(kb.auto.__file__).parent.glob("*.py")
+    files = Path(kb.auto.__file__).parent.rglob("*.py")
     assert not [path for path in files if "import RESTARTS" in path.read_text()]
 
 

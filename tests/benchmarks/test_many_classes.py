@@ -9,7 +9,7 @@ import pytest
 from many_classes import LabelledRows, Scores
 
 import kernelbank as kb
-from kernelbank.auto import calibration, softmax
+from kernelbank.auto.calibration import calibration, softmax
 from support.auto_streams import SMALL
 
 

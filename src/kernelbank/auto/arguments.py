@@ -11,8 +11,8 @@ from ..bank.layout import Slot, given_slots
 from ..losses import Loss, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .named_targets import read_targets, with_missing_as_nan
-from .scaling import SCALINGS
+from .encoding.named_targets import read_targets, with_missing_as_nan
+from .scaling.scaling import SCALINGS
 
 if TYPE_CHECKING:
     from .config import AutoConfig
@@ -201,33 +201,3 @@ def checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
     if not given or len(set(given)) < len(given):
         raise check.refuse("scalings", "name at least one, none twice", given, remedy, "AutoBank")
     return tuple(name for name in SCALINGS if name in given)
-
-
-def checked_inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:
-    """Inputs as (n, d), NaN where a value is missing; `one` for a single row.
-
-    Rows without columns, and None for a single row, are a series without inputs: a column of 0.
-    """
-    if X is None and one:
-        X = np.zeros(1)
-    shape = "a number or have the shape (d,)" if one else "have the shape (n, d)"
-    remedy = "Give one sample as a (d,) array." if one else "Give one sample per row."
-    array = check.floats(name, X, remedy)
-    if one:
-        if array.ndim > 1 or array.size == 0:
-            raise check.refuse(name, f"be {shape}", array.shape, remedy)
-        array = array.reshape(1, -1)
-    elif array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 2:
-        raise check.refuse(name, shape, array.shape, remedy)
-    if array.shape[1] == 0 and len(array):  # a series without inputs
-        array = np.zeros((len(array), 1))
-    if array.size == 0:
-        rule = "have at least one row and one column"
-        remedy = "Leave the call out where there are no rows."
-        raise check.refuse(name, rule, array.shape, remedy)
-    check.check_width(array.shape[1], dimension, name)
-    if not check.is_within_range(array):
-        check.within_range(name, np.where(np.isnan(array), 0.0, array))
-    return array

@@ -19,7 +19,6 @@ from .arguments import (
     checked_bounds,
     checked_coverage,
     checked_horizons,
-    checked_inputs,
     checked_known,
     checked_loss,
     checked_quantiles,
@@ -28,13 +27,14 @@ from .arguments import (
 )
 from .auto_ledger import AutoLedger
 from .auto_predictions import COVERAGE, AutoBankPredictions, tail_of
-from .class_labels import ClassLabels
-from .column_encoder import ColumnEncoder
 from .config import AutoConfig
-from .default_slots import SIZES
+from .encoding.class_labels import ClassLabels
+from .encoding.column_encoder import ColumnEncoder
+from .encoding.plain_inputs import checked_inputs
 from .pending_predictions import PendingPredictions
 from .prequential_run import PrequentialRun
 from .seasons import checked_seasons
+from .slots.default_slots import SIZES
 from .table_run import TableRun, learn_row
 from .task_model import TaskModel
 

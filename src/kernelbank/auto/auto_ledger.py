@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import calibration
+from .calibration import calibration
 from .change_detection import Change
 from .classification import ClassificationModel
 from .forecasts.forecasting import HorizonScore
 from .many_targets import TargetsModel
 from .quantiles import Quantiles, QuantileScore
 from .regression import RegressionModel
-from .slot_revision import UnitChange
+from .slots.slot_revision import UnitChange
 from .task_model import TaskModel
 
 if TYPE_CHECKING:

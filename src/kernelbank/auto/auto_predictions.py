@@ -11,14 +11,15 @@ from ..errors import InvalidArgument
 from ..utils import validation as check
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from .arguments import checked_coverage, checked_inputs
+from .arguments import checked_coverage
 from .auto_state import AutoBankState
+from .encoding.plain_inputs import checked_inputs
 from .forecasts.forecast import LEVELS, Forecast, ordered
 from .forecasts.forecaster import Forecaster
 from .forecasts.known_inputs import known_table
+from .model_parts.single_row import SingleRowCalls
 from .prediction import Prediction
 from .prequential_run import make_trace
-from .single_row import SingleRowCalls
 
 COVERAGE = 0.9
 """Of intervals, by default."""

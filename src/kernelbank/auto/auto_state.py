@@ -17,20 +17,21 @@ from ..utils import validation as check
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, new_turn, whole_step
-from .arguments import checked_inputs, checked_targets
+from .arguments import checked_targets
 from .auto_serialization import describe
 from .auto_view import AutoBankView
-from .class_labels import checked_labels
 from .classification import ClassificationModel
-from .column_encoder import NUMBER, ColumnEncoder
-from .default_slots import SIZES
+from .encoding.class_labels import checked_labels
+from .encoding.column_encoder import NUMBER, ColumnEncoder
+from .encoding.named_inputs import NamedInputs, read_named
+from .encoding.plain_inputs import checked_inputs
 from .forecasts.forecaster import Forecaster
 from .forecasts.known_inputs import KnownInputs, known_slots
 from .many_targets import TargetsModel
-from .named_inputs import NamedInputs, read_named
 from .pending_predictions import PendingPredictions
 from .quantiles import Quantiles
 from .regression import RegressionModel
+from .slots.default_slots import SIZES
 from .state_copy import StateCopy
 from .task_model import TaskModel
 

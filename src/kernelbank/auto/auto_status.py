@@ -16,8 +16,8 @@ from ..utils.rendering import one_line, shortened
 from . import task_model
 from .auto_ledger import AutoLedger
 from .change_detection import MAX_CHANGES
-from .column_encoder import ColumnEncoder
 from .config import AutoConfig
+from .encoding.column_encoder import ColumnEncoder
 from .many_targets import TargetsModel
 from .seasons import Setting
 from .task_model import TaskModel

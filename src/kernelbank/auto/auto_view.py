@@ -15,9 +15,9 @@ from ..utils.lazy import plots
 from ..utils.validation import Floats
 from .auto_ledger import AutoLedger
 from .auto_status import auto_status
-from .class_labels import ClassLabels
-from .column_encoder import ColumnEncoder
 from .config import AutoConfig
+from .encoding.class_labels import ClassLabels
+from .encoding.column_encoder import ColumnEncoder
 from .task_model import TaskModel
 
 if TYPE_CHECKING:

@@ -14,16 +14,18 @@ from ..native.phases import Phase, Phases
 from ..native.progress import progress
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from . import calibration, scaling_steps, softmax, task_model
+from . import task_model
+from .calibration import calibration, softmax
 from .config import AutoConfig
-from .default_slots import WIDE
+from .model_parts.replay_buffer import REPLAY
+from .model_parts.single_row import SingleRowCalls
+from .model_parts.single_row_steps import count_class
 from .prediction import Prediction, Record, best_class
-from .replay_buffer import REPLAY
-from .scaling import CHUNK
+from .scaling import scaling_steps
+from .scaling.scaling import CHUNK
 from .season_steps import INPUTS, PAST, RECALLED
-from .single_row import SingleRowCalls
-from .single_row_steps import count_class
-from .slot_pool import START
+from .slots.default_slots import WIDE
+from .slots.slot_pool import START
 from .task_model import ModelBatch, TaskModel
 
 

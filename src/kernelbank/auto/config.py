@@ -18,13 +18,13 @@ from ..kernels import ActiveDims
 from ..losses import Loss, Squared
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .default_pool import default_pool
-from .default_slots import SIZES, default_combiner
-from .loss_slots import needs_shift
-from .scaling import Scaling
+from .scaling.scaling import Scaling
 from .season_steps import PAST
 from .seasons import AUTO, SeasonHistory, Setting, season_places
-from .slot_pool import SlotPool
+from .slots.default_pool import default_pool
+from .slots.default_slots import SIZES, default_combiner
+from .slots.loss_slots import needs_shift
+from .slots.slot_pool import SlotPool
 
 
 @dataclass(frozen=True)

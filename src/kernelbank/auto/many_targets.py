@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..utils.validation import Floats
-from . import calibration, target_track
+from . import target_track
+from .calibration import calibration
 from .config import AutoConfig
 from .outputs_model import OutputsModel
 from .prediction import Prediction, Record
-from .running_stats import CHANGE_AFTER, STREAK
-from .scaling import Scaling
+from .scaling.running_stats import CHANGE_AFTER, STREAK
+from .scaling.scaling import Scaling
 from .target_track import ScaledTarget
 
 

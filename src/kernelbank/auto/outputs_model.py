@@ -10,9 +10,9 @@ import numpy as np
 
 from ..utils.validation import Floats
 from .config import AutoConfig
+from .model_parts.single_row import SingleRowCalls
+from .model_parts.single_row_steps import spread_of_rows
 from .prediction import Prediction, Record
-from .single_row import SingleRowCalls
-from .single_row_steps import spread_of_rows
 from .task_model import ModelBatch, TaskModel
 
 

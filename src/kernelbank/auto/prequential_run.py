@@ -11,9 +11,9 @@ import numpy as np
 from ..bank.trace import Trace
 from ..utils.validation import Floats
 from ..utils.whole_steps import whole_step
-from .class_labels import ClassLabels
+from .encoding.class_labels import ClassLabels
 from .prediction import Prediction, Record, best_class
-from .scaling import CHUNK
+from .scaling.scaling import CHUNK
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank

@@ -11,19 +11,20 @@ import numpy as np
 from ..native.progress import progress
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from . import calibration, scaling_steps
+from .calibration import calibration
+from .calibration.normal_tails import normal_quantiles_of_tails
 from .config import AutoConfig
-from .default_slots import WIDE
 from .forecasts.forecasting import Forecasting
-from .held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
-from .normal_tails import normal_quantiles_of_tails
+from .model_parts.held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
+from .model_parts.replay_buffer import REPLAY
+from .model_parts.single_row import SingleRowCalls
+from .model_parts.single_row_steps import NUMBER, spread_of_rows
 from .prediction import Prediction, Record
 from .quantiles import Quantiles
 from .regression_batch import RegressionBatch
-from .replay_buffer import REPLAY
-from .scaling import CHUNK
-from .single_row import SingleRowCalls
-from .single_row_steps import NUMBER, spread_of_rows
+from .scaling import scaling_steps
+from .scaling.scaling import CHUNK
+from .slots.default_slots import WIDE
 from .task_model import TaskModel
 
 REMEMBERED = 3

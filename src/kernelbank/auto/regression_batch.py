@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..native.phases import Phase, Phases
-from . import calibration
-from .normal_tails import TAILS
-from .scaling import CHUNK
+from .calibration import calibration
+from .calibration.normal_tails import TAILS
+from .scaling.scaling import CHUNK
 from .task_model import ModelBatch
 
 

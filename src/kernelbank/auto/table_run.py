@@ -14,11 +14,11 @@ import numpy as np
 from ..bank.trace import Trace
 from ..utils.validation import Floats
 from ..utils.whole_steps import whole_step
-from .column_encoder import EncodedRows
-from .named_inputs import NamedInputs
+from .encoding.column_encoder import EncodedRows
+from .encoding.named_inputs import NamedInputs
 from .prediction import Prediction, Record
 from .prequential_run import PrequentialRun, make_trace
-from .scaling import CHUNK
+from .scaling.scaling import CHUNK
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..utils.validation import Floats
-from . import calibration
 from . import change_detection as detection
-from .normal_tails import normal_quantiles_of_tails
+from .calibration import calibration
+from .calibration.normal_tails import normal_quantiles_of_tails
 from .regression_batch import RegressionBatch
-from .running_stats import COUNT
-from .scaling import CHUNK, Scaling
-from .slot_pool import SlotPool
+from .scaling.running_stats import COUNT
+from .scaling.scaling import CHUNK, Scaling
+from .slots.slot_pool import SlotPool
 
 _SIGNALS = {1: "error grew", -1: "error fell"}
 

@@ -18,13 +18,13 @@ from ..utils.whole_steps import warn_after_step
 from . import change_detection as detection
 from .change_detection import Change
 from .config import AutoConfig
-from .past_targets import PastTargets
+from .model_parts.past_targets import PastTargets
+from .model_parts.replay_buffer import ReplayBuffer
+from .model_parts.running_slots import RunningSlots
+from .model_parts.single_row import SingleRowCalls
+from .model_parts.single_row_steps import copy_weights, keep_row
 from .prediction import Prediction, Record
-from .replay_buffer import ReplayBuffer
-from .running_slots import RunningSlots
-from .scaling import CHUNK, Scaling
-from .single_row import SingleRowCalls
-from .single_row_steps import copy_weights, keep_row
+from .scaling.scaling import CHUNK, Scaling
 
 RESTARTS = (5, 32, 128)
 """After these numbers of rows, scaling and banks start anew from all rows so far: what was learned

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..auto.loading import load
+from ..auto.loading.loading import load
 from ..bank.bank import KernelBank
 from ..bank.layout import Slot
 from ..bank.trace import Trace

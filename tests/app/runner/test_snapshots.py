@@ -14,7 +14,7 @@ from kernelbank.app.runner.snapshots import (
 )
 from kernelbank.app.runner.status import RunStatus
 from kernelbank.auto.change_detection import Change
-from kernelbank.auto.column_encoder import PERIODS, encode_time
+from kernelbank.auto.encoding.column_encoder import PERIODS, encode_time
 from support.run_command import make_rows, succeed, write_csv
 
 ROWS = 700

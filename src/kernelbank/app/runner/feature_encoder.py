@@ -1,4 +1,4 @@
-"""Rows of a source to codes of a model's columns; `auto/column_encoder.py` makes inputs of them."""
+"""Rows of a source to codes of a model's columns; `column_encoder` makes inputs of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...auto.category_statistics import category_code
-from ...auto.column_encoder import CATEGORY, NUMBER, TIME
+from ...auto.encoding.category_statistics import category_code
+from ...auto.encoding.column_encoder import CATEGORY, NUMBER, TIME
 from ...errors import RunRefused
 from ...io.sources import RejectedRow, RowBlock
 from ...io.sources.parsing import MISSING, shown_cell

@@ -11,10 +11,10 @@ import numpy as np
 from ...auto import AutoBank
 from ...auto.auto_predictions import tail_of
 from ...auto.auto_serialization import describe
-from ...auto.category_statistics import category_code
-from ...auto.class_labels import MAX_CLASSES, RefusedLabel
-from ...auto.column_encoder import ColumnEncoder, EncodedRows
-from ...auto.loading import check_precision, restore
+from ...auto.encoding.category_statistics import category_code
+from ...auto.encoding.class_labels import MAX_CLASSES, RefusedLabel
+from ...auto.encoding.column_encoder import ColumnEncoder, EncodedRows
+from ...auto.loading.loading import check_precision, restore
 from ...auto.prediction import best_class
 from ...bank.engines import as_engine
 from ...bank.layout import Slot

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...auto.column_encoder import EncodedRows
+from ...auto.encoding.column_encoder import EncodedRows
 from ...bank.runtime_state import under
 from ...errors import FileRefused
 from ...io.sinks.base import Row

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...auto import AutoBank
-from ...auto.column_encoder import NUMBER, PERIODS, encode_time
-from ...auto.running_stats import MEAN
+from ...auto.encoding.column_encoder import NUMBER, PERIODS, encode_time
+from ...auto.scaling.running_stats import MEAN
 from ...utils.validation import Floats
 from .history import DRAWN, GRID, History, Snapshot
 from .options import RunOptions

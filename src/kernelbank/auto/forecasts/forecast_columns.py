@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...utils.validation import Floats
-from ..scaling import Scaling
+from ..scaling.scaling import Scaling
 from ..season_steps import INPUTS, PAST
 
 

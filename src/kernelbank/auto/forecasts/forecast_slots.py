@@ -22,9 +22,9 @@ from ...bank.layout import Slot
 from ...kernels import ActiveDims, Linear, Matern, NoKernel, TreeKernel
 from ...learners import FourierRLS, LastValue, LinearRLS, NearestNeighborGP, PartitionTree
 from ...losses import Loss, Squared
-from ..default_pool import MOST_SAMPLES, NEIGHBOR_KERNELS, NOISE
-from ..default_slots import LINEAR_RIDGE, RIDGE, SLOW, WIDE, Size, mixed_kernel
-from ..slot_pool import NamedSlots, SlotPool
+from ..slots.default_pool import MOST_SAMPLES, NEIGHBOR_KERNELS, NOISE
+from ..slots.default_slots import LINEAR_RIDGE, RIDGE, SLOW, WIDE, Size, mixed_kernel
+from ..slots.slot_pool import NamedSlots, SlotPool
 from .forecast_columns import ForecastColumns
 
 FEW, MANY = 6, 24

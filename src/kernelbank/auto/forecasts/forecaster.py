@@ -11,8 +11,8 @@ import numpy as np
 
 from ...utils.validation import Floats
 from ..config import AutoConfig
+from ..model_parts.replay_buffer import with_missing
 from ..prediction import Prediction
-from ..replay_buffer import with_missing
 from ..seasons import AUTO, SeasonHistory
 from .forecast_columns import rows_back
 from .horizon_intervals import HorizonIntervals

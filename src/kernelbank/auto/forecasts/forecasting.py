@@ -8,7 +8,7 @@ import numpy as np
 
 from ...bank.trace import BY_HORIZON
 from ...utils.validation import Floats
-from ..calibration import LOSS, ROWS
+from ..calibration.calibration import LOSS, ROWS
 from . import horizon_intervals as intervals
 from .forecaster import Forecaster
 

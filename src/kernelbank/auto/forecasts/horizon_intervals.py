@@ -25,7 +25,7 @@ from ...native.functions import native
 from ...native.jit import inline
 from ...native.phases import Phase
 from ...utils.validation import Floats
-from ..calibration import (
+from ..calibration.calibration import (
     ERROR_STATS,
     HIGH,
     LOSS,
@@ -37,8 +37,8 @@ from ..calibration import (
     quantile,
     within,
 )
-from ..normal_tails import TAILS, normal_quantiles_of_tails
-from ..running_stats import FAR_DEVIATIONS
+from ..calibration.normal_tails import TAILS, normal_quantiles_of_tails
+from ..scaling.running_stats import FAR_DEVIATIONS
 
 _STEP = 0.05
 _START = 10.0

@@ -19,11 +19,11 @@ from ...losses import Squared
 from ...utils.validation import Floats
 from .. import task_model
 from ..config import AutoConfig
-from ..default_slots import SIZES
 from ..outputs_model import OutputsModel
 from ..prediction import Prediction, Record
-from ..scaling import Scaling
-from ..slot_pool import SlotPool
+from ..scaling.scaling import Scaling
+from ..slots.default_slots import SIZES
+from ..slots.slot_pool import SlotPool
 from .forecast_columns import ForecastRows
 from .forecast_slots import forecast_pool
 

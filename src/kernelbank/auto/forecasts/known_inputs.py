@@ -17,8 +17,8 @@ from ...bank.layout import Slot
 from ...losses import Squared
 from ...utils import validation as check
 from ...utils.validation import Floats
-from .. import tables
-from ..default_slots import Size, default_slots
+from ..encoding import tables
+from ..slots.default_slots import Size, default_slots
 
 
 def known_slots(inputs: int, size: Size, seed: int) -> list[Slot]:

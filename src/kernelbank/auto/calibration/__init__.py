@@ -1,0 +1,1 @@
+"""From scaled predictions to the target's units, intervals and probabilities."""

@@ -1,0 +1,1 @@
+"""What the models of both tasks are made of."""

@@ -1,0 +1,211 @@
+"""The slots of a model: those that may run, and those that its banks run now.
+
+Weights and predictions of slots have one entry for every slot of the pool, so that traces and files
+have the same columns whatever runs. A slot that does not run has no weight. In a trace its
+prediction is the mean of the targets (a score of 0 for labels); in a `Prediction` it is NaN, and
+where its target comes after the slot has started, the prediction of the bank stands for its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from ...bank.bank import KernelBank
+from ...bank.layout import Slot
+from ...utils.validation import Floats
+from ..config import AutoConfig
+from ..scaling.scaling import Scaling
+from ..slots import slot_revision
+from ..slots.relevance import ROWS as RELEVANCE_ROWS
+from ..slots.relevance import new_relevance
+from ..slots.slot_pool import START, SlotPool
+from ..slots.slot_revision import RunningUnits
+
+
+class RunningSlots:
+    """The part of a model that knows its slots and banks."""
+
+    config: AutoConfig
+    scaling: Scaling
+    mean_weights: Floats
+    """(2, slots of the pool): a short and a long running mean of the weights."""
+
+    def __init__(self) -> None:
+        self.banks: list[KernelBank] = []
+        self._spare_banks: list[KernelBank] = []
+
+    @property
+    def outputs_per_pool(self) -> int:
+        """How many outputs each bank has, or will have."""
+        return 1
+
+    def lay_out_slots(self) -> None:
+        """Start with the initial slots for the present scaling."""
+        self.pool: SlotPool = self.make_pool(self.scaling)
+        self.units = RunningUnits(self.pool)
+        self.mean_weights = np.zeros((2, len(self.pool)))
+        self._use_members()
+
+    def make_pool(self, scaling: Scaling) -> SlotPool:
+        """All slots that may run."""
+        return self.config.make_pool(scaling, self.outputs_per_pool)
+
+    def _use_members(self) -> None:
+        self.members = np.array(self.units.members, dtype=np.int64)
+        """(P,): the indices, in the pool, of the slots of the banks."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all slots of the pool."""
+        return self.pool.names
+
+    def spread(self, values: Floats, others: Floats | float) -> Floats:
+        """(..., slots of the pool): values (..., P) of the slots that run, `others` elsewhere."""
+        if len(self.members) == len(self.pool):
+            return values
+        out = np.empty((*values.shape[:-1], len(self.pool)))
+        out[...] = others
+        out[..., self.members] = values
+        return out
+
+    def with_idle(self, slots: Floats, others: float) -> Floats:
+        """Predictions (..., slots of the pool), `others` for the slots that do not run."""
+        idle = np.ones(len(self.pool), dtype=np.bool_)
+        idle[self.members] = False
+        return np.where(idle, others, slots)
+
+    def past_slots(self, slots: Floats, score: float) -> Floats:
+        """(P,): what the slots that run now predicted in the past, from a prediction's slots.
+
+        score : the prediction of the bank, for those that did not run then.
+        """
+        own = slots[self.members]
+        return np.where(np.isnan(own), score, own)
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs the banks have together: one, or one per class."""
+        return sum(bank.outputs for bank in self.banks)
+
+    def weights(self) -> Floats:
+        """The weights of the first output; equal ones before there is a bank."""
+        if self.banks:
+            return self.spread(self.banks[0]._runtime.leader.weights.copy(), 0.0)
+        count = len(self.members)
+        return self.spread(np.full(count, 1 / count), 0.0)
+
+    def mean_weights_of_outputs(self) -> Floats:
+        """The weights, and their mean over the outputs if there are several."""
+        total = np.zeros(len(self.members))
+        for bank in self.banks:
+            for weights in np.atleast_2d(bank.weights):
+                total += weights
+        return self.spread(total / self.outputs, 0.0)
+
+    def slot_losses(self) -> Floats:
+        """The mean loss of each slot, over all outputs; NaN for those that do not run."""
+        losses = np.vstack([bank.ledger.slot_mean_loss for bank in self.banks]).mean(axis=0)
+        return self.spread(losses, np.nan)
+
+    def new_bank(self, outputs: int = 1) -> KernelBank:
+        """A bank that has learned nothing: a dropped one, reset, if there is any."""
+        slots = self.bank_slots()
+        if self._spare_banks:
+            bank = self._spare_banks.pop()
+            usable = list(bank.slots) == slots and all(slot.learner.saveable for slot in slots)
+            if usable and bank._reset_for(outputs):
+                return bank
+        return self.config.make_bank(slots, outputs)
+
+    def bank_slots(self) -> list[Slot]:
+        """The slots of the banks."""
+        return self.pool.bank_slots(self.members.tolist())
+
+    def continue_with_seasons(self) -> None:
+        """Let the slots for seasons start anew, with the periods that the scaling knows now."""
+        before, slots_before = self.members.tolist(), self.bank_slots()
+        self._use_pool(self.make_pool(self.scaling))
+        self.units.add(self.pool.season_units)
+        self._change_banks(dict(zip(before, slots_before, strict=True)))
+
+    def _use_pool(self, pool: SlotPool) -> None:
+        """Go on with a pool of as many slots."""
+        self.pool = self.units.pool = pool
+
+    def _change_banks(self, before: dict[int, Slot], anew: Collection[int] = ()) -> None:
+        """Let the banks go on with the units that run now.
+
+        before : the slots so far, by their indices in the pool.
+        anew : those that start anew, in their old place.
+        """
+        self._use_members()
+        members, slots = self.members.tolist(), self.bank_slots()
+        place = {index: i for i, index in enumerate(before)}
+        kept = []
+        for index, slot in zip(members, slots, strict=True):
+            old = before.get(index)
+            same = old is not None and replace(old, residual_of=None) == replace(
+                slot, residual_of=None
+            )
+            kept.append(place[index] if same and index not in anew else None)
+        elders = [place.get(index) for index in members]
+        replay = self.replay_samples()
+        self.banks = [bank.with_slots(slots, kept, elders, replay) for bank in self.banks]
+        self._spare_banks = []
+
+    # --- revisions ------------------------------------------------------------------------------
+
+    def rows_to_revision(self, rows: int) -> int:
+        """How many rows may be learned at most before a revision may be due."""
+        return slot_revision.rows_to_revision(rows)
+
+    def start_units(self, factor: float = START) -> None:
+        """Before a restart: begin with fewer units, if there are too many for the outputs by now.
+
+        They are too many if they cost more than this factor times the limit.
+        """
+        self.pool.outputs = self.outputs_per_pool
+        several = self.config.revises and self.pool.outputs > 1
+        if several and not self.pool.fits(self.units.running, factor):
+            self.pool.outputs += self.pool.outputs // 2  # more may come soon
+            self.units = RunningUnits(self.pool)
+            self.pool.outputs = self.outputs_per_pool
+            self._use_members()
+
+    def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
+        """Let slots without weight give their time to others, if it is time; whether some did."""
+        due = slot_revision.is_due(rows) if due is None else due
+        if not (self.config.revises and self.banks and due):
+            return False
+        weights = np.maximum(self.mean_weights_of_outputs(), self.mean_weights[1])
+        before = dict(zip(self.members.tolist(), self.bank_slots(), strict=True))
+        anew = self.pool.relevant_slots if self.learn_relevance() else ()
+        changed = self.units.revise(rows, weights)
+        if not (changed or set(anew) & before.keys()):
+            return False
+        self._change_banks(before, anew)
+        return True
+
+    # --- relevance ------------------------------------------------------------------------------
+
+    def replay_samples(self) -> tuple[Floats, Floats] | None:
+        """Scaled rows and targets that new slots learn first; None for those of the banks."""
+        return None
+
+    def learn_relevance(self) -> bool:
+        """Compute the relevance of the columns anew, if slots use it; whether it has changed."""
+        running = self.members.tolist()
+        samples = None
+        if self.banks and self.pool.metric_slot in running:
+            samples = self.replay_samples()
+        if samples is None or not len(samples[0]):
+            return False
+        rows, relevance = samples[0][-RELEVANCE_ROWS:], self.scaling.relevance
+        slot = running.index(self.pool.metric_slot)
+        found = new_relevance(self.banks[0], slot, rows, relevance)
+        changed = not np.array_equal(found, relevance)
+        relevance[:] = found
+        return changed

@@ -1,0 +1,1 @@
+"""Rows and targets scaled by running statistics; `scaling` is the way in."""

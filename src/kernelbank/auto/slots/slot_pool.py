@@ -1,0 +1,289 @@
+"""The slots that an AutoBank may run, of which some run at a time.
+
+Slots come in *units*, which are added and retired together: one slot, or the four on nearest
+neighbors, which share their search. A unit may learn the residual of a slot of another one, its
+base. Its price is roughly how many microseconds a row takes; a search among past rows costs the
+more the more rows there have been. `slot_revision` decides which units run.
+
+With several outputs (classes) some slots compute most of what they need once, and others, such as
+trees, once per output: so a unit has a second price, that of each further output, and a size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...bank.layout import Slot
+from ...kernels.dimensions import active_coordinates
+from ...learners import FourierRLS, LinearRLS, NearestNeighborGP, PartitionTree
+from ...losses import Squared
+from ...losses.objective import Objective
+from ...utils.validation import Floats
+
+NamedSlots = Sequence[tuple[str, Slot]]
+
+SEVERAL_OUTPUTS, EACH_OUTPUT = 2.5, 1 / 8
+"""How many times more a row may cost with several outputs, or with each of many."""
+
+START = 1.5
+"""How many times more it may cost before the first revision, which finds out what is needed."""
+
+LARGEST_STATE = 300_000_000
+"""How many bytes the slots of all outputs but the first may have."""
+
+SEVERAL_STATES = 4
+"""How many times more bytes than the initial slots of one output those slots of all outputs may
+have that are not shared, such as trees: they cost little time for their size."""
+
+SHARED = 0.5
+"""A unit is shared if a further output costs less than this part of the first one."""
+
+_OBJECTIVE = Objective(Squared(), 1, 0.0, "float64")
+
+
+@dataclass(frozen=True)
+class SlotUnit:
+    """Slots that are added and retired together.
+
+    Parameters
+    ----------
+    name : of the unit, for people.
+    slots : their indices in the pool.
+    base : the unit that has the slot whose residual they learn, or None.
+    price : roughly how many microseconds they take per row, with one output, if there is nothing
+        to search.
+    initial : whether it runs from the start, with one output.
+    further : how many microseconds more each further output takes.
+    size : roughly how many bytes each further output has.
+    turn : the place among the slots of its scaling, where units of all scalings take turns.
+    search : how many microseconds more a row takes for each past row that is searched.
+    memory : how many past rows are searched at most.
+    """
+
+    name: str
+    slots: tuple[int, ...]
+    base: int | None
+    price: float
+    initial: bool
+    further: float = 0.0
+    size: int = 0
+    turn: int = 0
+    search: float = 0.0
+    memory: int = 0
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether further outputs cost little more time than one."""
+        return self.further < SHARED * self.price
+
+
+class SlotPool:
+    """All slots that may run, with their names, in units.
+
+    Parameters
+    ----------
+    width : the number of columns of a scaled row.
+    outputs : of the banks; it may grow.
+
+    Attributes
+    ----------
+    names, slots : of every slot; `residual_of` is an index into them.
+    units : every slot is in one of them; a base comes before the units that need it.
+    limit : the most that all running units may cost, in microseconds per row.
+    rows : how many rows there will have been when the units are revised next.
+    season_units : the units for seasons.
+    relevant_slots : the slots on relevant columns, which start anew with another relevance.
+    metric_slot : the one of them whose function gives the relevance; None without them.
+    """
+
+    def __init__(self, width: int, outputs: int = 1) -> None:
+        self.width, self.outputs = width, outputs
+        self._unit_of: list[int] = []
+        self.names: list[str] = []
+        self.slots: list[Slot] = []
+        self.units: list[SlotUnit] = []
+        self.rows = 0
+        self.first_limit = np.inf
+        """The limit with one output."""
+        self.season_units: tuple[int, ...] = ()
+        self.relevant_slots: tuple[int, ...] = ()
+        self.metric_slot: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def limit(self) -> float:
+        """The most that all running units may cost, in microseconds per row."""
+        if self.outputs == 1:
+            return self.first_limit
+        return self.first_limit * max(SEVERAL_OUTPUTS, self.outputs * EACH_OUTPUT)
+
+    def add(self, named: NamedSlots, *, initial: bool = True, price: float | None = None) -> None:
+        """Add slots, each of them a unit."""
+        for turn, one in enumerate(named):
+            self.add_unit(one[0], [one], initial=initial, turn=turn, price=price)
+
+    def add_unit(
+        self,
+        name: str,
+        named: NamedSlots,
+        *,
+        initial: bool = True,
+        turn: int = 0,
+        price: float | None = None,
+    ) -> None:
+        """Add slots as one unit; its price is computed if it is not given."""
+        first = len(self.slots)
+        slots = [slot for _, slot in named]
+        base = slots[0].residual_of
+        further, size = 0.0, 0
+        search, memory = 0.0, 0
+        if price is None:
+            price = max(slot_price(slot, self.width) for slot in slots)
+            search, memory = search_price(slots[0], self.width)
+            further = max(output_price(slot, self.width) for slot in slots)
+            size = output_size(slots, self.width)
+        indices = tuple(range(first, first + len(named)))
+        unit = None if base is None else self._unit_of[base]
+        self._unit_of += [len(self.units)] * len(named)
+        self.units.append(
+            SlotUnit(name, indices, unit, price, initial, further, size, turn, search, memory)
+        )
+        self.names += [name for name, _ in named]
+        self.slots += [slot for _, slot in named]
+
+    def index(self, name: str) -> int | None:
+        """The index of the slot with that name, or None."""
+        return self.names.index(name) if name in self.names else None
+
+    @property
+    def initial_units(self) -> tuple[int, ...]:
+        """The units that run from the start: with several outputs those that fit.
+
+        Units that cost little more for further outputs come first, then those of all scalings in
+        turns.
+        """
+        initial = [number for number, unit in enumerate(self.units) if unit.initial]
+        if self.outputs == 1 or self.first_limit == np.inf:
+            return tuple(initial)
+
+        def order(number: int) -> tuple[int, int, int]:
+            unit = self.units[number]
+            return (int(not unit.is_shared), unit.turn, number)
+
+        chosen: set[int] = set()
+        for number in sorted(initial, key=order):
+            with_bases = chosen | set(self.with_bases(number))
+            if not chosen or self.fits(with_bases, START):
+                chosen = with_bases
+        return tuple(sorted(chosen))
+
+    def price(self, units: Iterable[int]) -> float:
+        """What units cost together."""
+        further = self.outputs - 1
+        chosen = [self.units[number] for number in units]
+        return sum(
+            unit.price + unit.search * min(unit.memory, self.rows) + further * unit.further
+            for unit in chosen
+        )
+
+    def fits(self, units: Iterable[int], factor: float = 1.0) -> bool:
+        """Whether units cost no more than this factor times the limit, and are not too large."""
+        chosen = sorted(units)
+        return self.price(chosen) <= factor * self.limit and self._has_room(chosen)
+
+    def _has_room(self, chosen: Sequence[int]) -> bool:
+        """Whether units of several outputs are not too large."""
+        if self.outputs == 1:
+            return True
+        units = [self.units[number] for number in chosen]
+        own = sum(unit.size for unit in units if not unit.is_shared)
+        first = sum(unit.size for unit in self.units if unit.initial)
+        further = (self.outputs - 1) * sum(unit.size for unit in units)
+        return further <= LARGEST_STATE and self.outputs * own <= SEVERAL_STATES * first
+
+    def with_bases(self, unit: int) -> list[int]:
+        """A unit and all that it needs, the last base first."""
+        found = [unit]
+        while (base := self.units[found[0]].base) is not None:
+            found.insert(0, base)
+        return found
+
+    def members(self, units: Iterable[int]) -> tuple[int, ...]:
+        """The indices of the slots of units, in their order."""
+        return tuple(index for number in sorted(units) for index in self.units[number].slots)
+
+    def bank_slots(self, members: Sequence[int]) -> list[Slot]:
+        """The slots of a bank that runs these; `residual_of` is then an index into them."""
+        place = {index: i for i, index in enumerate(members)}
+        found = []
+        for index in members:
+            slot = self.slots[index]
+            if slot.residual_of is not None:
+                slot = replace(slot, residual_of=place[slot.residual_of])
+            found.append(slot)
+        return found
+
+    def unit_weights(self, weights: Floats) -> Floats:
+        """(units,): the weights (slots,) of the slots of each unit together."""
+        return np.array([float(sum(weights[list(unit.slots)])) for unit in self.units])
+
+
+def slot_price(slot: Slot, width: int) -> float:
+    """Roughly how many microseconds a row takes, on a processor of today, without a search.
+
+    Four slots on nearest neighbors that share their search cost as much as one. `make costs`
+    measures the same for all learners.
+    """
+    learner = slot.learner
+    columns = len(active_coordinates(slot.kernel, width))
+    if isinstance(learner, FourierRLS):
+        count = learner.capacity(slot.kernel, width)
+        return 1.2e-4 * count**2 + 4e-3 * count
+    if isinstance(learner, LinearRLS):
+        return 0.2 + 1.5e-4 * (columns + 1) ** 2
+    if isinstance(learner, PartitionTree):
+        return 0.7 + 0.02 * columns
+    if isinstance(learner, NearestNeighborGP):
+        return 4e-4 * learner.neighbors**3 + 0.006 * learner.neighbors * columns
+    return 0.3
+
+
+def search_price(slot: Slot, width: int) -> tuple[float, int]:
+    """How many microseconds a row takes for each past row that is searched, and how many may be."""
+    learner = slot.learner
+    if not isinstance(learner, NearestNeighborGP):
+        return 0.0, 0
+    return 1.3e-4 * len(active_coordinates(slot.kernel, width)), learner.memory
+
+
+def output_price(slot: Slot, width: int) -> float:
+    """Roughly how many microseconds more a row takes for each further output."""
+    learner = slot.learner
+    if isinstance(learner, NearestNeighborGP):  # neighbors and their systems follow from the inputs
+        return 4e-3 * learner.neighbors**2
+    if not learner.follows(_OBJECTIVE, _OBJECTIVE):
+        return slot_price(slot, width)
+    columns = len(active_coordinates(slot.kernel, width))
+    return 0.1 + 2.5e-3 * (getattr(learner, "features", 0) + columns + 1)
+
+
+def output_size(slots: Sequence[Slot], width: int) -> int:
+    """Roughly how many bytes slots of one unit have for each further output."""
+    slot = slots[0]
+    learner = slot.learner
+    if not isinstance(learner, (FourierRLS, LinearRLS, NearestNeighborGP, PartitionTree)):
+        return 0
+    shapes = learner.shapes(_OBJECTIVE, 1, width, slot.kernel, 1)
+    if learner.follows(_OBJECTIVE, _OBJECTIVE):
+        shapes = {name: s for name, s in shapes.items() if name not in learner.shared_arrays}
+    leaves = -(-len(slots) // learner.leaf_width)
+    return leaves * sum(
+        math.prod(shape) * np.dtype(learner.dtype_of(name, _OBJECTIVE)).itemsize
+        for name, shape in shapes.items()
+    )
