@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from kernelbank.kernels.random_features import feature_rows
+from kernelbank.kernels.feature_rows import feature_rows
 from kernelbank.native.sincos import FAR
 
 EPS = np.finfo(float).eps

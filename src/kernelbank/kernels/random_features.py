@@ -4,34 +4,23 @@ A kernel of x - t is the mean of cos(w'(x - t)) over its spectrum, a distributio
 (Bochner). The mean over a few drawn frequencies is a sum of products of cosines and sines.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from math import comb, pi, sqrt
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
 
-from ..native.arguments import Arguments, floats
-from ..native.dense import dot
-from ..native.functions import native
-from ..native.jit import inline
-from ..native.simd import WIDTH, fma
-from ..native.sincos import cosine_and_sine
-from ..native.views import load_four, store_four
+from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Kernel, Scaled, Sum
-from .dimensions import ActiveDims, Additive, active_coordinates, without_active_dims
-from .elementary import Gaussian, Laplacian, Linear, Matern
-
-_BLOCK = 2 * WIDTH
-"""Trigonometric features come in blocks of this size."""
+from .base import Kernel
+from .dimensions import active_coordinates, without_active_dims
+from .feature_rows import BLOCK, add_squared_gradients, feature_rows
+from .spectra import Term, as_terms, draw_frequencies, mean_shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +150,7 @@ def feature_map(
         dimension,
         coordinates,
     )
-    terms = _terms(without_active_dims(kernel))
+    terms = as_terms(without_active_dims(kernel))
     _set_trigonometric(result, [term for term in terms if not term.linear], count // 2, draw)
     _set_linear(result, [term for term in terms if term.linear])
     return result
@@ -178,7 +167,7 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     (104, 112)
     """
     owner = "feature_map"
-    terms = _terms(without_active_dims(kernel))
+    terms = as_terms(without_active_dims(kernel))
     check.count("dimension", dimension, owner, "Give the number of columns of the inputs.")
     kernel.check_width(dimension, "dimension")
     used = len(active_coordinates(kernel, dimension))
@@ -189,7 +178,7 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     if count < 2 * random:
         remedy = "Each random part of a sum needs a pair of features of its own."
         raise check.refuse("count", f"be >= {2 * random} for {kernel!r}", count, remedy, owner)
-    trigonometric = _padded(count, _BLOCK) if random else 0
+    trigonometric = _padded(count, BLOCK) if random else 0
     linear = _padded(used + 1, WIDTH) if random < len(terms) else 0
     return trigonometric, trigonometric + linear
 
@@ -198,69 +187,11 @@ def _padded(count: int, size: int) -> int:
     return -(-count // size) * size
 
 
-# --- kernels as sums of spectra -------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Term:
-    """factor * kernel on what the views (`ActiveDims`, `Additive`) select, outermost first."""
-
-    factor: float
-    kernel: Any
-    views: tuple[ActiveDims | Additive, ...]
-
-    @property
-    def linear(self) -> bool:
-        return isinstance(self.kernel, Linear)
-
-
-def _terms(
-    kernel: Any, factor: float = 1.0, views: tuple[ActiveDims | Additive, ...] = ()
-) -> list[_Term]:
-    if isinstance(kernel, Scaled):
-        return _terms(kernel.kernel, factor * kernel.factor, views)
-    if isinstance(kernel, Sum):
-        return [*_terms(kernel.left, factor, views), *_terms(kernel.right, factor, views)]
-    if isinstance(kernel, (ActiveDims, Additive)):
-        return _terms(kernel.base, factor, (*views, kernel))
-    if isinstance(kernel, (Linear, *_SPECTRA)):
-        return [_Term(factor, kernel, views)]
-    known = ", ".join(kind.__name__ for kind in (*_SPECTRA, Linear))
-    raise check.refuse(
-        "kernel",
-        f"be made of {known} by Scaled, Sum, ActiveDims and Additive",
-        kernel,
-        "Use one of these, or a learner that works on kernel values.",
-        "feature_map",
-    )
-
-
-def _normal(kernel: Gaussian, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return draw.standard_normal(shape) / kernel.width
-
-
-def _cauchy(kernel: Laplacian, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return draw.standard_cauchy(shape) / kernel.width
-
-
-def _student(kernel: Matern, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Multivariate t of 2 nu degrees of freedom: the coordinates share their denominator."""
-    freedom = 2 * kernel.nu
-    normal = draw.standard_normal(shape)
-    return normal / np.sqrt(draw.chisquare(freedom, (shape[0], 1)) / freedom) / kernel.width
-
-
-_SPECTRA: dict[type[Kernel], Callable[..., Floats]] = {
-    Gaussian: _normal,
-    Laplacian: _cauchy,
-    Matern: _student,
-}
-
 # --- trigonometric features -----------------------------------------------------------------------
 
 
 def _set_trigonometric(
-    result: FeatureMap, terms: list[_Term], pairs: int, draw: np.random.Generator
+    result: FeatureMap, terms: list[Term], pairs: int, draw: np.random.Generator
 ) -> None:
     if not terms:
         return
@@ -270,7 +201,7 @@ def _set_trigonometric(
     frequencies = np.zeros((_padded(pairs, WIDTH), dimension))
     amplitudes = np.zeros(len(frequencies))
     for term, share, end in zip(terms, shares, ends, strict=True):
-        frequencies[end - share : end] = _draw_frequencies(term, share, dimension, draw)
+        frequencies[end - share : end] = draw_frequencies(term, share, dimension, draw)
         amplitudes[end - share : end] = sqrt(term.factor / share)
     # Four pairs make a block: their cosines, then their sines.
     blocks = (-1, 2, WIDTH)
@@ -281,26 +212,10 @@ def _set_trigonometric(
     result.phases[own_slice].reshape(blocks)[:, 1] = -pi / 2
 
 
-def _draw_frequencies(term: _Term, pairs: int, dimension: int, draw: np.random.Generator) -> Floats:
-    """(pairs, dimension): frequencies, zero at the coordinates that a pair does not use."""
-    chosen = np.tile(np.arange(dimension), (pairs, 1))
-    for view in term.views:
-        if isinstance(view, ActiveDims):
-            chosen = chosen[:, list(view.coordinates)]
-        elif view.order < chosen.shape[1]:
-            order = np.argsort(draw.random(chosen.shape), axis=1, kind="stable")
-            picked = np.sort(order[:, : view.order], axis=1)
-            chosen = np.take_along_axis(chosen, picked, axis=1)
-    spectrum = next(own for kind, own in _SPECTRA.items() if isinstance(term.kernel, kind))
-    result = np.zeros((pairs, dimension))
-    np.put_along_axis(result, chosen, spectrum(term.kernel, draw, chosen.shape), axis=1)
-    return result
-
-
 # --- linear features ------------------------------------------------------------------------------
 
 
-def _set_linear(result: FeatureMap, terms: list[_Term]) -> None:
+def _set_linear(result: FeatureMap, terms: list[Term]) -> None:
     """The features of all linear parts together: sum_k weight_k x_k t_k + constant."""
     if not terms:
         return
@@ -308,117 +223,9 @@ def _set_linear(result: FeatureMap, terms: list[_Term]) -> None:
     weights = np.zeros(dimension)
     constant = 0.0
     for term in terms:
-        weights += term.factor * np.array([float(s) for s in _shares(term.views, dimension)])
+        weights += term.factor * np.array([float(s) for s in mean_shares(term.views, dimension)])
         constant += term.factor * term.kernel.offset
     result.frequencies[:, start : start + dimension] = np.eye(dimension)
     result.amplitudes[start : start + dimension] = np.sqrt(weights)
     result.phases[start + dimension] = 1.0
     result.amplitudes[start + dimension] = sqrt(constant)
-
-
-def _shares(views: tuple[ActiveDims | Additive, ...], width: int) -> list[Fraction]:
-    """How often each of `width` coordinates is selected by the views, on average."""
-    if not views:
-        return [Fraction(1)] * width
-    first, rest = views[0], views[1:]
-    if isinstance(first, ActiveDims):
-        shares = [Fraction(0)] * width
-        for k, share in zip(first.coordinates, _shares(rest, len(first.coordinates)), strict=True):
-            shares[k] = share
-        return shares
-    if first.order >= width:
-        return _shares(rest, width)
-    # Of all subsets, C(k, i) C(width - 1 - k, order - 1 - i) have coordinate k as their member i.
-    members = list(enumerate(_shares(rest, first.order)))
-    after = first.order - 1
-    subsets = comb(width, first.order)
-    return [
-        sum(share * comb(k, i) * comb(width - 1 - k, after - i) for i, share in members)
-        * Fraction(1, subsets)
-        for k in range(width)
-    ]
-
-
-# --- compiled -------------------------------------------------------------------------------------
-
-
-FEATURE_ROWS = Arguments(
-    "feature_rows",
-    dimension=int,
-    total=int,
-    trigonometric=int,
-    points=floats(None, "dimension"),
-    frequencies=floats("dimension", "total"),
-    phases=floats("total"),
-    amplitudes=floats("total"),
-    out=floats(None, "total"),
-)
-
-
-@inline
-def _angles(x, frequencies, phases, m):
-    """phase + sum_k x_k frequency_k of features m .. m + 3, in the order of the coordinates."""
-    angle = load_four(phases, m)
-    for k in range(len(x)):
-        angle = fma(x[k], load_four(frequencies[k], m), angle)
-    return angle
-
-
-@inline
-def features(x, frequencies, phases, amplitudes, trigonometric, out):
-    """out[m] = feature m of the input x, for m < total. The lanes run over features.
-
-    x: (dimension,); frequencies: (dimension, total); phases, amplitudes, out: (total,). In a block
-    of eight trigonometric features the last four have the frequencies of the first four and phases
-    a quarter turn less, so that their cosines are sines: one sum and one reduction serve both, and
-    only the frequencies and phases of the first four are read.
-    """
-    for m in range(0, trigonometric, _BLOCK):
-        cosine, sine = cosine_and_sine(_angles(x, frequencies, phases, m))
-        store_four(out, m, load_four(amplitudes, m) * cosine)
-        store_four(out, m + WIDTH, load_four(amplitudes, m + WIDTH) * sine)
-    for m in range(trigonometric, len(out), WIDTH):
-        store_four(out, m, load_four(amplitudes, m) * _angles(x, frequencies, phases, m))
-
-
-@native(FEATURE_ROWS)
-def feature_rows(a, first, count):
-    """out[t] = the features of points[t], for t < count."""
-    for t in range(count):
-        features(a.points[t], a.frequencies, a.phases, a.amplitudes, a.trigonometric, a.out[t])
-
-
-@native(
-    Arguments(
-        "squared_gradients",
-        dimension=int,
-        total=int,
-        trigonometric=int,
-        points=floats(None, "dimension"),
-        frequencies=floats("dimension", "total"),
-        phases=floats("total"),
-        amplitudes=floats("total"),
-        weights=floats("total"),
-        row=floats("total"),  # scratch: phi,
-        slopes=floats("total"),  # and weights_m times the derivative of phi_m by its angle
-        sums=floats("dimension"),
-    )
-)
-def add_squared_gradients(a, first, count):
-    """sums[k] += (d f / d x_k)^2 at points[t], for t < count; f = weights . phi.
-
-    A block of eight has amplitude cos(angle) and amplitude sin(angle), whose derivatives by the
-    angle are minus the second and the first; all its slopes are put into the first half.
-    """
-    slopes, weights = a.slopes, a.weights
-    for m in range(a.trigonometric, a.total):
-        slopes[m] = weights[m] * a.amplitudes[m]
-    for t in range(count):
-        features(a.points[t], a.frequencies, a.phases, a.amplitudes, a.trigonometric, a.row)
-        for m in range(0, a.trigonometric, _BLOCK):
-            for i in range(m, m + WIDTH):
-                slopes[i] = weights[i + WIDTH] * a.row[i] - weights[i] * a.row[i + WIDTH]
-                slopes[i + WIDTH] = 0.0
-        for k in range(a.dimension):
-            slope = dot(a.frequencies[k], slopes, a.total)
-            a.sums[k] += slope * slope

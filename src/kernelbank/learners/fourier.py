@@ -13,7 +13,8 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..kernels.base import Kernel
 from ..kernels.dimensions import active_coordinates
-from ..kernels.random_features import FeatureMap, feature_counts, feature_map, features
+from ..kernels.feature_rows import features
+from ..kernels.random_features import FeatureMap, feature_counts, feature_map
 from ..losses.objective import Objective
 from ..native.arguments import floats
 from ..native.dense import dot
