@@ -19,7 +19,8 @@ from .layout import Slot, given_slots
 from .output_changes import has_room, negated, output_sources, start_output, with_outputs
 from .outputs import make_runtime
 from .settings import BankSettings
-from .slot_changes import Samples, SlotPlan, changed_settings, continue_with, plan_change
+from .slot_changes import Samples, continue_with
+from .slot_plan import SlotPlan, changed_settings, plan_change
 from .widening import check_wider, widened_arrays
 
 _NO_SLOTS: dict[str, Any] = {"dictionary": None, "learner": None, "slots": None}

@@ -8,7 +8,7 @@ sample buffer still holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,162 +20,13 @@ from ..native.workspace import SLIDE_PERIOD
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import bank_cost
-from .adaptive_dictionary import DictionaryState
 from .engines import Serial
 from .layout import Layout, Slot
-from .naming import SlotNames
 from .outputs import OutputRuntime, make_runtime
 from .runtime import Runtime
 from .runtime_state import under
 from .settings import BankSettings
-from .slot_history import SlotChange, SlotHistory
-
-_OWNER = "with_slots"
-_REMEDY = "Give for each slot the index of the one that it continues, or None for a new one."
-
-
-@dataclass(frozen=True)
-class SlotPlan:
-    """How the slots of a bank follow from those of the bank before it.
-
-    kept[i] is the index of the slot that slot i continues, or None if slot i is new. elders[i] is
-    the index of a slot of the bank before, which the totals of a new slot i start from and by which
-    the combiner judges it at first.
-    """
-
-    kept: tuple[int | None, ...]
-    elders: tuple[int, ...]
-
-    @property
-    def sources(self) -> np.ndarray:
-        """(P,): the slot that is continued, or the elder."""
-        pairs = zip(self.kept, self.elders, strict=True)
-        return np.array([elder if slot is None else slot for slot, elder in pairs], dtype=np.int64)
-
-    def retired(self, before: int) -> list[int]:
-        """The slots, of so many before, that are not continued."""
-        return sorted(set(range(before)) - set(self.kept))
-
-
-def plan_change(
-    settings: BankSettings,
-    costs: Floats,
-    slots: Sequence[Slot],
-    kept: Iterable[int | None],
-    elders: Iterable[int | None] | None,
-) -> SlotPlan:
-    """Check the arguments of `KernelBank.with_slots`. costs : (P,), the slots' cumulative costs."""
-    old = settings.slots
-    if settings.initial is not None:
-        remedy = "Make the bank without it, or a new bank."
-        rule = "be left out for a bank that changes its slots"
-        raise check.refuse("initial", rule, len(settings.initial.points), remedy, _OWNER)
-    settings.combiner.check_slot_changes()
-    known = _indices("kept", kept, len(slots), len(old))
-    given = [i for i in known if i is not None]
-    if len(set(given)) < len(given):
-        raise check.refuse("kept", "name no slot twice", known, _REMEDY, _OWNER)
-    position = {before: index for index, before in enumerate(known) if before is not None}
-    for index, before in enumerate(known):
-        if before is not None:
-            _check_continues(index, slots[index], before, old, position)
-    chosen = (
-        (None,) * len(slots) if elders is None else _indices("elders", elders, len(slots), len(old))
-    )
-    return SlotPlan(known, _elders(slots, known, chosen, costs))
-
-
-def _indices(name: str, given: Any, count: int, slots: int) -> tuple[int | None, ...]:
-    listed = tuple(given) if isinstance(given, Iterable) else ()
-    if len(listed) != count:
-        shown = len(listed) if isinstance(given, Iterable) else given
-        raise check.refuse(name, f"have one entry per slot ({count})", shown, _REMEDY, _OWNER)
-    result: list[int | None] = []
-    for entry in listed:
-        index = None if entry is None else check.count(name, entry, _OWNER, _REMEDY, least=0)
-        if index is not None and index >= slots:
-            rule = f"hold indices of the bank's slots, 0 to {slots - 1}"
-            raise check.refuse(name, rule, entry, _REMEDY, _OWNER)
-        result.append(index)
-    return tuple(result)
-
-
-def _check_continues(
-    index: int, slot: Slot, before: int, old: Sequence[Slot], position: Mapping[int, int]
-) -> None:
-    """Refuse a slot that is not the one it should continue."""
-    base = old[before].residual_of
-    if base is not None and base not in position:
-        rule = f"keep slot {base}, whose residual slot {before} learns"
-        remedy = "Keep both, or retire both."
-        raise check.refuse("kept", rule, f"no {base}", remedy, _OWNER)
-    expected = replace(old[before], residual_of=None if base is None else position[base])
-    if slot != expected:
-        rule = f"continue slot {before} at {index}, which is {expected!r}"
-        remedy = "Give an equal slot, with residual_of in the new order, or None in kept."
-        raise check.refuse("slots", rule, slot, remedy, _OWNER)
-
-
-def _elders(
-    slots: Sequence[Slot],
-    kept: Sequence[int | None],
-    chosen: Sequence[int | None],
-    costs: Floats,
-) -> tuple[int, ...]:
-    """The elder of every slot: the given one, or that of its base, or the one of highest cost.
-
-    A slot that is out is no elder: the one of highest cost among the others takes its place.
-    """
-    finite = np.isfinite(costs)
-    highest = int(np.argmax(np.where(finite, costs, -np.inf)))
-    result: list[int] = []
-    for index, slot in enumerate(slots):
-        elder = chosen[index] if kept[index] is None else kept[index]
-        base = slot.residual_of
-        if elder is None and base is not None and base < index:
-            elder = result[base]
-        result.append(highest if elder is None or not finite[elder] else elder)
-    return tuple(result)
-
-
-def changed_settings(
-    settings: BankSettings,
-    samples: int,
-    slots: Iterable[Slot],
-    plan: SlotPlan,
-    reasons: Mapping[str, Mapping[int, str]],
-    dictionary_state: DictionaryState | None = None,
-) -> BankSettings:
-    """The settings of the new bank, with its history.
-
-    reasons : why slots were "retired" and "added", by their indices.
-    """
-    made = settings.with_slots(slots)
-    made = replace(made, dictionary=settings.dictionary, dictionary_state=dictionary_state)
-    changes: list[SlotChange] = []
-    added = [index for index, slot in enumerate(plan.kept) if slot is None]
-    parts = (
-        ("retired", plan.retired(len(settings.slots)), SlotNames(settings.slots)),
-        ("added", added, SlotNames(made.slots)),
-    )
-    for kind, indices, names in parts:
-        for index in indices:
-            name = names[index].partition("] ")[2]
-            reason = reasons.get(kind, {}).get(index, "")
-            changes.append(SlotChange(samples, kind, index, name, reason))
-    length = settings.layout.history_length(settings.objective)
-    held = _oldest_held(settings.history, length, samples)
-    return made.with_history(settings.history.changed(plan.kept, samples, held, changes))
-
-
-def _oldest_held(history: SlotHistory, history_length: int, samples: int) -> int:
-    """The number of the oldest sample in the buffer of a bank that has learned `samples`."""
-    filled = 0 if samples == 0 else (samples - 1) % SLIDE_PERIOD + 1
-    return max(history.held_from, samples - filled - history_length, 0)
-
-
-# --- arrays ---------------------------------------------------------------------------------------
-
+from .slot_plan import OWNER, SlotPlan, oldest_held
 
 Samples = tuple[Floats, Floats]
 """Inputs (m, d) and targets (m, outputs): the newest ones of a stream."""
@@ -268,7 +119,7 @@ def _held_samples(settings: BankSettings, runtimes: Sequence[Runtime]) -> Sample
     """The samples that the buffers still hold."""
     samples = runtimes[0].ledger.samples
     length = settings.layout.history_length(settings.objective)
-    first = _oldest_held(settings.history, length, samples)
+    first = oldest_held(settings.history, length, samples)
     end = length + (samples - 1) % SLIDE_PERIOD + 1
     held = slice(end - (samples - first), end)
     inputs = runtimes[0].arrays()["slots/inputs"][:, held]
@@ -405,7 +256,7 @@ class _Change:
             if array.shape[-1] != WIDTH:
                 rule = f"have arrays whose last axis is the slot's lane (its {name} have not)"
                 remedy = "Add it, or let leaf_width be 1."
-                raise check.refuse("learner", rule, learner, remedy, _OWNER)
+                raise check.refuse("learner", rule, learner, remedy, OWNER)
             target[leaf, ..., lane] = array[old_leaf, ..., old_lane]
         number = layout.first_leaves[old_group] + old_leaf
         if number in before:
@@ -423,7 +274,7 @@ class _Change:
         if not same and not np.array_equal(target, array[leaf], equal_nan=True):
             rule = "keep slots together that share what they have learned"
             remedy = "Keep the order of the slots, or retire all that share it."
-            raise check.refuse("slots", rule, place[2], remedy, _OWNER)
+            raise check.refuse("slots", rule, place[2], remedy, OWNER)
 
     def _copy_residual_targets(self) -> None:
         """The targets y - b(x) of the past, which are the same for all residual slots of b.
