@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import kernelbank as kb
 from kernelbank.auto import change_detection
 from kernelbank.auto.scaling import running_stats, scaling_steps
-from kernelbank.auto.scaling.scaling import fit_columns
+from kernelbank.auto.scaling.scaling_batch import fit_columns
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from support.auto_streams import SMALL, numbers, troubled

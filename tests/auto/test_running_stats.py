@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelbank.auto.scaling import running_stats, scaling_steps
-from kernelbank.auto.scaling.scaling import fit_columns, normal_quantiles
+from kernelbank.auto.scaling.scaling_batch import fit_columns, normal_quantiles
 from support.column_pair import NAN, ColumnPair, hostile_values, standard_deviation, target_scale
 from support.naive import auto as naive
 

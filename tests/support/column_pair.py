@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from kernelbank.auto.scaling import running_stats, scaling_steps
-from kernelbank.auto.scaling.scaling import ScalingBatch, fit_columns
+from kernelbank.auto.scaling.scaling_batch import ScalingBatch, fit_columns
 from support.naive import auto as naive
 
 standard_deviation = getattr(

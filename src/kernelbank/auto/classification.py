@@ -22,7 +22,7 @@ from .model_parts.single_row import SingleRowCalls
 from .model_parts.single_row_steps import count_class
 from .prediction import Prediction, Record, best_class
 from .scaling import scaling_steps
-from .scaling.scaling import CHUNK
+from .scaling.scaling_batch import CHUNK
 from .season_steps import INPUTS, PAST, RECALLED
 from .slots.default_slots import WIDE
 from .slots.slot_pool import START

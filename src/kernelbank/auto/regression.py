@@ -23,7 +23,7 @@ from .prediction import Prediction, Record
 from .quantiles import Quantiles
 from .regression_batch import RegressionBatch
 from .scaling import scaling_steps
-from .scaling.scaling import CHUNK
+from .scaling.scaling_batch import CHUNK
 from .slots.default_slots import WIDE
 from .task_model import TaskModel
 

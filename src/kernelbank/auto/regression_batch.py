@@ -9,7 +9,7 @@ import numpy as np
 from ..native.phases import Phase, Phases
 from .calibration import calibration
 from .calibration.normal_tails import TAILS
-from .scaling.scaling import CHUNK
+from .scaling.scaling_batch import CHUNK
 from .task_model import ModelBatch
 
 

@@ -22,7 +22,7 @@ from ..utils import validation as check
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import season_steps as steps
-from .scaling.scaling import CHUNK
+from .scaling.scaling_batch import CHUNK
 
 AUTO = "auto"
 """The value of `seasons` by which periods are found in the stream."""

@@ -15,7 +15,8 @@ from .calibration import calibration
 from .calibration.normal_tails import normal_quantiles_of_tails
 from .regression_batch import RegressionBatch
 from .scaling.running_stats import COUNT
-from .scaling.scaling import CHUNK, Scaling
+from .scaling.scaling import Scaling
+from .scaling.scaling_batch import CHUNK
 from .slots.slot_pool import SlotPool
 
 _SIGNALS = {1: "error grew", -1: "error fell"}

@@ -24,7 +24,8 @@ from .model_parts.running_slots import RunningSlots
 from .model_parts.single_row import SingleRowCalls
 from .model_parts.single_row_steps import copy_weights, keep_row
 from .prediction import Prediction, Record
-from .scaling.scaling import CHUNK, Scaling
+from .scaling.scaling import Scaling
+from .scaling.scaling_batch import CHUNK
 
 RESTARTS = (5, 32, 128)
 """After these numbers of rows, scaling and banks start anew from all rows so far: what was learned
