@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import kernelbank as kb
-from kernelbank.auto import config, task_model
+from kernelbank.auto import config, model_state
 from kernelbank.auto.slots import default_pool as default_pool_module
 from kernelbank.auto.slots import slot_revision
 from kernelbank.auto.slots.default_pool import LIMIT, default_pool
@@ -37,7 +37,7 @@ class Variant:
     keep: Keep | None = None
     scalings: tuple[str, ...] = SCALINGS
     combiner: Combiner | None = None
-    starts: tuple[int, ...] = task_model.RESTARTS
+    starts: tuple[int, ...] = model_state.RESTARTS
     size: str = "default"
     seed: int = 0
     seasons: str | None = None
@@ -68,7 +68,7 @@ class Variant:
 
         with ExitStack() as stack:
             patches = (
-                (task_model, "RESTARTS", self.starts),
+                (model_state, "RESTARTS", self.starts),
                 (config, "default_pool", pool),
                 (slot_revision, "is_due", slot_revision.is_due if self.revises else _never),
                 (default_pool_module, "LIMIT", self.limit),

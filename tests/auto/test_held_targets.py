@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import task_model
+from kernelbank.auto import model_state
 from kernelbank.auto.config import AutoConfig
 from kernelbank.auto.regression import RegressionModel
 from kernelbank.auto.scaling import scaling_steps
@@ -19,7 +19,7 @@ LINEAR = (kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS()),)
 @pytest.fixture(autouse=True)
 def late_restart(monkeypatch):
     """A last restart late enough for quiet statistics."""
-    monkeypatch.setattr(task_model, "RESTARTS", (5, 32, 128, 512))
+    monkeypatch.setattr(model_state, "RESTARTS", (5, 32, 128, 512))
 
 
 def config(slots, combiner=None, lags=0):

@@ -13,7 +13,7 @@ from ..bank.naming import full_name, short_name
 from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
 from ..utils.frames import unique
 from ..utils.rendering import one_line, shortened
-from . import task_model
+from . import model_state
 from .auto_ledger import AutoLedger
 from .change_detection import MAX_CHANGES
 from .config import AutoConfig
@@ -67,7 +67,7 @@ def auto_status(
     if not model.banks:
         why = "there is only one class"
         if not model.started:
-            why = f"the slots start after {task_model.RESTARTS[0]} rows"
+            why = f"the slots start after {model_state.RESTARTS[0]} rows"
         return replace(status, no_weights=f"none yet: {why}")
     count = model.outputs
     quarantined = Counter(

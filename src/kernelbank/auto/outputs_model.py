@@ -10,10 +10,11 @@ import numpy as np
 
 from ..utils.validation import Floats
 from .config import AutoConfig
+from .model_batch import ModelBatch
 from .model_parts.single_row import SingleRowCalls
 from .model_parts.single_row_steps import spread_of_rows
 from .prediction import Prediction, Record
-from .task_model import ModelBatch, TaskModel
+from .task_model import TaskModel
 
 
 class OutputsModel(TaskModel):

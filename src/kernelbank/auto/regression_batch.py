@@ -9,8 +9,8 @@ import numpy as np
 from ..native.phases import Phase, Phases
 from .calibration import calibration
 from .calibration.normal_tails import TAILS
+from .model_batch import ModelBatch
 from .scaling.scaling_batch import CHUNK
-from .task_model import ModelBatch
 
 
 class RegressionBatch(ModelBatch):

@@ -14,7 +14,8 @@ from ...auto.auto_serialization import describe
 from ...auto.encoding.category_statistics import category_code
 from ...auto.encoding.class_labels import MAX_CLASSES, RefusedLabel
 from ...auto.encoding.column_encoder import ColumnEncoder, EncodedRows
-from ...auto.loading.loading import check_precision, restore
+from ...auto.loading.loading import restore
+from ...auto.loading.restored_auto import check_precision
 from ...auto.prediction import best_class
 from ...bank.engines import as_engine
 from ...bank.layout import Slot

@@ -17,7 +17,7 @@ from ...combiners import Uniform
 from ...kernels import NoKernel
 from ...losses import Squared
 from ...utils.validation import Floats
-from .. import task_model
+from .. import model_state
 from ..config import AutoConfig
 from ..outputs_model import OutputsModel
 from ..prediction import Prediction, Record
@@ -89,7 +89,7 @@ class HorizonsModel(OutputsModel):
 
     def observe(self, x: Floats, y: float) -> None:
         """Add the newest row (d,) and its target to the running statistics."""
-        if self.rows <= task_model.RESTARTS[-1]:
+        if self.rows <= model_state.RESTARTS[-1]:
             self.series = np.append(self.series, y)
         if not self.banks:
             return

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import FileRefused
 from ...utils.validation import Floats
-from .. import task_model
+from .. import model_state
 from ..forecasts.forecaster import RECENT, Forecaster
 from ..scaling.running_stats import CHANGE_AFTER, STREAK
 
@@ -49,7 +49,7 @@ def check_forecasts(
     on_simplex = (weights >= 0).all() and np.allclose(weights.sum(axis=1), 1)
     if not on_simplex or (diagonal < 0).any() or (state["stacking/counts"] < 0).any():
         raise FileRefused("its forecasts have weights that nothing gives.")
-    series, kept = counters["series"], min(samples, task_model.RESTARTS[-1] + longest + 1)
+    series, kept = counters["series"], min(samples, model_state.RESTARTS[-1] + longest + 1)
     if len(series) != kept or not all(map(_is_number, series)):
         raise FileRefused("its series does not fit its rows.")
 
