@@ -103,8 +103,8 @@ def whole_run(name):
 
 
 def in_turn(number):
-    """Marks of two instances of three, which are for the slow tests."""
-    return [pytest.mark.slow] if number % 3 else []
+    """Marks of five instances of six, which are for the slow tests."""
+    return [pytest.mark.slow] if number % 6 else []
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -11,6 +11,7 @@ import pytest
 
 from kernelbank.app.cli import run as run_module
 from kernelbank.app.cli.stop_signals import StopFlag
+from support.marks import slow
 from support.run_command import X, Y, run, succeed
 from support.source_fixtures import KafkaFixture, RedisServer, needs_redis_server
 
@@ -68,7 +69,7 @@ def add_bad_rows(server, stream, count=1):
         server.client.xadd(stream, {"a": "x", "b": 1, "y": 1})
 
 
-@pytest.mark.parametrize("log", [(), ("--log-json",)])
+@pytest.mark.parametrize("log", [(), slow(("--log-json",))])
 @pytest.mark.parametrize(
     "outcome",
     ["end", "bad row", "bad rows", "skipped", "other options", "other output", "live", "lost", "wrong"],

@@ -92,6 +92,7 @@ def test_call_that_fails_is_told_by_name_and_loses_nothing(
     faults.check(name, [fault])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", RESUMED)
 def test_call_that_fails_in_a_resumed_run_loses_nothing(
     faults: CallFaults, fault: CallFault
@@ -99,6 +100,7 @@ def test_call_that_fails_in_a_resumed_run_loses_nothing(
     faults.check("messy", [fault], resumed=True)
 
 
+@pytest.mark.slow
 def test_every_fault_of_these_tests_strikes(faults: CallFaults) -> None:
     """A part of a path that fits nothing would test nothing."""
     for name, fault in [*NEW, *(("messy", fault) for fault in RESUMED)]:
