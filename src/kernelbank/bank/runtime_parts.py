@@ -67,7 +67,8 @@ class RuntimeParts:
         self._was_reset = False
         self._known_specs: dict[Any, dict[str, ArraySpec]] = {}
         """What `array_specs` has found before, for the outputs that this one leads too."""
-        self._single: SingleSampleCalls | None = None
+        self._single_calls: SingleSampleCalls | None = None
+        self._single_allowed = False
         self._gate: Gate | None = None
 
     @property
@@ -138,13 +139,26 @@ class RuntimeParts:
         )
         # Models behind an Adapter raise into it, and never make a block fail.
         self._snapshot_models = bool(own or choosing or in_python)
-        self._single = None
-        phases = self.executor.single_sample_phases()
+        self._single_calls = None
         plain_checks = not self._settings.restricted_kernels  # which compiled code can do
-        if plain_checks and phases is not None and not self._callbacks and outputs == 1:
-            self._single = SingleSampleCalls(
-                *phases, objective, self.ledger, self.workspace, self._query_prediction
-            )
+        self._single_allowed = plain_checks and not self._callbacks and outputs == 1
+
+    @property
+    def _single(self) -> SingleSampleCalls | None:
+        """The compiled calls for one sample, made when first needed; None if there are none."""
+        if self._single_calls is None and self._single_allowed:
+            with defer_signals():
+                phases = self.executor.single_sample_phases()
+                self._single_allowed = phases is not None
+                if phases is not None:
+                    self._single_calls = SingleSampleCalls(
+                        *phases,
+                        self._objective,
+                        self.ledger,
+                        self.workspace,
+                        self._query_prediction,
+                    )
+        return self._single_calls
 
     def plain_phases(self) -> tuple[Phases, Phases] | None:
         """The phases of a block and of a query, if nothing but these phases has to run."""

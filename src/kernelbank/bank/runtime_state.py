@@ -121,7 +121,8 @@ class RuntimeState(RuntimeParts):
         """Return to a checkpoint, after the block since then, from sample `first`, has failed."""
         with defer_signals():
             if first == 0:
-                self.dimension = self._single = self._gate = None  # closed again
+                self.dimension = self._single_calls = self._gate = None  # closed again
+                self._single_allowed = False
             self._restore_shared(before[0])
             self.executor.rollback(before[1])
 

@@ -115,7 +115,7 @@ class Shard:
         that the one before has ended with, then these are still in the cache."""
         self.learn_phases = self._learn_phases(workspace)
         self.mix_phases = Phases([self._mix(workspace)])
-        self.query_phases = self._query_phases(workspace)
+        self._workspace = workspace
 
     def _follows(self, settings: GroupSettings, leader: Shard) -> bool:
         own, first = settings.objective(self.objective), settings.objective(leader.objective)
@@ -239,9 +239,11 @@ class Shard:
             group.values[:, 0] = group.values[:, count]
             group.norms[:, 0] = group.norms[:, count]
 
-    def _query_phases(self, workspace: Workspace) -> Phases:
-        """The phases that write the slots' values at the query point."""
+    @cached_property
+    def query_phases(self) -> Phases:
+        """The phases that write the slots' values at the query point; made when first needed."""
         phases: list[Phase] = []
+        workspace = self._workspace
         for group in self.groups:
             phases += group.predict_phases(self.buffer, workspace)
         scatter = Phase(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...losses.objective import Objective
 from ...native.callbacks import Callback
 from ...native.phases import Phases
 from ...native.workspace import Workspace
+from ...utils.interrupts import defer_signals
 from ...utils.validation import Floats
 from ..layout import Layout
 from ..shard import Shard
@@ -58,10 +60,8 @@ class LocalExecutor(Executor):
         ]
 
     def connect(self, stage: CombineStage) -> None:
-        query = Phases([self._buffer.query] if self._buffer.leads else [])
-        for shard in self._shards:
-            query += shard.query_phases
-        self._query_phases = query + stage.combine_query
+        self._combine_query = stage.combine_query
+        self.__dict__.pop("_query_phases", None)
         self._skip_phases = Phases([self._buffer.add_samples])
         for shard in self._shards:
             self._skip_phases += shard.skip_phases
@@ -69,6 +69,15 @@ class LocalExecutor(Executor):
             self._block_phases([getattr(shard, order) for shard in self._shards], stage)
             for order in ("learn_phases", "backward_phases")
         )
+
+    @cached_property
+    def _query_phases(self) -> Phases:
+        """All phases of a query; made when first needed, since `run` needs none."""
+        query = Phases([self._buffer.query] if self._buffer.leads else [])
+        with defer_signals():  # compiling must not be interrupted
+            for shard in self._shards:
+                query += shard.query_phases
+            return query + self._combine_query
 
     def _block_phases(self, learning: list[Phases], stage: CombineStage) -> Phases:
         """All phases of a block, with those that learn."""
@@ -113,6 +122,8 @@ class LocalExecutor(Executor):
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
+        if not any(shard.learn_phases.callbacks for shard in self._shards):
+            return ()  # then a query has none either
         phases = [p for shard in self._shards for p in (shard.learn_phases, shard.query_phases)]
         return tuple(callback for part in phases for callback in part.callbacks)
 
