@@ -72,7 +72,7 @@ def files_of_compiled(functions):
 
 def compiled_phases(bank):
     """The compiled functions behind `learn_one` of a bank."""
-    learning, _ = bank._runtime.executor.single_sample_phases()
+    learning, *_ = bank._runtime.executor.single_sample_phases()
     members = []
     for member in learning._members:
         parts = member.phases if isinstance(member, phases.ParallelPhases) else [member]

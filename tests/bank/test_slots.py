@@ -119,3 +119,9 @@ def test_slot_loss_that_the_learner_does_not_take_is_refused():
 
 
 # --- the same bits --------------------------------------------------------------------------------
+
+
+def test_slots_in_the_place_of_kernels_are_refused_with_the_right_argument():
+    slot = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())
+    with pytest.raises(kb.errors.InvalidArgument, match=r"Give slots as slots="):
+        kb.KernelBank([slot])

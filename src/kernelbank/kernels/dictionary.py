@@ -30,6 +30,8 @@ class Dictionary:
             raise check.refuse("kernels", "hold at least one kernel", [], remedy, "Dictionary")
         for kernel in self._kernels:
             if not isinstance(kernel, Kernel):
+                if hasattr(kernel, "learner"):  # a slot
+                    remedy = "Give slots as slots=[...], without a dictionary."
                 raise check.refuse("kernels", "hold only kernels", kernel, remedy, "Dictionary")
 
     def __len__(self) -> int:
