@@ -12,6 +12,7 @@ from docstring_markdown import as_markdown
 MODULES = (
     "kernels",
     "losses",
+    "transforms",
     "learners",
     "combiners",
     "engines",

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import checks, combiners, errors, kernels, learners, losses
+    from . import checks, combiners, errors, kernels, learners, losses, transforms
     from .auto import AutoBank, AutoLedger, Change
     from .auto.loading.loading import load
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
@@ -39,6 +39,7 @@ _MODULES = {
     "river": "river",
     "sklearn": "sklearn",
     "sources": "io.sources",
+    "transforms": "transforms",
 }
 """Public modules and where they are. `river` and `sklearn` need the libraries of these names."""
 
@@ -93,6 +94,7 @@ __all__ = [
     "regret",
     "simplex_qp",
     "sources",
+    "transforms",
 ]
 
 

@@ -31,6 +31,9 @@ def mixed_slots():
         kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15)),
         kb.Slot(K.Gaussian(0.6), L.NearestNeighborGP(neighbors=5, memory=30), residual_of=0),
         kb.Slot(K.Gaussian(0.6), L.FourierRLS(features=12, forgetting=0.99), residual_of=1),
+        kb.Slot(
+            K.Gaussian(0.8), L.FourierRLS(features=12), transform=kb.transforms.ShiftedLog(2.0)
+        ),
     ]
 
 

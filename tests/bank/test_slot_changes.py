@@ -267,7 +267,7 @@ def test_every_combiner_goes_on_or_refuses(combiner):
         with pytest.raises(InvalidArgument, match="'combiner' must be one that can"):
             bank.with_slots(slots, kept)
         return
-    same = bank.with_slots(bank.slots, range(11))
+    same = bank.with_slots(bank.slots, range(len(bank.slots)))
     found, expected = (b.run(case.X[200:], case.y[200:]) for b in (same, copy.deepcopy(bank)))
     for name in expected.fields:
         assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
@@ -283,7 +283,7 @@ def test_every_combiner_goes_on_or_refuses(combiner):
     assert np.isfinite(trace.predictions).all()
     # A new slot does not take the weight before it has shown that it is good: 1e-3 is too slow.
     poor = kb.Slot(K.Gaussian(0.05), L.Norma(1e-3, 30))
-    more = bank.with_slots([*bank.slots, poor], [*range(11), None])
+    more = bank.with_slots([*bank.slots, poor], [*range(len(bank.slots)), None])
     found = more.run(case.X[200:], case.y[200:])
     assert found.loss.mean() <= 1.3 * expected.loss.mean()
 

@@ -58,6 +58,7 @@ def streams() -> dict[str, tuple[Any, Any, list[Any]]]:
         kb.Slot(K.TreeKernel(0.7, 6), L.PartitionTree(nodes=15, split_after=5)),
         kb.Slot(K.Gaussian(0.6) + K.Periodic(2.0), L.KLMS(0.1, 10)),
         kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 15), loss="absolute"),
+        kb.Slot(K.Gaussian(0.6), L.KLMS(0.1, 10), transform=kb.transforms.ShiftedLog(2.0)),
     ]
     labels = [("low", "middle", "high")[int(t > 0.8) + int(t > 1.4)] for t in y]
     some = [  # the default ones would make files of a megabyte

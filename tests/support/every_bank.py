@@ -26,6 +26,8 @@ OWN = {
 """Components of the tests' own, which `kb.load` must be given."""
 
 
+LOG = kb.transforms.ShiftedLog(1.5)
+
 NORMAS = [
     L.Norma(0.05, 30),
     L.Norma(0.2, 30, step_size="inverse_sqrt"),
@@ -57,7 +59,7 @@ def auto_case(rows, y, **options):
 
 
 def mixed_slots():
-    """Slots of several methods; two learn the residual of another, one has a loss of its own."""
+    """Slots of several methods: two on residuals, one by its own loss, two with a transform."""
     return [
         kb.Slot(K.Linear(0.5), L.LinearRLS()),
         *(kb.Slot(K.Gaussian(width), L.Norma(0.05, 30)) for width in (0.2, 0.4, 0.8, 1.6, 3.2)),
@@ -66,6 +68,8 @@ def mixed_slots():
         kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), residual_of=7),
         kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), loss="absolute"),
         kb.Slot(K.Gaussian(0.6), PrototypeRLS()),
+        kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), transform=LOG),
+        kb.Slot(K.Gaussian(0.6), L.FourierRLS(features=12), residual_of=11, transform=LOG),
     ]
 
 

@@ -20,6 +20,7 @@ from ..learners import Learner, Norma
 from ..losses import Loss, as_loss
 from ..losses.objective import Objective
 from ..native.simd import WIDTH
+from ..transforms import TargetTransform
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .initial import InitialFunction
@@ -40,7 +41,11 @@ class Slot:
     residual_of : index, from 0, of an earlier slot of the bank. With b the function of that slot
         before it learned the sample, this slot learns y - b(x), and its function is b + its own.
         norm^2 is the sum of both. Cost and memory: those of the learner; the base runs only once.
+    transform : one of `kb.transforms`, T. The slot learns T(y), and its function is T^-1 of what it
+        has found; with a base b it learns T(y) - T(b(x)). The bank judges it by its predictions of
+        y. T^-1 of a mean is not the mean, but near it where errors are small beside the bend of T.
 
+    >>> import numpy as np
     >>> import kernelbank as kb
     >>> line = kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
     >>> rest = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS(), residual_of=0)
@@ -48,6 +53,14 @@ class Slot:
     >>> for n in range(100):
     ...     bank.learn_one(n / 10, n / 10 + (n % 20 < 10))
     >>> bool(bank.ledger.slot_loss[1] < bank.ledger.slot_loss[0])
+    True
+
+    >>> growth = kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS(),
+    ...                  transform=kb.transforms.ShiftedLog(1.0))
+    >>> bank = kb.KernelBank(slots=[line, growth])
+    >>> for n in range(100):
+    ...     bank.learn_one(n / 50, np.expm1(n / 50))
+    >>> bool(bank.ledger.slot_loss[1] < 0.1 * bank.ledger.slot_loss[0])
     True
 
     >>> slow = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.FourierSGD())
@@ -63,6 +76,7 @@ class Slot:
     learner: Learner
     loss: Loss | None = None
     residual_of: int | None = None
+    transform: TargetTransform | None = None
 
     def __post_init__(self) -> None:
         owner = "Slot"
@@ -84,6 +98,10 @@ class Slot:
             remedy = "Give the index, from 0, of an earlier slot of the bank, or None."
             base = check.count("residual_of", self.residual_of, owner, remedy, least=0)
             object.__setattr__(self, "residual_of", base)
+        if self.transform is not None and not isinstance(self.transform, TargetTransform):
+            remedy = "Use one of kb.transforms, such as kb.transforms.ShiftedLog(2.0), or None."
+            rule = "be a transform of the target"
+            raise check.refuse("transform", rule, self.transform, remedy, owner)
 
 
 def given_slots(slots: Any, owner: str, remedy: str) -> tuple[Slot, ...]:
@@ -124,6 +142,12 @@ class GroupSettings:
     learner: Learner
     loss: Loss | None
     residual_of: int | None
+    transform: TargetTransform | None = None
+
+    @property
+    def has_own_targets(self) -> bool:
+        """Whether the learner has another target than the bank: see `slot_targets`."""
+        return self.residual_of is not None or self.transform is not None
 
     def objective(self, objective: Objective) -> Objective:
         """The objective by which these slots learn, in a bank with that objective."""
@@ -133,9 +157,9 @@ class GroupSettings:
         """Refuse an objective of the bank that these slots cannot work with."""
         own = self.objective(objective)
         self.learner.check(own)
-        if self.residual_of is not None and not own.loss.any_target:
+        if self.has_own_targets and not own.loss.any_target:
             remedy = 'Use a loss for regression, or kb.Slot(..., loss="squared") for these slots.'
-            rule = "be one for all numbers where slots learn a residual"
+            rule = "be one for all numbers where slots learn a residual or have a transform"
             raise check.refuse("loss", rule, own.loss, remedy)
 
 
@@ -163,9 +187,9 @@ class Layout:
         if self.initial is None:
             return
         for group in self.groups:
-            if group.residual_of is not None:
-                remedy = "Leave it out, or use slots that do not learn a residual."
-                rule = "be left out for slots that learn a residual"
+            if group.has_own_targets:
+                remedy = "Leave it out, or use slots without residual_of and transform."
+                rule = "be left out for slots that learn a residual or have a transform"
                 raise check.refuse("initial", rule, len(self.initial.points), remedy)
             group.learner.check_initial(group.objective(objective), len(self.initial.points))
 
@@ -179,7 +203,7 @@ class Layout:
                 rule = "be the index of an earlier slot"
                 remedy = f"This is slot {index}: give the index of one before it."
                 raise check.refuse("residual_of", rule, slot.residual_of, remedy)
-            settings = GroupSettings(slot.learner, slot.loss, slot.residual_of)
+            settings = GroupSettings(slot.learner, slot.loss, slot.residual_of, slot.transform)
             members.setdefault((slot.kernel.structure_key, settings), []).append(index)
         leaves: list[Leaf] = []
         for number, ((_, settings), indices) in enumerate(members.items()):

@@ -43,20 +43,22 @@ def kernel_name(kernel: Kernel) -> str:
 
 
 def method_name(slot: Slot, name: Callable[[Any], str] = short_name) -> str:
-    """The learner, the slot's own loss if any, and the slot whose residual it learns if any."""
+    """The learner; the slot's own loss, its transform and the slot whose residual it learns."""
     parts = [shortened(name(slot.learner), LONGEST)]
     if slot.loss is not None:
         parts.append(f"loss {name(slot.loss)}")
+    if slot.transform is not None:
+        parts.append(f"transform {name(slot.transform)}")
     if slot.residual_of is not None:
         parts.append(f"residual of [{slot.residual_of}]")
     return ", ".join(parts)
 
 
 def distinct_methods(slots: Sequence[Slot]) -> list[Slot]:
-    """The first slot of every combination of learner, loss and residual_of."""
+    """The first slot of every combination of learner, loss, transform and residual_of."""
     found: dict[Any, Slot] = {}
     for slot in slots:
-        found.setdefault((slot.learner, slot.loss, slot.residual_of), slot)
+        found.setdefault((slot.learner, slot.loss, slot.transform, slot.residual_of), slot)
     return list(found.values())
 
 

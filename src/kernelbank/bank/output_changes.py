@@ -57,6 +57,7 @@ def can_negate(settings: BankSettings) -> bool:
         losses == {Squared()}
         and settings.combiner.ignores_signs
         and settings.initial is None
+        and all(slot.transform is None for slot in settings.slots)
         and all(learner.odd_arrays is not None and learner.saveable for learner in learners)
     )
 
@@ -75,7 +76,7 @@ def negated(settings: BankSettings, source: OutputSource) -> OutputSource:
         arrays |= {prefix + name: array for name, array in own.items()}
         odd.append(prefix + "values")
         if group.residual_of is not None:
-            odd += [prefix + "residual_targets", prefix + "residual_values"]
+            odd += [prefix + "own_targets", prefix + "own_values"]
     arrays |= {name: 0.0 - arrays[name] for name in odd}
     return replace(source, arrays=arrays)
 
@@ -123,8 +124,10 @@ def start_output(
     arrays = runtime.arrays()
     for number, group in enumerate(layout.groups):
         if group.residual_of is None:  # the target of a residual was about 0
+            T = group.transform
+            past = past_target if T is None else T.forward(past_target)
             for name in group.learner.target_arrays:
-                arrays[f"slots/group{number}/{name}"][...] = past_target
+                arrays[f"slots/group{number}/{name}"][...] = past
     arrays["ledger/running"][bank_cost.SAMPLES] = first
     runtime.ledger.missing = first
     runtime.restore(arrays)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import combiners, kernels, learners, losses
+from .. import combiners, kernels, learners, losses, transforms
 from ..errors import FileRefused, InvalidArgument
 from ..io.specs import from_spec, to_spec
 from ..utils import validation as check
@@ -28,6 +28,7 @@ KNOWN = (
     *learners.BUILT_IN,
     *combiners.BUILT_IN,
     *losses.BUILT_IN.values(),
+    *transforms.BUILT_IN,
     AdaptiveDictionary,
     Slot,
 )
@@ -52,16 +53,13 @@ def memory_limit(arrays: Mapping[str, Floats]) -> int:
 def describe_settings(settings: BankSettings) -> dict[str, Any]:
     """The settings, without the engine, as JSON data."""
     slots, objective = settings.slots, settings.objective
-    methods = {(slot.learner, slot.loss): None for slot in slots}
+    methods = {_method(slot): None for slot in slots}
     number = {method: i for i, method in enumerate(methods)}
     start = settings.initial
     return {
         "kernels": [to_spec(slot.kernel) for slot in slots],
-        "methods": [
-            {"learner": to_spec(learner), "loss": None if loss is None else to_spec(loss)}
-            for learner, loss in methods
-        ],
-        "method_of": [number[slot.learner, slot.loss] for slot in slots],
+        "methods": [_describe_method(method) for method in methods],
+        "method_of": [number[_method(slot)] for slot in slots],
         "residual_of": [slot.residual_of for slot in slots],
         "combiner": to_spec(settings.combiner),
         "loss": to_spec(settings.loss),
@@ -72,6 +70,19 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
         **_describe_dictionary(settings),
         **({} if start is None else {"initial": [a.tolist() for a in start.argument()]}),
     }
+
+
+_METHOD = ("learner", "loss", "transform")
+
+
+def _method(slot: Slot) -> tuple[Any, ...]:
+    """How a slot learns: the parts of it that many slots have in common."""
+    return tuple(getattr(slot, name) for name in _METHOD)
+
+
+def _describe_method(method: tuple[Any, ...]) -> dict[str, Any]:
+    parts = zip(_METHOD, method, strict=True)
+    return {name: None if part is None else to_spec(part) for name, part in parts}
 
 
 def _describe_outputs(settings: BankSettings) -> dict[str, Any]:
@@ -104,18 +115,18 @@ def parse_settings(
     def part(spec: Any) -> Any:
         return from_spec(spec, KNOWN, components)
 
-    methods = [
-        (part(method["learner"]), None if method["loss"] is None else part(method["loss"]))
+    methods: list[dict[str, Any]] = [
+        {name: None if method.get(name) is None else part(method[name]) for name in _METHOD}
         for method in header["methods"]
     ]
     columns = (header["kernels"], header["method_of"], header["residual_of"])
     slots: dict[str, Any]
     if "dictionary" in header:
-        slots = {"dictionary": part(header["dictionary"]), "learner": methods[0][0]}
+        slots = {"dictionary": part(header["dictionary"]), "learner": methods[0]["learner"]}
     else:
         slots = {
             "slots": [
-                Slot(part(kernel), *methods[int(method)], residual_of)
+                Slot(part(kernel), residual_of=residual_of, **methods[int(method)])
                 for kernel, method, residual_of in zip(*columns, strict=True)
             ]
         }

@@ -25,7 +25,7 @@ from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils.validation import Floats
 from . import slot_metrics
 from .layout import GroupSettings, Layout, Leaf
-from .residual import ResidualGroup, ShardGroup, state_shapes
+from .slot_targets import OwnTargetGroup, ShardGroup, state_shapes
 
 
 class Shard:
@@ -102,11 +102,12 @@ class Shard:
                 found = np.searchsorted(self.slots, arrays.columns)
                 arrays.workspace_columns = np.where(arrays.columns >= 0, found, -1)
                 arrays.workspace_numbers = np.searchsorted(self.leaf_numbers, arrays.numbers)
-            if settings.residual_of is None:
-                group = ShardGroup(settings, arrays, followed)
+            if settings.has_own_targets:
+                index = settings.residual_of
+                base = None if index is None else self._find(index)
+                group: ShardGroup = OwnTargetGroup(settings, arrays, followed, base)
             else:
-                base = self._find(settings.residual_of)
-                group = ResidualGroup(settings, arrays, followed, *base)
+                group = ShardGroup(settings, arrays, followed)
             self._start(group)
             self.groups.append(group)
         self.scored = [group.scored for group in self.groups]
@@ -337,6 +338,13 @@ class Shard:
         for group in self.groups:
             group.scored.alive[...] = 1.0
             self._start(group)
+
+    def use_transforms(self, layout: Layout) -> None:
+        """After a reset: go on with slots that differ by parameters of their transforms only."""
+        self.layout = layout
+        for group in self.groups:
+            number = layout.leaves[int(group.scored.numbers[0])].group
+            group.use_transform(layout.groups[number].transform)
 
     def _start(self, group: ShardGroup) -> None:
         """Set the arrays of a group that do not start at zero."""

@@ -27,6 +27,7 @@ from .runtime import Runtime
 from .runtime_state import under
 from .settings import BankSettings
 from .slot_plan import OWNER, SlotPlan, oldest_held
+from .slot_targets import combined_function
 
 Samples = tuple[Floats, Floats]
 """Inputs (m, d) and targets (m, outputs): the newest ones of a stream."""
@@ -131,7 +132,7 @@ def _begin(new: BankSettings, indices: Sequence[int], samples: int, X: Floats, y
     """Let new slots learn these samples, the last of the `samples` so far; y : (m, outputs)."""
     place: dict[int | None, int] = {index: i for i, index in enumerate(indices)}
     chosen = [new.slots[index] for index in indices]
-    slots = [replace(slot, residual_of=place.get(slot.residual_of)) for slot in chosen]
+    slots = [_on_begun(slot, place) for slot in chosen]
     identities = tuple(new.layout.identities[index] for index in indices)
     first = samples - len(X)
     layout = replace(Layout.of(slots), identities=identities, first_sample=first)
@@ -149,6 +150,15 @@ def _begin(new: BankSettings, indices: Sequence[int], samples: int, X: Floats, y
         for block in runtime.iter_blocks(X, targets, ()):
             runtime.run_block(block.points, block.targets)
     return _Begun(indices, layout, runtimes)
+
+
+def _on_begun(slot: Slot, place: Mapping[int | None, int]) -> Slot:
+    """The slot with its base among those that begin; without one its learner is on its own."""
+    if slot.residual_of is None:
+        return slot
+    if slot.residual_of not in place:
+        return replace(slot, residual_of=None, transform=None)
+    return replace(slot, residual_of=place[slot.residual_of])
 
 
 class _Change:
@@ -225,7 +235,7 @@ class _Change:
         """The arrays and models of all slots that are kept."""
         self.models = result.copy_models()
         before = runtime.copy_models()
-        self._copy_residual_targets()
+        self._copy_own_targets()
         for index, source in enumerate(self.plan.kept):
             if source is not None:
                 self.copy(index, self.layout, source, self.old, before)
@@ -243,7 +253,7 @@ class _Change:
         old_group, old_leaf, old_lane = layout.place(source)
         learner = self.new_layout.groups[group].learner
         for name, array in under(f"slots/group{old_group}/", arrays).items():
-            if name == "residual_targets" or f"slots/group{group}/{name}" in self._shared:
+            if name == "own_targets" or f"slots/group{group}/{name}" in self._shared:
                 continue
             target = self.new[f"slots/group{group}/{name}"]
             if learner.leaf_width == 1:
@@ -276,23 +286,27 @@ class _Change:
             remedy = "Keep the order of the slots, or retire all that share it."
             raise check.refuse("slots", rule, place[2], remedy, OWNER)
 
-    def _copy_residual_targets(self) -> None:
-        """The targets y - b(x) of the past, which are the same for all residual slots of b.
+    def _copy_own_targets(self) -> None:
+        """The learners' targets of the past, the same for all slots of one base and transform.
 
-        They are 0 if no slot has learned the residual of b before.
+        They are 0 if no slot has had this base and transform before.
         """
-        known: dict[int, Floats] = {}  # by base in the old bank
+        known: dict[Any, Floats] = {}  # by base in the old bank, and transform
         for number, settings in enumerate(self.layout.groups):
-            if settings.residual_of is not None:
-                array = self.old[f"slots/group{number}/residual_targets"]
-                known.setdefault(settings.residual_of, array[0])
+            if settings.has_own_targets:
+                array = self.old[f"slots/group{number}/own_targets"]
+                known.setdefault((settings.residual_of, settings.transform), array[0])
         for number, settings in enumerate(self.new_layout.groups):
-            if settings.residual_of is None:
+            if not settings.has_own_targets:
                 continue
-            base = self.plan.kept[settings.residual_of]
-            if base in known:
-                for targets in self.new[f"slots/group{number}/residual_targets"]:
-                    self._align(known[base], targets)
+            base = settings.residual_of
+            before = None if base is None else self.plan.kept[base]
+            if base is not None and before is None:
+                continue
+            past = known.get((before, settings.transform))
+            if past is not None:
+                for targets in self.new[f"slots/group{number}/own_targets"]:
+                    self._align(past, targets)
 
     def copy_begun(self, begun: _Begun, output: int) -> None:
         """The arrays and models of new slots."""
@@ -302,9 +316,9 @@ class _Change:
         for source, index in enumerate(begun.indices):
             self.copy(index, begun.layout, source, arrays, models)
             group, old_group = self.new_layout.place(index)[0], begun.layout.place(source)[0]
-            known = arrays.get(f"slots/group{old_group}/residual_targets")
+            known = arrays.get(f"slots/group{old_group}/own_targets")
             if known is not None:
-                for targets in self.new[f"slots/group{group}/residual_targets"]:
+                for targets in self.new[f"slots/group{group}/own_targets"]:
                     self._align(known[0], targets, length)
 
     def start_beside(self) -> None:
@@ -314,7 +328,8 @@ class _Change:
 
     def _start_beside(self, index: int) -> None:
         """Let a new residual slot, which has the values of its learner, have those of base + it."""
-        base = self.new_settings.slots[index].residual_of
+        slot = self.new_settings.slots[index]
+        base = slot.residual_of
         assert base is not None
         group, leaf, lane = self.new_layout.place(index)
         base_group, base_leaf, base_lane = self.new_layout.place(base)
@@ -322,5 +337,6 @@ class _Change:
             target = self.new[f"slots/group{group}/{name}"]
             own = target[leaf, ..., lane].copy()
             known = self.new[f"slots/group{base_group}/{name}"][base_leaf, ..., base_lane]
-            self.new[f"slots/group{group}/residual_{name}"][leaf, ..., lane] = own
-            target[leaf, ..., lane] = known + own
+            self.new[f"slots/group{group}/own_{name}"][leaf, ..., lane] = own
+            transform = slot.transform if name == "values" else None
+            target[leaf, ..., lane] = combined_function(transform, own, known)

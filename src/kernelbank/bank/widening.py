@@ -12,8 +12,8 @@ from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .layout import Layout, Slot
-from .residual import extend_state
 from .runtime_state import under
+from .slot_targets import extend_state
 
 _OWNER = "with_inputs"
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..io.specs import Copied
-from ..native.arguments import Arguments, floats, lanes
 from ..native.callbacks import Callback
+from ..native.elementwise import apply_formula
 from ..native.formulas import call_loss
-from ..native.functions import CompiledFunction, native
+from ..native.functions import CompiledFunction
 from ..native.jit import inline
 from ..native.simd import WIDTH
 from ..utils import validation as check
@@ -67,23 +67,10 @@ class Loss(Copied):
         return self._apply(self.derivative_address, f, y)
 
     def _apply(self, address: int, f: Any, y: Any) -> Any:
-        left, right = np.broadcast_arrays(np.asarray(f, float), np.asarray(y, float))
-        rows = -(-left.size // WIDTH)
-        padded = np.ones((2, rows, WIDTH))
-        padded[0].flat[: left.size] = left.ravel()
-        padded[1].flat[: left.size] = right.ravel()
-        out = np.empty((rows, WIDTH))
-        _apply_loss(
-            rows,
-            loss=address,
-            predictions=padded[0],
-            targets=padded[1],
-            parameters=self.parameters,
-            out=out,
-        )
+        values = apply_formula(address, self.parameters, f, y)
         for callback in self.callbacks:
             callback.check()
-        return out.ravel()[: left.size].reshape(left.shape)[()]
+        return values
 
     def check_targets(self, y: Floats) -> None:
         """Refuse targets for which the loss is not defined."""
@@ -109,21 +96,6 @@ class Loss(Copied):
     def any_target(self) -> bool:
         """Whether the loss is defined for all numbers as targets."""
         return not self.labels and self.targets == Loss.targets
-
-
-@native(
-    Arguments(
-        "apply_loss",
-        loss=int,  # address of the loss, or of its derivative
-        predictions=lanes(None),
-        targets=lanes(None),
-        parameters=floats(None),
-        out=lanes(None),
-    )
-)
-def _apply_loss(a, first, count):
-    """out = the loss, or its derivative, in `count` rows of four."""
-    call_loss(a.loss, a.predictions, a.targets, count, a.parameters, a.out)
 
 
 @inline

@@ -9,6 +9,7 @@ loss) are small C functions with one of these signatures, and the loop gets thei
 - a *kernel formula* turns a statistic into the kernel values of four slots:
   k = formula(s, a, b, c), where a, b, c hold one constant per slot.
 - a *loss formula* maps rows of four predictions and four targets, element by element.
+- a *transform formula* of targets is one that ignores its second argument.
 
 Built-in formulas are compiled from one expression each. A user's Python function is called back
 through a C function of the same signature (see `callbacks`), so there is one loop for both.
@@ -37,6 +38,7 @@ __all__ = [
     "call_statistic",
     "kernel_formula",
     "loss_formula",
+    "transform_formula",
 ]
 
 CONSTANTS = 3
@@ -77,4 +79,9 @@ def kernel_formula(formula: Callable[..., Any]) -> CompiledFunction:
 
 def loss_formula(formula: Callable[..., Any]) -> CompiledFunction:
     """Compile the decorated formula(f, y, p): a loss or its derivative, in lanes."""
+    return _LossFormula(formula, "loss")
+
+
+def transform_formula(formula: Callable[..., Any]) -> CompiledFunction:
+    """Compile the decorated formula(v, _, p): a transform of targets or its inverse, in lanes."""
     return _LossFormula(formula, "loss")

@@ -53,6 +53,17 @@ class Phase:
         phase.entry = (self.entry[0], phase._table.address)
         return phase
 
+    def with_function(self, function: NativeFunction) -> Phase:
+        """Another function of the same arguments, which are filled and checked once for both."""
+        assert isinstance(self._function, NativeFunction)
+        if function.arguments is not self._function.arguments:
+            raise TypeError(f"{function.__name__} has other arguments than {self.name}")
+        phase = Phase.__new__(Phase)
+        phase._function = function
+        phase._table = self._table
+        phase.entry = (function.address, self.entry[1])
+        return phase
+
     def run(self, first: int, count: int) -> None:
         """Run the phase alone, without the interpreter's lock."""
         assert isinstance(self._function, NativeFunction)

@@ -115,8 +115,8 @@ class RunningSlots:
         slots = self.bank_slots()
         if self._spare_banks:
             bank = self._spare_banks.pop()
-            usable = list(bank.slots) == slots and all(slot.learner.saveable for slot in slots)
-            if usable and bank._reset_for(outputs):
+            saveable = all(slot.learner.saveable for slot in slots)
+            if saveable and bank._reset_for(outputs, slots):
                 return bank
         return self.config.make_bank(slots, outputs)
 

@@ -73,9 +73,9 @@ def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int
     instructions = sum(kernel.instruction_count(dimension) for kernel in layout.row_kernels)
     if instructions > _MOST_INSTRUCTIONS:  # so many are not even listed
         return 8 * CONSTANTS * instructions * _SHORTEST * (window + 1)
-    on_residuals = sum(layout.groups[leaf.group].residual_of is not None for leaf in layout.leaves)
+    own_targets = sum(layout.groups[leaf.group].has_own_targets for leaf in layout.leaves)
     workspace = slots * (9 + window) + leaves * (window + 3) + dimension
-    workspace += on_residuals * 4 * (window + 3)  # what their learners write
+    workspace += own_targets * 4 * (window + 3)  # what their learners write
     sample = bytes_per_sample(layout, objective, dimension) + 8 * workspace
     length = {
         k.structure_key: len(k.for_dimension(dimension).program())
@@ -248,6 +248,13 @@ class Executor:
     def reset(self) -> None:
         """Forget everything that was learned; `start` follows before the next sample."""
         raise NotImplementedError
+
+    def use_transforms(self, layout: Layout) -> bool:
+        """After a reset: go on with slots that differ by parameters of their transforms only.
+
+        Whether it can; by default not.
+        """
+        return False
 
     def start(self, first_input: Floats) -> None:
         """Take the first sample after a reset, as `Engine.open` takes the very first."""

@@ -1,0 +1,148 @@
+"""Transforms of the target: a slot with one learns T(y), and predicts the inverse of T.
+
+Where effects multiply, or errors grow with the level (counts, concentrations, prices), a function
+of the logarithm is simpler than a function of the target itself. The bank still judges the slot by
+its predictions of y.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+# The formulas are compiled with types of their own.
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .io.specs import Copied
+from .native.elementwise import apply_formula
+from .native.formulas import transform_formula
+from .native.functions import CompiledFunction
+from .native.jit import inline
+from .native.scalar_math import exp, log
+from .native.simd import four, lane
+from .utils import validation as check
+from .utils.validation import Floats
+
+__all__ = ["ShiftedLog", "TargetTransform"]
+
+
+class TargetTransform(Copied):
+    """A strictly increasing function T of the target, defined for all numbers, and its inverse.
+
+    Subclasses state the formulas `_forward(y, p)` and `_inverse(u, p)`, in lanes, where p is
+    the parameter of the transform. NaN stays NaN.
+    """
+
+    _forward: ClassVar[CompiledFunction]
+    _inverse: ClassVar[CompiledFunction]
+
+    def parameter(self) -> float:
+        """The parameter p of the formulas, if any."""
+        return 0.0
+
+    @property
+    def parameters(self) -> Floats:
+        return np.array([self.parameter()])
+
+    @property
+    def forward_address(self) -> int:
+        return self._forward.address
+
+    @property
+    def inverse_address(self) -> int:
+        return self._inverse.address
+
+    def forward(self, y: Any) -> Any:
+        """T(y), element by element."""
+        return apply_formula(self.forward_address, self.parameters, y, 0.0)
+
+    def inverse(self, u: Any) -> Any:
+        """The y with T(y) = u, element by element."""
+        return apply_formula(self.inverse_address, self.parameters, u, 0.0)
+
+
+STEEPEST = 8.0
+"""The largest slope of a ShiftedLog; the least is one divided by it."""
+
+_LONGEST = float(np.log(STEEPEST))
+
+
+@inline
+def shifted_log(y, shift):
+    """T(y) of a `ShiftedLog`, the identity for a shift of 0; NaN stays NaN."""
+    if y == 0.0 or shift == 0.0:  # y is 0 in an empty lane
+        return y
+    r = 1.0 + y / shift
+    c = min(max(r, 1.0 / STEEPEST), STEEPEST)
+    return shift * (log(c) + (r - c) / c)
+
+
+@inline
+def _shifted_exp(u, shift):
+    """The y with T(y) = u."""
+    if u == 0.0 or shift == 0.0:
+        return u
+    v = u / shift
+    c = min(max(v, -_LONGEST), _LONGEST)
+    return shift * (exp(c) * (1.0 + v - c) - 1.0)
+
+
+@dataclass(frozen=True)
+class ShiftedLog(TargetTransform):
+    """T(y) = shift log(1 + y / shift), with slopes between 1/8 and 8.
+
+    T(0) = 0 and T'(0) = 1. With r = 1 + y / shift the slope is 1 / r: beyond r = 1/8 and r = 8, T
+    goes on as a straight line, so it is defined for all numbers, and no prediction explodes.
+
+    Parameters
+    ----------
+    shift : a number other than 0, in the units of the target: how far below 0 the pole of the
+        logarithm is. For targets that are skewed to the right, in standard units, about 1 to 4. For
+        those skewed to the left, the negative of such a number: then the pole is above 0. The
+        larger it is, the straighter is T; None: T is the identity.
+
+    >>> log = ShiftedLog(2.0)
+    >>> log.forward([-1.0, 0.0, 1.0, 6.0]).round(3).tolist()
+    [-1.386, 0.0, 0.811, 2.773]
+    >>> log.inverse(log.forward([-1.0, 100.0])).round(9).tolist()
+    [-1.0, 100.0]
+    """
+
+    shift: float | None = 2.0
+
+    def __post_init__(self) -> None:
+        if self.shift is None:
+            return
+        remedy = "Give the distance from 0 to the pole, such as 2.0, or -2.0 for skew to the left."
+        shift = check.number("shift", self.shift, "ShiftedLog", remedy)
+        if not 1e-9 <= abs(shift) <= 1e9:
+            rule = "lie between 1e-9 and 1e9, or between their negatives"
+            raise check.refuse("shift", rule, shift, remedy, "ShiftedLog")
+        object.__setattr__(self, "shift", shift)
+
+    def parameter(self) -> float:
+        return 0.0 if self.shift is None else self.shift
+
+    @transform_formula
+    def _forward(y, _, p):
+        first = shifted_log(lane(y, 0), p)
+        return four(
+            first,
+            first if lane(y, 1) == lane(y, 0) else shifted_log(lane(y, 1), p),
+            first if lane(y, 2) == lane(y, 0) else shifted_log(lane(y, 2), p),
+            first if lane(y, 3) == lane(y, 0) else shifted_log(lane(y, 3), p),
+        )
+
+    @transform_formula
+    def _inverse(u, _, p):
+        return four(
+            _shifted_exp(lane(u, 0), p),
+            _shifted_exp(lane(u, 1), p),
+            _shifted_exp(lane(u, 2), p),
+            _shifted_exp(lane(u, 3), p),
+        )
+
+
+BUILT_IN: tuple[type[TargetTransform], ...] = (ShiftedLog,)
+"""Every transform."""

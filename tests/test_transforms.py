@@ -1,0 +1,211 @@
+"""Transforms of the target: formulas, and slots that learn a transformed target."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kernelbank as kb
+from support.instances import stream
+from support.naive.transforms import shifted_exp, shifted_log
+
+K, L, T = kb.kernels, kb.learners, kb.transforms
+EPS = np.finfo(float).eps
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+SHIFTS = [2.0, 1.2, -1.5, 40.0, None]
+NUMBERS = [0.0, -0.0, 1e-300, 0.3, -0.3, 1.0, -1.0, 5.0, -5.0, 30.0, -30.0, 1e6, -1e6]
+
+
+def scale(shift):
+    """Rounding is relative to the shift: 1 + y / shift is rounded."""
+    return 0.0 if shift is None else abs(shift)
+
+
+# --- formulas -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_shifted_log_and_its_inverse_equal_their_definitions(shift):
+    transform = T.ShiftedLog(shift)
+    # r = 1 + y / shift and log(r) have errors of a few eps, and slopes are at most 8.
+    for function, naive in ((transform.forward, shifted_log), (transform.inverse, shifted_exp)):
+        expected = np.array([naive(v, shift) for v in NUMBERS])
+        allowed = 64 * EPS * (scale(shift) + np.abs(expected) + np.abs(NUMBERS))
+        assert (np.abs(function(NUMBERS) - expected) <= allowed).all()
+
+
+@given(st.floats(-1e6, 1e6), st.sampled_from(SHIFTS))
+@settings(max_examples=100, deadline=None)
+def test_inverse_of_the_transform_is_the_target(y, shift):
+    transform = T.ShiftedLog(shift)
+    # Errors of T(y), at most 8 times as large after the inverse, whose slope is at most 8.
+    allowed = 600 * EPS * (scale(shift) + abs(y))
+    assert abs(transform.inverse(transform.forward(y)) - y) <= allowed
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_transform_increases_keeps_zero_and_missing_values_and_any_shape(shift):
+    transform = T.ShiftedLog(shift)
+    y = np.linspace(-60, 60, 1001)
+    assert (np.diff(transform.forward(y)) > 0).all()
+    assert (np.diff(transform.inverse(y)) > 0).all()
+    assert transform.forward(0.0) == transform.inverse(0.0) == 0.0
+    assert np.isnan(transform.forward(np.nan))
+    assert np.isnan(transform.inverse([1.0, np.nan])).tolist() == [False, True]
+    assert transform.forward(np.ones((2, 3))).shape == (2, 3)
+    slopes = np.diff(transform.forward(y)) / np.diff(y)
+    assert slopes.max() <= 8 * (1 + 1e-9)
+    assert slopes.min() >= (1 - 1e-9) / 8
+
+
+@pytest.mark.parametrize("wrong", [0, 0.0, np.inf, np.nan, 1e-10, 1e10, "2", True])
+def test_impossible_shift_is_refused_with_its_name(wrong):
+    with pytest.raises(kb.errors.InvalidArgument, match="'shift' of ShiftedLog must"):
+        T.ShiftedLog(wrong)
+
+
+# --- slots ----------------------------------------------------------------------------------------
+
+
+def inner_values(kernel, learner, X, targets, window):
+    """Predictions of a bank of one slot on other targets."""
+    return kb.KernelBank([kernel], learner, window=window).run(X, targets).slot_predictions[:, 0]
+
+
+@pytest.mark.parametrize("shift", [1.5, -2.0, None])
+@pytest.mark.parametrize("window", [1, 4])
+def test_slot_with_a_transform_learns_it_and_predicts_its_inverse(shift, window):
+    X, y = stream(2, 300, 2)
+    transform = T.ShiftedLog(shift)
+    kernel, learner = K.Gaussian(0.5), L.Norma(0.1, 30)
+    slots = [kb.Slot(K.Linear(1.0), L.LinearRLS()), kb.Slot(kernel, learner, transform=transform)]
+    trace = kb.KernelBank(slots=slots, window=window).run(X, y)
+    inner = inner_values(kernel, learner, X, transform.forward(y), window)
+    assert np.array_equal(trace.slot_predictions[:, 1], transform.inverse(inner))
+    plain = kb.KernelBank(slots=slots[:1], window=window).run(X, y)
+    assert np.array_equal(trace.slot_predictions[:, 0], plain.slot_predictions[:, 0])
+
+
+def test_slot_with_a_base_and_a_transform_learns_the_difference_of_transforms():
+    X, y = stream(2, 300, 2)
+    transform = T.ShiftedLog(1.3)
+    base, learner = kb.Slot(K.Linear(1.0), L.LinearRLS()), L.KLMS(0.2, 30)
+    rest = kb.Slot(K.Gaussian(0.5), learner, residual_of=0, transform=transform)
+    trace = kb.KernelBank(slots=[base, rest], window=3).run(X, y)
+    b = transform.forward(trace.slot_predictions[:, 0])
+    inner = inner_values(rest.kernel, learner, X, transform.forward(y) - b, 3)
+    assert np.array_equal(trace.slot_predictions[:, 1], transform.inverse(inner + b))
+
+
+def test_loss_on_the_window_is_that_of_the_inverse():
+    X, y = stream(3, 60, 2)
+    transform = T.ShiftedLog(1.5)
+    slot = kb.Slot(K.Gaussian(0.5), L.Norma(0.1, 30), transform=transform)
+    bank = kb.KernelBank(slots=[slot], window=5)
+    trace = bank.run(X, y)
+    values = bank.predict_slots(X[-5:])[:, 0]
+    expected = ((values - y[-5:]) ** 2).sum()
+    # The values are recursions on the window, and full sums at new points: they differ by rounding.
+    assert trace.window_loss[-1, 0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_transform_fits_where_effects_multiply():
+    draw = np.random.default_rng(0)
+    X = draw.uniform(0, 1, (400, 2))
+    y = np.exp(2 * X[:, 0] + X[:, 1]) - 1
+    plain = kb.Slot(K.Linear(1.0), L.LinearRLS())
+    growth = kb.Slot(K.Linear(1.0), L.LinearRLS(), transform=T.ShiftedLog(1.0))
+    bank = kb.KernelBank(slots=[plain, growth])
+    bank.run(X, y)
+    assert bank.ledger.slot_loss[1] < 0.2 * bank.ledger.slot_loss[0]
+
+
+def test_queries_of_a_slot_with_a_transform_agree():
+    X, y = stream(4, 200, 2)
+    slots = [
+        kb.Slot(K.Gaussian(0.5), L.FourierRLS(features=12), transform=T.ShiftedLog(1.5)),
+        kb.Slot(K.TreeKernel(), L.PartitionTree(nodes=31), residual_of=0, transform=T.ShiftedLog()),
+    ]
+    bank = kb.KernelBank(slots=slots)
+    bank.run(X[:150], y[:150])
+    rows = bank.predict_slots(X[150:])
+    ones = np.array([bank.predict_slots_one(x)[1] for x in X[150:]])
+    assert np.array_equal(rows, ones)
+    ahead = rows[0]
+    assert np.array_equal(bank.run(X[150:151], y[150:151]).slot_predictions[0], ahead)
+
+
+def test_variance_of_a_slot_with_a_transform_is_that_of_its_learner():
+    X, y = stream(4, 50, 1)
+    kernel, learner, transform = K.Gaussian(1.0), L.FourierRLS(features=8), T.ShiftedLog(1.5)
+    bank = kb.KernelBank(slots=[kb.Slot(kernel, learner, transform=transform)])
+    bank.run(X, y)
+    plain = kb.KernelBank([kernel], learner)
+    plain.run(X, transform.forward(y))
+    found, expected = (one.predict_variance_slots(X[:5]) for one in (bank, plain))
+    assert np.array_equal(found, expected)
+
+
+def test_transform_is_in_the_name_and_in_the_file(tmp_path):
+    X, y = stream(4, 80, 1)
+    slot = kb.Slot(K.Gaussian(1.0), L.KLMS(), transform=T.ShiftedLog(1.5))
+    bank = kb.KernelBank(slots=[kb.Slot(K.Gaussian(1.0), L.KLMS()), slot])
+    assert "transform ShiftedLog(shift=1.5)" in bank.names[1]
+    expected = bank.fresh().run(X, y).predictions
+    bank.run(X[:40], y[:40])
+    bank.save(tmp_path / "bank.kb")
+    again = kb.load(tmp_path / "bank.kb")
+    assert again.slots[1] == slot
+    assert np.array_equal(again.run(X[40:], y[40:]).predictions, expected[40:])
+
+
+def test_something_else_than_a_transform_is_refused():
+    with pytest.raises(kb.errors.InvalidArgument, match="'transform' of Slot must be a transform"):
+        kb.Slot(K.Gaussian(1.0), L.KLMS(), transform=np.log1p)
+
+
+def test_transform_with_labels_or_an_initial_function_is_refused():
+    slot = kb.Slot(K.Gaussian(1.0), L.KLMS(), transform=T.ShiftedLog())
+    with pytest.raises(kb.errors.InvalidArgument, match="or have a transform"):
+        kb.KernelBank(slots=[slot], loss="hinge")
+    with pytest.raises(kb.errors.InvalidArgument, match="'initial' must be left out"):
+        kb.KernelBank(slots=[slot], initial=([[0.0]], [1.0]))
+
+
+def test_new_slots_with_a_transform_begin_with_the_last_samples_or_beside_their_base():
+    X, y = stream(5, 400, 2)
+    line = kb.Slot(K.Linear(1.0), L.LinearRLS())
+    log = kb.Slot(K.Gaussian(0.5), L.KLMS(0.1, 30), transform=T.ShiftedLog(1.5))
+    rest = kb.Slot(K.Gaussian(0.5), L.Norma(0.1, 30), residual_of=0, transform=T.ShiftedLog(1.5))
+    bank = kb.KernelBank(slots=[line], window=2)
+    bank.run(X[:300], y[:300])
+    other = bank.with_slots([line, log, rest], [0, None, None], replay=(X[200:300], y[200:300]))
+    alone = kb.KernelBank(slots=[log], window=2)
+    alone.run(X[200:300], y[200:300])
+    found = other.predict_slots(X[300:])
+    assert np.array_equal(found[:, 1], alone.predict_slots(X[300:])[:, 0])
+    # T^-1(T(b)) is b but for rounding.
+    assert np.abs(found[:, 2] - found[:, 0]).max() <= 600 * EPS * 10
+    kept = other.with_slots([log], [1])
+    later = other.run(X[300:], y[300:]).slot_predictions[:, 1]
+    assert np.array_equal(kept.run(X[300:], y[300:]).slot_predictions[:, 0], later)
+
+
+@pytest.mark.parametrize("engine", ["serial", "threads"])
+def test_reset_bank_with_other_shifts_is_a_new_one(engine):
+    X, y = stream(0, 90, 2)
+
+    def slots(shift):
+        own = {"transform": T.ShiftedLog(shift)}
+        line = kb.Slot(K.Linear(1.0), L.LinearRLS(), **own)
+        return [line, kb.Slot(K.Gaussian(1.0), L.KRLS(budget=9), residual_of=0, **own)]
+
+    used = kb.KernelBank(slots=slots(None), engine=engine, window=2)
+    used.run(X[::-1], y[::-1])
+    assert used._reset_for(1, slots(-1.5))
+    fresh = kb.KernelBank(slots=slots(-1.5), window=2)
+    assert used.slots == fresh.slots
+    one, other = used.run(X, y), fresh.run(X, y)
+    assert np.array_equal(one.slot_predictions, other.slot_predictions)
+    assert np.array_equal(used.predict_slots(X[:3]), fresh.predict_slots(X[:3]))
+    assert not used._reset_for(1, slots(-1.5)[:1])
