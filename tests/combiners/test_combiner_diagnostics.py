@@ -26,6 +26,12 @@ SHAPES = {
     C.OMKR: {"gradient": (4,), "rate": (1,)},
     C.Simplex: {"curvature": (4,), "linear": (4,)},
     C.NewtonStacking: {"gap": (), "cost": (), "scale": (), "steps": (), "mean_loss": ()},
+    C.RobustStacking: {
+        **dict.fromkeys(("gap", "cost", "scale", "steps"), ()),
+        **{f"plain_{name}": () for name in ("gap", "cost", "scale", "steps")},
+        "mean_square": (),
+        "share": (),
+    },
     C.Stacking: {"gap": (), "cost": (), "scale": (), "steps": ()},
     C.Uniform: {"active": (4,)},
     C.BayesianAveraging: {"log_weights": (4,), "residuals": (4,)},

@@ -170,6 +170,10 @@ COMBINERS = [
         ("newton_stacking", {"discount": 0.9, "ridge": 0.2, "caution": 3.0}),
     ),
     (
+        kb.combiners.RobustStacking(0.9, 0.2, tolerance=1e-10, degrees_of_freedom=3.0),
+        ("robust_stacking", {"discount": 0.9, "ridge": 0.2, "degrees_of_freedom": 3.0}),
+    ),
+    (
         kb.combiners.BayesianAveraging(),
         ("bayesian_averaging", {"forgetting": 1.0, "switching": 0.0, "noise": None}),
     ),

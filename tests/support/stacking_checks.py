@@ -1,4 +1,4 @@
-"""What Stacking and NewtonStacking promise, as checks: planted faults must fail them."""
+"""What Stacking, NewtonStacking and RobustStacking promise, as checks: planted faults must fail them."""
 
 import numpy as np
 
@@ -108,4 +108,20 @@ def check_newton_definition(loss, naive, settings=NEWTON_SETTINGS):
         for n in range(40):
             seen = predictions[: n + 1], targets[: n + 1], before[: n + 1]
             expected = naive_combiners.newton_stacking(*seen, naive, **settings)
+            assert np.abs(found.weights[n] - expected).max() < 1e-4, n
+
+
+ROBUST_SETTINGS = {"discount": 0.95, "ridge": 0.1, "degrees_of_freedom": 3.0}
+EXACT_ROBUST = C.RobustStacking(**ROBUST_SETTINGS, tolerance=1e-10, steps=10_000)
+
+
+def check_robust_definition(settings=ROBUST_SETTINGS):
+    for seed, slots in enumerate([1, 2, 5]):
+        predictions, targets = problem(seed, slots, 40, False)
+        found = run_combiner(EXACT_ROBUST, values=predictions, targets=targets, cuts=one_by_one(40))
+        for n in range(40):
+            seen = predictions[: n + 1], targets[: n + 1]
+            expected = naive_combiners.robust_stacking(*seen, **settings)
+            # gap <= 1e-10 cost, cost = w'Mw + ridge L |w|^2 <= (1 + ridge) L if w is the best slot:
+            # |w - w*|^2 <= gap / (ridge L) <= 1.1e-9
             assert np.abs(found.weights[n] - expected).max() < 1e-4, n

@@ -13,6 +13,7 @@ from .newton_stacking import NewtonStacking
 from .omkl_gf import OMKLGF
 from .omkl_sfg import OMKLSFG
 from .omkr import OMKR
+from .robust_stacking import RobustStacking
 from .simplex import Simplex
 from .stacking import Stacking
 from .vaw import VAW
@@ -29,6 +30,7 @@ BUILT_IN: tuple[type[Combiner], ...] = (
     OMKLGF,
     OMKLSFG,
     OMKR,
+    RobustStacking,
     Simplex,
     NewtonStacking,
     Stacking,
@@ -51,6 +53,7 @@ __all__ = [
     "OMKLGF",
     "OMKLSFG",
     "OMKR",
+    "RobustStacking",
     "Simplex",
     "Stacking",
     "Uniform",

@@ -18,7 +18,7 @@ from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import PhaseList, State, combiner_phase
-from .stacking import STACKING, Stacking, update_weights
+from .stacking import STACKING, Stacking, mixture, update_weights
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ def loss_at(a, address, prediction, target):
 
 
 @inline
-def _newton_errors(predictions, mixture, slope, unit, errors):
-    """e_p = sqrt(unit) (1 + slope (f_p - mixture) / unit); 0 if unit = 0, without any loss."""
+def _newton_errors(predictions, combined, slope, unit, errors):
+    """e_p = sqrt(unit) (1 + slope (f_p - combined) / unit); 0 if unit = 0, without any loss."""
     size = math.sqrt(unit)
     for p in range(len(errors)):
-        change = slope * (predictions[p] - mixture)
+        change = slope * (predictions[p] - combined)
         errors[p] = size + change / size if size > 0.0 else 0.0
 
 
@@ -132,22 +132,15 @@ def _newton_stacking(a, first, count):
     mean_loss = a.mean_loss
     forgotten = 1.0 - a.discount
     for t in range(count):
-        predictions, losses = a.slot_predictions[t], a.window_loss[t]
         before = a.chosen[t - 1] if t > 0 else a.weights
-        mixture = 0.0  # m = w'f, over slots that have not failed
-        share = 0.0
-        for p in range(a.slots):
-            if before[p] > 0.0 and losses[p] < np.inf:
-                mixture += before[p] * predictions[p]
-                share += before[p]
-        mixture = mixture / share if share > 0.0 else 0.0
+        combined, share = mixture(before, a.slot_predictions[t], a.window_loss[t])  # m = w'f
         target = a.new_targets[t]
-        lost = abs(loss_at(a, a.value, mixture, target))
-        slope = loss_at(a, a.derivative, mixture, target)  # g = l'(m, y)
+        lost = abs(loss_at(a, a.value, combined, target))
+        slope = loss_at(a, a.derivative, combined, target)  # g = l'(m, y)
         if not (share > 0.0 and lost < np.inf and abs(slope) < np.inf):
             lost = mean_loss[0]  # no slot made a prediction: nothing is known
             slope = 0.0
         mean_loss[0] += (lost - mean_loss[0]) * max(1.0 / (first + t + 1), forgotten)
         unit = a.caution * mean_loss[0]  # u = caution * mean loss
-        _newton_errors(predictions, mixture, slope, unit, a.errors)
+        _newton_errors(a.slot_predictions[t], combined, slope, unit, a.errors)
         update_weights(a, t)

@@ -113,7 +113,7 @@ class Stacking(PairwiseSolver):
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> PhaseList:
-        return [combiner_phase(_stacking, workspace, weights, **self._arguments(state))]
+        return [combiner_phase(stacking_phase, workspace, weights, **self._arguments(state))]
 
     def _arguments(self, state: State) -> dict[str, Any]:
         """The arguments of the phase beside the common ones."""
@@ -280,8 +280,23 @@ def update_weights(a, t):
         solve_weights(a, a.ridge * least, chosen)
 
 
+@inline
+def mixture(weights, predictions, losses):
+    """w'f of a sample, over slots that have not failed, and their share of the weights.
+
+    weights, predictions, losses: (P,); the loss of a slot that has failed is infinite.
+    """
+    combined = 0.0
+    share = 0.0
+    for p in range(len(weights)):
+        if weights[p] > 0.0 and losses[p] < np.inf:
+            combined += weights[p] * predictions[p]
+            share += weights[p]
+    return combined / share if share > 0.0 else 0.0, share
+
+
 @native(STACKING)
-def _stacking(a, first, count):
+def stacking_phase(a, first, count):
     """chosen[t] = the weights after sample t."""
     for t in range(count):
         for p in range(a.slots):

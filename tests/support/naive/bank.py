@@ -60,7 +60,7 @@ def run(
 
     combiner: "simplex", ("prequential", horizon), "jensen", "uniform", "best", ("omkr", "exact"),
     ("omkr", "printed"), or a function of naive.combiners and its settings: ("hedge", {"rate": 1.0}),
-    "fixed_share", "intervals", "adaraker", "omkl_gf", "omkl_sfg", "stacking", "newton_stacking",
+    "fixed_share", "intervals", "adaraker", "omkl_gf", "omkl_sfg", "stacking", "newton_stacking", "robust_stacking",
     "bayesian_averaging", "bayesian_stacking", "vaw", and ("joint", settings) for squared loss; "hedge_by_cost" is "hedge" of costs.
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
@@ -170,7 +170,7 @@ def run(
         elif rule == "newton_stacking":
             seen = out.slot_predictions[: n + 1], y[: n + 1], out.weights[: n + 1]
             theta = combiners.newton_stacking(*seen, loss, **option)
-        elif rule in ("bayesian_averaging", "bayesian_stacking"):
+        elif rule in ("bayesian_averaging", "bayesian_stacking", "robust_stacking"):
             seen = out.slot_predictions[: n + 1], y[: n + 1]
             theta = getattr(combiners, rule)(*seen, **option)
         elif rule == "vaw":
