@@ -58,7 +58,7 @@ def test_numbers_are_learned_with_every_loss(loss):
     inside = (y >= trace.lower) & (y <= trace.upper)
     assert abs(inside[100:].mean() - 0.9) < 0.05
     assert type(bank.bank.combiner).__name__ == (
-        "Stacking" if loss == L.Squared() else "NewtonStacking"
+        "RobustStacking" if loss == L.Squared() else "NewtonStacking"
     )
 
 
@@ -95,7 +95,7 @@ def test_absolute_loss_ignores_some_far_errors():
         loss: np.abs(kb.AutoBank(loss=loss, **SMALL).run(X, y).predictions - y)[300:].mean()
         for loss in ("squared", "absolute")
     }
-    assert lost["absolute"] < 0.8 * lost["squared"]
+    assert lost["absolute"] < 0.9 * lost["squared"]
 
 
 @pytest.mark.parametrize("loss", ["huber", L.Pinball(0.8), "hinge"], ids=str)

@@ -163,6 +163,7 @@ class AutoBank(AutoBankPredictions):
             horizons=checked_horizons(horizons, self._task),
             known=checked_known(known, checked_horizons(horizons, self._task)),
             quantiles=checked_quantiles(quantiles, self._task),
+            labels=self._task == "classification",
         )
         self._config.check()
         self._model: TaskModel | None = None

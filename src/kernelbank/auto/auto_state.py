@@ -83,8 +83,8 @@ class AutoBankState(AutoBankView):
         >>> for n in range(300):
         ...     bank.learn_one([n % 7], n % 7)
         >>> bank.add_inputs()
-        >>> round(bank.predict_one([3.0, float("nan")]), 1)
-        3.0
+        >>> round(bank.predict_one([6.0, float("nan")]), 1)
+        6.0
         """
         if self._encoder is not None and not self._encoder.tentative:
             remedy = "Start a new bank with the new columns, NaN in rows without them."

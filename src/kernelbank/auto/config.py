@@ -50,6 +50,8 @@ class AutoConfig:
     quantiles: tuple[float, ...] = ()
     losses: tuple[Loss, ...] = ()
     """Of several outputs, if they differ."""
+    labels: bool = False
+    """Whether targets are labels."""
 
     @cached_property
     def bounds(self) -> Floats:
@@ -88,8 +90,10 @@ class AutoConfig:
 
     @property
     def effective_combiner(self) -> Combiner:
-        """The combiner of the banks: the user's own, or the default for the loss."""
-        return self.combiner if self.combiner is not None else default_combiner(self.loss)
+        """The combiner of the banks: the user's own, or the default one."""
+        if self.combiner is not None:
+            return self.combiner
+        return default_combiner(self.loss, labels=self.labels)
 
     @property
     def past(self) -> int:

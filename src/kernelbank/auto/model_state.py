@@ -199,6 +199,7 @@ class ModelState(PastTargets, RunningSlots, ABC):
         """Continue from what `state` and `counters` returned; shapes have been checked."""
         for name, array in self.state().items():
             array[...] = state[name]
+        self._use_pool(self.make_pool(self.scaling))
         self.units.restore(counters["units"])
         self._use_members()
         self.rows = int(counters["rows"])

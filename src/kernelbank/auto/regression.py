@@ -332,6 +332,7 @@ class RegressionModel(Forecasting, TaskModel):
         X, _, targets = self.buffer.latest(self.rows)
         self._drop_banks()
         self.scaling.fit(X, targets)
+        self._use_pool(self.make_pool(self.scaling))  # the target may be skewed
         self.banks = [self.new_bank()]
         self.held.release()
         self.buffer.replay(self.rows, self.banks[0], *self._usual_rows())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...transforms import ShiftedLog
 from ...utils.validation import LARGEST, Floats
 from ..season_steps import INPUTS, PAST
 from . import scaling_steps as steps
@@ -25,6 +26,7 @@ from .running_stats import (
     STREAK,
 )
 from .scaling_batch import CHUNK, ScalingBatch, fit_columns
+from .target_skewness import is_plausible_shift, log_shift
 
 RING = 1000
 """Values among which a value is ranked."""
@@ -127,6 +129,8 @@ class Scaling:
         self._relevant_sources = (*first, *self.past_columns) if relevant else ()
         self.relevance = np.ones(len(self._relevant_sources))
         """The factor of each relevant column."""
+        self.target_shift = np.zeros(1)
+        """The shift of the target's logarithm for slots on ranks and relevant columns, or 0."""
         self.relevant_columns = tuple(range(width, width + len(self.relevance)))
         width += len(self.relevance)
         for column in range(core, dimension):
@@ -153,6 +157,7 @@ class Scaling:
             relevant_columns=self.relevant_columns,
             relevant_sources=self._relevant_sources,
             relevance=self.relevance,
+            target_shift=self.target_shift,
             has_target=self.has_target,
         )
 
@@ -167,6 +172,8 @@ class Scaling:
         fit_columns(self.columns, self.rings, X)
         if targets is not None:
             fit_columns(self.target[None], self.ring[None], targets[:, None])
+            if len(self.relevance):
+                self.target_shift[0] = log_shift(self.scale_targets(targets))
 
     def scale_rows(self, X: Floats, lagged: Floats) -> Floats:
         """(n, width): scaled inputs (n, d) and past targets (n, past); changes nothing."""
@@ -255,6 +262,17 @@ class Scaling:
         return float(self.target[CENTER]), float(self.target[SCALE])
 
     @property
+    def target_transform(self) -> ShiftedLog | None:
+        """The transform of the scaled target for slots on ranks and relevant columns, if any.
+
+        It is the identity unless the target is skewed.
+        """
+        if not (self.has_target and len(self.relevance)):
+            return None
+        shift = float(self.target_shift[0])
+        return ShiftedLog(shift if shift and is_plausible_shift(shift) else None)
+
+    @property
     def target_correlation(self) -> float:
         """The correlation of a target with the next one, at least 0."""
         product, power = float(self.target[PRODUCT]), float(self.target[POWER])
@@ -308,6 +326,7 @@ class Scaling:
             (both[:, [COUNT, SCALE]] >= 0.0).all()
             and (sizes <= 1000.0 * LARGEST).all()
             and ((self.relevance > 0.0) & (self.relevance <= len(self.relevance))).all()
+            and is_plausible_shift(float(self.target_shift[0]))
             and self.target[STREAK] == held
         )
 
@@ -316,6 +335,7 @@ class Scaling:
         self.columns[: before.dimension] = before.columns
         self.rings[: before.dimension] = before.rings
         self.target[:] = before.target
+        self.target_shift[:] = before.target_shift
         self.ring[:] = before.ring
         if len(self.relevance) == len(before.relevance):  # not if all inputs are new
             self.relevance[:] = before.relevance
@@ -328,4 +348,6 @@ class Scaling:
             "target": self.target,
             "ring": self.ring,
         }
-        return own | {"relevance": self.relevance} if len(self.relevance) else own
+        if len(self.relevance):
+            own |= {"relevance": self.relevance, "target_shift": self.target_shift}
+        return own

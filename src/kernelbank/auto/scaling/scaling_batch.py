@@ -76,6 +76,7 @@ class ScalingBatch:
         relevant_columns: Sequence[int] = (),
         relevant_sources: Sequence[int] = (),
         relevance: Floats | None = None,
+        target_shift: Floats | None = None,
         has_target: bool = True,
     ) -> None:
         inputs = len(columns)
@@ -93,6 +94,7 @@ class ScalingBatch:
         self.result = np.zeros(2, dtype=np.int64)
         self.shift = np.zeros(1)
         self.forms = np.zeros((inputs, FORMS))
+        deviations = places[[steps.STANDARD, steps.PLAIN], inputs:]  # columns of past targets
         self._arguments: dict[str, Any] = {
             **self.__dict__,
             "inputs": inputs,
@@ -107,6 +109,8 @@ class ScalingBatch:
             "relevant_column": relevant_columns[0] if relevant_columns else 0,
             "relevant_sources": np.array(relevant_sources, dtype=np.int64),
             "relevance": np.zeros(0) if relevance is None else relevance,
+            "relevant_targets": np.isin(relevant_sources, deviations).astype(np.int64),
+            "target_shift": np.zeros(1) if target_shift is None else target_shift,
             "width": width,
             "has_target": has_target,
             "columns": columns,

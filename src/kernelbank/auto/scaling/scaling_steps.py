@@ -12,6 +12,7 @@ from ...native.arguments import Arguments, floats, ints
 from ...native.functions import native
 from ...native.jit import inline
 from ...native.scalar_math import asinh
+from ...transforms import shifted_log
 from ..season_steps import INPUTS, PAST, RECALLED, fill_phases
 from .running_stats import (
     CENTER,
@@ -57,6 +58,8 @@ BATCH = Arguments(
     relevant_column=int,  # the first of them
     relevant_sources=ints("relevant"),  # the columns that they repeat,
     relevance=floats("relevant"),  # each times this factor
+    relevant_targets=ints("relevant"),  # 1 for a past target, which is transformed:
+    target_shift=floats(1),  # by a shifted logarithm, with this shift unless it is 0
     seasons=int,  # places for periods
     season_column=int,  # the first of their columns in a scaled row
     width=int,
@@ -163,8 +166,12 @@ def _scale_row(a, t):
         known = not (math.isnan(value) or is_extreme(a.columns[k], value))
         z = clipped(deviation(a.columns[k], value), CLIP) if known else 0.0
         out[a.previous_column + k] = z
+    shift = a.target_shift[0]
     for j in range(a.relevant):
-        out[a.relevant_column + j] = a.relevance[j] * out[a.relevant_sources[j]]
+        value = out[a.relevant_sources[j]]
+        if a.relevant_targets[j] != 0 and shift != 0.0:
+            value = shifted_log(value, shift)
+        out[a.relevant_column + j] = a.relevance[j] * value
 
 
 @inline

@@ -60,7 +60,7 @@ NOISE = 0.1
 MOST_SAMPLES = 2**14
 """The most samples among which neighbors are searched."""
 
-LIMIT = 0.8
+LIMIT = 0.7
 """What all slots may cost per row, as a part of what the slots of each scaling would cost."""
 
 LARGER_TREES, LARGEST_TREE = 8, 4_000_000
@@ -71,6 +71,9 @@ SUBSETS = 3
 
 RELEVANT_WIDTHS = {"wide": 2.0, "medium": 1.0, "narrow": 0.5}
 """Of the kernels of all relevant columns: in standard deviations, times sqrt(columns)."""
+
+TRANSFORMED = ("rank: ", "relevant: ")
+"""How the names of slots begin that learn the transform of a skewed target (`target_skewness`)."""
 
 _FORGETTING: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
 
@@ -99,6 +102,10 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: i
     pool.add(season_slots(scaling, size, seed, loss))
     pool.season_units = tuple(range(first, len(pool.units)))
     builder.add_reserves()
+    for index, name in enumerate(pool.names):
+        if name.startswith(TRANSFORMED):
+            slot = pool.slots[index]
+            pool.slots[index] = replace(slot, transform=scaling.target_transform)
     return pool
 
 

@@ -24,7 +24,7 @@ from math import sqrt
 from typing import Any
 
 from ...bank.layout import Slot
-from ...combiners import Combiner, NewtonStacking, Stacking
+from ...combiners import Combiner, NewtonStacking, RobustStacking, Stacking
 from ...kernels import ActiveDims, Additive, Gaussian, Kernel, Linear, TreeKernel
 from ...learners import FourierRLS, LinearRLS, PartitionTree
 from ...losses import Loss, Squared
@@ -92,9 +92,14 @@ def mixed_kernel(dimension: int, widths: int, narrowest: float = NARROWEST) -> K
     return mean if dimension > WIDE else mean + Linear(1.0)
 
 
-def default_combiner(loss: Loss) -> Combiner:
-    """The combiner where none was given."""
-    rule = Stacking if loss == Squared() else NewtonStacking
+def default_combiner(loss: Loss, *, labels: bool) -> Combiner:
+    """The combiner where none was given.
+
+    Labels have no outliers: there large errors are all that counts.
+    """
+    if loss != Squared():
+        return NewtonStacking(DISCOUNT, STACKING_RIDGE)
+    rule = Stacking if labels else RobustStacking
     return rule(DISCOUNT, STACKING_RIDGE)
 
 

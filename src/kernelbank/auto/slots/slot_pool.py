@@ -26,7 +26,7 @@ from ...utils.validation import Floats
 
 NamedSlots = Sequence[tuple[str, Slot]]
 
-SEVERAL_OUTPUTS, EACH_OUTPUT = 2.5, 1 / 8
+SEVERAL_OUTPUTS, EACH_OUTPUT = 2.9, 1 / 7
 """How many times more a row may cost with several outputs, or with each of many."""
 
 START = 1.5
