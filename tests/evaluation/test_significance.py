@@ -3,11 +3,13 @@
 import itertools
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from kernelbank.evaluation import significance
+from kernelbank.evaluation.datasets.stream import CLASSIFICATION
 from kernelbank.evaluation.scores import overall
 from support.results import result_row
 
@@ -118,3 +120,14 @@ def test_leader_over_streams_has_the_least_mean_rank():
     assert b.wilcoxon == pytest.approx(2 * 2 / 2**8)
     assert c.ratio == math.inf
     assert overall([r for r in results if r.stream == "s0"]) == ()
+
+
+def test_leader_without_an_error_counts_as_half_an_error():
+    def labels(stream, name, loss):
+        return replace(result_row(stream, name, loss), task=CLASSIFICATION, samples=100)
+
+    results = [labels("s0", "a", 0.0), labels("s1", "a", 0.1)]
+    results += [labels("s0", "b", 0.02), labels("s1", "b", 0.1)]
+    a, b = overall(results)
+    assert (a.name, a.ratio) == ("a", 1.0)
+    assert b.ratio == pytest.approx(math.sqrt(0.02 / 0.005))

@@ -201,16 +201,16 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
     if len(streams) < 2:
         return ()
     kinds = {result.name: result.kind for result in results}
-    loss = {(result.stream, result.name): result.mean_loss for result in results}
-    names = [name for name in kinds if all((stream, name) in loss for stream in streams)]
-    ranks = [mean_ranks([loss[stream, name] for name in names]) for stream in streams]
+    found = {(result.stream, result.name): result for result in results}
+    names = [name for name in kinds if all((stream, name) in found for stream in streams)]
+    ranks = [mean_ranks([found[stream, name].mean_loss for name in names]) for stream in streams]
     mean_rank = {
         name: math.fsum(row[index] for row in ranks) / len(streams)
         for index, name in enumerate(names)
     }
     leader = min(names, key=lambda name: mean_rank[name])
     ratios = {
-        name: [_log_ratio(loss[stream, name], loss[stream, leader]) for stream in streams]
+        name: [_log_ratio(found[stream, name], found[stream, leader]) for stream in streams]
         for name in names
     }
     others = [name for name in names if name != leader]
@@ -231,15 +231,12 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
     return tuple(sorted(rows, key=lambda row: row.mean_rank))
 
 
-def _log_ratio(own: float, other: float) -> float:
-    """log(own / other) for losses of 0 and infinity too; equals give 0."""
-    if own == other:
-        return 0.0
-    if own == 0 or math.isinf(other):
+def _log_ratio(own: Result, other: Result) -> float:
+    """The logarithm of `Result.ratio`, for losses of 0 and infinity too."""
+    ratio = own.ratio(own.mean_loss, other.mean_loss)
+    if ratio == 0:
         return -math.inf
-    if other == 0 or math.isinf(own):
-        return math.inf
-    return math.log(own) - math.log(other) if own > 0 and other > 0 else math.nan
+    return math.log(ratio) if ratio > 0 else math.nan
 
 
 def _exponential_of_mean(logarithms: list[float]) -> float:
