@@ -12,10 +12,17 @@ from typing import Any
 
 import kernelbank as kb
 from kernelbank.auto import config, model_state
+from kernelbank.auto.scaling import scaling as scaling_module
+from kernelbank.auto.scaling.target_skewness import log_shift
 from kernelbank.auto.slots import default_pool as default_pool_module
 from kernelbank.auto.slots import slot_revision
 from kernelbank.auto.slots.default_pool import LIMIT, default_pool
-from kernelbank.auto.slots.default_slots import SCALINGS
+from kernelbank.auto.slots.default_slots import (
+    DISCOUNT,
+    SCALINGS,
+    STACKING_RIDGE,
+    default_combiner,
+)
 from kernelbank.auto.slots.slot_pool import SlotPool
 from kernelbank.combiners import Combiner
 from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
@@ -43,6 +50,8 @@ class Variant:
     seasons: str | None = None
     revises: bool = True
     limit: float = LIMIT
+    transforms: bool = True
+    robust: bool = True
 
     def bank(self, stream: Stream) -> kb.AutoBank:
         """A bank for this stream that has learned nothing; to be run inside `in_force`."""
@@ -72,6 +81,8 @@ class Variant:
                 (config, "default_pool", pool),
                 (slot_revision, "is_due", slot_revision.is_due if self.revises else _never),
                 (default_pool_module, "LIMIT", self.limit),
+                (scaling_module, "log_shift", log_shift if self.transforms else _no_shift),
+                (config, "default_combiner", default_combiner if self.robust else _plain_stacking),
             )
             for module, name, value in patches:
                 stack.callback(setattr, module, name, getattr(module, name))
@@ -94,6 +105,14 @@ def run_variant(name: str, seed: int, stream: Stream) -> CompetitorRun:
 
 def _never(rows: int) -> bool:
     return False
+
+
+def _no_shift(deviations: Any) -> float:
+    return 0.0
+
+
+def _plain_stacking(loss: Any, *, labels: bool) -> Combiner:
+    return kb.combiners.Stacking(DISCOUNT, STACKING_RIDGE)
 
 
 def kept_pool(pool: SlotPool, keep: Keep) -> SlotPool:
@@ -189,9 +208,11 @@ VARIANTS = (
     *_combiner_variants(),
     Variant("starts after 5, 32 rows only", "starts", starts=(5, 32)),
     Variant("start after 5 rows only", "starts", starts=(5,)),
+    Variant("no logarithm of skewed targets", "transforms", transforms=False),
+    Variant("Stacking, not RobustStacking", "combiner", robust=False),
     Variant("no revision: all initial slots run", "revision", revises=False),
-    Variant("revision within half of the time", "revision", limit=0.4),
-    Variant("revision within one and a half times the time", "revision", limit=1.2),
+    Variant("revision within half of the time", "revision", limit=0.5 * LIMIT),
+    Variant("revision within one and a half times the time", "revision", limit=1.5 * LIMIT),
     Variant("seasons auto", "seasons", seasons="auto"),
     Variant("size small", "size", size="small"),
     Variant("size large", "size", size="large"),
