@@ -119,9 +119,7 @@ def check_robust_definition(settings=ROBUST_SETTINGS):
     for seed, slots in enumerate([1, 2, 5]):
         predictions, targets = problem(seed, slots, 40, False)
         found = run_combiner(EXACT_ROBUST, values=predictions, targets=targets, cuts=one_by_one(40))
-        for n in range(40):
-            seen = predictions[: n + 1], targets[: n + 1]
-            expected = naive_combiners.robust_stacking(*seen, **settings)
-            # gap <= 1e-10 cost, cost = w'Mw + ridge L |w|^2 <= (1 + ridge) L if w is the best slot:
-            # |w - w*|^2 <= gap / (ridge L) <= 1.1e-9
-            assert np.abs(found.weights[n] - expected).max() < 1e-4, n
+        expected = naive_combiners.robust_stacking_path(predictions, targets, **settings)
+        # gap <= 1e-10 cost, cost = w'Mw + ridge L |w|^2 <= (1 + ridge) L if w is the best slot:
+        # |w - w*|^2 <= gap / (ridge L) <= 1.1e-9
+        assert np.abs(found.weights - expected).max() < 1e-4

@@ -266,6 +266,7 @@ def test_copied_and_widened_banks_on_ray_have_the_bits_of_serial(cluster):
     assert_same_banks(*pair)
 
 
+@pytest.mark.slow
 def test_processes_of_deleted_banks_are_used_again(cluster):
     def process_ids():
         bank = bank_maker()(Ray(shards=2))
@@ -275,6 +276,7 @@ def test_processes_of_deleted_banks_are_used_again(cluster):
     assert process_ids() == process_ids() == process_ids()
 
 
+@pytest.mark.slow
 def test_shard_that_never_starts_names_possible_causes(cluster):
     bank = bank_maker()(Ray(shards=1, cpus=1000, patience=0.5))
     with (
@@ -284,6 +286,7 @@ def test_shard_that_never_starts_names_possible_causes(cluster):
         bank.learn_one(0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_exchange_auto_uses_sums_for_many_slots(cluster, monkeypatch):
     monkeypatch.setattr(executor, "MIN_SLOTS_FOR_SUMS", 9)
 

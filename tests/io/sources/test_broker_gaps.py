@@ -57,6 +57,7 @@ def strict():
         yield
 
 
+@pytest.mark.slow
 def test_redis_stream_trimmed_beyond_the_position_is_refused(stream):
     stream.add(10)
     rows, position, _ = stream.read()
@@ -113,6 +114,7 @@ def test_single_entries_deleted_before_they_were_read_are_refused(stream):
             next(blocks)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("strict")
 def test_entries_that_were_read_may_be_deleted(stream):
     stream.add(10)
@@ -135,6 +137,7 @@ def test_entries_that_were_read_may_be_deleted(stream):
     assert (rows, missing) == ([23, 24, 25, 26, 27], 0)
 
 
+@pytest.mark.slow
 def test_position_of_an_earlier_version_and_of_an_old_server(stream, monkeypatch):
     """Without a count of the entries it is refused only where entries may be missing."""
     stream.add(10)

@@ -133,6 +133,7 @@ def test_redis_out_of_reach_is_refused_after_patience(own_server):
     assert len(told) > 1
 
 
+@pytest.mark.slow
 def test_redis_that_is_not_encrypted_says_so(own_server):
     address = f"rediss://127.0.0.1:{own_server.port}/s"
     plain = f"redis://127.0.0.1:{own_server.port}/s?db=0, or"
@@ -239,6 +240,7 @@ def test_kafka_waits_for_messages_and_keeps_group_offsets(kafka_broker):
         assert read(again)[0] == EXPECTED[:3]
 
 
+@pytest.mark.slow
 def test_kafka_with_a_slow_start_does_not_end(kafka_broker):
     fixture = KafkaFixture(kafka_broker, ROWS)
     with fixture.open() as source:
@@ -275,6 +277,7 @@ def test_kafka_refuses_deleted_messages_and_unknown_topics(kafka_broker):
         open_source(odd)
 
 
+@pytest.mark.slow
 def test_kafka_out_of_reach_is_refused_after_patience():
     begun = time.monotonic()
     with (

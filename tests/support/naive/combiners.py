@@ -295,14 +295,19 @@ def newton_stacking(predictions, targets, weights, loss, discount, ridge, cautio
     return stacking(np.array(errors), np.zeros(len(errors)), discount, ridge)
 
 
-def robust_stacking(predictions, targets, discount, ridge, degrees_of_freedom):
-    """A mean of two weights after the last sample; the whole stream repeated.
+def robust_stacking(*seen, **settings):
+    """The weights after the last sample; the whole stream repeated."""
+    return robust_stacking_path(*seen, **settings)[-1]
+
+
+def robust_stacking_path(predictions, targets, discount, ridge, degrees_of_freedom):
+    """A mean of two weights after each sample.
 
     The second ones are stacking of errors over sqrt(s + r^2 / degrees_of_freedom), with r their
     own error of each sample.
     """
     plain = own = np.full(predictions.shape[1], 1 / predictions.shape[1])
-    errors, mean, sums = [], 0.0, [0.0, 0.0]
+    errors, mean, sums, path = [], 0.0, [0.0, 0.0], []
     for n, (f, y) in enumerate(zip(predictions, targets, strict=True)):
         r = fsum(own * f) - y
         sums = [discount * sums[0] + r**2, discount * sums[1] + (fsum(plain * f) - y) ** 2]
@@ -312,8 +317,9 @@ def robust_stacking(predictions, targets, discount, ridge, degrees_of_freedom):
         if mean > 0:  # else they were never wrong: nothing moves
             own = stacking(np.array(errors), np.zeros(n + 1), discount, ridge)
         plain = stacking(predictions[: n + 1], targets[: n + 1], discount, ridge)
-    share = min(max(0.5 + 2.5 * (1 - sums[0] / sums[1]), 0), 1) if sums[1] > 0 else 0.5
-    return share * own + (1 - share) * plain
+        share = min(max(0.5 + 2.5 * (1 - sums[0] / sums[1]), 0), 1) if sums[1] > 0 else 0.5
+        path.append(share * own + (1 - share) * plain)
+    return path
 
 
 # ---------------------------------------------------------------- the simplex program, in exact arithmetic
