@@ -30,7 +30,7 @@ __all__ = ["ShiftedLog", "TargetTransform"]
 class TargetTransform(Copied):
     """A strictly increasing function T of the target, defined for all numbers, and its inverse.
 
-    Subclasses state the formulas `_forward(y, p)` and `_inverse(u, p)`, in lanes, where p is
+    Subclasses state the formulas `_forward(y, _, p)` and `_inverse(u, _, p)`, in lanes, where p is
     the parameter of the transform. NaN stays NaN.
     """
 
@@ -65,7 +65,7 @@ class TargetTransform(Copied):
 STEEPEST = 8.0
 """The largest slope of a ShiftedLog; the least is one divided by it."""
 
-_LONGEST = float(np.log(STEEPEST))
+_LONGEST = 2.0794415416798357  # log(STEEPEST)
 
 
 @inline
