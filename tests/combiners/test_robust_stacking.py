@@ -5,6 +5,7 @@ import pytest
 
 import kernelbank as kb
 from support.combining import problem, run_combiner
+from support.instances import stream
 from support.stacking_checks import EXACT_ROBUST, ROBUST_SETTINGS, check_robust_definition
 
 C = kb.combiners
@@ -95,3 +96,16 @@ def test_robust_stacking_with_wrong_settings_is_refused():
         C.RobustStacking(degrees_of_freedom=0)
     with pytest.raises(ValueError, match="'ridge' of RobustStacking"):
         C.RobustStacking(ridge=-1)
+
+
+def test_new_slot_starts_without_weight_in_both_parts():
+    X, y = stream(0, 80, 2)
+    grid = list(kb.gaussian_grid(0.2, 2, 3))
+    bank = kb.KernelBank(grid, combiner=C.RobustStacking())
+    bank.run(X, y)
+    other = bank.with_slots([*bank.slots, bank.slots[0]], [0, 1, 2, None], [0, 1, 2, 0])
+    state = other._state()
+    for name in ("weights", "plain_weights"):
+        assert state[f"combiner/{name}"][3] == 0
+        assert np.array_equal(state[f"combiner/{name}"][:3], bank._state()[f"combiner/{name}"])
+    assert other.weights[3] == 0
