@@ -217,7 +217,7 @@ def test_ray_settings_out_of_range_are_refused():
 # --- all instances --------------------------------------------------------------------------------------
 
 
-QUICK = ("loss Huber(delta=0.4)", "adaptive dictionary")
+QUICK = ("loss Huber(delta=0.4)",)
 """Banks that `make test` runs on Ray; the others are slow."""
 
 CASES = few_cases()

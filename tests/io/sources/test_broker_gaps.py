@@ -256,6 +256,7 @@ def test_kafka_messages_deleted_before_they_were_read(topic):
         assert position["missing"] == source.missing_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("allow_gaps", [False, True])
 def test_kafka_messages_deleted_during_a_run(topic, allow_gaps):
     topic.add(range(2))

@@ -70,6 +70,7 @@ def test_redis_names_rejected_rows_by_id(redis_server):
     assert positions[-1] == {"rows": 5, "id": "1704-0", "added": 5, "missing": 0}
 
 
+@pytest.mark.slow
 def test_redis_without_new_rows_yields_empty_blocks(redis_server):
     fixture = RedisFixture(redis_server, [])
     sender = threading.Timer(0.7, lambda: redis_server.client.xadd(fixture.name, {"a": 1}))
