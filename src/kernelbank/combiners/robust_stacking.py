@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -84,27 +85,32 @@ class RobustStacking(Stacking):
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
     ) -> PhaseList:
-        plain = {n: state[f"plain_{n}"] for n in ("certificate", "moments", "weights")}
-        robust = {n: state[n] for n in ("certificate", "moments", "weights")}
-        parts = []
-        for part in (plain, robust):
-            own, chosen = part.pop("weights"), np.zeros_like(workspace.chosen)
-            parts.append((self._arguments(part) | {"chosen": chosen}, own))
-        freedom = {"degrees_of_freedom": self.degrees_of_freedom}
-        rule = freedom | {"mean_square": state["mean_square"]}
-        (first, plain_weights), (second, robust_weights) = parts
-        mean = {
-            "plain": first["chosen"],
-            "robust": second["chosen"],
-            "plain_weights": plain_weights,
-            "robust_weights": robust_weights,
-            "discount": self.discount,
-            "squares": state["squares"],
-        }
+        def part(prefix: str) -> dict[str, Any]:
+            own = {name: state[prefix + name] for name in ("certificate", "moments")}
+            return self._arguments(own) | {"chosen": np.zeros_like(workspace.chosen)}
+
+        plain, robust = part("plain_"), part("")
         return [
-            combiner_phase(stacking_phase, workspace, plain_weights, **first),
-            combiner_phase(_robust_stacking, workspace, robust_weights, **second, **rule),
-            combiner_phase(_mean_weights, workspace, weights, **mean),
+            combiner_phase(stacking_phase, workspace, state["plain_weights"], **plain),
+            combiner_phase(
+                _robust_stacking,
+                workspace,
+                state["weights"],
+                **robust,
+                mean_square=state["mean_square"],
+                degrees_of_freedom=self.degrees_of_freedom,
+            ),
+            combiner_phase(
+                _mean_weights,
+                workspace,
+                weights,
+                discount=self.discount,
+                squares=state["squares"],
+                plain=plain["chosen"],
+                robust=robust["chosen"],
+                plain_weights=state["plain_weights"],
+                robust_weights=state["weights"],
+            ),
         ]
 
     def change_slots(

@@ -7,6 +7,8 @@ and errors grow with their level. Some slots then learn a shifted logarithm of t
 
 from __future__ import annotations
 
+from math import fsum, sqrt
+
 import numpy as np
 
 from ...utils.validation import Floats
@@ -42,11 +44,12 @@ def log_shift(deviations: Floats) -> float:
     z = np.clip(deviations, -LARGEST, LARGEST)
     if len(z) < LEAST_ROWS:
         return 0.0
-    centered = z - z.mean()
-    variance = float((centered**2).mean())
+    centered = z - fsum(z) / len(z)  # sums and powers that are the same on every machine
+    squares = centered * centered
+    variance = fsum(squares) / len(z)
     if not variance > 0.0:
         return 0.0
-    skewness = float((centered**3).mean()) / variance**1.5
+    skewness = fsum(squares * centered) / len(z) / (variance * sqrt(variance))
     if abs(skewness) < SKEWED:
         return 0.0
     side = 1.0 if skewness > 0.0 else -1.0
