@@ -22,11 +22,11 @@ from accuracy_options import add_rival_options, add_stream_options, chosen_rival
 from accuracy_tables import TextTable, geometric_mean, is_close, long
 
 import kernelbank as kb
-from kernelbank.evaluation.competitors import RIVAL, Competitor
-from kernelbank.evaluation.datasets import Stream
-from kernelbank.evaluation.results import finite
-from kernelbank.evaluation.run_cache import RunCache
-from kernelbank.evaluation.scores import NORMALISED
+from kernelbank.research.competitors import RIVAL, Competitor
+from kernelbank.research.datasets import Stream
+from kernelbank.research.results import finite
+from kernelbank.research.run_cache import RunCache
+from kernelbank.research.scores import NORMALISED
 
 
 @dataclass(frozen=True)

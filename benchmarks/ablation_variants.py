@@ -25,8 +25,8 @@ from kernelbank.auto.slots.default_slots import (
 )
 from kernelbank.auto.slots.slot_pool import SlotPool
 from kernelbank.combiners import Combiner
-from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
-from kernelbank.evaluation.datasets import Stream
+from kernelbank.research.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
+from kernelbank.research.datasets import Stream
 
 Keep = Callable[[str], bool]
 FULL = "full"

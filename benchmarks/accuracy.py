@@ -36,11 +36,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import kernelbank as kb
-from kernelbank.evaluation.competitors import PERSISTENCE, Competitor
-from kernelbank.evaluation.datasets.stream import CLASSIFICATION, REGRESSION
-from kernelbank.evaluation.results import finite
-from kernelbank.evaluation.run_cache import RunCache
-from kernelbank.evaluation.scores import NORMALISED
+from kernelbank.research.competitors import PERSISTENCE, Competitor
+from kernelbank.research.datasets.stream import CLASSIFICATION, REGRESSION
+from kernelbank.research.results import finite
+from kernelbank.research.run_cache import RunCache
+from kernelbank.research.scores import NORMALISED
 
 TASKS = (REGRESSION, CLASSIFICATION)
 

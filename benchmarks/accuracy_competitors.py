@@ -16,7 +16,7 @@ import numpy as np
 from refitted_rivals import Schedule, refitted_rivals
 
 import kernelbank as kb
-from kernelbank.evaluation.competitors import (
+from kernelbank.research.competitors import (
     BANK,
     PERSISTENCE,
     RIVAL,
@@ -25,8 +25,8 @@ from kernelbank.evaluation.competitors import (
     run_auto_bank,
     run_model,
 )
-from kernelbank.evaluation.datasets.stream import CLASSIFICATION, REGRESSION, Stream
-from kernelbank.evaluation.results import Result
+from kernelbank.research.datasets.stream import CLASSIFICATION, REGRESSION, Stream
+from kernelbank.research.results import Result
 
 _SEED = 42
 _CLIP = 10.0

@@ -10,10 +10,10 @@ from accuracy_competitors import AUTO, competes
 from accuracy_tables import as_given
 
 import kernelbank as kb
-from kernelbank.evaluation import plots
-from kernelbank.evaluation.competitors import BASELINE, PERSISTENCE
-from kernelbank.evaluation.datasets.stream import CLASSIFICATION, REGRESSION
-from kernelbank.evaluation.results import Result
+from kernelbank.research import plots
+from kernelbank.research.competitors import BASELINE, PERSISTENCE
+from kernelbank.research.datasets.stream import CLASSIFICATION, REGRESSION
+from kernelbank.research.results import Result
 
 WINDOW = 200
 """Rows over which a figure averages the error."""

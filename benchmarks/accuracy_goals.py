@@ -8,8 +8,8 @@ from accuracy_competitors import AUTO, ONLINE, competes
 from accuracy_tables import TextTable, geometric_mean, is_close
 
 import kernelbank as kb
-from kernelbank.evaluation.competitors import COVERAGE
-from kernelbank.evaluation.results import CLOSE
+from kernelbank.research.competitors import COVERAGE
+from kernelbank.research.results import CLOSE
 
 NARROW = 20
 """The goal for the time counts streams with at most this many inputs."""

@@ -19,8 +19,8 @@ from accuracy_streams import (
 from capymoa_rivals import CAPYMOA, check_capymoa
 from refitted_rivals import LONG, USUAL
 
-from kernelbank.evaluation.competitors import PERSISTENCE, Competitor
-from kernelbank.evaluation.datasets import Stream
+from kernelbank.research.competitors import PERSISTENCE, Competitor
+from kernelbank.research.datasets import Stream
 
 
 def add_stream_options(parser: argparse.ArgumentParser) -> None:

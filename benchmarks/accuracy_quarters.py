@@ -10,8 +10,8 @@ from accuracy_competitors import AUTO, competes
 from accuracy_tables import TextTable, long
 
 import kernelbank as kb
-from kernelbank.evaluation.datasets.benchmarks import BENCHMARKS
-from kernelbank.evaluation.results import Result
+from kernelbank.research.datasets.benchmarks import BENCHMARKS
+from kernelbank.research.results import Result
 
 RIVAL_NAME = "lightgbm-500"
 """Whose last half AutoBank's is divided by."""

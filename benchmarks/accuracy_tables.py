@@ -13,10 +13,10 @@ from rich import box
 from rich.table import Table
 
 import kernelbank as kb
-from kernelbank.evaluation.competitors import COVERAGE, PERSISTENCE, RUNNING_MEAN
-from kernelbank.evaluation.datasets.stream import REGRESSION
-from kernelbank.evaluation.results import CLOSE, BestRival, Result
-from kernelbank.evaluation.scores import overall
+from kernelbank.research.competitors import COVERAGE, PERSISTENCE, RUNNING_MEAN
+from kernelbank.research.datasets.stream import REGRESSION
+from kernelbank.research.results import CLOSE, BestRival, Result
+from kernelbank.research.scores import overall
 
 _SHORT = {
     "autobank": "ours",

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from kernelbank.evaluation.competitors import RIVAL, Competitor, CompetitorRun, run_model
-from kernelbank.evaluation.datasets.stream import CLASSIFICATION, REGRESSION, Stream
+from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun, run_model
+from kernelbank.research.datasets.stream import CLASSIFICATION, REGRESSION, Stream
 
 
 def check_capymoa() -> None:

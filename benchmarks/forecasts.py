@@ -29,7 +29,7 @@ from statsforecast_rivals import EVERY as CHOSEN_EVERY
 from statsforecast_rivals import statsforecast_rivals
 
 import kernelbank as kb
-from kernelbank.evaluation.results import finite
+from kernelbank.research.results import finite
 
 HORIZONS = (1, 6, 12, 24)
 

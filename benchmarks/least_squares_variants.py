@@ -18,7 +18,7 @@ from accuracy_streams import RowRange, bundled, from_folder
 
 import kernelbank as kb
 from kernelbank.checks.bank_fixture import group_of
-from kernelbank.evaluation.datasets.stream import CLASSIFICATION, Stream
+from kernelbank.research.datasets.stream import CLASSIFICATION, Stream
 from kernelbank.learners import fourier
 from kernelbank.native.packed_symmetric import unpack
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from kernelbank.evaluation.competitors import RIVAL, Competitor, CompetitorRun
-from kernelbank.evaluation.datasets.stream import CLASSIFICATION, Stream
+from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun
+from kernelbank.research.datasets.stream import CLASSIFICATION, Stream
 
 _SEED = 42
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from speed_measurements import SECTIONS
 
 import kernelbank as kb
-from kernelbank.evaluation import plots
+from kernelbank.research import plots
 from kernelbank.native.library import LIBRARY
 
 

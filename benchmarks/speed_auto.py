@@ -12,7 +12,7 @@ from accuracy_streams import RowRange, bundled, from_folder
 from measuring import Measurement, interleaved, noise, timed
 
 import kernelbank as kb
-from kernelbank.evaluation.datasets.stream import CLASSIFICATION
+from kernelbank.research.datasets.stream import CLASSIFICATION
 
 WARM = 600
 PIECE = 256

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from .auto.loading.loading import load
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex_qp import kkt_residual, simplex_qp
-    from .evaluation import datasets, plots, presets, regret
-    from .evaluation.batch import BatchSolution, batch_solution
-    from .evaluation.comparison import compare
-    from .evaluation.results import Comparison
+    from .research import datasets, plots, presets, regret
+    from .research.batch import BatchSolution, batch_solution
+    from .research.comparison import compare
+    from .research.results import Comparison
     from .io import sources
     from .kernels.dictionary import Dictionary, gaussian_grid
 
@@ -27,15 +27,15 @@ __version__ = "0.1.0"
 _MODULES = {
     "checks": "checks",
     "combiners": "combiners",
-    "datasets": "evaluation.datasets",
+    "datasets": "research.datasets",
     "engines": "bank.engines",
     "errors": "errors",
     "kernels": "kernels",
     "learners": "learners",
     "losses": "losses",
-    "plots": "evaluation.plots",
-    "presets": "evaluation.presets",
-    "regret": "evaluation.regret",
+    "plots": "research.plots",
+    "presets": "research.presets",
+    "regret": "research.regret",
     "river": "river",
     "sklearn": "sklearn",
     "sources": "io.sources",
@@ -47,16 +47,16 @@ _NAMES = {
     "AdaptiveDictionary": "bank",
     "AutoBank": "auto",
     "AutoLedger": "auto",
-    "BatchSolution": "evaluation.batch",
+    "BatchSolution": "research.batch",
     "Change": "auto",
-    "Comparison": "evaluation.results",
+    "Comparison": "research.results",
     "Dictionary": "kernels.dictionary",
     "KernelBank": "bank",
     "Ledger": "bank",
     "Slot": "bank",
     "Trace": "bank",
-    "batch_solution": "evaluation.batch",
-    "compare": "evaluation.comparison",
+    "batch_solution": "research.batch",
+    "compare": "research.comparison",
     "gaussian_grid": "kernels.dictionary",
     "kkt_residual": "combiners.simplex_qp",
     "load": "auto.loading.loading",

@@ -12,10 +12,10 @@ import pytest
 from accuracy_competitors import ONLINE
 
 import kernelbank as kb
-from kernelbank.evaluation.competitors import BANK, Competitor, CompetitorRun
-from kernelbank.evaluation.results import Comparison
-from kernelbank.evaluation.run_cache import RunCache
-from kernelbank.evaluation.scores import sample_losses
+from kernelbank.research.competitors import BANK, Competitor, CompetitorRun
+from kernelbank.research.results import Comparison
+from kernelbank.research.run_cache import RunCache
+from kernelbank.research.scores import sample_losses
 from support.results import result_row
 
 ROWS = 170

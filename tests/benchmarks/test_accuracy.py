@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.evaluation.competitors import BANK, RIVAL, Competitor, CompetitorRun
+from kernelbank.research.competitors import BANK, RIVAL, Competitor, CompetitorRun
 
 ROWS, SKIP = 260, 100
 Stream = kb.datasets.Stream

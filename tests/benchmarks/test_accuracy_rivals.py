@@ -11,7 +11,7 @@ from accuracy import options as parse
 from accuracy_competitors import LARGE, ONLINE
 
 import kernelbank as kb
-from kernelbank.evaluation.run_cache import RunCache
+from kernelbank.research.run_cache import RunCache
 from support.marks import slow
 
 Stream = kb.datasets.Stream

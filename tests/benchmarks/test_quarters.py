@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.evaluation.competitors import BANK, RIVAL, Competitor, CompetitorRun
+from kernelbank.research.competitors import BANK, RIVAL, Competitor, CompetitorRun
 
 
 def _write(path, rows):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kernelbank import combiners
-from kernelbank.evaluation.experiments import (
+from kernelbank.research.experiments import (
     paper,
     paper_combiners,
     paper_halving,

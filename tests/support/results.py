@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernelbank.evaluation.results import Result
+from kernelbank.research.results import Result
 
 
 def result_row(stream, name, loss, kind="bank"):

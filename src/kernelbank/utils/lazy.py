@@ -5,5 +5,5 @@ from typing import Any
 
 
 def plots() -> Any:
-    """The module `kernelbank.evaluation.plots`, for `trace.plot()` and `bank.plot_weights()`."""
-    return import_module("kernelbank.evaluation.plots")
+    """The module `kernelbank.research.plots`, for `trace.plot()` and `bank.plot_weights()`."""
+    return import_module("kernelbank.research.plots")

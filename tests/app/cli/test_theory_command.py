@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kernelbank.app.cli import commands
-from kernelbank.evaluation.experiments import theory
+from kernelbank.research.experiments import theory
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 

@@ -267,7 +267,7 @@ def report(state: Path, out: Path) -> None:
 
 def _need_plots() -> None:
     """Refuse before the work what could not be drawn after it."""
-    from ...evaluation.plots.style import need_matplotlib
+    from ...research.plots.style import need_matplotlib
 
     need_matplotlib()
 

@@ -13,9 +13,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from ...errors import KernelBankWarning
-from ...evaluation.experiments import lorenz as experiment
-from ...evaluation.experiments.lorenz import LearnerResult
-from ...evaluation.plots import save
+from ...research.experiments import lorenz as experiment
+from ...research.experiments.lorenz import LearnerResult
+from ...research.plots import save
 
 
 def lorenz(out: Path, points: int) -> None:

@@ -11,17 +11,17 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ...evaluation.experiments import (
+from ...research.experiments import (
     paper,
     paper_claims,
     paper_combiners,
     paper_figures,
     paper_halving,
 )
-from ...evaluation.experiments.paper import EXACT, READINGS, SCHEME, PaperRun
-from ...evaluation.experiments.paper_claims import number_of_seeds
-from ...evaluation.experiments.paper_verdict import LENGTHS, standings
-from ...evaluation.plots import save
+from ...research.experiments.paper import EXACT, READINGS, SCHEME, PaperRun
+from ...research.experiments.paper_claims import number_of_seeds
+from ...research.experiments.paper_verdict import LENGTHS, standings
+from ...research.plots import save
 from . import reproduce_files, reproduce_tables
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...evaluation.experiments import paper, paper_claims
-from ...evaluation.experiments.paper import EXACT, PRINTED, SCHEME, PaperRun
-from ...evaluation.experiments.paper_combiners import RuleResult
-from ...evaluation.experiments.paper_verdict import Standing
+from ...research.experiments import paper, paper_claims
+from ...research.experiments.paper import EXACT, PRINTED, SCHEME, PaperRun
+from ...research.experiments.paper_combiners import RuleResult
+from ...research.experiments.paper_verdict import Standing
 
 
 def write_curves(path: Path, run: PaperRun) -> Path:

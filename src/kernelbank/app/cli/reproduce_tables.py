@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from ...evaluation.experiments import paper_claims
-from ...evaluation.experiments.paper import PaperRun
-from ...evaluation.experiments.paper_claims import number_of_seeds
-from ...evaluation.experiments.paper_combiners import RuleResult
-from ...evaluation.experiments.paper_verdict import RIVALS, Standing
+from ...research.experiments import paper_claims
+from ...research.experiments.paper import PaperRun
+from ...research.experiments.paper_claims import number_of_seeds
+from ...research.experiments.paper_combiners import RuleResult
+from ...research.experiments.paper_verdict import RIVALS, Standing
 
 READING_NAMES = {
     "variance": "the variance",

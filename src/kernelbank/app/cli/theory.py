@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ...errors import KernelBankWarning
-from ...evaluation.experiments import theory as experiment
-from ...evaluation.experiments.theory_base import Certificate
+from ...research.experiments import theory as experiment
+from ...research.experiments.theory_base import Certificate
 
 
 def theory(seeds: int, samples: int) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...evaluation.regret import best_slot, best_slot_per_interval
+from ...research.regret import best_slot, best_slot_per_interval
 from ..runner.history import History
 
 SEGMENTS = 10

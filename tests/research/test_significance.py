@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kernelbank.evaluation import significance
-from kernelbank.evaluation.datasets.stream import CLASSIFICATION
-from kernelbank.evaluation.scores import overall
+from kernelbank.research import significance
+from kernelbank.research.datasets.stream import CLASSIFICATION
+from kernelbank.research.scores import overall
 from support.results import result_row
 
 

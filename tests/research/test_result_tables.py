@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 import kernelbank as kb
-from kernelbank.evaluation.result_tables import time_line
-from kernelbank.evaluation.scores import overall
+from kernelbank.research.result_tables import time_line
+from kernelbank.research.scores import overall
 from support.results import result_row
 
 

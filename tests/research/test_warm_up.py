@@ -7,8 +7,8 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import KernelBankWarning
-from kernelbank.evaluation import competitors
-from kernelbank.evaluation.competitors import RIVAL, Competitor, CompetitorRun
+from kernelbank.research import competitors
+from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun
 from support.streams import noisy_stream
 
 LENGTHS = []

@@ -5,7 +5,7 @@ import pytest
 
 from kernelbank import combiners
 from kernelbank import errors as kb_errors
-from kernelbank.evaluation.experiments import (
+from kernelbank.research.experiments import (
     paper,
     paper_claims,
     paper_combiners,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.evaluation.experiments import theory, theory_base, theory_norma
+from kernelbank.research.experiments import theory, theory_base, theory_norma
 from support import naive
 from support.combining import run_combiner
 from support.naive.rivals import vaw as naive_vaw

@@ -64,7 +64,7 @@ def compare(
     ----------
     banks : by name, a bank that has learned nothing, or a function from a seed to a new bank.
         Rivals may stand among them: anything with predict_one and learn_one. River's models are
-        given dictionaries, all others (d,) arrays. A `kernelbank.evaluation.competitors.Competitor`
+        given dictionaries, all others (d,) arrays. A `kernelbank.research.competitors.Competitor`
         says itself how it runs.
     streams : by name, a pair (X, y), a `kb.datasets.Stream`, a function from a seed to one of
         these, the name of a stream in `kb.datasets` (made up, or a benchmark of

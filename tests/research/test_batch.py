@@ -5,7 +5,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
-from kernelbank.evaluation import batch
+from kernelbank.research import batch
 
 DRAW = np.random.default_rng(5)
 X, Y = DRAW.uniform(-1, 1, (12, 2)), DRAW.normal(size=12)

@@ -10,7 +10,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import FileRefused, KernelBankError, KernelBankWarning
-from kernelbank.evaluation.datasets import benchmarks, packages
+from kernelbank.research.datasets import benchmarks, packages
 from support.streams import write_text
 
 BENCHMARKS = kb.datasets.BENCHMARKS

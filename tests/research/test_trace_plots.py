@@ -7,7 +7,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
-from kernelbank.evaluation.plots import prediction_plots, traces
+from kernelbank.research.plots import prediction_plots, traces
 from support.plotting import drawn_line, run_bank, zero_trace
 
 P = kb.plots

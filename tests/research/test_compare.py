@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.evaluation.scores import sample_losses
+from kernelbank.research.scores import sample_losses
 from support.streams import noisy_stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")

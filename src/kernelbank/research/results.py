@@ -264,7 +264,7 @@ class Comparison:
     def rank_test(self, level: float = LEVEL, names: Sequence[str] | None = None) -> RankTest:
         """Friedman's test that all competitors are equal, and Nemenyi's critical difference.
 
-        See `kernelbank.evaluation.rank_tests.rank_test` for the formulas. Only competitors that
+        See `kernelbank.research.rank_tests.rank_test` for the formulas. Only competitors that
         ran on all streams take part. The streams must be independent of each other.
 
         Parameters
