@@ -109,7 +109,8 @@ class PartitionTree(Learner):
     nodes : most cells of a tree; a binary tree has an odd number of them.
     split_after : samples, at least 2, after which a leaf is split, if two of their inputs differ.
     noise : variance of the error, positive, in squared units of the target.
-    seed : whole number from which the random splits follow, with the slot's index in the bank.
+    seed : whole number from which the random splits follow, with the slot's number: its
+        index in the bank that it began in, counting on for slots that are added later.
 
     It works with `kb.kernels.TreeKernel`, also inside `ActiveDims`, and with losses of
     bounded curvature.
