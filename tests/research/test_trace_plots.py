@@ -26,15 +26,6 @@ def test_cumulative_cost_draws_sums_of_bank_and_every_slot():
     )
 
 
-def test_slots_that_cost_too_much_leave_the_axes_and_are_counted():
-    trace = zero_trace(("cost", "slot_cost"), slots=6)
-    trace.cost[:] = 1.0
-    trace.slot_cost[:] = [1, 2, 3, 2, 1e9, np.inf]
-    axes = P.cumulative_cost(trace).axes[0]
-    assert axes.get_ylim()[1] < 200
-    assert any("2 of 6" in text.get_text() for text in axes.get_legend().get_texts())
-
-
 def test_cumulative_loss_of_each_kind_of_trace_is_its_sum(regression_run, classification_run):
     _, trace, _ = run_bank()
     drawn = drawn_line(P.cumulative_loss(trace).axes[0], "the bank")
@@ -74,26 +65,6 @@ def test_weights_of_a_thousand_slots_keep_every_peak():
     assert 1234 // 6 <= column <= 1300 // 6
 
 
-def test_few_large_weights_do_not_make_the_others_pale():
-    trace = zero_trace(("weights",), samples=900, slots=40)
-    trace.weights[:] = 0.02
-    trace.weights[5, 5] = 1.0
-    axes, _ = P.weights(trace).axes
-    assert axes.images[0].norm.vmax == pytest.approx(0.02)
-    assert axes.images[0].colorbar.extend == "max"
-
-
-@pytest.mark.parametrize("signed", [False, True])
-def test_larger_weight_is_darker_in_grey(signed):
-    trace = zero_trace(("weights",))
-    trace.weights[0] = [1.0, 0.5, -1.0 if signed else 0.0]
-    image = P.weights(trace).axes[0].images[0]
-    grid = np.linspace(0, 1, 50)
-    for side in (grid, -grid) if signed else (grid,):
-        grey = image.cmap(image.norm(side))[:, :3] @ [0.299, 0.587, 0.114]
-        assert (np.diff(grey) < 0).all()
-
-
 def test_predictions_are_drawn_with_targets_and_intervals(regression_run):
     _, trace, y = regression_run
     axes = P.predictions(trace, y).axes[0]
@@ -119,14 +90,6 @@ def test_predictions_of_labels_show_the_probability_of_the_true_one(classificati
     tops = stack[-1].get_data().values
     assert tops[0] == 0.0  # no class was known
     assert tops[1:] == pytest.approx(np.ones(149))
-
-
-def test_predictions_of_many_classes_share_a_colour():
-    y = np.arange(200) % 9
-    trace = kb.AutoBank("classification", size="small").run(y.astype(float), y)
-    axes = P.predictions(trace).axes[0]
-    assert axes.get_legend().get_texts()[-1].get_text() == "3 others"
-    assert len(P.predictions(trace, y).axes[0].lines) == 10
 
 
 def test_trace_has_one_panel_per_recorded_kind(regression_run, classification_run):
