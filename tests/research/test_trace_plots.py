@@ -26,6 +26,15 @@ def test_cumulative_cost_draws_sums_of_bank_and_every_slot():
     )
 
 
+def test_slots_that_cost_too_much_leave_the_axes_and_are_counted():
+    trace = zero_trace(("cost", "slot_cost"), slots=6)
+    trace.cost[:] = 1.0
+    trace.slot_cost[:] = [1, 2, 3, 2, 1e9, np.inf]
+    axes = P.cumulative_cost(trace).axes[0]
+    assert axes.get_ylim()[1] < 200
+    assert any("2 of 6" in text.get_text() for text in axes.get_legend().get_texts())
+
+
 def test_cumulative_loss_of_each_kind_of_trace_is_its_sum(regression_run, classification_run):
     _, trace, _ = run_bank()
     drawn = drawn_line(P.cumulative_loss(trace).axes[0], "the bank")
@@ -63,6 +72,17 @@ def test_weights_of_a_thousand_slots_keep_every_peak():
     row, column = np.unravel_index(np.argmax(image), image.shape)
     assert row == 777 // 5
     assert 1234 // 6 <= column <= 1300 // 6
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_larger_weight_is_darker_in_grey(signed):
+    trace = zero_trace(("weights",))
+    trace.weights[0] = [1.0, 0.5, -1.0 if signed else 0.0]
+    image = P.weights(trace).axes[0].images[0]
+    grid = np.linspace(0, 1, 50)
+    for side in (grid, -grid) if signed else (grid,):
+        grey = image.cmap(image.norm(side))[:, :3] @ [0.299, 0.587, 0.114]
+        assert (np.diff(grey) < 0).all()
 
 
 def test_predictions_are_drawn_with_targets_and_intervals(regression_run):

@@ -138,6 +138,11 @@ class TestTexts:
     def test_report_without_rows_says_so(self, show, status, words):
         assert show({"status": {"rows": 0, **status}}).text("#summary") == words
 
+    def test_rows_that_a_broker_deleted_are_counted_beside_the_bad_ones(self, show):
+        report = sample_report(points=1)
+        report["status"]["missing_rows"] = 1234
+        assert show(report).text("#tile-bad-rows .note") == "1,234 missing"
+
     def test_report_of_one_point_is_drawn(self, show):
         shown = show(sample_report(points=1), color_scheme="light")
         for chart in CHARTS:
