@@ -239,10 +239,6 @@ def basic_runs():
         lambda: of_bank(kb.KernelBank(slots=squared_beside_absolute(), loss="absolute"), X, y),
     )
     yield (
-        "float32",
-        lambda: of_bank(kb.KernelBank(kb.gaussian_grid(0.3, 2, 6), dtype="float32"), X, y),
-    )
-    yield (
         "threads",
         lambda: of_bank(kb.KernelBank(slots=mixed_slots(), engine=kb.engines.Threads(2)), X, y),
     )

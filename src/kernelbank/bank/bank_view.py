@@ -38,7 +38,6 @@ class BankView:
         engine: Any = "serial",
         *,
         slots: Iterable[Slot] | None = None,
-        dtype: str = "float64",
         initial: Any = None,
         outputs: int = 1,
     ) -> None:
@@ -51,7 +50,6 @@ class BankView:
             regularization,
             engine,
             slots,
-            dtype,
             initial,
             outputs,
         )

@@ -122,8 +122,7 @@ class SlotGroup(LeafArrays):
         """Number of the first sample that the slots learn."""
         self.dimension = dimension
         self.state = {
-            name: aligned_zeros(shape, learner.dtype_of(name, objective))
-            for name, shape in shapes.items()
+            name: aligned_zeros(shape, learner.dtype_of(name)) for name, shape in shapes.items()
         }
         self.borrowed: frozenset[str] = frozenset()
         """The arrays of the state that belong to the group of the first output."""
@@ -167,11 +166,8 @@ class Learner:
     leaf_width: ClassVar[int] = WIDTH
     """Slots per leaf: four where they run side by side, one where a slot is a matrix itself."""
 
-    float32_arrays: ClassVar[frozenset[str]] = frozenset()
-    """The arrays of the state that `dtype="float32"` keeps in single precision."""
-
     single_arrays: ClassVar[frozenset[str]] = frozenset()
-    """The arrays of the state that are always in single precision."""
+    """The arrays of the state that are in single precision."""
 
     leaf_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that the slots of a leaf share: without an axis of lanes."""
@@ -249,11 +245,9 @@ class Learner:
         """
         raise NotImplementedError
 
-    def dtype_of(self, name: str, objective: Objective) -> str:
+    def dtype_of(self, name: str) -> str:
         """The precision of an array of the state."""
-        if name in self.single_arrays:
-            return "float32"
-        return objective.dtype if name in self.float32_arrays else "float64"
+        return "float32" if name in self.single_arrays else "float64"
 
     def scratch_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
         """Roughly how many numbers a leaf needs beside its state and the block's arrays."""
