@@ -184,13 +184,6 @@ class Learner:
     shared_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that follow from the inputs alone, for `follows`."""
 
-    odd_arrays: ClassVar[frozenset[str] | None] = None
-    """The arrays of the state that change their sign, and nothing else does, if all targets change
-    theirs; None if that is not known. See `negate`."""
-
-    target_arrays: ClassVar[frozenset[str]] = frozenset()
-    """The arrays of the state that hold targets of past samples and nothing else."""
-
     accepts_missing: ClassVar[bool] = False
     """Whether a target that is NaN leaves f as it was, with a window of 1."""
 
@@ -324,6 +317,15 @@ class Learner:
         """
         raise NotImplementedError
 
+    def fit_to_shared(
+        self, state: Mapping[str, Floats], leader: Mapping[str, Floats], past_target: float
+    ) -> None:
+        """Change the arrays of an output that has learned only the newest samples, alone.
+
+        From now on it uses the `shared_arrays` of the first output, which has learned them all and
+        whose arrays are `leader`. past_target : that of the samples before, NaN if it is not known.
+        """
+
     def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
         """Roughly how many numbers a leaf of the first output keeps of a sample for the others.
 
@@ -360,14 +362,6 @@ class Learner:
                 remedy = "Give all columns from the start, with NaN or 0 where one is not known."
                 raise check.refuse("learner", rule, self, remedy)
             new[name][...] = array
-
-    def negate(self, state: Mapping[str, Floats]) -> None:
-        """Change the arrays of f, learned from targets y, to those of -f, learned from -y.
-
-        Only for learners with `odd_arrays`, and losses with l(-f, -y) = l(f, y).
-        """
-        for name in self.odd_arrays or ():
-            state[name][...] = 0.0 - state[name]
 
     def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
         """(leaves, n, 4): predictive variance of f at the points after `seen` samples.
