@@ -18,9 +18,9 @@ from accuracy_streams import RowRange, bundled, from_folder
 
 import kernelbank as kb
 from kernelbank.checks.bank_fixture import group_of
-from kernelbank.research.datasets.stream import CLASSIFICATION, Stream
 from kernelbank.learners import fourier
 from kernelbank.native.packed_symmetric import unpack
+from kernelbank.research.datasets.stream import CLASSIFICATION, Stream
 
 ROWS = 40_000
 MEMORIES = {
