@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from ..bank.bank import KernelBank
 from ..bank.status import Status
 from ..errors import HalfLearned, InvalidArgument
 from ..native.callbacks import inside_callback
-from ..utils.lazy import plots
 from ..utils.validation import Floats
 from .auto_ledger import AutoLedger
 from .auto_status import auto_status
@@ -19,9 +18,6 @@ from .config import AutoConfig
 from .encoding.class_labels import ClassLabels
 from .encoding.column_encoder import ColumnEncoder
 from .task_model import TaskModel
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class AutoBankView:
@@ -214,10 +210,6 @@ class AutoBankView:
         if self._encoder is None or self._encoder.tentative or not width:
             return tuple(f"input {k}" for k in range(width))
         return tuple(self._encoder.input_names)
-
-    def plot_weights(self, most: int = 15) -> Figure:
-        """The present weights as bars; see `kb.plots.bars`."""
-        return plots().bars(self, most)
 
     def _title(self) -> str:
         lags = f", lags={self.lags}" if self.lags else ""
