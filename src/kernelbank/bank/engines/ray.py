@@ -17,6 +17,7 @@ import os
 import re
 import secrets
 import signal
+import socket
 import threading
 import warnings
 import weakref
@@ -183,8 +184,11 @@ def _initialise(ray: Any, settings: Ray) -> None:
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # a new one, in no file
     ray._raylet.Config.initialize("")  # reads the environment again
     local = {} if address else {"include_dashboard": False}
+    host, _, port = (address or "").rpartition(":")
     handler = signal.getsignal(signal.SIGTERM)
     try:
+        if port.isdecimal():  # if nobody answers there, Ray tries for minutes
+            socket.create_connection((host.strip("[]"), int(port)), settings.patience).close()
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **local)
     except (OSError, ValueError, ray.exceptions.AuthenticationError) as error:
         raise KernelBankError(
